@@ -1,0 +1,72 @@
+// swift-tools-version: 6.2
+//
+// The module graph is the pipeline, and each target's dependency list is its permission list:
+// a rule cannot do I/O, because its target can import nothing that does.
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: Context.environment["CI"] == nil ? .warning : .error),
+]
+
+let package = Package(
+  name: "keyferry",
+  products: [
+    .library(name: "ExposureKeys", targets: ["ExposureKeys"]),
+    .library(name: "KeyFormats", targets: ["KeyFormats"]),
+    .library(name: "BundleTrust", targets: ["BundleTrust"]),
+    .executable(name: "keyferry", targets: ["keyferry"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+  ],
+  targets: [
+    // What is a diagnosis key? Values, units, claims, batches, bundles. Imports nothing, not even Foundation.
+    .target(name: "ExposureKeys", swiftSettings: strict),
+
+    // The system's zlib: inflate, deflate, CRC-32.
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+
+    // How does each file format spell keys? One folder a format, both directions, plus the ZIP container.
+    .target(name: "KeyFormats", dependencies: ["ExposureKeys", "CZlib"], swiftSettings: strict),
+
+    // Whose signature is this, and how do we make ours?
+    .target(
+      name: "BundleTrust",
+      dependencies: ["ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
+
+    // The pipelines: documents in, decode, verify, fit, encode, sign, seal, documents out.
+    .target(name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], swiftSettings: strict),
+
+    // The commands.
+    .target(
+      name: "KeyTool",
+      dependencies: [
+        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+
+    // Assemble and run.
+    .executableTarget(name: "keyferry", dependencies: ["KeyTool"], swiftSettings: strict),
+
+    // Vector reader, recipes, random keys, the generated protobuf code as a reference. Only Tests depend on it.
+    .target(
+      name: "GatewayTesting",
+      dependencies: [
+        "ExposureKeys", "KeyFormats", "BundleTrust",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      swiftSettings: strict),
+
+    .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
+    .testTarget(name: "KeyFormatsTests", dependencies: ["KeyFormats", "GatewayTesting"], swiftSettings: strict),
+  ]
+)

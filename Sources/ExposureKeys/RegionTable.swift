@@ -1,0 +1,78 @@
+/// The regions that a sender named for a key, exactly as sent: order, case and repetition are kept, because a
+/// federation's signature covers them.
+public struct RegionClaim: Hashable, Sendable {
+  /// The region that uploaded the key.
+  public var origin: String?
+  /// The regions that the person visited. Empty and absent are told apart where the format does.
+  public var visited: [String]?
+
+  public init(origin: String? = nil, visited: [String]? = nil) {
+    self.origin = origin
+    self.visited = visited
+  }
+
+  /// A position in a ``RegionTable``.
+  @frozen
+  public struct ID: Hashable, Sendable, BitwiseCopyable {
+    public let rawValue: UInt32
+    @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
+    /// No region named.
+    @inlinable public static var none: ID { ID(rawValue: 0) }
+  }
+}
+
+/// The distinct region claims of a document: each is stored once, and a key holds its number.
+public struct RegionTable: Sendable {
+  public private(set) var claims: [RegionClaim]
+  private var numbers: [RegionClaim: UInt32]
+
+  /// No document names more distinct sets than this; a hostile one is cut off here.
+  public static let limit = 1_000_000
+
+  public init() {
+    claims = [RegionClaim()]
+    numbers = [RegionClaim(): 0]
+  }
+
+  public subscript(id: RegionClaim.ID) -> RegionClaim { claims[Int(id.rawValue)] }
+
+  /// The number of this claim, which is added when it is new; `nil` when the table is full.
+  public mutating func intern(_ claim: RegionClaim) -> RegionClaim.ID? {
+    if let number = numbers[claim] { return RegionClaim.ID(rawValue: number) }
+    guard claims.count < Self.limit else { return nil }
+    let number = UInt32(claims.count)
+    claims.append(claim)
+    numbers[claim] = number
+    return RegionClaim.ID(rawValue: number)
+  }
+}
+
+/// Encoded protobuf fields that this version does not know, kept so that they survive a round trip.
+/// Entry 0 is empty, so a key without such fields holds 0.
+public struct UnknownFieldTable: Sendable {
+  public private(set) var bytes: [UInt8] = []
+  private var ends: [Int] = [0]
+
+  public init() {}
+
+  public var isEmpty: Bool { ends.count == 1 }
+  public var count: Int { ends.count - 1 }
+
+  public subscript(number: UInt32) -> ArraySlice<UInt8> {
+    let index = Int(number)
+    return index == 0 ? [] : bytes[ends[index - 1]..<ends[index]]
+  }
+
+  /// Stores one key's unknown fields and returns their number.
+  public mutating func append(_ fields: some Sequence<UInt8>) -> UInt32 {
+    bytes.append(contentsOf: fields)
+    ends.append(bytes.count)
+    return UInt32(ends.count - 1)
+  }
+
+  public mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+    ends.removeAll(keepingCapacity: true)
+    ends.append(0)
+  }
+}

@@ -1,0 +1,63 @@
+public import ExposureKeys
+
+/// Reads the keys of one document, chunk by chunk.
+public protocol KeyDecoder: AnyObject {
+  /// What the document says about itself, as far as it has been read; complete after the last chunk.
+  var header: ExportHeader { get }
+  /// The regions that the keys read so far name.
+  var regions: RegionTable { get }
+  /// What was skipped or read leniently, each with its count.
+  var notes: ReadingNotes { get }
+
+  /// Appends keys to `chunk` until it is full or the document ends. The caller has emptied the chunk.
+  ///
+  /// - Returns: `false` when the document has ended and the chunk got nothing more.
+  /// - Throws: ``FormatError`` when the document as a whole cannot be read on, or what its source throws.
+  func decode(into chunk: inout KeyChunk) throws -> Bool
+}
+
+/// Writes the keys of one document, chunk by chunk.
+public protocol KeyEncoder: AnyObject {
+  /// Writes what stands before the keys.
+  func begin(_ header: ExportHeader) throws
+  /// Writes keys. `regions` and `unknownFields` are the tables that the keys' numbers refer to.
+  func encode(
+    _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, unknownFields: UnknownFieldTable
+  ) throws
+  /// Writes what stands behind the keys. `header` is the complete one: some formats tell parts of it only at their end.
+  func finish(_ header: ExportHeader) throws
+}
+
+/// What a decoder skipped or read leniently, by kind, with counts. Shown to the user, never silent.
+public struct ReadingNotes: Sendable, Hashable {
+  public private(set) var counts: [ReadingNote: Int] = [:]
+
+  public init() {}
+
+  public mutating func count(_ note: ReadingNote, _ times: Int = 1) {
+    if times > 0 { counts[note, default: 0] += times }
+  }
+
+  public var isEmpty: Bool { counts.isEmpty }
+
+  /// In a stable order, for reports.
+  public var sorted: [(note: ReadingNote, count: Int)] {
+    counts.map { ($0.key, $0.value) }.sorted { ($0.0.code, $0.0.subject) < ($1.0.code, $1.0.subject) }
+  }
+}
+
+/// One thing that a decoder did beside reading keys.
+public struct ReadingNote: Sendable, Hashable {
+  /// The stable code for programs: `private-data-skipped`.
+  public var code: String
+  /// What it concerns, such as a member's name; may be empty.
+  public var subject: String
+  /// One line for people.
+  public var text: String
+
+  public init(code: String, subject: String = "", text: String) {
+    self.code = code
+    self.subject = subject
+    self.text = text
+  }
+}
