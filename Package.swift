@@ -67,6 +67,6 @@ let package = Package(
       swiftSettings: strict),
 
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
-    .testTarget(name: "KeyFormatsTests", dependencies: ["KeyFormats", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
   ]
 )
