@@ -1,0 +1,236 @@
+internal import Crypto
+public import ExposureKeys
+
+/// Judges the signatures of an export by a ring of trusted keys.
+public struct BundleVerifier: Sendable {
+  /// How much work one file may cause.
+  public struct Limits: Hashable, Sendable {
+    /// The most signatures that are looked at.
+    public var signatures: Int
+    /// The most times that a signature is tried under a key.
+    public var verifications: Int
+
+    public init(signatures: Int = 64, verifications: Int = 1_000) {
+      self.signatures = signatures
+      self.verifications = verifications
+    }
+  }
+
+  /// The most signatures that a device reads (Google's key server, `export.proto`).
+  public static let maximumSignatures = 10
+
+  public let ring: TrustRing
+  public let limits: Limits
+
+  public init(trusting ring: TrustRing, limits: Limits = Limits()) {
+    self.ring = ring
+    self.limits = limits
+  }
+
+  /// - Parameters:
+  ///   - digests: of the `export.bin`; with the body's digest, or signatures over the body are not recognised.
+  ///   - infos: the signature infos that `export.bin` lists.
+  ///   - signatures: the entries of `export.sig`.
+  ///   - instant: the time at which keys must be valid.
+  public func verify(
+    _ digests: ExportDigests, infos: [SignatureInfo], signatures: [ExportSignature], at instant: Instant
+  ) -> SignatureReport {
+    let examined = signatures.prefix(limits.signatures)
+    var search = KeySearch(ring: ring, digests: digests, instant: instant, budget: limits.verifications)
+    var subjects = examined.map(Subject.init)
+    // The keys that are named come first for every signature, lest a worthless one uses up the work of a good one.
+    for index in subjects.indices { search.tryNamedKeys(&subjects[index]) }
+    for index in subjects.indices { search.tryOtherKeys(&subjects[index]) }
+
+    let findings = signatures.enumerated().map { index, signature in
+      let observations = index < subjects.count ? subjects[index].observations(ring, at: instant) : [.notExamined]
+      return SignatureFinding(index: index, info: signature.info, observations: observations)
+    }
+    let pairing = InfoPairing(infos: infos, signatures: signatures.map(\.info))
+    var faults = countFaults(infos: infos.count, signatures: signatures.count) + pairing.faults
+    if examined.count < signatures.count || search.isCutOff {
+      faults.append(.workLimited(examined: examined.count, verifications: search.verifications))
+    }
+    return SignatureReport(
+      findings: findings, infosWithoutSignature: pairing.infosWithoutSignature, faults: faults, instant: instant,
+      digests: digests)
+  }
+
+  private func countFaults(infos: Int, signatures: Int) -> [SignatureReportFault] {
+    var faults: [SignatureReportFault] = []
+    if signatures == 0 { faults.append(.noSignatures) }
+    if signatures < infos { faults.append(.fewerSignaturesThanInfos(signatures: signatures, infos: infos)) }
+    if signatures > infos { faults.append(.moreSignaturesThanInfos(signatures: signatures, infos: infos)) }
+    if signatures > Self.maximumSignatures { faults.append(.tooManySignatures(signatures)) }
+    return faults
+  }
+}
+
+/// One signature on its way to a verdict.
+private struct Subject {
+  let info: SignatureInfo
+  let encoding: Result<SignatureEncoding, KeyFault>
+  var match: (key: VerificationKey, isOverBody: Bool)?
+  /// Public keys that did not make it.
+  var failed: Set<P256PublicKey> = []
+  var isCutOff = false
+
+  init(_ signature: ExportSignature) {
+    info = signature.info
+    do throws(KeyFault) {
+      encoding = .success(try SignatureEncoding(signature.signature))
+    } catch {
+      encoding = .failure(error)
+    }
+  }
+
+  /// What holds of the signature, in the order of ``SignatureVerdict/Code``.
+  func observations(_ ring: TrustRing, at instant: Instant) -> [SignatureVerdict] {
+    let id = info.verificationKeyID
+    let version = info.verificationKeyVersion
+    var observations: [SignatureVerdict] = []
+    let algorithm: SignatureVerdict? =
+      info.signatureAlgorithm == SignatureInfo.ecdsaWithSHA256
+      ? nil
+      : .wrongAlgorithm(name: info.signatureAlgorithm, verifiesOtherwise: match.map { !$0.isOverBody } ?? false)
+
+    let form: SignatureEncoding.Form
+    switch encoding {
+    case .failure(let fault): return [.malformedSignature(reason: fault.reason)] + (algorithm.map { [$0] } ?? [])
+    case .success(let encoding): form = encoding.form
+    }
+    let identity = match?.key.identity
+    if match == nil {
+      if isCutOff && failed.isEmpty { return [.notExamined] }
+      let named = ring.keys(id: id, version: version).filter { failed.contains($0.publicKey) }
+      if !named.isEmpty {
+        observations.append(.doesNotVerify(under: named.map(\.identity)))
+      } else if !isCutOff {
+        observations.append(.unknownKey(id: id, version: version))
+      }
+      if isCutOff { observations.append(.searchCutOff) }
+    }
+    if let match, match.isOverBody { observations.append(.signatureOverBody(by: match.key.identity)) }
+    switch form {
+    case .der: break
+    case .raw: observations.append(.rawSignature64(verifies: identity))
+    case .nonCanonicalDER(let reason): observations.append(.nonCanonicalDER(reason: reason, verifies: identity))
+    }
+    if let algorithm { observations.append(algorithm) }
+    if let key = match?.key {
+      if !key.isNamed(id: id, version: version) {
+        observations.append(
+          .verifiedWithOtherIdentity(statedID: id, statedVersion: version, key: key.identity))
+      }
+      if let from = key.from, instant < from { observations.append(.keyNotYetValid(key.identity, from: from)) }
+      if let until = key.until, until <= instant {
+        observations.append(.keyNoLongerValid(key.identity, until: until))
+      }
+      if observations.isEmpty { observations.append(.verified(by: key.identity)) }
+    }
+    return observations
+  }
+}
+
+/// Looks for the key that made a signature, within a budget that all signatures of a file share.
+private struct KeySearch {
+  let ring: TrustRing
+  let digests: ExportDigests
+  let instant: Instant
+  let budget: Int
+  private(set) var verifications = 0
+  private(set) var isCutOff = false
+
+  init(ring: TrustRing, digests: ExportDigests, instant: Instant, budget: Int) {
+    self.ring = ring
+    self.digests = digests
+    self.instant = instant
+    self.budget = budget
+  }
+
+  mutating func tryNamedKeys(_ subject: inout Subject) { tryKeys(&subject, named: true) }
+
+  mutating func tryOtherKeys(_ subject: inout Subject) { tryKeys(&subject, named: false) }
+
+  /// Valid keys first, so that of two entries for one public key the better one is found.
+  private mutating func tryKeys(_ subject: inout Subject, named: Bool) {
+    guard subject.match == nil, case .success(let encoding) = subject.encoding,
+      let signature = try? P256.Signing.ECDSASignature(rawRepresentation: encoding.scalars)
+    else { return }
+    let info = subject.info
+    let keys = ring.keys.filter {
+      $0.isNamed(id: info.verificationKeyID, version: info.verificationKeyVersion) == named
+    }
+    for isValid in [true, false] {
+      for key in keys where key.isValid(at: instant) == isValid && !subject.failed.contains(key.publicKey) {
+        for (digest, isOverBody) in [(digests.file, false), (digests.body, true)] {
+          guard let digest else { continue }
+          guard verifications < budget else {
+            subject.isCutOff = true
+            isCutOff = true
+            return
+          }
+          verifications += 1
+          guard key.publicKey.key.isValidSignature(signature, for: digest) else { continue }
+          subject.match = (key, isOverBody)
+          return
+        }
+        subject.failed.insert(key.publicKey)
+      }
+    }
+  }
+}
+
+/// Which signature of `export.sig` belongs to which info of `export.bin`: equal ones first, then those of the same id
+/// and version, then what is left over, in order.
+private struct InfoPairing {
+  private(set) var faults: [SignatureReportFault] = []
+  private(set) var infosWithoutSignature: [SignatureReport.UnsignedInfo] = []
+
+  init(infos: [SignatureInfo], signatures: [SignatureInfo]) {
+    var openInfos: [Int] = []
+    var openSignatures = Array(signatures.indices)
+    var pairs: [(signature: Int, info: Int)] = []
+    func isSameKey(_ left: SignatureInfo, _ right: SignatureInfo) -> Bool {
+      left.verificationKeyID == right.verificationKeyID && left.verificationKeyVersion == right.verificationKeyVersion
+    }
+    // Equal infos cancel out by number, so that a hostile file with thousands of them costs no square of it.
+    var indices: [SignatureInfo: [Int]] = [:]
+    for index in openSignatures.reversed() { indices[signatures[index], default: []].append(index) }
+    var paired: Set<Int> = []
+    for (index, info) in infos.enumerated() {
+      if let signature = indices[info]?.popLast() {
+        paired.insert(signature)
+      } else {
+        openInfos.append(index)
+      }
+    }
+    openSignatures.removeAll { paired.contains($0) }
+
+    let compared = openSignatures.prefix(BundleVerifier.maximumSignatures)
+    for accept in [isSameKey, { _, _ in true }] {
+      for signature in compared where !pairs.contains(where: { $0.signature == signature }) {
+        guard let position = openInfos.firstIndex(where: { accept(infos[$0], signatures[signature]) }) else { continue }
+        pairs.append((signature, openInfos.remove(at: position)))
+      }
+    }
+    faults = pairs.sorted { $0.signature < $1.signature }.map { pair in
+      .infoDiffers(
+        signature: pair.signature, info: pair.info,
+        fields: Self.differences(infos[pair.info], signatures[pair.signature]))
+    }
+    infosWithoutSignature = openInfos.dropFirst(openSignatures.count - compared.count)
+      .map { SignatureReport.UnsignedInfo(index: $0, info: infos[$0]) }
+  }
+
+  private static func differences(_ left: SignatureInfo, _ right: SignatureInfo) -> [String] {
+    var fields: [String] = []
+    if left.appBundleID != right.appBundleID { fields.append("app_bundle_id") }
+    if left.androidPackage != right.androidPackage { fields.append("android_package") }
+    if left.verificationKeyVersion != right.verificationKeyVersion { fields.append("verification_key_version") }
+    if left.verificationKeyID != right.verificationKeyID { fields.append("verification_key_id") }
+    if left.signatureAlgorithm != right.signatureAlgorithm { fields.append("signature_algorithm") }
+    if left.unknownFields != right.unknownFields { fields.append("unknown fields") }
+    return fields
+  }
+}
