@@ -92,7 +92,7 @@ private struct Subject {
     let algorithm: SignatureVerdict? =
       info.signatureAlgorithm == SignatureInfo.ecdsaWithSHA256
       ? nil
-      : .wrongAlgorithm(name: info.signatureAlgorithm, verifiesOtherwise: match.map { !$0.isOverBody } ?? false)
+      : .wrongAlgorithm(name: info.signatureAlgorithm, verifiesOtherwise: match != nil)
 
     let form: SignatureEncoding.Form
     switch encoding {
@@ -188,39 +188,37 @@ private struct InfoPairing {
   private(set) var infosWithoutSignature: [SignatureReport.UnsignedInfo] = []
 
   init(infos: [SignatureInfo], signatures: [SignatureInfo]) {
+    var unpairedSignatures = Set(signatures.indices)
     var openInfos: [Int] = []
-    var openSignatures = Array(signatures.indices)
-    var pairs: [(signature: Int, info: Int)] = []
-    func isSameKey(_ left: SignatureInfo, _ right: SignatureInfo) -> Bool {
-      left.verificationKeyID == right.verificationKeyID && left.verificationKeyVersion == right.verificationKeyVersion
-    }
-    // Equal infos cancel out by number, so that a hostile file with thousands of them costs no square of it.
-    var indices: [SignatureInfo: [Int]] = [:]
-    for index in openSignatures.reversed() { indices[signatures[index], default: []].append(index) }
-    var paired: Set<Int> = []
+    var byInfo: [SignatureInfo: [Int]] = [:]
+    for index in signatures.indices.reversed() { byInfo[signatures[index], default: []].append(index) }
     for (index, info) in infos.enumerated() {
-      if let signature = indices[info]?.popLast() {
-        paired.insert(signature)
+      if let signature = byInfo[info]?.popLast() {
+        unpairedSignatures.remove(signature)
       } else {
         openInfos.append(index)
       }
     }
-    openSignatures.removeAll { paired.contains($0) }
-
-    let compared = openSignatures.prefix(BundleVerifier.maximumSignatures)
-    for accept in [isSameKey, { _, _ in true }] {
-      for signature in compared where !pairs.contains(where: { $0.signature == signature }) {
-        guard let position = openInfos.firstIndex(where: { accept(infos[$0], signatures[signature]) }) else { continue }
-        pairs.append((signature, openInfos.remove(at: position)))
+    // A device reads no more than these, and comparing all would cost the square of what a hostile file holds.
+    let compared = unpairedSignatures.sorted().prefix(BundleVerifier.maximumSignatures)
+    for mustNameSameKey in [true, false] {
+      for signature in compared where unpairedSignatures.contains(signature) {
+        let position = openInfos.firstIndex {
+          !mustNameSameKey || Self.namesSameKey(infos[$0], signatures[signature])
+        }
+        guard let position else { continue }
+        let info = openInfos.remove(at: position)
+        unpairedSignatures.remove(signature)
+        let fields = Self.differences(infos[info], signatures[signature])
+        faults.append(.infoDiffers(signature: signature, info: info, fields: fields))
       }
     }
-    faults = pairs.sorted { $0.signature < $1.signature }.map { pair in
-      .infoDiffers(
-        signature: pair.signature, info: pair.info,
-        fields: Self.differences(infos[pair.info], signatures[pair.signature]))
-    }
-    infosWithoutSignature = openInfos.dropFirst(openSignatures.count - compared.count)
+    infosWithoutSignature = openInfos.dropFirst(unpairedSignatures.count)
       .map { SignatureReport.UnsignedInfo(index: $0, info: infos[$0]) }
+  }
+
+  private static func namesSameKey(_ left: SignatureInfo, _ right: SignatureInfo) -> Bool {
+    left.verificationKeyID == right.verificationKeyID && left.verificationKeyVersion == right.verificationKeyVersion
   }
 
   private static func differences(_ left: SignatureInfo, _ right: SignatureInfo) -> [String] {

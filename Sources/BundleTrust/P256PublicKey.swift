@@ -45,7 +45,7 @@ public struct P256PublicKey: Hashable, Sendable {
 
   /// - Parameter text: a PEM block `PUBLIC KEY`, or base64 of a SubjectPublicKeyInfo or of the point by itself.
   public init(text: String) throws(KeyFault) {
-    if text.utf8.contains(UInt8(ascii: "-")) {
+    if text.contains("-----BEGIN") {
       let blocks = try PEMBlock.blocks(in: text)
       guard blocks.count == 1 else {
         throw KeyFault(.notPEM, "\(blocks.count) PEM blocks, expected one PUBLIC KEY")

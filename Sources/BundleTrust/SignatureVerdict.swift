@@ -24,6 +24,8 @@ public enum SignatureVerdict: Hashable, Sendable {
   /// The numbers of a signature in an encoding that DER does not allow; devices differ in what they make of it.
   case nonCanonicalDER(reason: String, verifies: VerificationKey.Identity?)
   /// Another name than the object identifier `1.2.840.10045.4.3.2`, or none. Android refuses the file.
+  /// `verifiesOtherwise`: whether a key of the ring made the signature with SHA-256 all the same. The identifier of
+  /// SHA-512, which the format allows and no server writes, counts as a wrong name.
   case wrongAlgorithm(name: String?, verifiesOtherwise: Bool)
   /// Made by a key of the ring, but not by one of the id and version that it states.
   case verifiedWithOtherIdentity(statedID: String?, statedVersion: String?, key: VerificationKey.Identity)

@@ -114,12 +114,12 @@ private struct Builder {
       let blocks = try PEMBlock.blocks(in: text)
       if blocks.isEmpty { report(.notPEM, place, "no PEM block, expected -----BEGIN PUBLIC KEY-----") }
       for block in blocks {
-        let line = "line \(block.line)"
+        let place = place.isEmpty ? "line \(block.line)" : "\(place): line \(block.line)"
         do throws(KeyFault) {
-          let key = VerificationKey(id: id, version: version, publicKey: try P256PublicKey(block), label: label)
-          add(key, place: KeyFault(.repeated, place: line, "").within(place).place)
+          let publicKey = try P256PublicKey(block)
+          add(VerificationKey(id: id, version: version, publicKey: publicKey, label: label), place: place)
         } catch {
-          faults.append(error.within(line).within(place))
+          faults.append(error.within(place))
         }
       }
     } catch {
@@ -150,7 +150,7 @@ private struct Builder {
     do {
       root = try JSONDecoder().decode(JSONValue.self, from: Data(document))
     } catch {
-      return report(.notJSON, "", "not a JSON document")
+      return report(.notJSON, "", "not a JSON document\(detail(of: error))")
     }
     guard case .object(let members) = root else {
       return report(.wrongType, "", "\(root.kind), expected an object with the member keys")
@@ -162,6 +162,14 @@ private struct Builder {
       for (index, entry) in entries.enumerated() { add(entry: entry, place: "keys[\(index)]") }
     case let other?: report(.wrongType, "keys", "\(other.kind), expected an array of keys")
     }
+  }
+
+  /// What the parser says about the place of the fault, where it says something.
+  private func detail(of error: any Error) -> String {
+    guard case DecodingError.dataCorrupted(let context) = error,
+      let text = (context.underlyingError as? CocoaError)?.userInfo["NSDebugDescription"] as? String
+    else { return "" }
+    return ": \(text)"
   }
 
   private mutating func add(entry: JSONValue, place: String) {
