@@ -67,6 +67,11 @@ let package = Package(
       swiftSettings: strict),
 
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
-    .testTarget(name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(name: "BundleTrustTests", dependencies: ["BundleTrust", "ExposureKeys"], swiftSettings: strict),
+    .testTarget(
+      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
+    ),
   ]
 )

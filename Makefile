@@ -1,0 +1,71 @@
+# Every target works alone, from a clean clone.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+TEST ?=
+
+release := swift build --configuration release --product keyferry --static-swift-stdlib
+documented := ExposureKeys KeyFormats BundleTrust
+
+.PHONY: demo test build release format lint bench bench-quick fuzz docs install completions clean help packages
+
+demo: packages ## make sample keys of two regions, convert, sign, verify and show them
+	swift build --product keyferry
+	swift build --product recipes
+	PATH="$$(swift build --show-bin-path):$$PATH" interop/demo/run
+
+test: packages ## run all tests; TEST=NAME runs those that match
+	swift test --disable-xctest $(if $(TEST),--filter '$(TEST)')
+
+build: packages ## build everything for debugging
+	swift build
+
+release: packages ## build the program as it is installed
+	$(release)
+
+format: ## bring the sources into the house style
+	swift format format --recursive --parallel --in-place Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources
+
+lint: ## check the house style
+	swift format lint --recursive --parallel --strict Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources
+
+bench: packages ## measure everything against its yardsticks; writes build/bench.json
+	mkdir -p build
+	swift run --package-path Benchmarks --configuration release bench --json build/bench.json
+
+bench-quick: packages ## the same with small inputs and few runs
+	mkdir -p build
+	swift run --package-path Benchmarks --configuration release bench --quick --json build/bench.json
+
+fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of them
+	Tests/Fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+docs: packages ## write the libraries' documentation to build/docs
+	interop/docs $(documented)
+
+install: release completions ## install program and completions under PREFIX
+	install -D -m 755 "$$($(release) --show-bin-path)/keyferry" '$(DESTDIR)$(PREFIX)/bin/keyferry'
+	install -D -m 644 build/completions/keyferry.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/keyferry'
+	install -D -m 644 build/completions/_keyferry '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_keyferry'
+	install -D -m 644 build/completions/keyferry.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/keyferry.fish'
+
+completions: release ## write shell completions to build/completions
+	mkdir -p build/completions
+	bin="$$($(release) --show-bin-path)/keyferry"; \
+	"$$bin" --generate-completion-script bash > build/completions/keyferry.bash; \
+	"$$bin" --generate-completion-script zsh > build/completions/_keyferry; \
+	"$$bin" --generate-completion-script fish > build/completions/keyferry.fish
+
+clean: ## remove what was built
+	rm -rf .build build Benchmarks/.build
+
+help: ## show this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+packages:
+	@.ci/packages

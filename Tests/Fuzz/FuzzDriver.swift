@@ -1,0 +1,95 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyFormats
+
+/// Each input of the fuzzer goes to the one target that `KEYFERRY_FUZZ_TARGET` names.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
+  chosenTarget(UnsafeRawBufferPointer(start: start, count: count))
+  return 0
+}
+
+@_cdecl("LLVMFuzzerInitialize")
+public func initializeFuzzer(_: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) -> CInt {
+  _ = chosenTarget
+  return 0
+}
+
+private let chosenTarget: FuzzTarget = {
+  let name = ProcessInfo.processInfo.environment["KEYFERRY_FUZZ_TARGET"] ?? ""
+  if let target = fuzzTargets[name] { return target }
+  let names = fuzzTargets.keys.sorted()
+  if name == "list" {
+    for name in names { print(name) }
+    exit(0)
+  }
+  FileHandle.standardError.write(Data("fuzz: no target \(name); there are \(names.joined(separator: ", "))\n".utf8))
+  exit(64)
+}()
+
+/// A few kilobytes at most of everything, so that no input is slow and every limit is reached.
+let fuzzLimits = ReadLimits(documentBytes: 1 << 16, recordBytes: 1 << 12, signatureBytes: 1 << 12, nesting: 16)
+
+/// A target that reads the input with a decoder to its end, twice: byte by byte through the smallest window into chunks
+/// of one key, and all at once. Where a record is cut and where a chunk is full must make no difference.
+func fuzzDecoder(_ open: @escaping @Sendable (InputWindow, ReadLimits) throws -> any KeyDecoder) -> FuzzTarget {
+  return { input in
+    let bytes = Array(input)
+    let slow = Outcome(chunkCapacity: 1) {
+      try open(InputWindow(TricklingSource(bytes), limits: fuzzLimits, capacity: 16), fuzzLimits)
+    }
+    let fast = Outcome(chunkCapacity: 1000) {
+      let window = InputWindow(MemorySource(bytes), limits: fuzzLimits, capacity: fuzzLimits.recordBytes)
+      return try open(window, fuzzLimits)
+    }
+    precondition(slow == fast, "depends on where the input is cut:\n\(slow)\n\(fast)")
+  }
+}
+
+/// A target that reads the input with a decoder, and wherever the reference reads it too, compares what both say.
+func fuzzDecoder(
+  against reference: @escaping @Sendable ([UInt8]) throws -> KeyDocument,
+  _ open: @escaping @Sendable (InputWindow, ReadLimits) throws -> any KeyDecoder
+) -> FuzzTarget {
+  let alone = fuzzDecoder(open)
+  return { input in
+    alone(input)
+    let bytes = Array(input)
+    guard let expected = try? reference(bytes) else { return }
+    let read = Outcome(chunkCapacity: 100) { try open(InputWindow(MemorySource(bytes)), ReadLimits()) }
+    guard case .read(let content, _) = read else { return }
+    precondition(content == expected.content, "the reference reads something else:\n\(content)\n\(expected.content)")
+  }
+}
+
+/// What came of reading a document.
+private enum Outcome: Equatable {
+  case read(KeyDocument.Content, notes: ReadingNotes)
+  case refused(FormatError.Code)
+  case failed(String)
+
+  init(chunkCapacity: Int, _ open: () throws -> any KeyDecoder) {
+    do {
+      let document = try KeyDocument(decoding: open(), chunkCapacity: chunkCapacity)
+      self = .read(document.content, notes: document.notes)
+    } catch let error as FormatError {
+      self = .refused(error.code)
+    } catch {
+      self = .failed("\(error)")
+    }
+  }
+}
+
+/// Gives one byte at a time.
+private final class TricklingSource: ByteSource {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard !buffer.isEmpty, let byte = rest.popFirst() else { return 0 }
+    buffer[0] = byte
+    return 1
+  }
+}
