@@ -1,5 +1,3 @@
-public import ExposureKeys
-
 /// Why a document as a whole could not be read or written.
 ///
 /// A bad key among good ones is no error but a ``ExposureKeys/Rejection``.
