@@ -1,4 +1,5 @@
 import ExposureKeys
+import Foundation
 import KeyFormats
 import Testing
 
@@ -130,4 +131,16 @@ struct RowClaims {
         key: key, regions: regions[claim.regions], unknownFields: Array(unknownFields[claim.unknownFields]))
     }
   }
+}
+
+/// Files of real systems, which are not part of the project: tests that need them are skipped where they are absent.
+enum RowRealData {
+  static let folder = ProcessInfo.processInfo.environment["KEYFERRY_REAL_DATA"] ?? "../shared/data"
+
+  static func bytes(_ path: String) -> [UInt8]? {
+    FileManager.default.contents(atPath: "\(folder)/\(path)").map(Array.init)
+  }
+
+  static let cwaDay = bytes("cwa-real-2020-06-27/2020-06-27.textproto")
+  static let cwaHour = bytes("maltej-gist/cwa-de-2020-06-23-hour8.excerpt.txt")
 }

@@ -68,9 +68,9 @@ struct CSVCanonicalRows {
     let digits = text & 0x00FF_FFFF_FFFF_FFFF ^ 0x0030_3030_3030_3030
     let wrong = (digits &+ 0x0076_7676_7676_7676 | digits) & 0x0080_8080_8080_8080
     guard text >> 56 == UInt64(comma), wrong == 0 else { return number(.rollingStart) }
-    var value = (digits << 8) &* 2561 >> 8
-    value = (value & 0x00FF_00FF_00FF_00FF) &* 6_553_601 >> 16
-    value = (value & 0x0000_FFFF_0000_FFFF) &* 42_949_672_960_001 >> 32
+    var value = ((digits << 8) &* 2561) >> 8
+    value = ((value & 0x00FF_00FF_00FF_00FF) &* 6_553_601) >> 16
+    value = ((value & 0x0000_FFFF_0000_FFFF) &* 42_949_672_960_001) >> 32
     place += 8
     fields |= KeyFields.rollingStart.rawValue
     return Int32(truncatingIfNeeded: value)
@@ -196,7 +196,7 @@ enum HexadecimalWord {
     // Spelling the nibbles again tells every other character: each has one spelling, but for the letter's case.
     let spelled = nibbles &+ 0x3030_3030_3030_3030 &+ isLetter &* 39
     let isTenOrMore = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-    wrong |= (text | isLetter << 5) ^ spelled | nibbles & 0xF0F0_F0F0_F0F0_F0F0 | isLetter ^ isTenOrMore
+    wrong |= ((text | isLetter << 5) ^ spelled) | (nibbles & 0xF0F0_F0F0_F0F0_F0F0) | (isLetter ^ isTenOrMore)
     var value = (nibbles << 4 | nibbles >> 8) & 0x00FF_00FF_00FF_00FF
     value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
     value = value | value >> 16
@@ -291,6 +291,6 @@ struct CSVTailCache: ~Copyable {
   private static func masked(_ text: UnsafeRawPointer, _ offset: Int, _ length: Int) -> UInt64 {
     let word = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     let bytes = length - offset
-    return bytes >= 8 ? word : word & (1 << UInt64(8 * bytes)) - 1
+    return bytes >= 8 ? word : word & ((1 << UInt64(8 * bytes)) - 1)
   }
 }

@@ -161,9 +161,9 @@ private struct CSVRowWriter {
   private mutating func writeEightDigits(_ value: UInt64) {
     let high = value / 10_000
     let fours = high | (value - high * 10_000) << 32
-    let hundreds = (fours &* 10_486 >> 20) & 0x0000_007F_0000_007F
+    let hundreds = ((fours &* 10_486) >> 20) & 0x0000_007F_0000_007F
     let twos = hundreds | (fours &- hundreds &* 100) << 16
-    let tens = (twos &* 103 >> 10) & 0x000F_000F_000F_000F
+    let tens = ((twos &* 103) >> 10) & 0x000F_000F_000F_000F
     let digits = tens | (twos &- tens &* 10) << 8
     let zeros = digits.trailingZeroBitCount / 8
     let text = (digits | 0x3030_3030_3030_3030) >> UInt64(8 * zeros)
