@@ -1,1 +1,4 @@
+import Glibc
+import KeyTool
 
+exit(KeyferryCommand.run(arguments: Array(CommandLine.arguments.dropFirst())))

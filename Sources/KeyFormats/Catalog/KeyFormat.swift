@@ -11,6 +11,8 @@ public enum KeyFormat: String, Sendable, Hashable, CaseIterable {
   case cwaSubmission = "cwa-submission"
   case protobufText = "protobuf-text"
   case parserText = "parser-text"
+  case parserJSON = "parser-json"
+  case sampleDays = "sample-days"
 }
 
 /// One row of the catalogue: what a format is, and what it can carry.
@@ -147,6 +149,14 @@ public enum FormatCatalog {
       FormatDescription(
         format: format, summary: "printout of a diagnosis key parser: numbered TEK lines", fileExtension: "txt",
         capabilities: nil)
+    case .parserJSON:
+      FormatDescription(
+        format: format, summary: "JSON of a diagnosis key parser: TemporaryExposureKey with its validity",
+        fileExtension: "json", capabilities: nil)
+    case .sampleDays:
+      FormatDescription(
+        format: format, summary: "daily dumps as JSON lines: sample_date and tek_list", fileExtension: "json",
+        capabilities: nil)
     }
   }
 }
@@ -156,4 +166,29 @@ extension FormatCapabilities {
     rollingStart: .optional(), rollingPeriod: .optional(), transmissionRisk: .optional(), reportType: .optional(),
     daysSinceOnset: .optional(), origin: .optional, visitedRegions: .optional, carriesRevision: true,
     carriesHeader: true, carriesUnknownFields: true, sortsKeys: false)
+}
+
+extension FormatCapabilities {
+  /// The beta generation of `codable-json` has no member for it.
+  public var withoutRollingPeriod: FormatCapabilities {
+    FormatCapabilities(
+      rollingStart: rollingStart, rollingPeriod: .notCarried, transmissionRisk: transmissionRisk,
+      reportType: reportType, daysSinceOnset: daysSinceOnset, origin: origin, visitedRegions: visitedRegions,
+      carriesRevision: carriesRevision, carriesHeader: carriesHeader, carriesUnknownFields: carriesUnknownFields,
+      sortsKeys: sortsKeys)
+  }
+}
+
+extension JSONDialect {
+  /// The row of the catalogue that this JSON belongs to.
+  var format: KeyFormat {
+    switch self {
+    case .codable: .codableJSON
+    case .publish: .publishJSON
+    case .efgs: .efgsJSON
+    case .export: .json
+    case .parsedKeys: .parserJSON
+    case .sampleDays: .sampleDays
+    }
+  }
 }

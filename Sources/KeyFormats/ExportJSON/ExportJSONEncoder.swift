@@ -179,7 +179,9 @@ public final class ExportJSONEncoder: KeyEncoder {
     }
   }
 
-  private func append(_ name: StaticString, _ value: (some FixedWidthInteger)?, besides written: (some FixedWidthInteger)?)
+  private func append(
+    _ name: StaticString, _ value: (some FixedWidthInteger)?, besides written: (some FixedWidthInteger)?
+  )
     throws
   {
     guard let value, written == nil || written.map({ $0 == value }) == false else { return }

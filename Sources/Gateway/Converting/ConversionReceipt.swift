@@ -1,0 +1,130 @@
+public import BundleTrust
+public import ExposureKeys
+public import KeyFormats
+
+/// What a conversion did. It adds up: received = written + rejected, document by document.
+public struct ConversionReceipt: Sendable {
+  public internal(set) var documents: [DocumentSummary] = []
+  /// Keys that said the same as another in every field and were written once.
+  public internal(set) var repeated = 0
+  /// Keys that share their key data with another key of the same list but say something else.
+  public internal(set) var conflicting = 0
+  /// The header of the export that was written.
+  public internal(set) var header: ExportHeader?
+  public internal(set) var digests: ExportDigests?
+  /// One line for each thing that the target could not carry.
+  public private(set) var losses: [String] = []
+  /// One line for each default that was filled in.
+  public private(set) var fillings: [String] = []
+  /// What the operator should know, though nothing was lost.
+  public private(set) var warnings: [String] = []
+
+  var carriesHeader = false
+
+  public var received: Int { documents.reduce(0) { $0 + $1.received } }
+  public var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
+  /// Keys that stand in the output.
+  public var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
+
+  mutating func close(_ report: FittingReport, _ headers: HeaderMerge) {
+    for part in KeyPart.allCases {
+      guard let loss = report.lost[part] else { continue }
+      if loss.notCarried > 0 {
+        losses.append("\(counted(loss.notCarried, "key")) \(lose(loss.notCarried)) \(part.rawValue)")
+      }
+      if loss.outOfRange > 0 {
+        losses.append(
+          "\(counted(loss.outOfRange, "key")) \(lose(loss.outOfRange)) \(part.rawValue) "
+            + "(the value is outside what devices accept)")
+      }
+    }
+    if !carriesHeader {
+      let header = headers.merged
+      let parts = [
+        header.startTimestamp == nil && header.endTimestamp == nil ? nil : "time window",
+        headers.regions.isEmpty ? nil : "region", header.signatureInfos.isEmpty ? nil : "signature infos",
+        header.unknownFields.isEmpty ? nil : "unknown header fields",
+      ].compactMap { $0 }
+      if !parts.isEmpty { losses.append("the document loses \(parts.joined(separator: ", "))") }
+    }
+    for part in KeyPart.allCases {
+      guard let filling = report.defaulted[part] else { continue }
+      fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
+    }
+    if report.originDefaulted > 0 {
+      fillings.append("origin absent, filled in: \(counted(report.originDefaulted, "key"))")
+    }
+    if report.visitedDefaulted > 0 {
+      fillings.append("visited regions absent, filled in: \(counted(report.visitedDefaulted, "key"))")
+    }
+    collectWarnings(headers)
+  }
+
+  private mutating func collectWarnings(_ headers: HeaderMerge) {
+    if repeated > 0 { warnings.append("\(counted(repeated, "repeated key")) written once") }
+    if conflicting > 0 {
+      warnings.append(
+        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
+          + "and a device takes one of them")
+    }
+    if headers.regions.count > 1, header?.region == nil {
+      warnings.append(
+        "the documents name different regions (\(headers.regions.sorted().joined(separator: ", "))); "
+          + "the result names none")
+    }
+    if let header {
+      for batch in headers.partialBatches {
+        warnings.append("a document was batch \(batch.number) of \(batch.size); the result says 1 of 1")
+      }
+      if header.startTimestamp == nil || header.endTimestamp == nil {
+        warnings.append("the bundle has no complete time window")
+      }
+      if written > 750_000 {
+        warnings.append("\(counted(written, "key")) in one bundle; platforms recommend at most 750,000")
+      }
+    }
+  }
+}
+
+/// What became of one document.
+public struct DocumentSummary: Sendable {
+  public let name: String
+  public internal(set) var format = KeyFormat.gaenExport
+  public internal(set) var received = 0
+  public internal(set) var written = 0
+  public internal(set) var rejectionCounts: [RejectionReason: Int] = [:]
+  /// The first of them, for showing.
+  public internal(set) var rejections: [Rejection] = []
+  public internal(set) var notes = ReadingNotes()
+
+  public var rejected: Int { rejectionCounts.values.reduce(0, +) }
+
+  static let shownRejections = 20
+
+  init(name: String) { self.name = name }
+
+  mutating func count(_ rejections: ArraySlice<Rejection>, in name: String) {
+    for rejection in rejections {
+      rejectionCounts[rejection.reason, default: 0] += 1
+      if self.rejections.count < Self.shownRejections { self.rejections.append(rejection) }
+    }
+  }
+}
+
+/// `1,204 keys`, `1 key`.
+public func counted(_ count: Int, _ noun: String) -> String {
+  "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
+}
+
+/// `1,204`.
+public func grouped(_ number: Int) -> String {
+  var text = String(number.magnitude)
+  var position = text.count - 3
+  while position > 0 {
+    text.insert(",", at: text.index(text.startIndex, offsetBy: position))
+    position -= 3
+  }
+  return (number < 0 ? "-" : "") + text
+}
+
+private func lose(_ count: Int) -> String { count == 1 ? "loses" : "lose" }

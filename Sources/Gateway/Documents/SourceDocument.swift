@@ -1,0 +1,92 @@
+public import BundleTrust
+public import ExposureKeys
+public import KeyFormats
+
+/// A document that somebody handed to us: its bytes, and what they are called in messages.
+public struct SourceDocument {
+  public let name: String
+  public let source: any SeekableSource
+  /// The `.sig` that stands beside a bare `.bin`.
+  public let signatureFile: [UInt8]?
+  /// Forces a format instead of detecting it.
+  public let format: KeyFormat?
+  public let limits: ReadLimits
+
+  public init(
+    name: String, source: any SeekableSource, signatureFile: [UInt8]? = nil, format: KeyFormat? = nil,
+    limits: ReadLimits = ReadLimits()
+  ) {
+    self.name = name
+    self.source = source
+    self.signatureFile = signatureFile
+    self.format = format
+    self.limits = limits
+  }
+
+  /// Opens a file; beside `name.bin` a `name.sig` is looked for.
+  public init(path: String, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits()) throws {
+    var signatureFile: [UInt8]?
+    if path.hasSuffix(".bin") {
+      let companion = path.dropLast(3) + "sig"
+      if FileIdentity(path: String(companion)) != nil {
+        signatureFile = try FileSource.contents(of: String(companion), limit: limits.signatureBytes)
+      }
+    }
+    self.init(
+      name: path, source: try FileSource(path: path), signatureFile: signatureFile, format: format, limits: limits)
+  }
+
+  /// Finds out what the document is, and prepares to decode it.
+  public func open(observeExport: ((UnsafeRawBufferPointer) -> Void)? = nil) throws -> KeyDocument {
+    try located {
+      try KeyDocument(
+        source, format: format, signatureFile: signatureFile, limits: limits, observeExport: observeExport)
+    }
+  }
+
+  /// Runs `body` and puts the document's name in front of what goes wrong.
+  public func located<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as FormatError {
+      throw error.within(name)
+    }
+  }
+
+  /// Reads an export once, for its digest and its signature infos; nothing of it is admitted yet.
+  ///
+  /// - Returns: the report, or `nil` when the document is in a format that has no signatures.
+  public func verify(trusting ring: TrustRing, at instant: Instant) throws -> SignatureReport? {
+    let digest = DigestCollector(includingBody: true)
+    let document = try open(observeExport: digest.update)
+    guard document.container != nil else { return nil }
+    return try located {
+      var chunk = KeyChunk()
+      while try document.decoder.decode(into: &chunk) { chunk.advance() }
+      let signatures = try document.signatures()
+      return BundleVerifier(trusting: ring).verify(
+        digest.finish(), infos: document.decoder.header.signatureInfos, signatures: signatures, at: instant)
+    }
+  }
+}
+
+extension KeyDocument {
+  /// The entries of `export.sig`; none when there is no such file.
+  public func signatures() throws -> [ExportSignature] {
+    do {
+      return try SignatureFile.decode(signatureFile ?? [])
+    } catch let error as FormatError {
+      throw error.within("export.sig")
+    }
+  }
+}
+
+/// Collects a digest from a callback.
+public final class DigestCollector {
+  private var digest: ExportDigest
+
+  public init(includingBody: Bool) { digest = ExportDigest(includingBody: includingBody) }
+
+  public func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
+  public func finish() -> ExportDigests { digest.finalize() }
+}

@@ -1,0 +1,251 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import Glibc
+internal import KeyFormats
+
+struct ConvertCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "convert",
+    abstract: "Convert key files between formats; many inputs become one output, or one each in a folder.",
+    discussion: """
+      What the target cannot carry is reported, never lost in silence; --strict refuses instead. Fields that the
+      target needs and keys do not state are filled from the --default options, each use counted.
+
+      Examples:
+        keyferry convert dump.json --to csv -o keys.csv
+        keyferry convert de.zip it.zip --to json -o - | less
+        keyferry convert batch.bin --to gaen-export -o bundle.zip \\
+          --sign-key key.pem --key-id 310 --key-version v1 --region US
+        keyferry convert archive/*.zip --to csv -o converted/
+        keyferry convert bundle.zip --to efgs-protobuf --origin DE --default-days-since-onset 4000 -o batch.bin
+      """)
+
+  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+  var inputs: [String]
+
+  @Option(help: ArgumentHelp("The format to write; see keyferry formats.", valueName: "format"))
+  var to: KeyFormat
+
+  @Option(
+    name: [.short, .long],
+    help: ArgumentHelp(
+      "A file, - for standard output, or a folder (ending in /) for one output an input.", valueName: "out"))
+  var output: String
+
+  @OptionGroup var input: InputOptions
+
+  @Flag(help: "Write nothing when anything would be lost.")
+  var strict = false
+
+  @OptionGroup(title: "Signing") var signing: SigningOptions
+
+  @Flag(help: "Write an export without a signature.")
+  var unsigned = false
+
+  @Option(help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"))
+  var trust: String?
+
+  @Option(help: ArgumentHelp("Judge the ring's keys at this time instead of now.", valueName: "time"))
+  var at: Instant?
+
+  @OptionGroup(title: "What keys do not state") var defaults: DefaultOptions
+
+  @OptionGroup(title: "The bundle") var bundle: BundleOptions
+
+  @Option(help: "Layout of codable-json: \(CodableJSONLayout.allNames).")
+  var layout = CodableJSONLayout.array
+
+  @Flag(help: "Write codable-json of the beta generation, without rollingPeriod.")
+  var beta = false
+
+  @Flag(help: "Write binary to a terminal.")
+  var force = false
+
+  @Flag(name: [.short, .long], help: "Say only what went wrong.")
+  var quiet = false
+
+  func validate() throws {
+    try InputOptions.checkPaths(inputs)
+    guard FormatCatalog.description(of: to).isWritten else {
+      let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue).joined(separator: ", ")
+      throw ValidationError("\(to.rawValue) is only read; --to takes \(written)")
+    }
+    if to == .gaenExport {
+      guard !signing.signKey.isEmpty || unsigned else {
+        throw ValidationError(
+          "devices refuse an unsigned bundle; give --sign-key, --key-id and --key-version, or --unsigned")
+      }
+      guard signing.signKey.isEmpty || !unsigned else {
+        throw ValidationError("--sign-key and --unsigned exclude each other")
+      }
+    } else if !signing.signKey.isEmpty || unsigned {
+      throw ValidationError("\(to.rawValue) carries no signature; --sign-key and --unsigned are for gaen-export")
+    }
+    if to != .codableJSON, beta || layout != .array {
+      throw ValidationError("--layout and --beta are for codable-json")
+    }
+  }
+
+  func run() throws {
+    var plan = ConversionPlan(to: to)
+    plan.defaults = defaults.fieldDefaults
+    plan.header = bundle.choice
+    plan.jsonStyle.layout = layout
+    plan.jsonStyle.hasRollingPeriod = !beta
+    plan.signers = try signing.identities()
+    plan.isStrict = strict
+    if let trust { plan.trust = .init(ring: try TrustRingFile.read(trust), instant: at ?? Clock.now) }
+
+    var worst = ExitStatus.done
+    for step in try steps() {
+      do {
+        let receipt = try convert(step, plan)
+        if receipt.rejected > 0, worst == .done { worst = .rejected }
+      } catch let error as FormatError where inputs.count > 1 {
+        Console.note("\(error)")
+        worst = .failed
+      } catch let error as FileFault where inputs.count > 1 {
+        Console.note("\(error)")
+        worst = .failed
+      }
+    }
+    try exit(worst)
+  }
+
+  /// One output and the inputs that go into it.
+  private struct Step {
+    let inputs: [String]
+    let output: String
+  }
+
+  private func steps() throws -> [Step] {
+    var status = stat()
+    let isFolder = output.hasSuffix("/") || (stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
+    guard isFolder else { return [Step(inputs: inputs, output: output)] }
+    guard mkdir(output, 0o777) == 0 || errno == EEXIST else { throw FileFault("create", output, number: errno) }
+    let folder = output.hasSuffix("/") ? String(output.dropLast()) : output
+    let ending = FormatCatalog.description(of: to).fileExtension
+    var taken: [String: String] = [:]
+    return try inputs.map { input in
+      let name = input == "-" ? "stdin" : String(input.split(separator: "/").last ?? "keys")
+      let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name : String(name[..<$0]) } ?? name
+      let target = "\(folder)/\(stem).\(ending)"
+      if let other = taken[target] {
+        throw ValidationError("\(other) and \(input) would both become \(target); convert them into separate folders")
+      }
+      taken[target] = input
+      return Step(inputs: [input], output: target)
+    }
+  }
+
+  private func convert(_ step: Step, _ plan: ConversionPlan) throws -> ConversionReceipt {
+    let documents = try step.inputs.map(input.open)
+    let destination = try Destination(step.output, format: to, inputs: step.inputs, force: force)
+    var plan = plan
+    plan.packing = destination.packing
+    let receipt = try destination.write { try Conversion.run(plan, from: documents, to: $0) }
+    report(receipt, destination)
+    return receipt
+  }
+
+  private func report(_ receipt: ConversionReceipt, _ destination: Destination) {
+    for document in receipt.documents {
+      for rejection in document.rejections {
+        let place = rejection.position.byteOffset >= 0 ? " at byte \(rejection.position.byteOffset)" : ""
+        Console.note("\(document.name): key \(rejection.position.index)\(place): \(rejection.detail)")
+      }
+      let more = document.rejected - document.rejections.count
+      if more > 0 { Console.note("\(document.name): and \(counted(more, "more key")) rejected") }
+      if document.rejectionCounts[.fieldRequired] != nil {
+        Console.hint(
+          "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help convert")
+      }
+    }
+    for loss in receipt.losses { Console.note(loss) }
+    guard !quiet else { return }
+    for document in receipt.documents {
+      for (note, count) in document.notes.sorted {
+        Console.note("\(document.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
+      }
+    }
+    for line in receipt.fillings + receipt.warnings { Console.note(line) }
+    let formats = Set(receipt.documents.map(\.format.rawValue)).sorted().joined(separator: ", ")
+    Console.note(
+      "\(counted(receipt.received, "key")) read (\(formats)), \(counted(receipt.written, "key")) written to "
+        + "\(destination.name) (\(to.rawValue)), \(grouped(receipt.rejected)) rejected")
+    if let digests = receipt.digests { Console.note("export.bin SHA-256 \(digests.hexadecimal)") }
+  }
+}
+
+struct DefaultOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Rolling period, in ten-minute intervals; 144 where a format needs one.", valueName: "1...144"))
+  var defaultRollingPeriod: Int32?
+
+  @Option(help: ArgumentHelp("Transmission risk level.", valueName: "0...8"))
+  var defaultTransmissionRisk: Int32?
+
+  @Option(help: ArgumentHelp("Report type, name or number: CONFIRMED_TEST or 1.", valueName: "type"))
+  var defaultReportType: ReportTypeArgument?
+
+  @Option(
+    help: ArgumentHelp("Days since onset of symptoms; the federation also takes codes such as 4000.", valueName: "days")
+  )
+  var defaultDaysSinceOnset: Int32?
+
+  @Option(help: ArgumentHelp("The region that the keys come from: DE.", valueName: "region"))
+  var origin: String?
+
+  @Option(help: ArgumentHelp("A region that the persons visited. Repeatable.", valueName: "region"))
+  var visited: [String] = []
+
+  func validate() throws {
+    if let value = defaultRollingPeriod, !(1...144).contains(value) {
+      throw ValidationError("--default-rolling-period \(value): allowed are 1...144")
+    }
+    if let value = defaultTransmissionRisk, !(0...8).contains(value) {
+      throw ValidationError("--default-transmission-risk \(value): allowed are 0...8")
+    }
+  }
+
+  var fieldDefaults: FieldDefaults {
+    FieldDefaults(
+      rollingPeriod: defaultRollingPeriod, transmissionRisk: defaultTransmissionRisk,
+      reportType: defaultReportType?.type.rawValue, daysSinceOnset: defaultDaysSinceOnset, origin: origin,
+      visitedRegions: visited.isEmpty ? nil : visited)
+  }
+}
+
+struct ReportTypeArgument: ExpressibleByArgument {
+  let type: ReportType
+
+  init?(argument: String) {
+    guard let type = Int32(argument).flatMap(ReportType.init(rawValue:)) ?? ReportType(name: argument) else {
+      return nil
+    }
+    self.type = type
+  }
+
+  static var allValueStrings: [String] { ReportType.allCases.map(\.name) }
+}
+
+struct BundleOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The region that the bundle names.", valueName: "region"))
+  var region: String?
+
+  @Option(help: ArgumentHelp("Start of the bundle's window.", valueName: "time"))
+  var start: Instant?
+
+  @Option(help: ArgumentHelp("End of the bundle's window, exclusive.", valueName: "time"))
+  var end: Instant?
+
+  func validate() throws {
+    if let start, let end, start >= end {
+      throw ValidationError("--start \(start) is not before --end \(end)")
+    }
+  }
+
+  var choice: HeaderChoice { HeaderChoice(start: start, end: end, region: region) }
+}

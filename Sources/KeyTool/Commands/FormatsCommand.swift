@@ -1,0 +1,19 @@
+internal import ArgumentParser
+internal import KeyFormats
+
+struct FormatsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "formats", abstract: "List the formats that are read and written.",
+    discussion: """
+      Example:
+        keyferry formats
+      """)
+
+  func run() throws {
+    let width = KeyFormat.allCases.map(\.rawValue.count).max() ?? 0
+    for row in FormatCatalog.all {
+      let name = row.format.rawValue + String(repeating: " ", count: width - row.format.rawValue.count)
+      try Console.result(line: "\(name)  \(row.isWritten ? "read, write" : "read       ")  \(row.summary)")
+    }
+  }
+}

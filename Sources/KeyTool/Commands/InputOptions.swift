@@ -1,0 +1,92 @@
+public import ArgumentParser
+internal import BundleTrust
+public import ExposureKeys
+public import Gateway
+public import KeyFormats
+
+/// How documents are read: shared by the commands that take any.
+struct InputOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Take every input for this format instead of recognising it.", valueName: "format"))
+  var from: KeyFormat?
+
+  @Option(help: ArgumentHelp("Refuse documents that inflate to more bytes than this.", valueName: "bytes"))
+  var maxBytes: Int = ReadLimits().documentBytes
+
+  var limits: ReadLimits {
+    var limits = ReadLimits()
+    limits.documentBytes = max(maxBytes, 1)
+    return limits
+  }
+
+  func validate() throws {
+    guard maxBytes > 0 else { throw ValidationError("--max-bytes \(maxBytes): allowed are 1 and more") }
+  }
+
+  /// Opens a path, or standard input for `-`.
+  func open(_ path: String) throws -> SourceDocument {
+    guard path == "-" else { return try SourceDocument(path: path, format: from, limits: limits) }
+    return SourceDocument(
+      name: "standard input", source: try StandardInput.document(limit: maxBytes), format: from, limits: limits)
+  }
+
+  static func checkPaths(_ paths: [String]) throws {
+    guard paths.count(where: { $0 == "-" }) <= 1 else {
+      throw ValidationError("standard input (-) can be given only once")
+    }
+  }
+}
+
+/// Which keys sign: `--sign-key`, `--key-id` and `--key-version` in the same number and order.
+struct SigningOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Sign with this P-256 private key, PEM. Repeatable, at most ten.", valueName: "key.pem"))
+  var signKey: [String] = []
+
+  @Option(
+    help: ArgumentHelp("The key's id as registered, by convention the mobile country code: 310.", valueName: "id"))
+  var keyID: [String] = []
+
+  @Option(help: ArgumentHelp("The key's version as registered.", valueName: "version"))
+  var keyVersion: [String] = []
+
+  @Option(name: .customLong("app-bundle-id"), help: "Put this iOS bundle id into the signature infos.")
+  var appBundleID: String?
+
+  @Option(help: "Put this Android package into the signature infos.")
+  var androidPackage: String?
+
+  func validate() throws {
+    guard signKey.count == keyID.count, signKey.count == keyVersion.count else {
+      throw ValidationError(
+        "\(signKey.count) --sign-key, \(keyID.count) --key-id and \(keyVersion.count) --key-version; "
+          + "each key needs one of each, in the same order")
+    }
+    guard signKey.count <= 10 else { throw ValidationError("\(signKey.count) signing keys, allowed are at most 10") }
+  }
+
+  func identities() throws -> [SigningIdentity] {
+    try signKey.indices.map { index in
+      let text = String(decoding: try FileSource.contents(of: signKey[index], limit: 1 << 16), as: UTF8.self)
+      do {
+        return try SigningIdentity(
+          key: try SigningKey(pem: text), keyID: keyID[index], keyVersion: keyVersion[index],
+          appBundleID: appBundleID, androidPackage: androidPackage)
+      } catch let error as KeyFault {
+        var fault = error
+        fault.place = fault.place.isEmpty ? signKey[index] : "\(signKey[index]): \(fault.place)"
+        throw fault
+      }
+    }
+  }
+}
+
+extension KeyFormat: ExpressibleByArgument {
+  public static var allValueStrings: [String] { allCases.map(\.rawValue) }
+}
+
+extension Instant: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension CodableJSONLayout: ExpressibleByArgument {
+  static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
+}

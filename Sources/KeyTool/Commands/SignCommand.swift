@@ -1,0 +1,59 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+
+struct SignCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sign",
+    abstract: "Sign or re-sign an export bundle; its keys stay as they are.",
+    discussion: """
+      By default our signatures replace all others, because the infos of export.bin, which are signed too, then name
+      our keys. With --add the others' infos are kept beside ours; their signatures stay only if export.bin keeps its
+      bytes. Devices of Apple read the first signature only, and some others need all of them to verify: one
+      signature a bundle is what every device accepts.
+
+      Examples:
+        keyferry sign export.bin --sign-key key.pem --key-id 310 --key-version v1 -o bundle.zip
+        keyferry sign foreign.zip --sign-key key.pem --key-id 310 --key-version v2 -o ours.zip
+      """)
+
+  @Argument(help: ArgumentHelp("The bundle: zip or .bin; - is standard input.", valueName: "bundle"))
+  var bundle: String
+
+  @OptionGroup var signing: SigningOptions
+
+  @Option(
+    name: [.short, .long],
+    help: ArgumentHelp("Where the result goes: zip, or .bin with a .sig beside it.", valueName: "out"))
+  var output: String
+
+  @Flag(help: "Keep the other signature infos, and the other signatures where they stay valid.")
+  var add = false
+
+  @Flag(help: "Write binary to a terminal.")
+  var force = false
+
+  @OptionGroup var input: InputOptions
+
+  func validate() throws {
+    guard !signing.signKey.isEmpty else { throw ValidationError("missing --sign-key, --key-id and --key-version") }
+  }
+
+  func run() throws {
+    let identities = try signing.identities()
+    let document = try input.open(bundle)
+    let destination = try Destination(output, format: .gaenExport, inputs: [bundle], force: force)
+    let result = try destination.write { sink in
+      try Resigning.run(
+        document, signers: identities, mode: add ? .add : .replace, packing: destination.packing, to: sink)
+    }
+    Console.note(
+      "\(counted(result.keys, "key")) signed with \(counted(result.signatures, "signature")): \(destination.name), "
+        + "export.bin SHA-256 \(result.digests.hexadecimal)")
+    if result.dropped > 0 {
+      Console.note("\(counted(result.dropped, "earlier signature")) dropped: the bytes that they covered have changed")
+    }
+  }
+}

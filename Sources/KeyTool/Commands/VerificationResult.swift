@@ -1,0 +1,85 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+
+/// What `keyferry verify --json` prints; see schemas/verification.schema.json.
+struct VerificationDocument: Encodable {
+  var reportVersion = 1
+  var files: [VerificationResult]
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case files
+  }
+}
+
+/// The verdict on one file.
+struct VerificationResult: Encodable {
+  let name: String
+  /// Whether a signature verifies with a matching, valid key.
+  let isTrusted: Bool
+  /// SHA-256 of `export.bin`, hexadecimal; absent for formats that carry no signature.
+  let sha256: String?
+  let signatures: [Signature]
+  let faults: [Fault]
+
+  struct Signature: Encodable {
+    /// Counted from 1 in `export.sig`.
+    let number: Int
+    let keyID: String?
+    let keyVersion: String?
+    let algorithm: String?
+    /// The stable code of the verdict, and of what else is wrong.
+    let verdict: String
+    let observations: [String]
+    let text: String
+
+    enum CodingKeys: String, CodingKey {
+      case number, algorithm, verdict, observations, text
+      case keyID = "key_id"
+      case keyVersion = "key_version"
+    }
+  }
+
+  struct Fault: Encodable {
+    let code: String
+    let text: String
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case name, sha256, signatures, faults
+    case isTrusted = "trusted"
+  }
+
+  init(_ document: SourceDocument, ring: TrustRing, at instant: Instant) throws {
+    name = document.name
+    guard let report = try document.verify(trusting: ring, at: instant) else {
+      let format = try document.open().format.rawValue
+      isTrusted = false
+      sha256 = nil
+      signatures = []
+      faults = [Fault(code: "not-signed-format", text: "\(format) carries no signature that could be verified")]
+      return
+    }
+    isTrusted = report.isTrusted
+    sha256 = report.digests.hexadecimal
+    signatures = report.findings.map { finding in
+      Signature(
+        number: finding.index + 1, keyID: finding.info.verificationKeyID,
+        keyVersion: finding.info.verificationKeyVersion, algorithm: finding.info.signatureAlgorithm,
+        verdict: finding.verdict.code.rawValue, observations: finding.observations.map(\.code.rawValue),
+        text: finding.description)
+    }
+    faults =
+      report.infosWithoutSignature.map { Fault(code: "info-without-signature", text: $0.description) }
+      + report.faults.map { Fault(code: $0.code.rawValue, text: $0.description) }
+  }
+
+  /// The verdict first, then a line for each signature and fault.
+  var text: String {
+    let verdict = isTrusted ? "verified" : "not verified"
+    let details = signatures.map(\.text) + faults.map(\.text) + (sha256.map { ["export.bin SHA-256 \($0)"] } ?? [])
+    return "\(name): \(verdict)\n" + details.map { "  \($0)\n" }.joined()
+  }
+}

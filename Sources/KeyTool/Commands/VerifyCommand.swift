@@ -1,0 +1,64 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+
+struct VerifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Check the signatures of export bundles against a ring of public keys.",
+    discussion: """
+      The ring is one PEM file, a folder of PEM files named ID-VERSION.pem, or a JSON file
+      {"keys":[{"id":"310","version":"v1","publicKey":"PEM or base64","from":"2020-06-01T00:00:00Z","until":null}]}.
+      Every signature is reported by itself. The exit code is 0 only when every file has a signature that verifies
+      with a matching, valid key.
+
+      Examples:
+        keyferry verify bundle.zip --trust 310-v1.pem
+        keyferry verify archive/*.zip --trust keys.json --at 2020-08-01T00:00:00Z
+        keyferry verify export.bin --trust keys/     (export.sig is looked for beside it)
+      """)
+
+  @Argument(
+    help: ArgumentHelp("Bundles: zip, or .bin with its .sig beside it; - is standard input.", valueName: "file"))
+  var files: [String]
+
+  @Option(help: ArgumentHelp("The ring of public keys.", valueName: "ring"))
+  var trust: String
+
+  @Option(help: ArgumentHelp("Judge the validity of keys at this time instead of now.", valueName: "time"))
+  var at: Instant?
+
+  @Flag(help: "Print the report as JSON (schemas/verification.schema.json).")
+  var json = false
+
+  @OptionGroup var input: InputOptions
+
+  func validate() throws { try InputOptions.checkPaths(files) }
+
+  func run() throws {
+    let ring = try TrustRingFile.read(trust)
+    let instant = at ?? Clock.now
+    for note in ring.notes { Console.note("\(trust): \(note)") }
+    var worst = ExitStatus.done
+    var results: [VerificationResult] = []
+    for path in files {
+      do {
+        let document = try input.open(path)
+        let result = try VerificationResult(document, ring: ring, at: instant)
+        results.append(result)
+        if !result.isTrusted, worst == .done { worst = .rejected }
+        if !json { try Console.result(result.text) }
+      } catch let error as FormatError {
+        Console.note("\(error)")
+        worst = .failed
+      } catch let error as FileFault {
+        Console.note("\(error)")
+        worst = .failed
+      }
+    }
+    if json { try Console.result(line: try JSONText.render(VerificationDocument(files: results))) }
+    try exit(worst)
+  }
+}

@@ -1,0 +1,83 @@
+public import ArgumentParser
+internal import BundleTrust
+internal import Gateway
+internal import Glibc
+internal import KeyFormats
+
+/// The program: looks into key files, verifies, converts and signs them.
+public struct KeyferryCommand: ParsableCommand {
+  public static let configuration = CommandConfiguration(
+    commandName: "keyferry",
+    abstract: "Look into, verify, convert and sign the key files of Exposure Notification.",
+    discussion: """
+      Files are recognised by their content. `-` is standard input or standard output. Results go to standard
+      output, everything else to standard error.
+
+      Exit codes: 0 done; 1 done, but keys were rejected or a verification failed; 2 it could not be done;
+      64 the command line is wrong.
+
+      Shell completions: keyferry --generate-completion-script bash|zsh|fish
+      """,
+    version: "keyferry 0.1.0",
+    subcommands: [
+      VerifyCommand.self, ConvertCommand.self, KeygenCommand.self, SignCommand.self,
+      FormatsCommand.self,
+    ])
+
+  public init() {}
+
+  /// Runs the program with these arguments and returns its exit code.
+  public static func run(arguments: [String]) -> Int32 {
+    // A reader that closes its end is no reason to die without a word.
+    signal(SIGPIPE, SIG_IGN)
+    do {
+      var command = try parseAsRoot(arguments)
+      try command.run()
+      return ExitStatus.done.rawValue
+    } catch let status as ExitCode {
+      return status.rawValue
+    } catch {
+      return report(error)
+    }
+  }
+
+  private static func report(_ error: any Error) -> Int32 {
+    switch error {
+    case let error as FormatError: Console.note("\(error)")
+    case let error as FileFault:
+      // The reader of our output has seen enough: `keyferry … | head` is not a failure worth a line.
+      if error.number != EPIPE { Console.note("\(error)") }
+    case let error as KeyFault: Console.note("\(error)")
+    case let error as TrustRingFileError: Console.note("\(error)")
+    case let error as ConversionRefusal:
+      Console.note("\(error)")
+      return ExitStatus.rejected.rawValue
+    default: return reportUsage(error)
+    }
+    return ExitStatus.failed.rawValue
+  }
+
+  private static func reportUsage(_ error: any Error) -> Int32 {
+    let code = exitCode(for: error)
+    let message = fullMessage(for: error)
+    if code.isSuccess {
+      // Help and version are results.
+      try? Console.result(line: message)
+      return ExitStatus.done.rawValue
+    }
+    let text = message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message
+    Console.error("keyferry: \(text)\n")
+    return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
+  }
+
+  private static func lowerCased(_ text: Substring) -> String {
+    text.prefix(1).lowercased() + text.dropFirst()
+  }
+}
+
+extension ParsableCommand {
+  /// Ends the command with this exit code, its messages having been printed.
+  func exit(_ status: ExitStatus) throws {
+    if status != .done { throw ExitCode(status.rawValue) }
+  }
+}

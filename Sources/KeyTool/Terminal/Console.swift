@@ -1,0 +1,35 @@
+internal import Gateway
+internal import Glibc
+internal import KeyFormats
+
+/// Results go to standard output; everything else goes to standard error, one line each, with the program's name.
+enum Console {
+  static func result(_ text: String) throws {
+    try StandardOutput().write(Array(text.utf8))
+  }
+
+  static func result(line: String) throws { try result(line + "\n") }
+
+  /// `keyferry: …`
+  static func note(_ text: String) {
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { error("keyferry: \(line)\n") }
+  }
+
+  /// `keyferry: hint: …`: what to run or change next.
+  static func hint(_ text: String) { error("keyferry: hint: \(text)\n") }
+
+  static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+  static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+  /// The columns of the terminal, 100 where there is none.
+  static var width: Int {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 40 else { return 100 }
+    return min(Int(size.ws_col), 140)
+  }
+
+  static func error(_ text: String) {
+    // Nothing can be said about a standard error that does not take anything.
+    _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+}

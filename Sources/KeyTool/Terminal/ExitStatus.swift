@@ -1,0 +1,11 @@
+/// What the program's exit code says. Also in `keyferry --help`.
+public enum ExitStatus: Int32, Sendable {
+  /// Done.
+  case done = 0
+  /// Done, but keys were rejected or a verification failed.
+  case rejected = 1
+  /// It could not be done.
+  case failed = 2
+  /// The command line is wrong.
+  case usage = 64
+}
