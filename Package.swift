@@ -69,7 +69,10 @@ let package = Package(
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(
       name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
-    .testTarget(name: "BundleTrustTests", dependencies: ["BundleTrust", "ExposureKeys"], swiftSettings: strict),
+    .testTarget(
+      name: "BundleTrustTests",
+      dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
     .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
     ),
