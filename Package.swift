@@ -20,6 +20,8 @@ let package = Package(
     .library(name: "KeyFormats", targets: ["KeyFormats"]),
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
+    // For the package in Benchmarks/ alone: it changes without notice.
+    .library(name: "_KeyferryInternals", targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -65,6 +67,10 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: strict),
+
+    // Writes the vectors under interop/ and sample dumps for the demo.
+    .executableTarget(
+      name: "recipes", dependencies: ["GatewayTesting", "ExposureKeys"], path: "interop/recipes", swiftSettings: strict),
 
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(
