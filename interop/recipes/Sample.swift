@@ -26,7 +26,7 @@ enum Sample: String, CaseIterable {
     }
   }
 
-  private func csv(_ document: KeyDocument) -> Data {
+  private func csv(_ document: DecodedDocument) -> Data {
     let header = [
       "key_data", "rolling_start_interval_number", "rolling_period", "transmission_risk_level", "report_type",
       "days_since_onset_of_symptoms", "revised",

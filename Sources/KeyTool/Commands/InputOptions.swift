@@ -83,3 +83,7 @@ extension Instant: ExpressibleByArgument {
 extension CodableJSONLayout: ExpressibleByArgument {
   static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }
+
+extension DeviceProfile: ExpressibleByArgument {
+  static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
+}
