@@ -95,8 +95,9 @@ enum FormatDetection {
         switch tag.wire {
         case .varint: value = try reader.readVarint()
         case .length:
-          let data = try reader.readBytes()
-          if tag.number == 1 { keyLength = data.count }
+          let length = try reader.readVarint()
+          if tag.number == 1 { keyLength = Int(clamping: length) }
+          try reader.advance(Int(clamping: length))
         default: try reader.skip(tag)
         }
         numbers[tag.number] = (tag.wire, value)
