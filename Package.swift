@@ -75,7 +75,7 @@ let package = Package(
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(name: "KeyFormatsTests", dependencies: ["KeyFormats", "GatewayTesting"], swiftSettings: strict),
     .testTarget(
-      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
-    ),
+      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],
+      swiftSettings: strict),
   ]
 )
