@@ -1,6 +1,6 @@
 /// Why a document as a whole could not be read or written.
 ///
-/// A bad key among good ones is no error but a ``ExposureKeys/Rejection``.
+/// A bad key among good ones is no error but a `Rejection`.
 public struct FormatError: Error, Hashable, Sendable {
   /// The stable code for programs; tests compare it.
   public var code: Code

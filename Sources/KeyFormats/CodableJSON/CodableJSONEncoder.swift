@@ -1,0 +1,101 @@
+public import ExposureKeys
+
+/// Writes keys as Swift's `JSONEncoder` writes Apple's `CodableDiagnosisKey`: compact, slashes escaped, members in the
+/// order of their names.
+///
+/// The structure requires its members, so a caller fills in what a key does not state; what is still absent is left
+/// out. Report type and days since onset have no member.
+public final class CodableJSONEncoder: KeyEncoder {
+  /// What stands around the keys.
+  public enum Style: Sendable, Hashable, CaseIterable {
+    case array
+    /// One object, without anything around it: more than one key cannot be expressed.
+    case single
+    /// One object a line.
+    case lines
+  }
+
+  /// The member that holds the array of ``Style/array``.
+  public enum Wrapper: String, Sendable, Hashable, CaseIterable {
+    case none, keys, temporaryExposureKeys, gaenKeys
+  }
+
+  /// The generations of the structure.
+  public enum Generation: Sendable, Hashable, CaseIterable {
+    /// Since iOS 13.5.
+    case withRollingPeriod
+    /// The beta releases before it.
+    case withoutRollingPeriod
+  }
+
+  private let output: OutputBuffer
+  private let style: Style
+  private let wrapper: Wrapper
+  private let generation: Generation
+  private var count = 0
+
+  /// The most bytes of one key and its separator: member names, escaped key data, three numbers.
+  private static let room = 192
+
+  public init(
+    _ output: OutputBuffer, style: Style = .array, wrapper: Wrapper = .none,
+    generation: Generation = .withRollingPeriod
+  ) {
+    self.output = output
+    self.style = style
+    self.wrapper = wrapper
+    self.generation = generation
+  }
+
+  public func begin(_ header: ExportHeader) throws {
+    guard style == .array else { return }
+    if wrapper != .none { try output.append("{\"\(wrapper.rawValue)\":") }
+    try output.append("[")
+  }
+
+  public func encode(
+    _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, unknownFields: UnknownFieldTable
+  ) throws {
+    guard style != .single || count + keys.count <= 1 else {
+      throw FormatError(.cannotExpress, "a single object holds one key, there are more")
+    }
+    for key in keys {
+      var room = try JSONRoom(output.reserve(Self.room))
+      if style == .array, count > 0 { room.put(",") }
+      put(key, &room)
+      if style == .lines { room.put("\n") }
+      output.commit(room.count)
+      count += 1
+    }
+  }
+
+  @inline(__always)
+  private func put(_ key: ClaimedKey, _ room: inout JSONRoom) {
+    room.put("{\"keyData\":\"")
+    room.putEscapingSlashes(key.key)
+    room.put("\"")
+    if generation == .withRollingPeriod, key.fields.contains(.rollingPeriod) {
+      room.put(",\"rollingPeriod\":")
+      room.put(unsigned: key.rollingPeriodWord)
+    }
+    if key.fields.contains(.rollingStart) {
+      room.put(",\"rollingStartNumber\":")
+      room.put(unsigned: key.rollingStartWord)
+    }
+    if key.fields.contains(.transmissionRisk) {
+      room.put(",\"transmissionRiskLevel\":")
+      room.put(key.transmissionRiskWord)
+    }
+    room.put("}")
+  }
+
+  public func finish(_ header: ExportHeader) throws {
+    switch style {
+    case .array: try output.append(wrapper == .none ? "]" : "]}")
+    case .lines: break
+    case .single:
+      guard count == 1 else { throw FormatError(.cannotExpress, "a single object holds one key, there is none") }
+    }
+    try output.flush()
+  }
+}

@@ -1,0 +1,651 @@
+public import ExposureKeys
+
+/// Reads the keys of a JSON document, whatever system wrote it: an array, one object, lines of objects, or an object
+/// around a list of keys.
+///
+/// The dialect is found from the content unless it is given. Lists, members that are read over, and white space
+/// stream through the window; only one key object has to fit into it, up to ``ReadLimits/recordBytes``.
+///
+/// A key that cannot be taken in becomes a ``ExposureKeys/Rejection``; what breaks the grammar of JSON (RFC 8259) ends
+/// the reading with a ``FormatError``.
+public final class JSONKeyDecoder: KeyDecoder {
+  public private(set) var header = ExportHeader()
+  public private(set) var regions = RegionTable()
+  public private(set) var notes = ReadingNotes()
+  /// The members of a publish request, but its padding. Secrets among them are for the upload's own checks.
+  public private(set) var request = PublishRequest()
+  /// What stood around the keys, once they have been reached.
+  public private(set) var wrapper: JSONWrapper?
+  /// The dialect that was given, or that was found once the first key has been read.
+  public var dialect: JSONDialect? { parser.dialect }
+
+  private enum Place {
+    case start, betweenDocuments
+    case firstMember, member, afterMember
+    case firstElement, element, afterElement
+    case ended
+  }
+
+  private let window: InputWindow
+  private let limits: ReadLimits
+  private var parser: JSONKeyParser
+  private var skipper = JSONSkipper()
+  private var place = Place.start
+  private var documentCount = 0
+
+  // The list that is being read.
+  private var listIsDocument = false
+  private var listHoldsText = false
+  private var listIsRevised = false
+
+  // The object around the lists that is being read.
+  private var foundList = false
+  private var foundHeader = false
+  private var memberNames: [String] = []
+  private var sampleDay: Day?
+  private var documentStart = 0
+
+  private var templates: [JSONObjectTemplate] = []
+  private var nextTemplate = 0
+  private var keysSinceLearning = 0
+  private var lastRegions: (claim: RegionClaim, id: RegionClaim.ID)?
+  private var notedNames: Set<String> = []
+
+  /// At most so many names of members are noted one by one.
+  private static let mostNotedNames = 32
+  private static let mostTemplates = 8
+
+  /// - Parameter dialect: read as this one, whatever the content looks like.
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), dialect: JSONDialect? = nil) {
+    self.window = window
+    self.limits = limits
+    parser = JSONKeyParser(dialect: dialect)
+  }
+
+  deinit {
+    for template in templates { template.deallocate() }
+  }
+
+  public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    while place != .ended, !chunk.keys.isFull, chunk.rejections.count < chunk.keys.capacity {
+      try step(&chunk)
+    }
+    return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
+  }
+
+  private func step(_ chunk: inout KeyChunk) throws {
+    switch place {
+    case .start: try readByteOrderMark()
+    case .betweenDocuments: try readDocument(&chunk)
+    case .firstMember:
+      if try requiredByte() == UInt8(ascii: "}") { try endObject(&chunk) } else { place = .member }
+    case .member: try readMember()
+    case .afterMember:
+      switch try requiredByte() {
+      case UInt8(ascii: ","):
+        window.position += 1
+        place = .member
+      case UInt8(ascii: "}"): try endObject(&chunk)
+      default: throw error(.unexpected(at: window.position, expected: "a comma or }"))
+      }
+    case .firstElement:
+      if try requiredByte() == UInt8(ascii: "]") { endList() } else { place = .element }
+    case .element: try readElement(&chunk)
+    case .afterElement:
+      switch try requiredByte() {
+      case UInt8(ascii: ","):
+        window.position += 1
+        place = .element
+      case UInt8(ascii: "]"): endList()
+      default: throw error(.unexpected(at: window.position, expected: "a comma or ]"))
+      }
+    case .ended: break
+    }
+  }
+
+  // MARK: The window
+
+  private var cursor: JSONCursor { JSONCursor(base: window.base, position: window.position, end: window.end) }
+
+  /// The next byte that is not white space; it stays unread. `nil` at the end.
+  private func nextByte() throws -> UInt8? {
+    while true {
+      var cursor = cursor
+      let byte = try? cursor.peek()
+      window.position = cursor.position
+      if let byte { return byte }
+      if try !window.fill() { return nil }
+    }
+  }
+
+  private func requiredByte() throws -> UInt8 {
+    guard let byte = try nextByte() else { throw error(.runOut) }
+    return byte
+  }
+
+  /// Lets `body` read something that has to fit into the window, again from its start when it does not yet.
+  private func record<Value>(_ body: (inout JSONCursor) throws(JSONFault) -> Value) throws -> Value {
+    while true {
+      var cursor = cursor
+      do throws(JSONFault) {
+        let value = try body(&cursor)
+        window.position = cursor.position
+        return value
+      } catch .runOut {
+        guard try window.fill() else { throw error(.runOut) }
+      } catch { throw self.error(error) }
+    }
+  }
+
+  /// Reads over a value of any size.
+  private func skipValue(depth: Int) throws {
+    skipper.begin(limit: limits.nesting - depth)
+    while true {
+      var cursor = cursor
+      do throws(JSONFault) {
+        try skipper.skip(&cursor)
+        window.position = cursor.position
+        return
+      } catch .runOut {
+        window.position = cursor.position
+        guard try window.fill() else { throw error(.runOut) }
+      } catch { throw self.error(error) }
+    }
+  }
+
+  private func error(_ fault: JSONFault) -> FormatError {
+    switch fault {
+    case .runOut:
+      return FormatError(
+        .truncated, byteOffset: window.documentOffset(of: window.end), "the document ends in the middle of a value")
+    case .unexpected(let place, let expected):
+      let byte = window.base.load(fromByteOffset: place, as: UInt8.self)
+      let found = (0x21...0x7E).contains(byte) ? "\(Unicode.Scalar(byte))" : "byte \(byte)"
+      return FormatError(
+        .malformed, byteOffset: window.documentOffset(of: place), "found \(found), expected \(expected)")
+    case .tooDeep(let place):
+      return FormatError(
+        .limitExceeded, byteOffset: window.documentOffset(of: place),
+        "nested deeper than \(limits.nesting) levels, the most that is read")
+    }
+  }
+
+  // MARK: Documents
+
+  private func readByteOrderMark() throws {
+    if try window.require(2) {
+      let first = (window.unread[0], window.unread[1])
+      if first == (0xFE, 0xFF) || first == (0xFF, 0xFE) {
+        throw FormatError(.unsupported, byteOffset: 0, "JSON in UTF-16; only UTF-8 is read")
+      }
+    }
+    if try window.require(3), window.unread.starts(with: [0xEF, 0xBB, 0xBF]) { window.skip(3) }
+    place = .betweenDocuments
+  }
+
+  private func readDocument(_ chunk: inout KeyChunk) throws {
+    if wrapper == .object || wrapper == .lines, try nextByte() != nil {
+      readRepeats(&chunk.keys, inList: false)
+      if chunk.keys.isFull { return }
+    }
+    switch try nextByte() {
+    case nil:
+      guard documentCount > 0 else {
+        throw FormatError(
+          .truncated, byteOffset: window.documentOffset, "nothing but white space; expected an object or an array")
+      }
+      place = .ended
+    case UInt8(ascii: "["):
+      beginDocument(.array)
+      window.position += 1
+      listIsDocument = true
+      listHoldsText = false
+      listIsRevised = false
+      place = .firstElement
+    case UInt8(ascii: "{"): try readObject(&chunk)
+    default: throw error(.unexpected(at: window.position, expected: "an object or an array"))
+    }
+  }
+
+  private func beginDocument(_ kind: JSONWrapper?) {
+    documentCount += 1
+    documentStart = window.documentOffset
+    guard let kind else { return }
+    if wrapper == nil { wrapper = kind } else if wrapper == .object { wrapper = .lines }
+  }
+
+  /// One key by itself, or an object around lists of them.
+  private func readObject(_ chunk: inout KeyChunk) throws {
+    let mayLearn = window.unread.count > 4 * JSONObjectTemplate.mostText
+    if let length = try keyLength() {
+      beginDocument(.object)
+      let start = window.position
+      window.position += length
+      return try take(&chunk, start: start, end: window.position, mayLearn: mayLearn)
+    }
+    beginDocument(nil)
+    window.position += 1
+    foundList = false
+    foundHeader = false
+    memberNames.removeAll()
+    sampleDay = nil
+    place = .firstMember
+  }
+
+  /// Reads the object at the position as a key. `nil` when it holds lists of keys or nothing that a key has.
+  private func keyLength() throws -> Int? {
+    while true {
+      var cursor = cursor
+      do throws(JSONFault) {
+        let isKey = try parser.parse(&cursor, isDocument: true, limit: limits.nesting - 1)
+        return isKey && parser.foundKeyMembers ? cursor.position - window.position : nil
+      } catch .runOut {
+        // What does not fit into a record is no key.
+        if window.unread.count >= limits.recordBytes { return nil }
+        guard try window.fill() else { throw error(.runOut) }
+      } catch { throw self.error(error) }
+    }
+  }
+
+  private func endObject(_ chunk: inout KeyChunk) throws {
+    window.position += 1
+    place = .betweenDocuments
+    // The federation prints a batch without keys as an empty object.
+    guard !foundList, !foundHeader, !memberNames.isEmpty else { return }
+    let names = memberNames.prefix(8).joined(separator: ", ")
+    let detail = "an object without keys; its members are \(names)"
+    guard documentCount == 1 else {
+      let position = KeyPosition(index: chunk.nextIndex, byteOffset: documentStart)
+      chunk.rejections.append(Rejection(position: position, reason: .malformedEntry, detail: detail))
+      return
+    }
+    throw FormatError(
+      .unrecognizedFormat, byteOffset: documentStart,
+      "\(detail); expected keys, temporaryExposureKeys, gaenKeys, diagnosisKeys or the members of a key")
+  }
+
+  // MARK: Members around the keys
+
+  private func readMember() throws {
+    let (name, member) = try record { (cursor) throws(JSONFault) -> (String, DocumentMember?) in
+      let span = try cursor.name()
+      guard var text = cursor.text(span) else {
+        throw .unexpected(at: span.start, expected: "a member's name in valid UTF-8")
+      }
+      return (text, text.withUTF8 { DocumentMemberName.find(UnsafeRawBufferPointer($0)) })
+    }
+    if memberNames.count < 8 { memberNames.append(printable(name)) }
+    place = .afterMember
+    switch member {
+    case .list(let kind, let isRevised): try beginList(name, kind, isRevised)
+    case .startTimestamp, .endTimestamp, .region, .batchNum, .batchSize, .signatureInfos, .unknownFields:
+      guard let member else { return }
+      try readHeader(name, member)
+    case .sampleDate: sampleDay = try readTextValue().flatMap { Day($0) }
+    case .request(let part): try readRequest(name, part)
+    case .redundant: try skipValue(depth: 1)
+    case .privateData:
+      note("private-data-skipped", printable(name), "personal data or a secret beside the keys was not read")
+      try skipValue(depth: 1)
+    case nil:
+      note("member-skipped", printable(name), "a member beside the keys was not read")
+      try skipValue(depth: 1)
+    }
+  }
+
+  /// Counts a note; a hostile document cannot make more than a bounded number of different ones.
+  private func note(_ code: String, _ subject: String, _ text: String) {
+    var subject = subject
+    if !notedNames.contains(subject) {
+      if notedNames.count < Self.mostNotedNames { notedNames.insert(subject) } else { subject = "others" }
+    }
+    notes.count(ReadingNote(code: code, subject: subject, text: text))
+  }
+
+  private func beginList(_ name: String, _ kind: JSONWrapper, _ isRevised: Bool) throws {
+    switch try requiredByte() {
+    case UInt8(ascii: "["):
+      window.position += 1
+      foundList = true
+      if wrapper == nil { wrapper = kind }
+      if isRevised, parser.dialect == nil { parser.dialect = .export }
+      if kind == .tekList, parser.dialect == nil { parser.dialect = .sampleDays }
+      listIsDocument = false
+      listHoldsText = kind == .tekList
+      listIsRevised = isRevised
+      place = .firstElement
+    case UInt8(ascii: "n"):
+      try record { (cursor) throws(JSONFault) in try cursor.word("null") }
+      foundList = true
+    default: throw error(.unexpected(at: window.position, expected: "a list of keys"))
+    }
+  }
+
+  private func endList() {
+    window.position += 1
+    place = listIsDocument ? .betweenDocuments : .afterMember
+  }
+
+  /// The text that comes next, or the number as it is spelled; `nil` for `null` and for anything else.
+  private func readTextValue() throws -> String? {
+    switch try requiredByte() {
+    case UInt8(ascii: "\""):
+      return try record { (cursor) throws(JSONFault) in try cursor.text(cursor.string()) }
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      return try record { (cursor) throws(JSONFault) in
+        let span = try cursor.number()
+        return cursor.integer(span).map { String($0) }
+          ?? String(decoding: cursor.bytes(span.start, span.end), as: UTF8.self)
+      }
+    default:
+      try skipValue(depth: 1)
+      return nil
+    }
+  }
+
+  private func readHeader(_ name: String, _ member: DocumentMember) throws {
+    guard documentCount == 1 else {
+      note("header-ignored", printable(name), "a further document's own header was not read")
+      return try skipValue(depth: 1)
+    }
+    let offset = window.documentOffset
+    func number<Number: FixedWidthInteger>(_: Number.Type) throws -> Number? {
+      let isNull = try requiredByte() == UInt8(ascii: "n")
+      guard let text = try readTextValue() else {
+        if isNull { return nil }
+        throw FormatError(.malformed, byteOffset: offset, "\(name) is not a number")
+      }
+      if let value = Number(text) { return value }
+      if Number.self == UInt64.self, let instant = Instant(text), let value = Number(exactly: instant.secondsSince1970) {
+        return value
+      }
+      throw FormatError(
+        .malformed, byteOffset: offset,
+        "\(name) is \"\(printable(text))\", allowed are whole numbers from \(Number.min) to \(Number.max)")
+    }
+    switch member {
+    case .startTimestamp: header.startTimestamp = try number(UInt64.self)
+    case .endTimestamp: header.endTimestamp = try number(UInt64.self)
+    case .batchNum: header.batchNum = try number(Int32.self)
+    case .batchSize: header.batchSize = try number(Int32.self)
+    case .region:
+      header.region = try readTextValue()
+      return
+    case .signatureInfos: header.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
+      try readSignatureInfos(&cursor, limit: limits.nesting - 1)
+    }
+    default:
+      guard let fields = try readTextValue().flatMap({ Base64.decode($0.utf8) }) else {
+        throw FormatError(.malformed, byteOffset: offset, "unknown_fields is not base64")
+      }
+      header.unknownFields = fields
+    }
+    foundHeader = true
+    if parser.dialect == nil, !name.hasPrefix("timeWindow"), name != "batchCount" { parser.dialect = .export }
+  }
+
+  private func readRequest(_ name: String, _ part: RequestMember) throws {
+    switch part {
+    case .padding: return try skipValue(depth: 1)
+    case .traveler:
+      request.traveler = try requiredByte() == UInt8(ascii: "t")
+      try skipValue(depth: 1)
+    case .symptomOnsetInterval: request.symptomOnsetInterval = try readTextValue().flatMap { Int32($0) }
+    case .healthAuthorityID: request.healthAuthorityID = try readTextValue()
+    case .verificationPayload: request.verificationPayload = try readTextValue()
+    case .hmacKey: request.hmacKey = try readTextValue()
+    case .revisionToken: request.revisionToken = try readTextValue()
+    }
+    note("request-member", printable(name), "a member of the publish request that belongs to no key")
+  }
+
+  // MARK: Elements of a list
+
+  private func readElement(_ chunk: inout KeyChunk) throws {
+    if listHoldsText { return try readListedText(&chunk) }
+    var byte = try requiredByte()
+    if byte == UInt8(ascii: "{"), !templates.isEmpty {
+      readRepeats(&chunk.keys, inList: true)
+      if chunk.keys.isFull || place == .afterElement { return }
+      byte = try requiredByte()
+    }
+    let start = window.documentOffset
+    guard byte == UInt8(ascii: "{") else {
+      try skipValue(depth: listIsDocument ? 1 : 2)
+      place = .afterElement
+      let position = KeyPosition(index: chunk.nextIndex, byteOffset: start)
+      chunk.rejections.append(
+        Rejection(position: position, reason: .malformedEntry, detail: "the entry is no object, as a key is"))
+      return
+    }
+    let mayLearn = window.unread.count > 4 * JSONObjectTemplate.mostText
+    let limit = limits.nesting - (listIsDocument ? 2 : 3)
+    let length = try record { (cursor) throws(JSONFault) in
+      let start = cursor.position
+      guard limit >= 0 else { throw .tooDeep(at: start) }
+      _ = try parser.parse(&cursor, isDocument: false, limit: limit)
+      return cursor.position - start
+    }
+    place = .afterElement
+    try take(&chunk, start: window.position - length, end: window.position, mayLearn: mayLearn)
+  }
+
+  /// Key data alone, with the start of its validity in the object around it.
+  private func readListedText(_ chunk: inout KeyChunk) throws {
+    let byte = try requiredByte()
+    let position = KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset)
+    place = .afterElement
+    var reading = KeyText.Reading.notKeyData
+    if byte == UInt8(ascii: "\"") {
+      reading = try record { (cursor) throws(JSONFault) in
+        let span = try cursor.string()
+        guard span.hasEscapes else { return KeyText.read(cursor.bytes(span.start, span.end)) }
+        guard var text = cursor.text(span) else { return .notKeyData }
+        return text.withUTF8 { KeyText.read(UnsafeRawBufferPointer($0)) }
+      }
+    } else {
+      try skipValue(depth: 2)
+    }
+    switch reading {
+    case .key(let data):
+      var key = ClaimedKey(key: data)
+      if let start = sampleDay.flatMap({ Int32(exactly: $0.firstInterval.rawValue) }) {
+        key.rollingStart = start
+        notes.count(
+          ReadingNote(
+            code: "rolling-start-from-sample-date", subject: "sample_date",
+            text: "the rolling start is the midnight of the sample date; the document states no other"))
+      }
+      chunk.keys.append(key)
+    case .wrongLength(let count):
+      chunk.rejections.append(
+        Rejection(
+          position: position, reason: .keyDataLength, detail: "key data of \(count) bytes, allowed are exactly 16"))
+    case .notKeyData:
+      chunk.rejections.append(
+        Rejection(
+          position: position, reason: .keyDataSpelling,
+          detail: "key data is neither base64 nor 32 hexadecimal digits nor a UUID"))
+    }
+  }
+
+  /// Puts what the parser has read into the chunk. The object stands between two places of the window.
+  private func take(_ chunk: inout KeyChunk, start: Int, end: Int, mayLearn: Bool) throws {
+    guard end - start <= limits.recordBytes else {
+      throw FormatError(
+        .limitExceeded, byteOffset: window.documentOffset(of: start),
+        "a key of \(end - start) bytes; at most \(limits.recordBytes) are read")
+    }
+    for name in parser.ignoredNames {
+      note("unknown-member-ignored", printable(name), "a key's member that no known system uses was not read")
+    }
+    if let refusal = parser.refusal {
+      let position = KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset(of: start))
+      chunk.rejections.append(Rejection(position: position, reason: refusal.reason, detail: refusal.detail))
+      return
+    }
+    var key = parser.key
+    if parser.origin != nil || parser.visited != nil {
+      key.regions = try regionNumber(RegionClaim(origin: parser.origin, visited: parser.visited), at: start)
+    }
+    if mayLearn, parser.isRepeatable { learn(start: start, end: end, key) }
+    if !parser.unknownFields.isEmpty { key.unknownFields = chunk.unknownFields.append(parser.unknownFields) }
+    if place == .afterElement, listIsRevised { key.isRevised = true }
+    chunk.keys.append(key)
+  }
+
+  private func regionNumber(_ claim: RegionClaim, at start: Int) throws -> RegionClaim.ID {
+    if let lastRegions, lastRegions.claim == claim { return lastRegions.id }
+    guard let id = regions.intern(claim) else {
+      throw FormatError(
+        .limitExceeded, byteOffset: window.documentOffset(of: start),
+        "more than \(RegionTable.limit) different sets of regions")
+    }
+    lastRegions = (claim, id)
+    return id
+  }
+
+  // MARK: Repeated shapes
+
+  /// Remembers the shape of an object; among many shapes, seldom, so that a document of them costs no more.
+  private func learn(start: Int, end: Int, _ key: ClaimedKey) {
+    guard templates.count < Self.mostTemplates || keysSinceLearning > 256 else { return }
+    let object = UnsafeRawBufferPointer(start: window.base + start, count: end - start)
+    let values = parser.values.map {
+      JSONObjectTemplate.Value(fieldOffset: $0.fieldOffset, start: $0.start - start, end: $0.end - start)
+    }
+    guard let template = JSONObjectTemplate(object: object, values: values, prototype: key) else { return }
+    keysSinceLearning = 0
+    if templates.count < Self.mostTemplates {
+      templates.append(template)
+    } else {
+      templates[nextTemplate].deallocate()
+      templates[nextTemplate] = template
+      nextTemplate = (nextTemplate + 1) % Self.mostTemplates
+    }
+  }
+
+  /// Reads objects for as long as they have a remembered shape. In a list the position is at an entry's start, and is
+  /// so again afterwards unless the list ends or the bytes run out (``Place/afterElement``).
+  private func readRepeats(_ keys: inout KeyBuffer, inList: Bool) {
+    guard var template = templates.last else { return }
+    let start = UnsafeRawPointer(window.base) + window.position
+    let end = UnsafeRawPointer(window.base) + window.end
+    let revised: KeyFields = inList && listIsRevised ? .revised : []
+    var stoppedBehindEntry = false
+    var stop = start
+    var count = 0
+    keys.appendDirectly { room in
+      guard var place = room.baseAddress else { return 0 }
+      let last = place + room.count
+      var here = start
+      while place < last, end - here >= template.reach {
+        var length = template.match(here, place)
+        if length == 0 {
+          guard let other = matchingTemplate(here, end, place) else { break }
+          (template, length) = other
+        }
+        place.pointee.fields.formUnion(revised)
+        place += 1
+        here += length
+        // A template's reach goes beyond its object, so the next bytes are there.
+        if inList {
+          guard here.load(as: UInt8.self) == UInt8(ascii: ",") else {
+            stoppedBehindEntry = true
+            break
+          }
+          here += 1
+        }
+        while here < end, isJSONSpace(here.load(as: UInt8.self)) { here += 1 }
+      }
+      stop = here
+      count = room.count - (last - place)
+      return count
+    }
+    window.position += stop - start
+    keysSinceLearning += count
+    if inList {
+      if stoppedBehindEntry { place = .afterElement }
+    } else if count > 0 {
+      documentCount += count
+      wrapper = .lines
+    }
+  }
+
+  /// The remembered shape of the object at this place, which it has read, and the object's length.
+  @inline(never)
+  private func matchingTemplate(
+    _ here: UnsafeRawPointer, _ end: UnsafeRawPointer, _ key: UnsafeMutablePointer<ClaimedKey>
+  ) -> (JSONObjectTemplate, Int)? {
+    for template in templates where end - here >= template.reach {
+      let length = template.match(here, key)
+      if length > 0 { return (template, length) }
+    }
+    return nil
+  }
+}
+
+/// A list of signature infos, or one by itself.
+private func readSignatureInfos(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) -> [SignatureInfo] {
+  var infos: [SignatureInfo] = []
+  switch try cursor.peek() {
+  case UInt8(ascii: "{"): infos.append(try readSignatureInfo(&cursor, limit: limit))
+  case UInt8(ascii: "["):
+    cursor.position += 1
+    if try cursor.peek() == UInt8(ascii: "]") {
+      cursor.position += 1
+      return infos
+    }
+    while true {
+      guard try cursor.peek() == UInt8(ascii: "{") else {
+        throw .unexpected(at: cursor.position, expected: "a signature info, which is an object")
+      }
+      infos.append(try readSignatureInfo(&cursor, limit: limit - 1))
+      let byte = try cursor.next()
+      if byte == UInt8(ascii: "]") { break }
+      guard byte == UInt8(ascii: ",") else { throw .unexpected(at: cursor.position - 1, expected: "a comma or ]") }
+    }
+  default: try cursor.word("null")
+  }
+  return infos
+}
+
+private func readSignatureInfo(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) -> SignatureInfo {
+  var info = SignatureInfo()
+  var skipper = JSONSkipper()
+  guard limit > 0 else { throw .tooDeep(at: cursor.position) }
+  cursor.position += 1
+  if try cursor.peek() == UInt8(ascii: "}") {
+    cursor.position += 1
+    return info
+  }
+  while true {
+    let name = try cursor.name()
+    let member = SignatureInfoMember.find(cursor.bytes(name.start, name.end))
+    if member != nil, try cursor.peek() == UInt8(ascii: "\"") {
+      let start = cursor.position
+      guard let text = try cursor.text(cursor.string()) else {
+        throw .unexpected(at: start, expected: "text in valid UTF-8")
+      }
+      switch member {
+      case .appBundleID: info.appBundleID = text
+      case .androidPackage: info.androidPackage = text
+      case .verificationKeyVersion: info.verificationKeyVersion = text
+      case .verificationKeyID: info.verificationKeyID = text
+      case .signatureAlgorithm: info.signatureAlgorithm = text
+      case .unknownFields:
+        guard let fields = Base64.decode(text.utf8) else { throw .unexpected(at: start, expected: "base64") }
+        info.unknownFields = fields
+      case nil: break
+      }
+    } else {
+      skipper.begin(limit: limit - 1)
+      try skipper.skip(&cursor)
+    }
+    switch try cursor.next() {
+    case UInt8(ascii: ","): continue
+    case UInt8(ascii: "}"): return info
+    default: throw .unexpected(at: cursor.position - 1, expected: "a comma or }")
+    }
+  }
+}

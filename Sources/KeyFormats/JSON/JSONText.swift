@@ -1,0 +1,83 @@
+import ExposureKeys
+
+/// Writing JSON into an output buffer.
+extension OutputBuffer {
+  /// A string with its quotes. Control characters, quotes and backslashes are escaped, and nothing else is.
+  func appendJSON(_ text: String) throws {
+    var bytes: [UInt8] = [UInt8(ascii: "\"")]
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+      case 0x0A: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+      case 0x0D: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "r")]
+      case 0x09: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
+      case 0..<0x20: bytes += Array("\\u00".utf8) + Array((byte < 16 ? "0" : "").utf8) + Array(String(byte, radix: 16).utf8)
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+    try append(bytes)
+  }
+
+  func appendJSON(_ number: some FixedWidthInteger) throws { try append(String(number)) }
+}
+
+/// A stretch of reserved room that is filled from its front: how a key becomes text without an allocation.
+struct JSONRoom {
+  private(set) var place: UnsafeMutableRawPointer
+  private(set) var count = 0
+
+  init(_ place: UnsafeMutableRawPointer) { self.place = place }
+
+  @inline(__always)
+  mutating func put(_ text: StaticString) {
+    let length = text.utf8CodeUnitCount
+    (place + count).copyMemory(from: text.utf8Start, byteCount: length)
+    count += length
+  }
+
+  @inline(__always)
+  mutating func put(_ number: Int32) { count += DecimalText.write(number, to: place + count) }
+
+  /// The same 32 bits, as an unsigned number.
+  mutating func put(unsigned number: Int32) {
+    guard number < 0 else { return put(number) }
+    var digits = UInt32(bitPattern: number)
+    for index in stride(from: 9, through: 0, by: -1) {
+      place.storeBytes(of: UInt8(ascii: "0") + UInt8(digits % 10), toByteOffset: count + index, as: UInt8.self)
+      digits /= 10
+    }
+    count += 10
+  }
+
+  /// Standard base64 with its padding.
+  @inline(__always)
+  mutating func put(_ key: TemporaryExposureKey) {
+    KeyText.writeBase64(key, to: place + count)
+    count += 24
+  }
+
+  /// The same with escaped slashes, as Swift's `JSONEncoder` writes data.
+  @inline(__always)
+  mutating func putEscapingSlashes(_ key: TemporaryExposureKey) {
+    let text = place + count
+    KeyText.writeBase64(key, to: text)
+    count += 24
+    let slash = SIMD16<UInt8>(repeating: UInt8(ascii: "/"))
+    let front = text.loadUnaligned(as: SIMD16<UInt8>.self) .== slash
+    let back = text.loadUnaligned(fromByteOffset: 8, as: SIMD16<UInt8>.self) .== slash
+    guard any(front .| back) else { return }
+    var index = 0
+    var end = 24
+    while index < end {
+      if text.load(fromByteOffset: index, as: UInt8.self) == UInt8(ascii: "/") {
+        (text + index + 1).copyMemory(from: text + index, byteCount: end - index)
+        text.storeBytes(of: UInt8(ascii: "\\"), toByteOffset: index, as: UInt8.self)
+        index += 1
+        end += 1
+        count += 1
+      }
+      index += 1
+    }
+  }
+}
