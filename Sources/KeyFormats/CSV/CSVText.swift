@@ -1,0 +1,100 @@
+internal import ExposureKeys
+
+/// How text stands in a cell or in a metadata line, so that any string survives and no row spans lines.
+///
+/// `\\` is a backslash, `\n` and `\r` the ends of lines, `\xHH` the byte with this hexadecimal value, and `\e` nothing,
+/// which makes an empty element of a list visible. A backslash before anything else stands for itself.
+enum CSVText {
+  static func string(_ text: some Collection<UInt8>) -> String {
+    guard text.contains(UInt8(ascii: "\\")) else { return String(decoding: text, as: UTF8.self) }
+    var bytes: [UInt8] = []
+    var rest = text[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\"), let kind = rest.first else {
+        bytes.append(byte)
+        continue
+      }
+      switch kind {
+      case UInt8(ascii: "\\"): bytes.append(UInt8(ascii: "\\"))
+      case UInt8(ascii: "n"): bytes.append(UInt8(ascii: "\n"))
+      case UInt8(ascii: "r"): bytes.append(UInt8(ascii: "\r"))
+      case UInt8(ascii: "e"): break
+      case UInt8(ascii: "x"):
+        let digits = rest.dropFirst().prefix(2)
+        guard digits.count == 2, let value = Hexadecimal.decode(digits) else {
+          bytes.append(byte)
+          continue
+        }
+        bytes += value
+        rest = rest.dropFirst(2)
+      default:
+        bytes.append(byte)
+        continue
+      }
+      rest = rest.dropFirst()
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Spells out everything that would not survive: control characters, blanks at either end, and `reserved`.
+  static func write(_ string: String, reserving reserved: [UInt8] = [], to text: inout [UInt8]) {
+    let utf8 = string.utf8
+    for (offset, byte) in utf8.enumerated() {
+      switch byte {
+      case UInt8(ascii: "\\"): text += [byte, byte]
+      case UInt8(ascii: "\n"): text += "\\n".utf8
+      case UInt8(ascii: "\r"): text += "\\r".utf8
+      case UInt8(ascii: " ") where offset == 0 || offset == utf8.count - 1: text += "\\x20".utf8
+      case _ where byte < 0x20 || byte == 0x7F || reserved.contains(byte):
+        let digits = Array("0123456789abcdef".utf8)
+        text += [UInt8(ascii: "\\"), UInt8(ascii: "x"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: text.append(byte)
+      }
+    }
+  }
+
+  /// The elements of a list, which are separated by blanks or `|`.
+  static func list(_ text: some Collection<UInt8>) -> [String] {
+    text.split { listSeparators.contains($0) }.map { string($0) }
+  }
+
+  static func write(_ list: [String], to text: inout [UInt8]) {
+    for (offset, element) in list.enumerated() {
+      if offset > 0 { text.append(UInt8(ascii: " ")) }
+      if element.isEmpty { text += "\\e".utf8 }
+      write(element, reserving: listSeparators, to: &text)
+    }
+  }
+
+  private static let listSeparators = [UInt8(ascii: " "), UInt8(ascii: "|")]
+
+  /// The cells of origin and visited regions with a comma behind each. A quoted empty cell is stated, but empty.
+  static func writeCells(_ claim: RegionClaim, to row: inout [UInt8]) {
+    var text: [UInt8] = []
+    if let origin = claim.origin {
+      write(origin, to: &text)
+      writeCell(text, to: &row)
+    }
+    row.append(UInt8(ascii: ","))
+    if let visited = claim.visited {
+      text.removeAll()
+      write(visited, to: &text)
+      writeCell(text, to: &row)
+    }
+    row.append(UInt8(ascii: ","))
+  }
+
+  private static func writeCell(_ text: [UInt8], to row: inout [UInt8]) {
+    let isPlain = !text.isEmpty && !text.contains { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") }
+    if isPlain {
+      row += text
+      return
+    }
+    row.append(UInt8(ascii: "\""))
+    for byte in text {
+      if byte == UInt8(ascii: "\"") { row.append(byte) }
+      row.append(byte)
+    }
+    row.append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,247 @@
+public import ExposureKeys
+
+/// Reads what a parser of diagnosis keys printed: header lines, and one line a key such as
+/// `1: TEK: 01…aa, Transmission Risk Level: 8, Validity: 2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC (2654064, 144)`.
+///
+/// Parts may be missing. Without the numbers in parentheses, rolling start and period follow from the validity.
+public final class ParserTextKeyDecoder: KeyDecoder {
+  public private(set) var header = ExportHeader()
+  /// The printout names no regions a key.
+  public let regions = RegionTable()
+  public private(set) var notes = ReadingNotes()
+
+  private let window: InputWindow
+  private let limits: ReadLimits
+  /// The number of the line that comes next, from 1.
+  private var line = 1
+  private var isInSignatureInfo = false
+
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.window = window
+    self.limits = limits
+  }
+
+  public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    while chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
+      guard try readLine(into: &chunk) else { break }
+    }
+    return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
+  }
+
+  /// `false` at the end of the document.
+  private func readLine(into chunk: inout KeyChunk) throws -> Bool {
+    guard try window.require(1) else { return false }
+    let found = try window.scanRecord(limit: limits.recordBytes, place: "line \(line)") { unread, isAtEnd in
+      LineEnd.scan(unread, isAtEnd: isAtEnd)
+    }
+    guard let found else { return false }
+    let text = window.unread[..<found.text]
+    if let parts = KeyLine(text) {
+      do throws(KeyFault) {
+        chunk.keys.append(try parts.claim())
+      } catch {
+        chunk.rejections.append(
+          Rejection(
+            position: KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset), reason: error.reason,
+            detail: "line \(line), \(error.detail)"))
+      }
+    } else {
+      do {
+        try readHeaderLine(String(decoding: text, as: UTF8.self))
+      } catch let error as FormatError {
+        throw FormatError(error.code, place: "line \(line)", byteOffset: window.documentOffset, error.reason)
+      }
+    }
+    window.skip(found.whole)
+    line += 1
+    return true
+  }
+
+  // MARK: - Header lines
+
+  private func readHeaderLine(_ text: String) throws {
+    let text = trimmed(text.drop { $0 == "-" || $0 == " " || $0 == "\t" })
+    guard !text.isEmpty else { return }
+    guard let colon = text.firstIndex(of: ":") else { return countUnread() }
+    let value = trimmed(text[text.index(after: colon)...])
+    switch trimmed(text[..<colon]) {
+    case "Time window": try readTimeWindow(value)
+    case "Region": header.region = String(value)
+    case "Batch": try readBatch(value)
+    case "Signature Info", "Signature Infos":
+      header.signatureInfos.append(SignatureInfo())
+      isInSignatureInfo = true
+    case "Diagnosis Keys": isInSignatureInfo = false
+    case "app_bundle_id" where isInSignatureInfo: readInfo(\.appBundleID, value)
+    case "android_package" where isInSignatureInfo: readInfo(\.androidPackage, value)
+    case "verification_key_version" where isInSignatureInfo: readInfo(\.verificationKeyVersion, value)
+    case "verification_key_id" where isInSignatureInfo: readInfo(\.verificationKeyID, value)
+    case "signature_algorithm" where isInSignatureInfo: readInfo(\.signatureAlgorithm, value)
+    default: countUnread()
+    }
+  }
+
+  /// A field that its info states already begins the next info.
+  private func readInfo(_ field: WritableKeyPath<SignatureInfo, String?>, _ value: Substring) {
+    let isQuoted = value.count >= 2 && value.first == "\"" && value.last == "\""
+    let text = String(isQuoted ? value.dropFirst().dropLast() : value)
+    let last = header.signatureInfos.count - 1
+    if header.signatureInfos[last][keyPath: field] == nil {
+      header.signatureInfos[last][keyPath: field] = text
+    } else {
+      var info = SignatureInfo()
+      info[keyPath: field] = text
+      header.signatureInfos.append(info)
+    }
+  }
+
+  private func readTimeWindow(_ text: Substring) throws {
+    guard let (start, end) = validity(text), start.secondsSince1970 >= 0, end.secondsSince1970 >= 0 else {
+      throw FormatError(
+        .malformed,
+        "Time window: \(ReportedText.value(text.utf8)), allowed is 2020-06-23 08:00:00 UTC - 2020-06-23 09:00:00 UTC")
+    }
+    header.startTimestamp = UInt64(start.secondsSince1970)
+    header.endTimestamp = UInt64(end.secondsSince1970)
+  }
+
+  private func readBatch(_ text: Substring) throws {
+    let numbers = text.split(separator: " ")
+    guard numbers.count == 3, numbers[1] == "of", let number = Int32(numbers[0]), let size = Int32(numbers[2]) else {
+      throw FormatError(.malformed, "Batch: \(ReportedText.value(text.utf8)), allowed is 1 of 1")
+    }
+    header.batchNum = number
+    header.batchSize = size
+  }
+
+  private func countUnread() {
+    notes.count(ReadingNote(code: "line-not-read", text: "lines that are neither keys nor known header lines"))
+  }
+}
+
+/// The parts of a key's line, each its name and its value: `TEK: 01…aa`.
+private struct KeyLine {
+  private let parts: [(name: Substring, value: Substring)]
+
+  /// `nil` unless the line begins with a number, a colon, and `TEK:`.
+  init?(_ bytes: Slice<UnsafeRawBufferPointer>) {
+    let blanks = bytes.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    let number = bytes[blanks.endIndex...].prefix { DecimalCell.isDigit($0) }
+    guard !number.isEmpty, bytes[number.endIndex...].first == UInt8(ascii: ":") else { return nil }
+    let text = String(decoding: bytes[(number.endIndex + 1)...], as: UTF8.self)
+    guard trimmed(text[...]).hasPrefix("TEK:") else { return nil }
+    parts = Self.split(text).map { part in
+      guard let colon = part.firstIndex(of: ":") else { return (part, "") }
+      return (trimmed(part[..<colon]), trimmed(part[part.index(after: colon)...]))
+    }
+  }
+
+  /// Commas separate the parts, but not within parentheses.
+  private static func split(_ text: String) -> [Substring] {
+    var depth = 0
+    var parts: [Substring] = []
+    var start = text.startIndex
+    for index in text.indices {
+      switch text[index] {
+      case "(": depth += 1
+      case ")": depth -= 1
+      case "," where depth <= 0:
+        parts.append(trimmed(text[start..<index]))
+        start = text.index(after: index)
+      default: break
+      }
+    }
+    return parts + [trimmed(text[start...])]
+  }
+
+  func claim() throws(KeyFault) -> ClaimedKey {
+    var claim = ClaimedKey(key: try key())
+    for (name, value) in parts.dropFirst() {
+      switch name {
+      case "Transmission Risk Level": claim.transmissionRisk = try number(name, value)
+      case "Report Type": claim.reportType = try reportType(name, value)
+      case _ where name.hasPrefix("Days Since Onset"): claim.daysSinceOnset = try number(name, value)
+      case "Validity": try readValidity(value, into: &claim)
+      default:
+        throw KeyFault(
+          reason: .malformedEntry,
+          detail: "\(ReportedText.name(name.utf8)): not known, allowed are Transmission Risk Level, Validity, "
+            + "Report Type, and Days Since Onset")
+      }
+    }
+    return claim
+  }
+
+  private func key() throws(KeyFault) -> TemporaryExposureKey {
+    let text = Array((parts.first?.value ?? "").utf8)
+    guard !text.isEmpty else { throw KeyFault(reason: .keyDataAbsent, detail: "TEK: empty, allowed are 16 bytes") }
+    switch text.withUnsafeBytes(KeyText.read) {
+    case .key(let key): return key
+    case .wrongLength(let count):
+      throw KeyFault(reason: .keyDataLength, detail: "TEK: \(count) bytes of key data, allowed are 16")
+    case .notKeyData:
+      throw KeyFault(
+        reason: .keyDataSpelling, detail: "TEK: \(text.count) characters, allowed are 32 hexadecimal digits")
+    }
+  }
+
+  private func number(_ name: Substring, _ value: Substring) throws(KeyFault) -> Int32 {
+    guard value.first != "+", let number = Int32(value) else {
+      throw fault(.fieldNotANumber, name, value, "a whole number \(Int32.min)...\(Int32.max)")
+    }
+    return number
+  }
+
+  private func reportType(_ name: Substring, _ value: Substring) throws(KeyFault) -> Int32 {
+    guard let number = Int32(value) ?? ReportType(name: value)?.rawValue else {
+      let names = ReportType.allCases.map(\.name).joined(separator: ", ")
+      throw fault(.reportTypeUnknown, name, value, "\(names), or a number")
+    }
+    return number
+  }
+
+  private func readValidity(_ text: Substring, into claim: inout ClaimedKey) throws(KeyFault) {
+    if let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"), open < close {
+      let numbers = text[text.index(after: open)..<close].split(separator: ",").map(trimmed)
+      guard numbers.count == 2 else {
+        throw fault(.malformedEntry, "Validity", text[open...], "rolling start and rolling period, (2654064, 144)")
+      }
+      claim.rollingStart = try number("rolling start", numbers[0])
+      claim.rollingPeriod = try number("rolling period", numbers[1])
+      return
+    }
+    guard let (start, end) = validity(text), let first = intervals(start.secondsSince1970),
+      let length = intervals(end.secondsSince1970 - start.secondsSince1970)
+    else {
+      throw fault(.malformedEntry, "Validity", text, "two instants in whole intervals of ten minutes")
+    }
+    claim.rollingStart = first
+    claim.rollingPeriod = length
+  }
+
+  private func intervals(_ seconds: Int64) -> Int32? {
+    guard seconds.isMultiple(of: IntervalNumber.secondsPerInterval) else { return nil }
+    return Int32(exactly: seconds / IntervalNumber.secondsPerInterval)
+  }
+
+  private func fault(
+    _ reason: RejectionReason, _ name: Substring, _ value: Substring, _ allowed: String
+  ) -> KeyFault {
+    KeyFault(reason: reason, detail: "\(name): \(ReportedText.value(value.utf8)), allowed is \(allowed)")
+  }
+}
+
+/// `2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC`.
+private func validity(_ text: Substring) -> (Instant, Instant)? {
+  let ends = text.split(separator: " - ").map { part in
+    Instant(part.hasSuffix(" UTC") ? part.dropLast(4) + "Z" : part)
+  }
+  guard ends.count == 2, let start = ends[0], let end = ends[1] else { return nil }
+  return (start, end)
+}
+
+private func trimmed(_ text: Substring) -> Substring {
+  var text = text
+  while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
+  return text.drop { $0 == " " || $0 == "\t" }
+}

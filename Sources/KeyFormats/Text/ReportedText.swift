@@ -1,0 +1,55 @@
+internal import ExposureKeys
+
+/// Text from a document, made fit for an error message: short, printable, and never key material.
+enum ReportedText {
+  /// A cell or a field's value. Longer than any number or name that is allowed, it is told by its length alone, since
+  /// it may be key data that stands in the wrong place.
+  static func value(_ bytes: some Collection<UInt8>) -> String {
+    bytes.count < 20 ? "\"\(printable(bytes))\"" : "a value of \(bytes.count) characters"
+  }
+
+  /// The name of a column or a field. In a file without names the first row's keys stand here.
+  static func name(_ bytes: some Collection<UInt8>) -> String {
+    let mayBeKey =
+      bytes.count >= 16
+      && bytes.contains {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+      }
+    if mayBeKey || bytes.count > 64 { return "(\(bytes.count) characters)" }
+    return printable(bytes)
+  }
+
+  private static func printable(_ bytes: some Collection<UInt8>) -> String {
+    var text = String.UnicodeScalarView()
+    for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+      let isPrintable = scalar.isASCII ? (0x20..<0x7F).contains(scalar.value) : scalar.properties.isAlphabetic
+      text.append(isPrintable ? scalar : "?")
+    }
+    return String(text)
+  }
+}
+
+/// Why one key of a document is rejected.
+struct KeyFault: Error {
+  var reason: RejectionReason
+  var detail: String
+}
+
+/// Whole numbers as they stand in the cells and fields of text formats.
+enum DecimalCell {
+  /// `nil` unless the text is an optional minus and digits, and fits.
+  static func int32(_ text: UnsafeRawBufferPointer) -> Int32? {
+    var digits = text[...]
+    let isNegative = digits.first == UInt8(ascii: "-")
+    if isNegative { digits = digits.dropFirst() }
+    guard !digits.isEmpty, digits.count <= 10 else { return nil }
+    var value: Int64 = 0
+    for digit in digits {
+      guard isDigit(digit) else { return nil }
+      value = value * 10 + Int64(digit - UInt8(ascii: "0"))
+    }
+    return Int32(exactly: isNegative ? -value : value)
+  }
+
+  static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+}
