@@ -73,7 +73,8 @@ let package = Package(
       name: "recipes", dependencies: ["GatewayTesting", "ExposureKeys"], path: "interop/recipes", swiftSettings: strict),
 
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
-    .testTarget(name: "KeyFormatsTests", dependencies: ["KeyFormats", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
     .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],
       swiftSettings: strict),

@@ -14,6 +14,7 @@ public final class MemorySink: ByteSink {
   public private(set) var bytes: [UInt8] = []
   public init() {}
   public func write(_ bytes: UnsafeRawBufferPointer) { self.bytes.append(contentsOf: bytes) }
+  func replace(_ range: Range<Int>, with new: [UInt8]) { bytes.replaceSubrange(range, with: new) }
 }
 
 /// Shows every byte to `observe` and passes it on: how a digest is taken of what is written.

@@ -1,0 +1,240 @@
+public import ExposureKeys
+
+/// What the operator chose for fields that keys do not state.
+public struct FieldDefaults: Sendable, Hashable {
+  public var rollingPeriod: Int32?
+  public var transmissionRisk: Int32?
+  public var reportType: Int32?
+  public var daysSinceOnset: Int32?
+  public var origin: String?
+  public var visitedRegions: [String]?
+
+  public init(
+    rollingPeriod: Int32? = nil, transmissionRisk: Int32? = nil, reportType: Int32? = nil,
+    daysSinceOnset: Int32? = nil, origin: String? = nil, visitedRegions: [String]? = nil
+  ) {
+    self.rollingPeriod = rollingPeriod
+    self.transmissionRisk = transmissionRisk
+    self.reportType = reportType
+    self.daysSinceOnset = daysSinceOnset
+    self.origin = origin
+    self.visitedRegions = visitedRegions
+  }
+}
+
+/// A part of a key that a target may not be able to carry.
+public enum KeyPart: String, Sendable, Hashable, CaseIterable {
+  case rollingStart = "rolling start"
+  case rollingPeriod = "rolling period"
+  case transmissionRisk = "transmission risk level"
+  case reportType = "report type"
+  case daysSinceOnset = "days since onset"
+  case origin
+  case visitedRegions = "visited regions"
+  case revision = "mark as revised"
+  case unknownFields = "unknown fields"
+}
+
+/// Makes claims fit a target format: fills what it requires, drops what it cannot carry, rejects what it refuses, and
+/// counts each. Nothing is lost in silence.
+public struct Fitting {
+  public let target: FormatCapabilities
+  public let defaults: FieldDefaults
+  public private(set) var report = FittingReport()
+
+  private let targetName: String
+  private let rules: [NumberRule]
+
+  /// One numeric field, with everything the hot loop needs.
+  private struct NumberRule {
+    let part: KeyPart
+    let field: KeyFields
+    let rule: FormatCapabilities.FieldRule
+    let filling: Int32?
+  }
+
+  public init(to format: KeyFormat, target: FormatCapabilities, defaults: FieldDefaults) {
+    self.target = target
+    self.defaults = defaults
+    targetName = format.rawValue
+    func number(
+      _ part: KeyPart, _ field: KeyFields, _ rule: FormatCapabilities.FieldRule, _ chosen: Int32?
+    ) -> NumberRule {
+      NumberRule(
+        part: part, field: field, rule: rule,
+        filling: rule.presence == .notCarried ? nil : chosen ?? rule.builtInDefault)
+    }
+    rules = [
+      number(.rollingStart, .rollingStart, target.rollingStart, nil),
+      number(.rollingPeriod, .rollingPeriod, target.rollingPeriod, defaults.rollingPeriod),
+      number(.transmissionRisk, .transmissionRisk, target.transmissionRisk, defaults.transmissionRisk),
+      number(.reportType, .reportType, target.reportType, defaults.reportType),
+      number(.daysSinceOnset, .daysSinceOnset, target.daysSinceOnset, defaults.daysSinceOnset),
+    ]
+  }
+
+  /// Fits the chunk's keys in place. Keys that the target refuses move to the chunk's rejections.
+  public mutating func fit(_ chunk: inout KeyChunk, regions: inout RegionTable) {
+    var kept = 0
+    var refused: [(offset: Int, reason: RejectionReason, detail: String)] = []
+    var report = report
+    let regionFitting = RegionFitting(target: target, defaults: defaults)
+    let mayLose = !target.carriesRevision || !target.carriesUnknownFields
+    chunk.keys.withMutableKeys { keys in
+      for offset in keys.indices {
+        var claim = keys[offset]
+        if let (reason, detail) = fitNumbers(&claim, &report)
+          ?? regionFitting.fit(&claim, &regions, &report, targetName)
+        {
+          refused.append((offset, reason, detail))
+          continue
+        }
+        if mayLose { dropMarks(&claim, &report) }
+        keys[kept] = claim
+        kept += 1
+      }
+    }
+    report.written += kept
+    self.report = report
+    guard !refused.isEmpty else { return }
+    let positions = refused.map { chunk.documentIndex(ofKeyAt: $0.offset) }
+    chunk.keys.truncate(to: kept)
+    for (position, refusal) in zip(positions, refused) {
+      chunk.rejections.append(
+        Rejection(
+          position: KeyPosition(index: position, byteOffset: -1), reason: refusal.reason, detail: refusal.detail))
+    }
+  }
+
+  @inline(__always)
+  private func fitNumbers(_ claim: inout ClaimedKey, _ report: inout FittingReport) -> (RejectionReason, String)? {
+    for number in rules {
+      let rule = number.rule
+      if claim.fields.contains(number.field) {
+        let value = rule.value(of: claim[number.field])
+        if rule.presence == .notCarried {
+          claim[number.field] = nil
+          report.lost[number.part, default: LossCount()].notCarried += 1
+        } else if !rule.allowed.contains(value) {
+          guard rule.presence == .optional else {
+            return (
+              .valueNotAllowed,
+              "\(number.part.rawValue) \(value), \(targetName) allows "
+                + "\(rule.allowed.lowerBound)...\(rule.allowed.upperBound)"
+            )
+          }
+          claim[number.field] = nil
+          report.lost[number.part, default: LossCount()].outOfRange += 1
+        }
+      } else if let filling = number.filling {
+        claim[number.field] = filling
+        report.defaulted[number.part, default: DefaultCount(value: filling)].keys += 1
+      } else if rule.presence == .required {
+        return (.fieldRequired, "\(number.part.rawValue) absent, \(targetName) requires it")
+      }
+    }
+    return nil
+  }
+
+  private func dropMarks(_ claim: inout ClaimedKey, _ report: inout FittingReport) {
+    if claim.isRevised, !target.carriesRevision {
+      claim.isRevised = false
+      report.lost[.revision, default: LossCount()].notCarried += 1
+    }
+    if claim.unknownFields != 0, !target.carriesUnknownFields {
+      claim.unknownFields = 0
+      report.lost[.unknownFields, default: LossCount()].notCarried += 1
+    }
+  }
+}
+
+/// Fits origin and visited regions, remembering what became of each entry of the region table.
+private struct RegionFitting {
+  let target: FormatCapabilities
+  let defaults: FieldDefaults
+
+  func fit(
+    _ claim: inout ClaimedKey, _ regions: inout RegionTable, _ report: inout FittingReport, _ targetName: String
+  ) -> (RejectionReason, String)? {
+    if claim.regions == .none, defaults.origin == nil, defaults.visitedRegions == nil, target.origin != .required {
+      return nil
+    }
+    let sent = regions[claim.regions]
+    var fitted = sent
+    switch target.origin {
+    case .notCarried:
+      if sent.origin != nil { report.lost[.origin, default: LossCount()].notCarried += 1 }
+      fitted.origin = nil
+    case .optional, .required:
+      if sent.origin == nil, defaults.origin != nil {
+        fitted.origin = defaults.origin
+        report.originDefaulted += 1
+      }
+      if fitted.origin == nil, target.origin == .required {
+        return (.fieldRequired, "origin absent, \(targetName) requires it")
+      }
+    }
+    if target.visitedRegions == .notCarried {
+      if sent.visited?.isEmpty == false { report.lost[.visitedRegions, default: LossCount()].notCarried += 1 }
+      fitted.visited = nil
+    } else if sent.visited == nil, let visited = defaults.visitedRegions {
+      fitted.visited = visited
+      report.visitedDefaulted += 1
+    }
+    if fitted != sent, let id = regions.intern(fitted) { claim.regions = id }
+    return nil
+  }
+}
+
+/// What fitting did, in keys.
+public struct FittingReport: Sendable, Hashable {
+  public internal(set) var written = 0
+  public internal(set) var lost: [KeyPart: LossCount] = [:]
+  public internal(set) var defaulted: [KeyPart: DefaultCount] = [:]
+  public internal(set) var originDefaulted = 0
+  public internal(set) var visitedDefaulted = 0
+
+  public init() {}
+  public var losesAnything: Bool { !lost.isEmpty }
+}
+
+public struct LossCount: Sendable, Hashable {
+  /// Keys whose value the format has no place for.
+  public internal(set) var notCarried = 0
+  /// Keys whose value is outside what the format's readers accept.
+  public internal(set) var outOfRange = 0
+}
+
+public struct DefaultCount: Sendable, Hashable {
+  public let value: Int32
+  public internal(set) var keys = 0
+  init(value: Int32) { self.value = value }
+}
+
+extension ClaimedKey {
+  /// The word of one field, whether stated or not.
+  @inline(__always)
+  fileprivate subscript(field: KeyFields) -> Int32 {
+    switch field {
+    case .rollingStart: rollingStartWord
+    case .rollingPeriod: rollingPeriodWord
+    case .transmissionRisk: transmissionRiskWord
+    case .reportType: reportTypeWord
+    default: daysSinceOnsetWord
+    }
+  }
+
+  @inline(__always)
+  fileprivate subscript(field: KeyFields) -> Int32? {
+    get { fields.contains(field) ? (self[field] as Int32) : nil }
+    set {
+      switch field {
+      case .rollingStart: rollingStart = newValue
+      case .rollingPeriod: rollingPeriod = newValue
+      case .transmissionRisk: transmissionRisk = newValue
+      case .reportType: reportType = newValue
+      default: daysSinceOnset = newValue
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+public import ExposureKeys
+
+/// Reads `export.bin`: the sixteen header bytes and a `TemporaryExposureKeyExport` (proto2), its fields in any order.
+///
+/// Also reads the same message without the header bytes, which some tools leave behind. Presence is kept, and so are
+/// fields that this version does not know.
+public final class ExportDecoder: KeyDecoder {
+  /// `EK Export v1`, padded with spaces to sixteen bytes.
+  public static let fileHeader = Array("EK Export v1    ".utf8)
+
+  public private(set) var header = ExportHeader()
+  public var regions: RegionTable { keys.regions }
+  public private(set) var notes = ReadingNotes()
+  /// Whether the sixteen bytes stood at the front, and were right to the last space.
+  public private(set) var fileHeaderState: FileHeaderState?
+
+  public enum FileHeaderState: Sendable, Equatable {
+    case exact
+    /// The text is right and the padding is not: some devices accept it.
+    case wrongPadding
+    case absent
+  }
+
+  private var keys: ProtobufKeyStream
+  private let window: InputWindow
+
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.window = window
+    keys = ProtobufKeyStream(window, limits: limits, layout: .export, keyTag: 0x3a, revisedTag: 0x42)
+  }
+
+  public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    if fileHeaderState == nil { try readFileHeader() }
+    var header = header
+    defer { self.header = header }
+    return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
+      switch (tag.number, tag.wire) {
+      case (1, .fixed64): header.startTimestamp = try reader.readFixed64()
+      case (2, .fixed64): header.endTimestamp = try reader.readFixed64()
+      case (3, .length): header.region = try reader.readString()
+      case (4, .varint): header.batchNum = Int32(truncatingIfNeeded: try reader.readVarint())
+      case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try reader.readVarint())
+      case (6, .length): header.signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
+      default:
+        try reader.skip(tag)
+        header.unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+      }
+    }
+  }
+
+  private func readFileHeader() throws {
+    let length = Self.fileHeader.count
+    _ = try window.require(length)
+    let front = Array(window.unread.prefix(length))
+    let text = Array("EK Export v".utf8)
+    guard front.starts(with: text) else {
+      fileHeaderState = .absent
+      notes.count(
+        ReadingNote(code: "file-header-absent", text: "the 16 header bytes are missing; the message was read without"))
+      return
+    }
+    guard front.count == length else {
+      throw FormatError(
+        .truncated, byteOffset: front.count, "the file header: \(front.count) bytes, required are \(length)")
+    }
+    guard front[11] == UInt8(ascii: "1") else {
+      let version = String(decoding: front[11...].prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
+      throw FormatError(
+        .unsupported, byteOffset: 11, "the file header says version \(version.debugDescription), supported is \"1\"")
+    }
+    if front == Self.fileHeader {
+      fileHeaderState = .exact
+    } else {
+      guard front[12...].allSatisfy({ $0 == 0 || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }) else {
+        throw FormatError(
+          .malformed, byteOffset: 12, "the file header: \"EK Export v1\" is not followed by four spaces")
+      }
+      fileHeaderState = .wrongPadding
+      notes.count(
+        ReadingNote(
+          code: "file-header-padding", text: "the file header is not padded with spaces; most devices refuse the file"))
+    }
+    window.skip(length)
+  }
+}
+
+/// Reads the file of the iOS 13.5 beta: `File { Header header = 1; repeated Key key = 2; }`, neither header bytes nor
+/// signature.
+public final class BetaFileDecoder: KeyDecoder {
+  public private(set) var header = ExportHeader()
+  public var regions: RegionTable { keys.regions }
+  public private(set) var notes = ReadingNotes()
+
+  private var keys: ProtobufKeyStream
+
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    keys = ProtobufKeyStream(window, limits: limits, layout: .beta, keyTag: 0x12)
+  }
+
+  public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    var header = header
+    defer { self.header = header }
+    return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
+      if tag == ProtobufTag(number: 1, wire: .length) {
+        var fields = ProtobufReader(try reader.readBytes())
+        while !fields.isAtEnd {
+          let fieldStart = fields.position
+          let tag = try fields.readTag()
+          switch (tag.number, tag.wire) {
+          case (1, .varint): header.startTimestamp = try fields.readVarint()
+          case (2, .varint): header.endTimestamp = try fields.readVarint()
+          case (3, .length): header.region = try fields.readString()
+          case (4, .varint): header.batchNum = Int32(truncatingIfNeeded: try fields.readVarint())
+          case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try fields.readVarint())
+          default:
+            try fields.skip(tag)
+            header.unknownFields.append(
+              contentsOf: UnsafeRawBufferPointer(start: fieldStart, count: fields.position - fieldStart))
+          }
+        }
+      } else {
+        try reader.skip(tag)
+        header.unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+      }
+    }
+  }
+}
+
+extension SignatureInfo {
+  init(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
+    self.init()
+    try merge(protobuf: bytes)
+  }
+
+  /// A message field that occurs twice is one message with the fields of both.
+  mutating func merge(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
+    var reader = ProtobufReader(bytes)
+    while !reader.isAtEnd {
+      let start = reader.position
+      let tag = try reader.readTag()
+      switch (tag.number, tag.wire) {
+      case (1, .length): appBundleID = try reader.readString()
+      case (2, .length): androidPackage = try reader.readString()
+      case (3, .length): verificationKeyVersion = try reader.readString()
+      case (4, .length): verificationKeyID = try reader.readString()
+      case (5, .length): signatureAlgorithm = try reader.readString()
+      default:
+        try reader.skip(tag)
+        unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+      }
+    }
+  }
+
+  func encode(into writer: inout ProtobufWriter, number: UInt32) {
+    var message = ProtobufWriter()
+    message.string(1, appBundleID)
+    message.string(2, androidPackage)
+    message.string(3, verificationKeyVersion)
+    message.string(4, verificationKeyID)
+    message.string(5, signatureAlgorithm)
+    message.raw(unknownFields)
+    writer.data(number, message.bytes)
+  }
+}

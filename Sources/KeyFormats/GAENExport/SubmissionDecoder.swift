@@ -1,0 +1,26 @@
+public import ExposureKeys
+
+/// Reads the submission payload of the Corona-Warn-App: export key messages in field 1, padding and consent behind.
+public final class SubmissionDecoder: KeyDecoder {
+  public let header = ExportHeader()
+  public var regions: RegionTable { keys.regions }
+  public private(set) var notes = ReadingNotes()
+
+  private var keys: ProtobufKeyStream
+
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    keys = ProtobufKeyStream(window, limits: limits, layout: .export, keyTag: 0x0a)
+  }
+
+  public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    var notes = notes
+    defer { self.notes = notes }
+    return try keys.decode(into: &chunk) { tag, reader, _ throws(ProtobufFault) in
+      try reader.skip(tag)
+      notes.count(
+        ReadingNote(
+          code: "submission-field-skipped", subject: "\(tag.number)",
+          text: "field \(tag.number) of the submission (padding, consent, countries) is skipped"))
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import ExposureKeys
+
+/// Which field number of a key message means what: the formats share one reader and differ in this table.
+struct KeyMessageLayout {
+  enum Meaning: UInt8 {
+    case unknown, keyData, transmissionRisk, rollingStart, rollingPeriod, reportType, daysSinceOnset
+    case visitedRegion, origin
+  }
+
+  /// Indexed by field number; longer numbers are unknown.
+  let meanings: [Meaning]
+  /// Fields that count as stated even when they are not there: a proto3 zero is not written.
+  let implied: KeyFields
+  /// This transmission risk means "not given".
+  let absentTransmissionRisk: Int32?
+  /// Whether a key states its regions; none at all is then an empty list.
+  var namesRegions: Bool { meanings.contains(.origin) }
+
+  /// `TemporaryExposureKey` of the export file, versions 1 to 1.5.
+  static let export = KeyMessageLayout(
+    meanings: [
+      .unknown, .keyData, .transmissionRisk, .rollingStart, .rollingPeriod, .reportType, .daysSinceOnset,
+    ], implied: [], absentTransmissionRisk: nil)
+
+  /// `Key` of the file of the iOS 13.5 beta.
+  static let beta = KeyMessageLayout(
+    meanings: [.unknown, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk], implied: [],
+    absentTransmissionRisk: nil)
+
+  /// `DiagnosisKey` of the federation batch.
+  static let federation = KeyMessageLayout(
+    meanings: [
+      .unknown, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk, .visitedRegion, .origin, .reportType,
+      .daysSinceOnset,
+    ], implied: .numbers, absentTransmissionRisk: .max)
+}
+
+/// Reads key messages one field at a time: any order, any presence, unknown fields kept.
+struct KeyMessageReader {
+  let layout: KeyMessageLayout
+  private(set) var regions = RegionTable()
+  private var regionMemo = RegionMemo()
+  /// Reused for the unknown fields of the message at hand.
+  private var unknown: [UInt8] = []
+
+  init(_ layout: KeyMessageLayout) { self.layout = layout }
+
+  enum Outcome {
+    case key(ClaimedKey)
+    case rejected(RejectionReason, String)
+  }
+
+  /// Reads the message in `bytes`. Fields that this version does not know are added to `table`.
+  mutating func read(_ bytes: UnsafeRawBufferPointer, unknownFields table: inout UnknownFieldTable)
+    throws(KeyMessageFault) -> Outcome
+  {
+    var claim = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
+    var keyLength = -1
+    var regionFields: RegionFields?
+    unknown.removeAll(keepingCapacity: true)
+
+    var reader = ProtobufReader(bytes)
+    do {
+      while !reader.isAtEnd {
+        let start = reader.position
+        let tag = try reader.readTag()
+        let meaning = tag.number < layout.meanings.count ? layout.meanings[Int(tag.number)] : .unknown
+        switch (meaning, tag.wire) {
+        case (.keyData, .length):
+          let data = try reader.readBytes()
+          keyLength = data.count
+          if keyLength == TemporaryExposureKey.byteCount, let base = data.baseAddress {
+            claim.key = TemporaryExposureKey(loadingFrom: base)
+          }
+        case (.transmissionRisk, .varint):
+          claim.transmissionRiskWord = Int32(truncatingIfNeeded: try reader.readVarint())
+          claim.fields.insert(.transmissionRisk)
+        case (.rollingStart, .varint):
+          claim.rollingStartWord = Int32(truncatingIfNeeded: try reader.readVarint())
+          claim.fields.insert(.rollingStart)
+        case (.rollingPeriod, .varint):
+          claim.rollingPeriodWord = Int32(truncatingIfNeeded: try reader.readVarint())
+          claim.fields.insert(.rollingPeriod)
+        case (.reportType, .varint):
+          claim.reportTypeWord = Int32(truncatingIfNeeded: try reader.readVarint())
+          claim.fields.insert(.reportType)
+        case (.daysSinceOnset, .varint):
+          claim.daysSinceOnsetWord = zigZagDecoded(UInt32(truncatingIfNeeded: try reader.readVarint()))
+          claim.fields.insert(.daysSinceOnset)
+        case (.visitedRegion, .length), (.origin, .length):
+          _ = try reader.readBytes()
+          regionFields = RegionFields(
+            first: regionFields?.first ?? start - reader.base(of: bytes), end: reader.position - reader.base(of: bytes))
+        default:
+          try reader.skip(tag)
+          unknown.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+        }
+      }
+    } catch {
+      throw KeyMessageFault(fault: error, offset: reader.position - reader.base(of: bytes))
+    }
+
+    guard keyLength == TemporaryExposureKey.byteCount else {
+      return keyLength < 0
+        ? .rejected(.keyDataAbsent, "no key data, required are \(TemporaryExposureKey.byteCount) bytes")
+        : .rejected(.keyDataLength, "key data of \(keyLength) bytes, required \(TemporaryExposureKey.byteCount)")
+    }
+    claim.fields.formUnion(layout.implied)
+    if let absent = layout.absentTransmissionRisk, claim.transmissionRiskWord == absent {
+      claim.transmissionRisk = nil
+    }
+    if layout.namesRegions {
+      let named = regionFields.map { bytes[$0.first..<$0.end] } ?? bytes[..<0]
+      claim.regions = try regions(in: UnsafeRawBufferPointer(rebasing: named))
+    }
+    if !unknown.isEmpty { claim.unknownFields = table.append(unknown) }
+    return .key(claim)
+  }
+
+  /// Where in the message the first field that names a region begins and the last one ends.
+  private struct RegionFields {
+    var first: Int
+    var end: Int
+  }
+
+  private mutating func regions(in fields: UnsafeRawBufferPointer) throws(KeyMessageFault) -> RegionClaim.ID {
+    if let known = regionMemo[fields] { return known }
+    var claim = RegionClaim(visited: [])
+    var reader = ProtobufReader(fields)
+    do {
+      while !reader.isAtEnd {
+        let tag = try reader.readTag()
+        switch tag.number < layout.meanings.count ? layout.meanings[Int(tag.number)] : .unknown {
+        case .visitedRegion where tag.wire == .length: claim.visited?.append(try reader.readString())
+        case .origin where tag.wire == .length: claim.origin = try reader.readString()
+        default: try reader.skip(tag)
+        }
+      }
+    } catch {
+      throw KeyMessageFault(fault: error, offset: 0)
+    }
+    guard let id = regions.intern(claim) else {
+      throw KeyMessageFault(tooManyRegions: RegionTable.limit)
+    }
+    regionMemo.remember(fields, as: id)
+    return id
+  }
+}
+
+extension ProtobufReader {
+  fileprivate func base(of bytes: UnsafeRawBufferPointer) -> UnsafeRawPointer { end - bytes.count }
+}
+
+/// Why a key message could not be read: the document as a whole is not valid.
+struct KeyMessageFault: Error {
+  let fault: ProtobufFault?
+  /// Offset in the message.
+  let offset: Int
+  private var limit = 0
+
+  init(fault: ProtobufFault, offset: Int) {
+    self.fault = fault
+    self.offset = offset
+  }
+
+  init(tooManyRegions limit: Int) {
+    fault = nil
+    offset = 0
+    self.limit = limit
+  }
+
+  func error(messageOffset: Int, what: String) -> FormatError {
+    fault?.error(at: messageOffset + offset, in: what)
+      ?? FormatError(
+        .limitExceeded, byteOffset: messageOffset, "\(what): more than \(limit) distinct sets of regions")
+  }
+}
+
+/// Recognises the encoded region fields of earlier keys, so that a key whose regions were seen costs no allocation.
+private struct RegionMemo {
+  private var blob: [UInt8] = []
+  private var slots = [Slot?](repeating: nil, count: 256)
+
+  private struct Slot {
+    var hash: Int
+    var start: Int
+    var end: Int
+    var id: RegionClaim.ID
+  }
+
+  subscript(fields: UnsafeRawBufferPointer) -> RegionClaim.ID? {
+    let hash = Self.hash(fields)
+    guard let slot = slots[hash & 255], slot.hash == hash, slot.end - slot.start == fields.count else { return nil }
+    return blob[slot.start..<slot.end].elementsEqual(fields) ? slot.id : nil
+  }
+
+  /// Long or ever-changing fields are not worth remembering; they are then read anew each time.
+  mutating func remember(_ fields: UnsafeRawBufferPointer, as id: RegionClaim.ID) {
+    guard fields.count <= 1024 else { return }
+    if blob.count > 1 << 20 {
+      blob.removeAll(keepingCapacity: true)
+      slots = [Slot?](repeating: nil, count: 256)
+    }
+    let hash = Self.hash(fields)
+    slots[hash & 255] = Slot(hash: hash, start: blob.count, end: blob.count + fields.count, id: id)
+    blob.append(contentsOf: fields)
+  }
+
+  /// Seeded per process by the standard library.
+  private static func hash(_ fields: UnsafeRawBufferPointer) -> Int {
+    var hasher = Hasher()
+    hasher.combine(bytes: fields)
+    return hasher.finalize()
+  }
+}
+
+@inline(__always)
+func zigZagDecoded(_ value: UInt32) -> Int32 {
+  Int32(bitPattern: value >> 1) ^ -Int32(bitPattern: value & 1)
+}
+
+@inline(__always)
+func zigZagEncoded(_ value: Int32) -> UInt32 {
+  UInt32(bitPattern: (value << 1) ^ (value >> 31))
+}

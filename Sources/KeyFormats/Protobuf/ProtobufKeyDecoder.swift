@@ -1,0 +1,92 @@
+import ExposureKeys
+
+/// The part that all protobuf key files share: a stream of top-level fields, some of which are keys.
+///
+/// Owns the templates and the reader of key messages; the format says what its other fields mean.
+struct ProtobufKeyStream {
+  let window: InputWindow
+  let limits: ReadLimits
+  /// Tags of the key fields, one byte each; `revisedTag` is 0 where the format has none.
+  let keyTag: UInt8
+  let revisedTag: UInt8
+
+  private var templates: KeyRecordTemplates
+  private var messages: KeyMessageReader
+
+  init(_ window: InputWindow, limits: ReadLimits, layout: KeyMessageLayout, keyTag: UInt8, revisedTag: UInt8 = 0) {
+    self.window = window
+    self.limits = limits
+    self.keyTag = keyTag
+    self.revisedTag = revisedTag
+    templates = KeyRecordTemplates(layout)
+    messages = KeyMessageReader(layout)
+  }
+
+  var regions: RegionTable { messages.regions }
+
+  /// Reads fields until the chunk is full or the document ends. `other` gets every field that is not a key: its
+  /// tag, a reader at its value, and where the field begins; it moves the reader behind the value.
+  mutating func decode(
+    into chunk: inout KeyChunk,
+    other: (ProtobufTag, inout ProtobufReader, _ fieldStart: UnsafeRawPointer) throws(ProtobufFault) -> Void
+  ) throws -> Bool {
+    let before = chunk.nextIndex
+    while !chunk.keys.isFull {
+      window.skip(templates.read(window.unread, tag: keyTag, revisedTag: revisedTag, into: &chunk.keys))
+      if chunk.keys.isFull || chunk.rejections.count >= chunk.keys.capacity { break }
+      guard try window.require(1) else { break }
+      try decodeField(into: &chunk, other: other)
+    }
+    return chunk.nextIndex > before
+  }
+
+  private mutating func decodeField(
+    into chunk: inout KeyChunk,
+    other: (ProtobufTag, inout ProtobufReader, _ fieldStart: UnsafeRawPointer) throws(ProtobufFault) -> Void
+  ) throws {
+    while true {
+      let bytes = window.unread
+      var reader = ProtobufReader(bytes)
+      let start = reader.position
+      do {
+        let first = bytes[0]
+        if first == keyTag || (first == revisedTag && revisedTag != 0) {
+          try reader.advance(1)
+          let message = try reader.readBytes()
+          try decodeKey(message, revised: first != keyTag, at: reader.position - start - message.count, into: &chunk)
+        } else {
+          try other(try reader.readTag(), &reader, start)
+        }
+        window.skip(reader.position - start)
+        return
+      } catch ProtobufFault.truncated {
+        // The field may go on behind the window: get more and read it again.
+        if try window.fill() { continue }
+        throw ProtobufFault.truncated.error(at: window.documentOffset, in: "the last field")
+      } catch let fault as ProtobufFault {
+        throw fault.error(at: window.documentOffset + (reader.position - start), in: "the file")
+      }
+    }
+  }
+
+  private mutating func decodeKey(
+    _ message: UnsafeRawBufferPointer, revised: Bool, at offset: Int, into chunk: inout KeyChunk
+  ) throws {
+    let place = window.documentOffset + offset
+    let outcome: KeyMessageReader.Outcome
+    do {
+      outcome = try messages.read(message, unknownFields: &chunk.unknownFields)
+    } catch {
+      throw error.error(messageOffset: place, what: "key \(chunk.nextIndex)")
+    }
+    switch outcome {
+    case .key(var claim):
+      if claim.unknownFields == 0, claim.regions == .none { templates.learn(message) }
+      claim.isRevised = revised
+      chunk.keys.append(claim)
+    case .rejected(let reason, let detail):
+      chunk.rejections.append(
+        Rejection(position: KeyPosition(index: chunk.nextIndex, byteOffset: place), reason: reason, detail: detail))
+    }
+  }
+}
