@@ -83,7 +83,7 @@ let package = Package(
       name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
       swiftSettings: strict),
     .testTarget(
-      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
-    ),
+      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],
+      swiftSettings: strict),
   ]
 )

@@ -30,27 +30,42 @@ struct Recipe {
     if canonical { fields.append(.init("canonical", "yes")) }
   }
 
-  func write(to folder: URL) throws {
+  /// The whole content of the vector's file.
+  var file: [UInt8] {
     var vector = Vector(
       name: name, fields: [.init("comment", comment), .init("expect", "\(expect)")] + fields, bytes: [])
     switch body {
     case .bytes(let bytes):
       vector.bytes = bytes
-      try vector.write(to: folder)
+      return vector.file()
     case .text(let text):
       vector.fields.append(.init("body", Vector.Body.text.rawValue))
       vector.bytes = Array(text.utf8)
-      try vector.write(to: folder)
-    case .pieces(let pieces): try vector.write(to: folder, pieces: pieces)
+      return vector.file()
+    case .pieces(let pieces): return vector.file(pieces: pieces)
     }
   }
 }
 
-func writeVectors(to folder: URL?) throws {
-  let recipes = exportRecipes + batchRecipes + codableRecipes + csvRecipes
-  precondition(Set(recipes.map(\.name)).count == recipes.count, "two recipes have one name")
-  for recipe in recipes { try recipe.write(to: folder ?? Vector.folder) }
-  print("\(recipes.count) vectors written")
+let allRecipes = exportRecipes + batchRecipes + codableRecipes + csvRecipes
+
+func writeVectors(to folder: URL) throws {
+  precondition(Set(allRecipes.map(\.name)).count == allRecipes.count, "two recipes have one name")
+  for recipe in allRecipes {
+    let place = folder.appending(path: recipe.name)
+    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(recipe.file).write(to: place)
+  }
+  print("\(allRecipes.count) vectors written")
+}
+
+/// The bytes of the committed vectors, in a folder for each format. Those of more than 16 KiB would only slow the fuzzer.
+func writeCorpus(to folder: URL) throws {
+  for vector in try Vector.all() where vector.bytes.count <= 16 << 10 {
+    let place = folder.appending(path: vector.name)
+    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(vector.bytes).write(to: place)
+  }
 }
 
 /// Protobuf, field by field.

@@ -1,9 +1,11 @@
 import Foundation
+import GatewayTesting
 
 /// Makes the files of `interop/` and of the demo. They come from the reference code and from Foundation, never from the
 /// codecs that are tested with them.
 let usage = """
   usage: recipes vectors [FOLDER]             write every vector, by default to interop/vectors
+         recipes corpus FOLDER                write the bytes of every small vector to FOLDER, for the fuzzer
          recipes sample FORMAT COUNT SEED     write COUNT sample keys to standard output
                                               FORMAT: \(Sample.names)
   """
@@ -11,7 +13,10 @@ let usage = """
 switch CommandLine.arguments.dropFirst().first {
 case "vectors":
   let folder = CommandLine.arguments.dropFirst(2).first.map { URL(filePath: $0) }
-  try writeVectors(to: folder)
+  try writeVectors(to: folder ?? Vector.folder)
+case "corpus":
+  guard let folder = CommandLine.arguments.dropFirst(2).first else { fail() }
+  try writeCorpus(to: URL(filePath: folder))
 case "sample":
   let arguments = Array(CommandLine.arguments.dropFirst(2))
   guard arguments.count == 3, let sample = Sample(rawValue: arguments[0]), let count = Int(arguments[1]), count >= 0,
