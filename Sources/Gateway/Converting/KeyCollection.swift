@@ -16,15 +16,18 @@ struct KeyCollection: ~Copyable {
     }
   }
 
-  /// Sorts by list (revised keys last), raw key bytes, rolling start, and then every other field, so that the order
+  /// Sorts by list (revised keys last), raw key bytes, every other number, and unknown fields, so that the order
   /// depends on nothing but the keys.
   mutating func sort() {
+    let unknownFields = unknownFields
     keys.withMutableKeys { keys in
       var keys = keys
       keys.sort { left, right in
         if left.isRevised != right.isRevised { return right.isRevised }
         if left.key != right.key { return left.key < right.key }
-        return left.rest.lexicographicallyPrecedes(right.rest)
+        let (first, second) = (left.numbers, right.numbers)
+        if first != second { return first.lexicographicallyPrecedes(second) }
+        return unknownFields[left.unknownFields].lexicographicallyPrecedes(unknownFields[right.unknownFields])
       }
     }
   }
@@ -43,7 +46,7 @@ struct KeyCollection: ~Copyable {
         let last = keys[kept - 1]
         let next = keys[index]
         if last.key == next.key, last.isRevised == next.isRevised {
-          if last.rest == next.rest,
+          if last.numbers == next.numbers,
             unknownFields[last.unknownFields].elementsEqual(unknownFields[next.unknownFields])
           {
             dropped += 1
@@ -61,8 +64,8 @@ struct KeyCollection: ~Copyable {
 }
 
 extension ClaimedKey {
-  /// Everything but key data and tables, in an order for sorting.
-  fileprivate var rest: [Int32] {
+  /// Everything but key data and tables, in an order for sorting. Needed only where two keys share their data.
+  fileprivate var numbers: [Int32] {
     [
       rollingStartWord, rollingPeriodWord, transmissionRiskWord, reportTypeWord, daysSinceOnsetWord,
       Int32(bitPattern: fields.rawValue),
