@@ -51,7 +51,7 @@ public struct KeyferryCommand: ParsableCommand {
     case let error as TrustRingFileError: Console.note("\(error)")
     case let error as ConversionRefusal:
       Console.note("\(error)")
-      return ExitStatus.rejected.rawValue
+      return error.status.rawValue
     default: return reportUsage(error)
     }
     return ExitStatus.failed.rawValue
@@ -72,6 +72,16 @@ public struct KeyferryCommand: ParsableCommand {
 
   private static func lowerCased(_ text: Substring) -> String {
     text.prefix(1).lowercased() + text.dropFirst()
+  }
+}
+
+extension ConversionRefusal {
+  /// Nothing is done when something would be lost; an input that cannot be trusted is a verification that failed.
+  var status: ExitStatus {
+    switch self {
+    case .untrusted, .cannotBeSigned: .rejected
+    case .wouldLose: .failed
+    }
   }
 }
 

@@ -14,10 +14,11 @@ public struct BundleWriter {
 
   /// - Parameters:
   ///   - body: encodes the keys, in the order in which they are to stand.
-  ///   - otherSignatures: are put behind our own; they must fit the bytes that are written.
+  ///   - otherSignatures: gives those that are put behind our own, by the digest of what was written.
   /// - Returns: the digest of `export.bin`.
   public func write(
-    _ header: ExportHeader, to output: ConversionOutput, otherSignatures: [ExportSignature] = [],
+    _ header: ExportHeader, to output: ConversionOutput,
+    otherSignatures: (ExportDigests) -> [ExportSignature] = { _ in [] },
     keys body: (ExportEncoder) throws -> Void
   ) throws -> ExportDigests {
     let digest = DigestCollector(includingBody: false)
@@ -34,7 +35,7 @@ public struct BundleWriter {
       let archive = ZipWriter(output.document, date: Instant(secondsSince1970: min(date, 253_402_300_799)))
       try archive.addEntry("export.bin") { try encode(to: $0) }
       let digests = digest.finish()
-      let signatures = try signatures(over: digests) + otherSignatures
+      let signatures = try signatures(over: digests) + otherSignatures(digests)
       // Without a signature there is nothing to put into a second entry, and an empty one would only look signed.
       if !signatures.isEmpty { try archive.addEntry("export.sig") { try $0.write(SignatureFile.encode(signatures)) } }
       try archive.finish()
@@ -42,7 +43,7 @@ public struct BundleWriter {
     case .bareFiles:
       try encode(to: output.document)
       let digests = digest.finish()
-      let signatures = try signatures(over: digests) + otherSignatures
+      let signatures = try signatures(over: digests) + otherSignatures(digests)
       if !signatures.isEmpty { try output.signatureFile?.write(SignatureFile.encode(signatures)) }
       return digests
     }

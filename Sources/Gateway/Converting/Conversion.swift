@@ -140,7 +140,7 @@ public struct Conversion {
     } else {
       try conversion.writeStream(from: documents, to: output)
     }
-    conversion.receipt.close(conversion.fitting.report, conversion.headers)
+    conversion.receipt.close(conversion.fitting.report, conversion.headers, conversion.fitting.target)
     if plan.isStrict, !conversion.receipt.losses.isEmpty {
       throw ConversionRefusal.wouldLose(conversion.receipt.losses)
     }
@@ -169,7 +169,7 @@ public struct Conversion {
     var chunk = KeyChunk()
     while try source.located({ try document.decoder.decode(into: &chunk) }) {
       summary.received += chunk.keys.count + chunk.rejections.count
-      numbers.translate(&chunk.keys, from: document.decoder.regions, to: &regions)
+      try source.located { try numbers.translate(&chunk.keys, from: document.decoder.regions, to: &regions) }
       let before = chunk.rejections.count
       summary.count(chunk.rejections[..<before], in: source.name)
       fitting.fit(&chunk, regions: &regions)
@@ -180,7 +180,7 @@ public struct Conversion {
     }
     summary.format = document.format
     summary.notes = document.decoder.notes
-    headers.add(document.decoder.header, isExport: document.container != nil)
+    headers.add(document.decoder.header)
     receipt.documents.append(summary)
   }
 
@@ -192,12 +192,10 @@ public struct Conversion {
     var hasBegun = false
     for document in documents {
       let plan = plan
-      var headers = headers
       try read(document) { chunk, document, regions in
         if !hasBegun {
           // One document says most of its header before its keys; several are merged, which is known at the end.
-          if documents.count == 1 { headers.add(document.decoder.header, isExport: document.container != nil) }
-          try encoder.begin(plan.header.applied(to: documents.count == 1 ? headers.merged : ExportHeader()))
+          try encoder.begin(plan.header.applied(to: documents.count == 1 ? document.decoder.header : ExportHeader()))
           hasBegun = true
         }
         try chunk.keys.withKeys {
@@ -205,10 +203,9 @@ public struct Conversion {
         }
       }
     }
-    let header = plan.header.applied(to: headers.merged)
+    let header = fitting.fit(plan.header.applied(to: headers.merged))
     if !hasBegun { try encoder.begin(header) }
     try encoder.finish(header)
-    receipt.carriesHeader = fitting.target.carriesHeader
   }
 
   // MARK: Exports: sorted, signed, sealed
@@ -222,12 +219,12 @@ public struct Conversion {
     let repeated = collection.dropRepeated()
     receipt.repeated = repeated.dropped
     receipt.conflicting = repeated.conflicting
-    receipt.carriesHeader = true
 
     var header = plan.header.applied(to: headers.merged)
     header.batchNum = 1
     header.batchSize = 1
     if !plan.signers.isEmpty { header.signatureInfos = plan.signers.map(\.info) }
+    header = fitting.fit(header)
     receipt.header = header
 
     let bundle = BundleWriter(signers: plan.signers, packing: plan.packing)
@@ -272,11 +269,14 @@ extension HeaderChoice {
 private struct RegionNumbers {
   private var shared: [RegionClaim.ID] = []
 
-  mutating func translate(_ keys: inout KeyBuffer, from table: RegionTable, to target: inout RegionTable) {
+  mutating func translate(_ keys: inout KeyBuffer, from table: RegionTable, to target: inout RegionTable) throws {
     guard table.claims.count > 1 else { return }
     while shared.count < table.claims.count {
-      // A full table loses no key: the numbers run into the same limit as the document's own table did.
-      shared.append(target.intern(table.claims[shared.count]) ?? .none)
+      guard let number = target.intern(table.claims[shared.count]) else {
+        throw FormatError(
+          .limitExceeded, "the documents together name more than \(RegionTable.limit) distinct sets of regions")
+      }
+      shared.append(number)
     }
     keys.withMutableKeys { keys in
       for index in keys.indices { keys[index].regions = shared[Int(keys[index].regions.rawValue)] }

@@ -19,14 +19,12 @@ public struct ConversionReceipt: Sendable {
   /// What the operator should know, though nothing was lost.
   public private(set) var warnings: [String] = []
 
-  var carriesHeader = false
-
   public var received: Int { documents.reduce(0) { $0 + $1.received } }
   public var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
   /// Keys that stand in the output.
   public var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
 
-  mutating func close(_ report: FittingReport, _ headers: HeaderMerge) {
+  mutating func close(_ report: FittingReport, _ headers: HeaderMerge, _ target: FormatCapabilities) {
     for part in KeyPart.allCases {
       guard let loss = report.lost[part] else { continue }
       if loss.notCarried > 0 {
@@ -38,15 +36,8 @@ public struct ConversionReceipt: Sendable {
             + "(the value is outside what devices accept)")
       }
     }
-    if !carriesHeader {
-      let header = headers.merged
-      let parts = [
-        header.startTimestamp == nil && header.endTimestamp == nil ? nil : "time window",
-        headers.regions.isEmpty ? nil : "region", header.signatureInfos.isEmpty ? nil : "signature infos",
-        header.unknownFields.isEmpty ? nil : "unknown header fields",
-      ].compactMap { $0 }
-      if !parts.isEmpty { losses.append("the document loses \(parts.joined(separator: ", "))") }
-    }
+    let parts = headerLosses(headers.merged, report, target)
+    if !parts.isEmpty { losses.append("the document loses \(parts.joined(separator: ", "))") }
     for part in KeyPart.allCases {
       guard let filling = report.defaulted[part] else { continue }
       fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
@@ -58,6 +49,20 @@ public struct ConversionReceipt: Sendable {
       fillings.append("visited regions absent, filled in: \(counted(report.visitedDefaulted, "key"))")
     }
     collectWarnings(headers)
+  }
+
+  private func headerLosses(
+    _ header: ExportHeader, _ report: FittingReport, _ target: FormatCapabilities
+  ) -> [String] {
+    let losesUnknown = !header.unknownFields.isEmpty && !target.carriesUnknownFields || report.headerFieldsLost
+    let unknown = losesUnknown ? ["unknown header fields"] : []
+    if target.carriesHeader { return unknown }
+    let isPart = header.batchNum.map { $0 != 1 } == true || header.batchSize.map { $0 != 1 } == true
+    return [
+      header.startTimestamp == nil && header.endTimestamp == nil ? nil : "time window",
+      header.region == nil ? nil : "region", isPart ? "batch number" : nil,
+      header.signatureInfos.isEmpty ? nil : "signature infos",
+    ].compactMap { $0 } + unknown
   }
 
   private mutating func collectWarnings(_ headers: HeaderMerge) {

@@ -25,23 +25,29 @@ public struct Resigning {
     _ document: SourceDocument, signers: [SigningIdentity], mode: Mode, packing: ConversionPlan.ExportPacking,
     to output: ConversionOutput
   ) throws -> Result {
-    let (header, keys, signatures) = try survey(document)
+    let survey = try survey(document)
     let infos = signers.map(\.info)
-    var newHeader = header
+    var header = survey.header
     switch mode {
-    case .replace: newHeader.signatureInfos = infos
-    case .add: newHeader.signatureInfos = infos + header.signatureInfos.filter { !infos.contains($0) }
+    case .replace: header.signatureInfos = infos
+    case .add:
+      // Infos that stand there already stay where they are, so that the bytes stay what the others signed.
+      header.signatureInfos = infos.filter { !survey.header.signatureInfos.contains($0) } + header.signatureInfos
     }
-    guard newHeader.signatureInfos.count <= BundleVerifier.maximumSignatures else {
+    guard header.signatureInfos.count <= BundleVerifier.maximumSignatures else {
       throw FormatError(
         .cannotExpress, place: document.name,
-        "\(newHeader.signatureInfos.count) signature infos, allowed are at most \(BundleVerifier.maximumSignatures)")
+        "\(header.signatureInfos.count) signature infos, allowed are at most \(BundleVerifier.maximumSignatures)")
     }
-    let keepsBytes = newHeader.signatureInfos == header.signatureInfos
-    let others = mode == .add && keepsBytes ? signatures.filter { !infos.contains($0.info) } : []
 
+    var others: [ExportSignature] = []
     let bundle = BundleWriter(signers: signers, packing: packing)
-    let digests = try bundle.write(newHeader, to: output, otherSignatures: others) { encoder in
+    let digests = try bundle.write(header, to: output) { written in
+      if mode == .add, written.fileBytes == survey.digests.fileBytes {
+        others = survey.signatures.filter { !infos.contains($0.info) }
+      }
+      return others
+    } keys: { encoder in
       let reader = try document.open()
       var chunk = KeyChunk()
       while try document.located({ try reader.decoder.decode(into: &chunk) }) {
@@ -52,13 +58,21 @@ public struct Resigning {
       }
     }
     return Result(
-      digests: digests, keys: keys, signatures: signers.count + others.count,
-      dropped: signatures.count - others.count)
+      digests: digests, keys: survey.keys, signatures: signers.count + others.count,
+      dropped: survey.signatures.count - others.count)
+  }
+
+  private struct Survey {
+    let header: ExportHeader
+    let keys: Int
+    let signatures: [ExportSignature]
+    let digests: ExportDigests
   }
 
   /// Reads the document once: its header, which may stand behind its keys, and whether every key is sound.
-  private static func survey(_ document: SourceDocument) throws -> (ExportHeader, keys: Int, [ExportSignature]) {
-    let reader = try document.open()
+  private static func survey(_ document: SourceDocument) throws -> Survey {
+    let digest = DigestCollector(includingBody: false)
+    let reader = try document.open(observeExport: digest.update)
     guard reader.container != nil, reader.format == .gaenExport else {
       throw FormatError(
         .unsupported, place: document.name, "only an export can be signed, and this is \(reader.format.rawValue)")
@@ -75,7 +89,8 @@ public struct Resigning {
         }
         chunk.advance()
       }
-      return (reader.decoder.header, keys, try reader.signatures())
+      return Survey(
+        header: reader.decoder.header, keys: keys, signatures: try reader.signatures(), digests: digest.finish())
     }
   }
 }

@@ -17,6 +17,12 @@ public final class OutputFile: PatchableSink {
     guard replacing || access(path, F_OK) != 0 else {
       throw FileFault("write", path, reason: "the file exists and would be overwritten")
     }
+    // Renaming would put a file in the place of a folder, a device or a pipe.
+    var status = stat()
+    if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+      throw FileFault(
+        "write", path, reason: status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is not a regular file")
+    }
     self.path = path
     partialPath = "\(path).\(getpid()).partial"
     descriptor = open(partialPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions)

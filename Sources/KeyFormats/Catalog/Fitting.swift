@@ -44,6 +44,8 @@ public struct Fitting {
 
   private let targetName: String
   private let rules: [NumberRule]
+  /// What the target takes for its own among the fields that others do not know; `nil` where it takes none.
+  private let ownFields: (key: OwnFields, file: OwnFields)?
 
   /// One numeric field, with everything the hot loop needs.
   private struct NumberRule {
@@ -57,6 +59,12 @@ public struct Fitting {
     self.target = target
     self.defaults = defaults
     targetName = format.rawValue
+    ownFields =
+      switch format {
+      case .gaenExport: (.exportKey, .exportFile)
+      case .efgsProtobuf: (.federationKey, .federationBatch)
+      default: nil
+      }
     func number(
       _ part: KeyPart, _ field: KeyFields, _ rule: FormatCapabilities.FieldRule, _ chosen: Int32?
     ) -> NumberRule {
@@ -79,17 +87,18 @@ public struct Fitting {
     var refused: [(offset: Int, reason: RejectionReason, detail: String)] = []
     var report = report
     let regionFitting = RegionFitting(target: target, defaults: defaults)
-    let mayLose = !target.carriesRevision || !target.carriesUnknownFields
+    let unknownFields = chunk.unknownFields
     chunk.keys.withMutableKeys { keys in
       for offset in keys.indices {
         var claim = keys[offset]
-        if let (reason, detail) = fitNumbers(&claim, &report)
-          ?? regionFitting.fit(&claim, &regions, &report, targetName)
-        {
+        // A refused key is counted as such, and nothing else is said about it.
+        if let (reason, detail) = refusal(of: claim) ?? regionFitting.refusal(of: claim, regions, targetName) {
           refused.append((offset, reason, detail))
           continue
         }
-        if mayLose { dropMarks(&claim, &report) }
+        fitNumbers(&claim, &report)
+        regionFitting.fit(&claim, &regions, &report)
+        dropMarks(&claim, unknownFields, &report)
         keys[kept] = claim
         kept += 1
       }
@@ -106,42 +115,69 @@ public struct Fitting {
     }
   }
 
+  /// The header as the target can carry it: without unknown fields that its readers would take for their own.
+  public mutating func fit(_ header: ExportHeader) -> ExportHeader {
+    guard let ownFields else { return header }
+    var header = header
+    if !ownFields.file.areForeign(header.unknownFields) {
+      header.unknownFields = []
+      report.headerFieldsLost = true
+    }
+    for index in header.signatureInfos.indices
+    where !OwnFields.signatureInfo.areForeign(header.signatureInfos[index].unknownFields) {
+      header.signatureInfos[index].unknownFields = []
+      report.headerFieldsLost = true
+    }
+    return header
+  }
+
   @inline(__always)
-  private func fitNumbers(_ claim: inout ClaimedKey, _ report: inout FittingReport) -> (RejectionReason, String)? {
-    for number in rules {
+  private func refusal(of claim: ClaimedKey) -> (RejectionReason, String)? {
+    for number in rules where number.rule.presence == .required {
       let rule = number.rule
       if claim.fields.contains(number.field) {
         let value = rule.value(of: claim[number.field])
-        if rule.presence == .notCarried {
-          claim[number.field] = nil
-          report.lost[number.part, default: LossCount()].notCarried += 1
-        } else if !rule.allowed.contains(value) {
-          guard rule.presence == .optional else {
-            return (
-              .valueNotAllowed,
-              "\(number.part.rawValue) \(value), \(targetName) allows "
-                + "\(rule.allowed.lowerBound)...\(rule.allowed.upperBound)"
-            )
-          }
-          claim[number.field] = nil
-          report.lost[number.part, default: LossCount()].outOfRange += 1
-        }
-      } else if let filling = number.filling {
-        claim[number.field] = filling
-        report.defaulted[number.part, default: DefaultCount(value: filling)].keys += 1
-      } else if rule.presence == .required {
+        guard !rule.allowed.contains(value) else { continue }
+        return (
+          .valueNotAllowed,
+          "\(number.part.rawValue) \(value), \(targetName) allows "
+            + "\(rule.allowed.lowerBound)...\(rule.allowed.upperBound)"
+        )
+      } else if number.filling == nil {
         return (.fieldRequired, "\(number.part.rawValue) absent, \(targetName) requires it")
       }
     }
     return nil
   }
 
-  private func dropMarks(_ claim: inout ClaimedKey, _ report: inout FittingReport) {
+  @inline(__always)
+  private func fitNumbers(_ claim: inout ClaimedKey, _ report: inout FittingReport) {
+    for number in rules {
+      let rule = number.rule
+      if claim.fields.contains(number.field) {
+        if rule.presence == .notCarried {
+          claim[number.field] = nil
+          report.lost[number.part, default: LossCount()].notCarried += 1
+        } else if !rule.allowed.contains(rule.value(of: claim[number.field])) {
+          claim[number.field] = nil
+          report.lost[number.part, default: LossCount()].outOfRange += 1
+        }
+      } else if let filling = number.filling {
+        claim[number.field] = filling
+        report.defaulted[number.part, default: DefaultCount(value: filling)].keys += 1
+      }
+    }
+  }
+
+  @inline(__always)
+  private func dropMarks(_ claim: inout ClaimedKey, _ table: UnknownFieldTable, _ report: inout FittingReport) {
     if claim.isRevised, !target.carriesRevision {
       claim.isRevised = false
       report.lost[.revision, default: LossCount()].notCarried += 1
     }
-    if claim.unknownFields != 0, !target.carriesUnknownFields {
+    if claim.unknownFields != 0,
+      !target.carriesUnknownFields || ownFields?.key.areForeign(table[claim.unknownFields]) == false
+    {
       claim.unknownFields = 0
       report.lost[.unknownFields, default: LossCount()].notCarried += 1
     }
@@ -153,26 +189,22 @@ private struct RegionFitting {
   let target: FormatCapabilities
   let defaults: FieldDefaults
 
-  func fit(
-    _ claim: inout ClaimedKey, _ regions: inout RegionTable, _ report: inout FittingReport, _ targetName: String
-  ) -> (RejectionReason, String)? {
-    if claim.regions == .none, defaults.origin == nil, defaults.visitedRegions == nil, target.origin != .required {
-      return nil
-    }
+  @inline(__always)
+  func refusal(of claim: ClaimedKey, _ regions: RegionTable, _ targetName: String) -> (RejectionReason, String)? {
+    guard target.origin == .required, defaults.origin == nil, regions[claim.regions].origin == nil else { return nil }
+    return (.fieldRequired, "origin absent, \(targetName) requires it")
+  }
+
+  func fit(_ claim: inout ClaimedKey, _ regions: inout RegionTable, _ report: inout FittingReport) {
+    if claim.regions == .none, defaults.origin == nil, defaults.visitedRegions == nil { return }
     let sent = regions[claim.regions]
     var fitted = sent
-    switch target.origin {
-    case .notCarried:
+    if target.origin == .notCarried {
       if sent.origin != nil { report.lost[.origin, default: LossCount()].notCarried += 1 }
       fitted.origin = nil
-    case .optional, .required:
-      if sent.origin == nil, defaults.origin != nil {
-        fitted.origin = defaults.origin
-        report.originDefaulted += 1
-      }
-      if fitted.origin == nil, target.origin == .required {
-        return (.fieldRequired, "origin absent, \(targetName) requires it")
-      }
+    } else if sent.origin == nil, defaults.origin != nil {
+      fitted.origin = defaults.origin
+      report.originDefaulted += 1
     }
     if target.visitedRegions == .notCarried {
       if sent.visited?.isEmpty == false { report.lost[.visitedRegions, default: LossCount()].notCarried += 1 }
@@ -182,7 +214,6 @@ private struct RegionFitting {
       report.visitedDefaulted += 1
     }
     if fitted != sent, let id = regions.intern(fitted) { claim.regions = id }
-    return nil
   }
 }
 
@@ -193,9 +224,11 @@ public struct FittingReport: Sendable, Hashable {
   public internal(set) var defaulted: [KeyPart: DefaultCount] = [:]
   public internal(set) var originDefaulted = 0
   public internal(set) var visitedDefaulted = 0
+  /// Whether unknown fields of a header were dropped, because the target would read them as something else.
+  public internal(set) var headerFieldsLost = false
 
   public init() {}
-  public var losesAnything: Bool { !lost.isEmpty }
+  public var losesAnything: Bool { !lost.isEmpty || headerFieldsLost }
 }
 
 public struct LossCount: Sendable, Hashable {

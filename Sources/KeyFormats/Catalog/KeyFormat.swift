@@ -126,8 +126,9 @@ public enum FormatCatalog {
         capabilities: FormatCapabilities(
           rollingStart: .required(anyUInt32, unsigned: true),
           rollingPeriod: .required(anyUInt32, default: 144, unsigned: true),
-          // The batch says 2147483647 for a risk level that is not given.
-          transmissionRisk: .optional(), reportType: .required(default: 0), daysSinceOnset: .required(),
+          // The batch says 2147483647 for a risk level that is not given, so no key can state that number.
+          transmissionRisk: .optional(Int64(Int32.min)...Int64(Int32.max) - 1), reportType: .required(default: 0),
+          daysSinceOnset: .required(),
           origin: .required, visitedRegions: .optional, carriesRevision: false, carriesHeader: false,
           carriesUnknownFields: format == .efgsProtobuf, sortsKeys: false))
     case .csv:

@@ -10,8 +10,10 @@ public final class BatchDecoder: KeyDecoder {
   public private(set) var notes = ReadingNotes()
 
   private var keys: ProtobufKeyStream
+  private let limits: ReadLimits
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.limits = limits
     keys = ProtobufKeyStream(window, limits: limits, layout: .federation, keyTag: 0x0a)
   }
 
@@ -20,7 +22,7 @@ public final class BatchDecoder: KeyDecoder {
     defer { self.header = header }
     return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
       try reader.skip(tag)
-      header.unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+      try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
     }
   }
 }

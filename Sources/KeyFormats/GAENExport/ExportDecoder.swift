@@ -23,9 +23,11 @@ public final class ExportDecoder: KeyDecoder {
 
   private var keys: ProtobufKeyStream
   private let window: InputWindow
+  private let limits: ReadLimits
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
+    self.limits = limits
     keys = ProtobufKeyStream(window, limits: limits, layout: .export, keyTag: 0x3a, revisedTag: 0x42)
   }
 
@@ -40,10 +42,14 @@ public final class ExportDecoder: KeyDecoder {
       case (3, .length): header.region = try reader.readString()
       case (4, .varint): header.batchNum = Int32(truncatingIfNeeded: try reader.readVarint())
       case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try reader.readVarint())
-      case (6, .length): header.signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
+      case (6, .length):
+        guard header.signatureInfos.count < ExportHeader.maximumSignatureInfos else {
+          throw .tooManySignatureInfos(limit: ExportHeader.maximumSignatureInfos)
+        }
+        header.signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
       default:
         try reader.skip(tag)
-        header.unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+        try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
       }
     }
   }
@@ -53,7 +59,7 @@ public final class ExportDecoder: KeyDecoder {
     _ = try window.require(length)
     let front = Array(window.unread.prefix(length))
     let text = Array("EK Export v".utf8)
-    guard front.starts(with: text) else {
+    guard front.starts(with: text) || (!front.isEmpty && text.starts(with: front)) else {
       fileHeaderState = .absent
       notes.count(
         ReadingNote(code: "file-header-absent", text: "the 16 header bytes are missing; the message was read without"))
@@ -92,8 +98,10 @@ public final class BetaFileDecoder: KeyDecoder {
   public private(set) var notes = ReadingNotes()
 
   private var keys: ProtobufKeyStream
+  private let limits: ReadLimits
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.limits = limits
     keys = ProtobufKeyStream(window, limits: limits, layout: .beta, keyTag: 0x12)
   }
 
@@ -114,13 +122,13 @@ public final class BetaFileDecoder: KeyDecoder {
           case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try fields.readVarint())
           default:
             try fields.skip(tag)
-            header.unknownFields.append(
-              contentsOf: UnsafeRawBufferPointer(start: fieldStart, count: fields.position - fieldStart))
+            try header.keep(
+              unknown: UnsafeRawBufferPointer(start: fieldStart, count: fields.position - fieldStart), limits)
           }
         }
       } else {
         try reader.skip(tag)
-        header.unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
+        try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
       }
     }
   }

@@ -17,10 +17,13 @@ public final class SubmissionDecoder: KeyDecoder {
     defer { self.notes = notes }
     return try keys.decode(into: &chunk) { tag, reader, _ throws(ProtobufFault) in
       try reader.skip(tag)
+      // The app's fields have small numbers; a hostile file may hold any number of others.
       notes.count(
-        ReadingNote(
-          code: "submission-field-skipped", subject: "\(tag.number)",
-          text: "field \(tag.number) of the submission (padding, consent, countries) is skipped"))
+        tag.number < 16
+          ? ReadingNote(
+            code: "submission-field-skipped", subject: "\(tag.number)",
+            text: "field \(tag.number) of the submission (padding, consent, countries) is skipped")
+          : ReadingNote(code: "submission-field-skipped", text: "further fields of the submission are skipped"))
     }
   }
 }

@@ -1,5 +1,18 @@
 import ExposureKeys
 
+extension ExportHeader {
+  /// The most signature infos that are read: more than a hundred times what any device looks at.
+  static let maximumSignatureInfos = SignatureFile.maximumSignatures
+
+  /// Keeps a field that this version does not know, as long as all of them together are no larger than a record.
+  mutating func keep(unknown field: UnsafeRawBufferPointer, _ limits: ReadLimits) throws(ProtobufFault) {
+    guard unknownFields.count + field.count <= limits.recordBytes else {
+      throw .unknownFieldsTooLarge(limit: limits.recordBytes)
+    }
+    unknownFields.append(contentsOf: field)
+  }
+}
+
 /// The part that all protobuf key files share: a stream of top-level fields, some of which are keys.
 ///
 /// Owns the templates and the reader of key messages; the format says what its other fields mean.
@@ -33,7 +46,12 @@ struct ProtobufKeyStream {
     let before = chunk.nextIndex
     while !chunk.keys.isFull {
       window.skip(templates.read(window.unread, tag: keyTag, revisedTag: revisedTag, into: &chunk.keys))
-      if chunk.keys.isFull || chunk.rejections.count >= chunk.keys.capacity { break }
+      // Keys with megabytes of unknown fields make short chunks.
+      if chunk.keys.isFull || chunk.rejections.count >= chunk.keys.capacity
+        || chunk.unknownFields.bytes.count > limits.recordBytes
+      {
+        break
+      }
       guard try window.require(1) else { break }
       try decodeField(into: &chunk, other: other)
     }
@@ -49,13 +67,14 @@ struct ProtobufKeyStream {
       var reader = ProtobufReader(bytes)
       let start = reader.position
       do {
-        let first = bytes[0]
-        if first == keyTag || (first == revisedTag && revisedTag != 0) {
-          try reader.advance(1)
+        // Not the first byte alone: a tag may be spelled in more bytes than it needs.
+        let tag = try reader.readTag()
+        let isRevised = revisedTag != 0 && tag == ProtobufTag(number: UInt32(revisedTag >> 3), wire: .length)
+        if isRevised || tag == ProtobufTag(number: UInt32(keyTag >> 3), wire: .length) {
           let message = try reader.readBytes()
-          try decodeKey(message, revised: first != keyTag, at: reader.position - start - message.count, into: &chunk)
+          try decodeKey(message, revised: isRevised, at: reader.position - start - message.count, into: &chunk)
         } else {
-          try other(try reader.readTag(), &reader, start)
+          try other(tag, &reader, start)
         }
         window.skip(reader.position - start)
         return

@@ -130,6 +130,8 @@ enum ProtobufFault: Error, Equatable {
   case invalidUTF8
   case unexpectedEndGroup(UInt32)
   case groupsTooDeep
+  case unknownFieldsTooLarge(limit: Int)
+  case tooManySignatureInfos(limit: Int)
 
   func error(at byteOffset: Int, in what: String) -> FormatError {
     switch self {
@@ -149,6 +151,11 @@ enum ProtobufFault: Error, Equatable {
       FormatError(.malformed, byteOffset: byteOffset, "\(what): group \(number) ends without having begun")
     case .groupsTooDeep:
       FormatError(.limitExceeded, byteOffset: byteOffset, "\(what): groups nested deeper than 100")
+    case .unknownFieldsTooLarge(let limit):
+      FormatError(
+        .limitExceeded, byteOffset: byteOffset, "\(what): unknown header fields of more than \(limit) bytes")
+    case .tooManySignatureInfos(let limit):
+      FormatError(.limitExceeded, byteOffset: byteOffset, "\(what): more than \(limit) signature infos")
     }
   }
 }

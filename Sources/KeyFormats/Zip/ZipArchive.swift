@@ -54,6 +54,11 @@ public struct ZipArchive {
       entries.append(entry)
       position += length
     }
+    guard position == directory.count else {
+      throw FormatError(
+        .malformed, byteOffset: end.directoryOffset + position,
+        "the archive's directory goes on behind the \(end.entryCount) entries that it is said to have")
+    }
     self.entries = entries
     commentLength = end.commentLength
     prefixLength = entries.map(\.headerOffset).min() ?? 0
@@ -109,6 +114,19 @@ public struct ZipArchive {
         .malformed, place: entry.name, byteOffset: entry.headerOffset,
         "local header and directory disagree about compression or encryption")
     }
+    // Readers that stream believe the local header; with a data descriptor its numbers stand behind the content.
+    if header.word16(6) & 8 == 0 {
+      let stated = [header.word32(14), header.word32(18), header.word32(22)]
+      let known = [entry.crc32, UInt32(clamping: entry.compressedSize), UInt32(clamping: entry.size)]
+      let agree = zip(stated, known).enumerated().allSatisfy { index, pair in
+        pair.0 == pair.1 || (index > 0 && pair.0 == .max)
+      }
+      guard agree else {
+        throw FormatError(
+          .malformed, place: entry.name, byteOffset: entry.headerOffset,
+          "local header and directory disagree about check sum or size")
+      }
+    }
     let start = entry.headerOffset + 30 + nameLength + Int(header.word16(28))
     guard entry.compressedSize <= source.byteCount - start else {
       throw FormatError(
@@ -132,7 +150,7 @@ public struct ZipArchive {
           .truncated, place: entry.name, byteOffset: entry.headerOffset,
           "the entry's \(entry.compressedSize) bytes reach into the archive's directory")
       }
-      end = entry.headerOffset + entry.compressedSize
+      end = entry.headerOffset + 30 + entry.rawName.count + entry.compressedSize
     }
   }
 }

@@ -109,6 +109,9 @@ struct ConvertCommand: ParsableCommand {
       } catch let error as FileFault where inputs.count > 1 {
         Console.note("\(error)")
         worst = .failed
+      } catch let error as ConversionRefusal where inputs.count > 1 {
+        Console.note("\(error)")
+        if worst != .failed { worst = error.status }
       }
     }
     try exit(worst)
@@ -142,7 +145,8 @@ struct ConvertCommand: ParsableCommand {
 
   private func convert(_ step: Step, _ plan: ConversionPlan) throws -> ConversionReceipt {
     let documents = try step.inputs.map(input.open)
-    let destination = try Destination(step.output, format: to, inputs: step.inputs, force: force)
+    let destination = try Destination(
+      step.output, format: to, inputs: step.inputs + signing.signKey + [trust].compactMap { $0 }, force: force)
     var plan = plan
     plan.packing = destination.packing
     let receipt = try destination.write { try Conversion.run(plan, from: documents, to: $0) }

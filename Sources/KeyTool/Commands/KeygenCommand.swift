@@ -45,13 +45,11 @@ struct KeygenCommand: ParsableCommand {
       key: .generate(), keyID: keyID, keyVersion: keyVersion, appBundleID: appBundleID, androidPackage: androidPackage)
     let registration = try Registration(of: identity, country: country, mobileCountryCodes: mcc)
     let file = try OutputFile(path: output, permissions: 0o600, replacing: false)
+    let publicFile = try publicKey.map { try OutputFile(path: $0, replacing: false) }
     try file.write(Array(identity.key.pemRepresentation.utf8))
+    try publicFile?.write(Array(identity.key.publicKey.pem.utf8))
     try file.commit()
-    if let publicKey {
-      let file = try OutputFile(path: publicKey, replacing: false)
-      try file.write(Array(identity.key.publicKey.pem.utf8))
-      try file.commit()
-    }
+    try publicFile?.commit()
     try Console.result(registration.text.hasSuffix("\n") ? registration.text : registration.text + "\n")
     Console.note("private key written to \(output); keep it secret")
   }

@@ -44,7 +44,7 @@ struct SignCommand: ParsableCommand {
   func run() throws {
     let identities = try signing.identities()
     let document = try input.open(bundle)
-    let destination = try Destination(output, format: .gaenExport, inputs: [bundle], force: force)
+    let destination = try Destination(output, format: .gaenExport, inputs: [bundle] + signing.signKey, force: force)
     let result = try destination.write { sink in
       try Resigning.run(
         document, signers: identities, mode: add ? .add : .replace, packing: destination.packing, to: sink)

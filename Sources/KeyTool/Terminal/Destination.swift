@@ -43,8 +43,13 @@ struct Destination {
     let file = try OutputFile(path: path)
     let signature = packing == .bareFiles ? try OutputFile(path: Self.signaturePath(beside: path)) : nil
     let result = try body(ConversionOutput(document: file, signatureFile: signature))
-    // The signature first: a .bin without its .sig is worse than the other way round.
-    if let signature, signature.byteCount > 0 { try signature.commit() }
+    // The signature first: a .bin without its .sig is worse than the other way round, and so is one with another's.
+    if let signature {
+      guard signature.byteCount > 0 || FileIdentity(path: signature.path) == nil else {
+        throw FileFault("write", path, reason: "\(signature.path) stands beside it and would not belong to it")
+      }
+      if signature.byteCount > 0 { try signature.commit() }
+    }
     try file.commit()
     return result
   }
