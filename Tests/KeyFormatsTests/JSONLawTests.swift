@@ -55,7 +55,8 @@ import Testing
   @Test func publishRoundTrip() throws {
     let keys = ClaimedKey.randoms(3000, seed: 4, fields: Self.codableFields)
     let request = PublishRequest(
-      healthAuthorityID: "example \"state\"", verificationPayload: "a.b.c", hmacKey: "c2VjcmV0", symptomOnsetInterval: 2_649_000,
+      healthAuthorityID: "example \"state\"", verificationPayload: "a.b.c", hmacKey: "c2VjcmV0",
+      symptomOnsetInterval: 2_649_000,
       traveler: true, revisionToken: "tok\nen")
     let bytes = try written(keys, parts: 2) { PublishJSONEncoder($0, request: request) }
     let document = try readJSON(bytes)
@@ -73,7 +74,8 @@ import Testing
         claims.append(try regions.number(of: RegionClaim(origin: origin, visited: visited)))
       }
     }
-    var keys = ClaimedKey.randoms(3000, seed: 5, required: [.rollingStart, .rollingPeriod, .reportType, .daysSinceOnset])
+    var keys = ClaimedKey.randoms(
+      3000, seed: 5, required: [.rollingStart, .rollingPeriod, .reportType, .daysSinceOnset])
     // A federation key always has a start; without it nothing tells the dialect apart.
     for index in keys.indices {
       keys[index].regions = claims[index % claims.count]

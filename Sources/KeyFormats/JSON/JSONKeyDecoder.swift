@@ -356,7 +356,8 @@ public final class JSONKeyDecoder: KeyDecoder {
         throw FormatError(.malformed, byteOffset: offset, "\(name) is not a number")
       }
       if let value = Number(text) { return value }
-      if Number.self == UInt64.self, let instant = Instant(text), let value = Number(exactly: instant.secondsSince1970) {
+      if Number.self == UInt64.self, let instant = Instant(text), let value = Number(exactly: instant.secondsSince1970)
+      {
         return value
       }
       throw FormatError(
@@ -371,9 +372,10 @@ public final class JSONKeyDecoder: KeyDecoder {
     case .region:
       header.region = try readTextValue()
       return
-    case .signatureInfos: header.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
-      try readSignatureInfos(&cursor, limit: limits.nesting - 1)
-    }
+    case .signatureInfos:
+      header.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
+        try readSignatureInfos(&cursor, limit: limits.nesting - 1)
+      }
     default:
       guard let fields = try readTextValue().flatMap({ Base64.decode($0.utf8) }) else {
         throw FormatError(.malformed, byteOffset: offset, "unknown_fields is not base64")
