@@ -182,8 +182,7 @@ struct JSONCursor {
   func integer(_ span: JSONNumberSpan) -> Int64? { integerValue(bytes(span.start, span.end)) }
 }
 
-/// Whether one of the eight bytes is a quote, a backslash or a control character; it may also say so of a byte from 0x80
-/// on that stands beside one.
+/// Whether one of the eight bytes is a quote, a backslash or a control character.
 @inline(__always)
 private func holdsSpecialText(_ word: UInt64) -> Bool {
   let ones: UInt64 = 0x0101_0101_0101_0101
