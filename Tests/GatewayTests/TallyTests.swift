@@ -71,9 +71,20 @@ import Testing
         TemporaryExposureKey(high: 0x1234_5678_0000_0000 + $0, low: 0x8123_4567_89ab_cdef &* (2 &* $0 + 1)))
     }
     let examination = try bundle.examine()
-    #expect(examination.report.findings.map(\.code) == [.fileTooLarge, .keysTooMany])
+    #expect(examination.report.findings.map(\.code) == [.keysTooMany])
     #expect(examination.report.keys.distinct == 750_001)
     #expect(DeviceProfile.strict.judge(examination, signature: .verified).verdict == .acceptsWithWarnings)
+  }
+
+  @Test func fileBeyondSixteenMegabytesIsAFinding() throws {
+    let bytes = try SampleBundle().zip()
+    for (size, codes) in [(16_000_000, []), (16_000_001, [Finding.Code.fileTooLarge])] {
+      let document = try KeyDocument(MemorySource(bytes))
+      let examination = try Inspector().examine(document, name: "large.zip", fileSize: size)
+      #expect(examination.report.findings.map(\.code) == codes)
+      let rule = DeviceProfile.strict.judge(examination, signature: .verified).rules.first { $0.rule == .size }
+      #expect(rule?.outcome == (codes.isEmpty ? .ok : .warn))
+    }
   }
 
   @Test func paddingIsGuessedFromTenGroupsOn() throws {

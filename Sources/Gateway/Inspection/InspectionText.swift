@@ -31,8 +31,11 @@ public enum InspectionText {
   /// What a client would do with the file, rule by rule; rules without consequence only when `all` asks for them.
   public static func render(_ report: ProfileReport, all: Bool = false, options: Options = Options()) -> String {
     var lines = ["profile \(report.profile.rawValue): \(report.summary)"]
-    for row in report.rules where all || row.outcome.isRemarkable {
-      lines += wrapped(row.text, label: "\(row.outcome.rawValue): ", hanging: "\(row.rule.rawValue): ", options.width)
+    for outcome in ProfileReport.Outcome.allCases.reversed() where all || outcome.isRemarkable {
+      for row in report.rules where row.outcome == outcome {
+        lines += wrapped(
+          row.text, label: pad("\(outcome.rawValue):", 13), hanging: "\(row.rule.rawValue): ", options.width)
+      }
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -56,6 +59,10 @@ public enum InspectionText {
     }
     if let sha256 = report.sha256 { rows.append(("sha-256", [sha256] + [report.sha256Base64].compactMap(\.self))) }
     rows.append(("keys", [keys(report)]))
+    let uniform = named(report.distributions).filter { $0.distribution.isUniform }
+    if !uniform.isEmpty, report.keys.total > 1 {
+      rows.append(("every key", limited(uniform.map { "\($0.title) \(printableText($0.distribution.rows[0].label))" })))
+    }
     for reason in report.rejections.byReason {
       rows.append(("", ["rejected \(reason.reason): \(NumberText.grouped(reason.count))"]))
     }
@@ -160,15 +167,19 @@ public enum InspectionText {
   // MARK: Tables
 
   private static func tables(_ report: InspectionReport, _ options: Options) -> [[String]] {
-    guard report.keys.total > 0 else { return [] }
-    let all = report.distributions
-    return [
+    named(report.distributions).filter { $0.distribution.rows.count > 0 }
+      .filter { !$0.distribution.isUniform || report.keys.total == 1 }
+      .map { table($0.title, $0.distribution, options) }
+  }
+
+  private static func named(
+    _ all: InspectionReport.Distributions
+  ) -> [(title: String, distribution: InspectionReport.Distribution)] {
+    [
       ("key day", all.keyDay), ("days since onset", all.daysSinceOnsetOfSymptoms),
       ("risk level", all.transmissionRiskLevel), ("report type", all.reportType),
-      ("rolling period", all.rollingPeriod), ("origin", all.origin),
-    ].compactMap { title, distribution in
-      distribution.flatMap { $0.rows.isEmpty ? nil : table(title, $0, options) }
-    }
+      ("rolling period", all.rollingPeriod),
+    ] + (all.origin.map { [("origin", $0)] } ?? [])
   }
 
   private static func table(
@@ -289,6 +300,10 @@ public enum InspectionText {
     }
     return lines + [line]
   }
+}
+
+extension InspectionReport.Distribution {
+  fileprivate var isUniform: Bool { rows.count == 1 && others == 0 }
 }
 
 extension Finding.Severity {
