@@ -80,6 +80,9 @@ let package = Package(
       dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .testTarget(
+      name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      swiftSettings: strict),
+    .testTarget(
       name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
       swiftSettings: strict),
     .testTarget(
