@@ -19,8 +19,7 @@ package enum DecimalText {
     var index = length
     for _ in 0..<digits {
       index -= 1
-      let digit = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
-      place.storeBytes(of: digit, toByteOffset: index, as: UInt8.self)
+      place.storeBytes(of: UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10), toByteOffset: index, as: UInt8.self)
       rest /= 10
     }
     return length
