@@ -83,6 +83,10 @@ let package = Package(
       name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
       swiftSettings: strict),
     .testTarget(
+      name: "CommandTests",
+      dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
+      swiftSettings: strict),
+    .testTarget(
       name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
       swiftSettings: strict),
     .testTarget(
