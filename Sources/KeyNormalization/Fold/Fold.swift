@@ -6,9 +6,7 @@ public import ExposureKeys
 /// Works through the claims in buckets of key data: besides the claim set itself it needs four bytes a claim.
 public struct Beliefs: Sequence, IteratorProtocol {
   private let claims: ClaimSet
-  private let order: ClaimOrder
-  private let context: BeliefContext
-  private var router: RegionRouter
+  private var judge: BeliefJudge
 
   private let buckets: KeyBuckets
   private var nextBucket = 0
@@ -19,14 +17,12 @@ public struct Beliefs: Sequence, IteratorProtocol {
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
   public init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
     self.claims = claims
-    order = ClaimOrder(policy: policy, claims: claims)
-    context = BeliefContext(policy: policy, now: now)
-    router = RegionRouter(policy: policy, claims: claims, target: region)
+    judge = BeliefJudge(claims: claims, policy: policy, region: region, now: now)
     buckets = KeyBuckets(claims.storage)
   }
 
   /// What the keys returned so far name.
-  public var regions: RegionTable { router.table }
+  public var regions: RegionTable { judge.router.table }
 
   public mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
     while position == bucket.count {
@@ -39,10 +35,24 @@ public struct Beliefs: Sequence, IteratorProtocol {
     var end = position + 1
     while end < bucket.count, bucket[end].subject == subject { end += 1 }
     defer { position = end }
-    return (subject, outcome(of: bucket[position..<end]))
+    return (subject, judge.outcome(of: bucket[position..<end]))
+  }
+}
+
+/// Decides about one key at a time: the claims' order, the publishing rules, the regions.
+struct BeliefJudge {
+  let order: ClaimOrder
+  let context: BeliefContext
+  var router: RegionRouter
+
+  init(claims: ClaimSet, policy: PublishingPolicy, region: String?, now: Instant) {
+    order = ClaimOrder(policy: policy, claims: claims)
+    context = BeliefContext(policy: policy, now: now)
+    router = RegionRouter(policy: policy, claims: claims, target: region)
   }
 
-  private mutating func outcome(of said: ArraySlice<AdmittedClaim>) -> BeliefOutcome {
+  /// What becomes of a key, given the claims about it, sorted by origin.
+  mutating func outcome(of said: ArraySlice<AdmittedClaim>) -> BeliefOutcome {
     let decision = Decision.decide(said, by: order, routing: &router)
     let first = outcome(of: decision.first, isContradicted: decision.isContradicted)
     guard case .leaveOut = first else { return first }
@@ -54,7 +64,7 @@ public struct Beliefs: Sequence, IteratorProtocol {
     return first
   }
 
-  private mutating func outcome(of candidate: Decision.Candidate, isContradicted: Bool) -> BeliefOutcome {
+  mutating func outcome(of candidate: Decision.Candidate, isContradicted: Bool) -> BeliefOutcome {
     var belief = Belief(
       candidate, isContradicted: isContradicted, reachesTarget: router.reachesTarget(candidate.regions))
     switch BeliefRules.judge(&belief, in: context) {
