@@ -14,9 +14,11 @@ public struct Admission: Sendable {
 
   /// The origins met so far; the first is the lost one.
   private var origins: [OriginEntry] = []
+  private var originNames = [""]
   private var originNumbers: [String: Int] = [:]
   /// What the document's region claims say, by their number.
   private var readings: [RegionReading?] = []
+  private var visitedSets: [[String]] = []
   private var chunkNumber = 0
 
   /// - Parameters:
@@ -30,7 +32,7 @@ public struct Admission: Sendable {
     self.own = Set(own.map { $0.uppercased() })
     self.usualVolumes = Dictionary(usualVolumes.map { ($0.uppercased(), $1) }, uniquingKeysWith: max)
     context = AdmissionContext(policy: policy, now: now)
-    origins = [OriginEntry(name: "", facts: OriginFacts(isAllowed: policy.origins == nil || source.isRelay))]
+    origins = [OriginEntry(facts: OriginFacts(isAllowed: policy.origins == nil || source.isRelay))]
   }
 
   /// Judges the keys of one chunk.
@@ -63,7 +65,7 @@ public struct Admission: Sendable {
       reading.allowances = region.allowances
       if key.unknownFields != 0 { reading.allowances.insert(.unknownFieldsDropped) }
 
-      let verdict = AdmissionRules.judge(&reading, in: context)
+      let verdict = context.judge(&reading)
       if case .reject(let reason, let value) = verdict {
         batch.rejected.append(AdmissionRejection(index: firstIndex + offset, reason: reason, value: value))
         continue
@@ -84,7 +86,6 @@ public struct Admission: Sendable {
   // MARK: Regions
 
   private struct OriginEntry: Sendable {
-    var name: String
     var facts: OriginFacts
     /// Its number in the batch of chunk `chunk`.
     var batchNumber: UInt32 = 0
@@ -94,8 +95,9 @@ public struct Admission: Sendable {
   /// What one region claim of the document says.
   private struct RegionReading: Sendable {
     var origin: Int
-    var visited: [String]?
-    var allowances: AllowanceSet
+    /// A position in `visitedSets`; -1 where no regions are named.
+    var visited = -1
+    var allowances = AllowanceSet()
     var batchNumber: UInt32 = 0
     var chunk = 0
   }
@@ -104,8 +106,12 @@ public struct Admission: Sendable {
     var allowances = AllowanceSet()
     let visited = claim.visited.map { Set($0.map { $0.uppercased() }).sorted() }
     if visited != claim.visited { allowances.insert(.regionsTidied) }
-    let reading = RegionReading(
-      origin: origin(of: claim, allowances: &allowances), visited: visited, allowances: allowances)
+    var reading = RegionReading(origin: origin(of: claim, allowances: &allowances))
+    reading.allowances = allowances
+    if let visited {
+      reading.visited = visitedSets.count
+      visitedSets.append(visited)
+    }
     readings[number] = reading
     return reading
   }
@@ -126,7 +132,8 @@ public struct Admission: Sendable {
     if let factor = policy.floodFactor, let usual = usualVolumes[name] {
       facts.floodLimit = max(policy.floodFloor, usual.multipliedReportingOverflow(by: factor).partialValue)
     }
-    origins.append(OriginEntry(name: name, facts: facts))
+    origins.append(OriginEntry(facts: facts))
+    originNames.append(name)
     originNumbers[name] = origins.count - 1
     return origins.count - 1
   }
@@ -136,7 +143,7 @@ public struct Admission: Sendable {
     if origins[origin].chunk != chunkNumber {
       origins[origin].chunk = chunkNumber
       origins[origin].batchNumber = UInt32(batch.origins.count)
-      batch.origins.append(origins[origin].name)
+      batch.origins.append(originNames[origin])
     }
     return OriginID(rawValue: origins[origin].batchNumber)
   }
@@ -144,11 +151,11 @@ public struct Admission: Sendable {
   private mutating func number(
     ofVisited region: RegionReading, number: Int, in batch: inout AdmittedBatch
   ) -> RegionClaim.ID {
-    guard let visited = region.visited else { return .none }
+    guard region.visited >= 0 else { return .none }
     guard region.chunk != chunkNumber else { return RegionClaim.ID(rawValue: region.batchNumber) }
     readings[number]?.chunk = chunkNumber
     readings[number]?.batchNumber = UInt32(batch.visited.count)
-    batch.visited.append(visited)
+    batch.visited.append(visitedSets[region.visited])
     return RegionClaim.ID(rawValue: UInt32(batch.visited.count - 1))
   }
 }

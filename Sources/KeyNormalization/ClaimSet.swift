@@ -226,7 +226,7 @@ struct ClaimSlots: Sendable {
       if slot.hash == hash, claims[Int(slot.number) - 1] == claim { return false }
       position = (position + 1) & mask
     }
-    precondition(number < UInt32.max, "a claim set holds fewer than 4,294,967,295 claims")
+    precondition(number < UInt32.max - 1, "a claim set holds fewer than 4,294,967,295 claims")
     slots[position] = Slot(hash: hash, number: UInt32(number) + 1)
     return true
   }

@@ -61,6 +61,10 @@ final class Settings {
         add("", "empty, a policy is expected")
         return nil
       }
+      guard node.mapping != nil else {
+        add("", "allowed a mapping of settings")
+        return nil
+      }
       return node
     } catch let error as YamlError {
       let (reason, mark) = error.cause
@@ -72,7 +76,7 @@ final class Settings {
   }
 
   func note(_ place: String, at node: Node) {
-    if let mark = node.mark { marks[place] = mark }
+    if marks[place] == nil, let mark = node.mark { marks[place] = mark }
   }
 
   func add(_ place: String, _ reason: String) { add(PolicyFault(place: place, reason: reason)) }

@@ -41,9 +41,27 @@ import Testing
 
   /// The program carries what the files say.
   @Test(arguments: ShippedPolicies.names) func embeddedTextsAreCurrent(name: String) throws {
-    let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
-    let text = try #require(contents(of: "\(root)/Sources/PolicyFiles/Policies/\(name).yaml"))
+    let text = try #require(contents(of: "\(packageRoot)/Sources/PolicyFiles/Policies/\(name).yaml"))
     #expect(ShippedPolicies.text(of: name) == text, "run scripts/embed-policies.sh")
+  }
+
+  /// The documentation lists the rules as they are. `KEYFERRY_REFRESH=1` writes it anew.
+  @Test func theRuleTableIsCurrent() throws {
+    let policy = try #require(try ShippedPolicies.policy(named: "default"))
+    let text = """
+      # The rules
+
+      What is asked of every claim before it is admitted, and of every key before it is published, in this order; the
+      values are those of the default policy. Generated from the rules.
+
+
+      """ + RuleTable(of: policy).markdown
+    let path = "\(packageRoot)/docs/rules.md"
+    if getenv("KEYFERRY_REFRESH") != nil, let file = fopen(path, "w") {
+      fputs(text, file)
+      fclose(file)
+    }
+    #expect(contents(of: path) == text, "run the tests once with KEYFERRY_REFRESH=1")
   }
 
   @Test func everyFaultIsToldWithItsPlace() {
@@ -241,6 +259,9 @@ import Testing
     #expect(try run("nhs", origin: "GI").app?.daysSinceOnset == 0)
   }
 }
+
+private let packageRoot =
+  #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
 
 private func contents(of path: String) -> String? {
   guard let file = fopen(path, "r") else { return nil }

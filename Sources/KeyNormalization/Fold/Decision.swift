@@ -1,7 +1,6 @@
 import ExposureKeys
 
-/// What the claims about one key come to, before any publishing rule: which claim is to be published, and which ones
-/// instead if the policy leaves that out.
+/// What the claims about one key come to, before any publishing rule: which claim is to be published.
 struct Decision {
   /// A claim that won its origin as a whole.
   struct Candidate {
@@ -14,9 +13,6 @@ struct Decision {
   }
 
   var first: Candidate
-  /// The other origins' claims, the greatest first, and revocations last. They are asked in this order while the
-  /// policy leaves out what was asked before, so that no origin suppresses a key that another one stands behind.
-  var others: [Candidate]
   /// The claims that count did not all say the same.
   var isContradicted: Bool
 
@@ -29,25 +25,70 @@ struct Decision {
       let isRevoked = only.isRevocation
       let candidate = Candidate(
         claim: only, isRevoked: isRevoked, isRevised: isRevoked || only.key.isRevised, regions: router.route(of: only))
-      return Decision(first: candidate, others: [], isContradicted: false)
+      return Decision(first: candidate, isContradicted: false)
     }
-    var standing = Side()
-    var revoked = Side()
-    var isRevised = true
-    for said in byOrigin(claims) {
-      guard let best = greatest(of: said, by: order) else { continue }
+    var standing: ClaimOrder.Ranked?
+    var revoked: ClaimOrder.Ranked?
+    forEachOrigin(of: claims) { said in
+      let best = greatest(of: said, by: order)
       if best.claim.isRevocation {
-        revoked.add(best, route: router.route(of: best.claim), routing: &router)
+        revoked = revoked.map { order.isLess($0, best) ? best : $0 } ?? best
       } else {
-        standing.add(best, route: router.route(of: best.claim), routing: &router)
-        isRevised = isRevised && said.allSatisfy { $0.key.isRevised }
+        standing = standing.map { order.isLess($0, best) ? best : $0 } ?? best
       }
     }
-    var candidates = standing.candidates(isRevoked: false, isRevised: isRevised, by: order)
-    candidates += revoked.candidates(isRevoked: true, isRevised: true, by: order)
-    let first = candidates.removeFirst()
+    guard let winner = standing ?? revoked else { preconditionFailure("a decision is about at least one claim") }
+    let common = Common(of: claims, areRevocations: standing == nil, by: order, routing: &router)
     return Decision(
-      first: first, others: candidates, isContradicted: claims.contains { !$0.saysTheSame(as: first.claim) })
+      first: Candidate(
+        claim: winner.claim, isRevoked: standing == nil, isRevised: common.isRevised, regions: common.regions),
+      isContradicted: claims.contains { !$0.saysTheSame(as: winner.claim) })
+  }
+
+  /// The other origins' claims, the greatest first, and revocations last. They are asked in this order while the policy
+  /// leaves out what was asked before, so that no origin suppresses a key that another one stands behind.
+  static func others(
+    _ claims: ArraySlice<AdmittedClaim>, by order: ClaimOrder, routing router: inout RegionRouter
+  ) -> [Candidate] {
+    let claims = counted(claims)
+    var all: [ClaimOrder.Ranked] = []
+    forEachOrigin(of: claims) { all.append(greatest(of: $0, by: order)) }
+    guard all.count > 1 else { return [] }
+    var candidates: [Candidate] = []
+    for areRevocations in [false, true] {
+      let side = all.filter { $0.claim.isRevocation == areRevocations }.sorted { order.isLess($1, $0) }
+      guard !side.isEmpty else { continue }
+      let common = Common(of: claims, areRevocations: areRevocations, by: order, routing: &router)
+      candidates += side.map {
+        Candidate(
+          claim: $0.claim, isRevoked: areRevocations, isRevised: common.isRevised, regions: common.regions)
+      }
+    }
+    return Array(candidates.dropFirst())
+  }
+
+  /// What the origins that stand behind a key share, or those that revoked it.
+  private struct Common {
+    var isRevised = true
+    var regions: RegionRouter.Route
+
+    init(
+      of claims: ArraySlice<AdmittedClaim>, areRevocations: Bool, by order: ClaimOrder,
+      routing router: inout RegionRouter
+    ) {
+      var regions: RegionRouter.Route?
+      var isRevised = true
+      forEachOrigin(of: claims) { said in
+        let best = greatest(of: said, by: order)
+        guard best.claim.isRevocation == areRevocations else { return }
+        let route = router.route(of: best.claim)
+        regions = regions.map { router.union($0, route) } ?? route
+        isRevised = isRevised && (areRevocations || said.allSatisfy { $0.key.isRevised })
+      }
+      guard let regions else { preconditionFailure("a decision is about at least one claim") }
+      self.regions = regions
+      self.isRevised = isRevised
+    }
   }
 
   /// The claims that count: those without an origin only where no origin's own claim is known.
@@ -56,44 +97,26 @@ struct Decision {
     return claims.drop { $0.origin == .lost }
   }
 
-  /// The runs of claims from one origin.
-  static func byOrigin(_ claims: ArraySlice<AdmittedClaim>) -> [ArraySlice<AdmittedClaim>] {
-    var runs: [ArraySlice<AdmittedClaim>] = []
-    var rest = claims
-    while let origin = rest.first?.origin {
-      let end = rest.firstIndex { $0.origin != origin } ?? rest.endIndex
-      runs.append(rest[rest.startIndex..<end])
-      rest = rest[end...]
+  private static func forEachOrigin(
+    of claims: ArraySlice<AdmittedClaim>, _ body: (ArraySlice<AdmittedClaim>) -> Void
+  ) {
+    var start = claims.startIndex
+    while start < claims.endIndex {
+      var end = start + 1
+      while end < claims.endIndex, claims[end].origin == claims[start].origin { end += 1 }
+      body(claims[start..<end])
+      start = end
     }
-    return runs
   }
 
-  static func greatest(of claims: ArraySlice<AdmittedClaim>, by order: ClaimOrder) -> ClaimOrder.Ranked? {
-    guard let first = claims.first else { return nil }
-    return claims.dropFirst().reduce(order.ranked(first)) { best, claim in
+  /// The greatest of one origin's claims, of which there is at least one.
+  static func greatest(of claims: ArraySlice<AdmittedClaim>, by order: ClaimOrder) -> ClaimOrder.Ranked {
+    var best = order.ranked(claims[claims.startIndex])
+    for claim in claims.dropFirst() {
       let ranked = order.ranked(claim)
-      return order.isLess(best, ranked) ? ranked : best
+      if order.isLess(best, ranked) { best = ranked }
     }
-  }
-
-  /// The origins that stand behind the key, or those that revoked it.
-  private struct Side {
-    var claims: [ClaimOrder.Ranked] = []
-    var route: RegionRouter.Route?
-
-    mutating func add(
-      _ claim: ClaimOrder.Ranked, route new: RegionRouter.Route, routing router: inout RegionRouter
-    ) {
-      claims.append(claim)
-      route = route.map { router.union($0, new) } ?? new
-    }
-
-    func candidates(isRevoked: Bool, isRevised: Bool, by order: ClaimOrder) -> [Candidate] {
-      guard let route else { return [] }
-      return claims.sorted { order.isLess($1, $0) }.map {
-        Candidate(claim: $0.claim, isRevoked: isRevoked, isRevised: isRevised, regions: route)
-      }
-    }
+    return best
   }
 }
 

@@ -56,7 +56,7 @@ extension BeliefJudge {
     let decision = Decision.decide(said, by: order, routing: &router)
     var leftOut: [AdmittedClaim: LeaveOutReason] = [:]
     var believed: (candidate: Decision.Candidate, outcome: BeliefOutcome)?
-    for candidate in [decision.first] + decision.others {
+    for candidate in [decision.first] + Decision.others(said, by: order, routing: &router) {
       let outcome = self.outcome(of: candidate, isContradicted: decision.isContradicted)
       if case .leaveOut(let reason) = outcome {
         leftOut[candidate.claim] = reason
@@ -87,7 +87,8 @@ extension BeliefJudge {
     if claim == believed.claim, leftOut[claim] == nil { return .decided }
     let ranked = order.ranked(claim)
     let ofItsOrigin = counted.filter { $0.origin == claim.origin }
-    if let best = Decision.greatest(of: ofItsOrigin[...], by: order), best.claim != claim {
+    let best = Decision.greatest(of: ofItsOrigin[...], by: order)
+    if best.claim != claim {
       return .lesserOfItsOrigin(by: order.compare(ranked, best).by.rawValue)
     }
     if let reason = leftOut[claim] { return .leftOut(reason) }

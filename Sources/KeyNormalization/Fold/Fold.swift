@@ -12,6 +12,7 @@ public struct Beliefs: Sequence, IteratorProtocol {
   private var nextBucket = 0
   /// The claims of one bucket, sorted by key and origin.
   private var bucket: [AdmittedClaim] = []
+  private var room = KeyBuckets.SortRoom()
   private var position = 0
 
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
@@ -27,7 +28,7 @@ public struct Beliefs: Sequence, IteratorProtocol {
   public mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
     while position == bucket.count {
       guard nextBucket < buckets.count else { return nil }
-      buckets.read(nextBucket, of: claims.storage, into: &bucket)
+      buckets.read(nextBucket, of: claims.storage, into: &bucket, by: &room)
       nextBucket += 1
       position = 0
     }
@@ -56,7 +57,7 @@ struct BeliefJudge {
     let decision = Decision.decide(said, by: order, routing: &router)
     let first = outcome(of: decision.first, isContradicted: decision.isContradicted)
     guard case .leaveOut = first else { return first }
-    for candidate in decision.others {
+    for candidate in Decision.others(said, by: order, routing: &router) {
       let other = outcome(of: candidate, isContradicted: true)
       if case .leaveOut = other { continue }
       return other
@@ -67,7 +68,7 @@ struct BeliefJudge {
   mutating func outcome(of candidate: Decision.Candidate, isContradicted: Bool) -> BeliefOutcome {
     var belief = Belief(
       candidate, isContradicted: isContradicted, reachesTarget: router.reachesTarget(candidate.regions))
-    switch BeliefRules.judge(&belief, in: context) {
+    switch context.judge(&belief) {
     case .leaveOut(let reason): return .leaveOut(reason)
     case .hold(let instant, let reason): return .hold(until: instant, reason)
     case .goOn:
@@ -163,16 +164,45 @@ struct KeyBuckets {
   }
 
   /// The claims of one bucket, sorted by key data, rolling start and origin.
-  func read(_ bucket: Int, of claims: SegmentedClaims, into result: inout [AdmittedClaim]) {
+  func read(_ bucket: Int, of claims: SegmentedClaims, into result: inout [AdmittedClaim], by room: inout SortRoom) {
+    room.entries.removeAll(keepingCapacity: true)
+    room.claims.removeAll(keepingCapacity: true)
     result.removeAll(keepingCapacity: true)
     let start = bucket == 0 ? 0 : ends[bucket - 1]
-    for position in start..<ends[bucket] { result.append(claims[Int(numbers[position])]) }
-    result.sort { left, right in
-      if left.key.key != right.key.key { return left.key.key < right.key.key }
-      if left.key.rollingStartWord != right.key.rollingStartWord {
-        return left.key.rollingStartWord < right.key.rollingStartWord
+    for position in start..<ends[bucket] {
+      let claim = claims[Int(numbers[position])]
+      room.entries.append(SortRoom.Entry(claim, position: UInt32(room.claims.count)))
+      room.claims.append(claim)
+    }
+    room.entries.sort()
+    for entry in room.entries { result.append(room.claims[Int(entry.position)]) }
+  }
+
+  /// Room for sorting, kept from bucket to bucket.
+  struct SortRoom {
+    fileprivate var claims: [AdmittedClaim] = []
+    fileprivate var entries: [Entry] = []
+
+    fileprivate struct Entry: Comparable {
+      let high: UInt64
+      let low: UInt64
+      /// Rolling start, then origin.
+      let rest: UInt64
+      let position: UInt32
+
+      init(_ claim: AdmittedClaim, position: UInt32) {
+        high = claim.key.key.high
+        low = claim.key.key.low
+        let start = UInt32(bitPattern: claim.key.rollingStartWord) ^ 0x8000_0000
+        rest = UInt64(start) << 32 | UInt64(claim.origin.rawValue)
+        self.position = position
       }
-      return left.origin.rawValue < right.origin.rawValue
+
+      static func < (left: Self, right: Self) -> Bool {
+        if left.high != right.high { return left.high < right.high }
+        if left.low != right.low { return left.low < right.low }
+        return left.rest < right.rest
+      }
     }
   }
 }

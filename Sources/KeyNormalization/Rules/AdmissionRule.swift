@@ -49,12 +49,14 @@ struct OriginFacts {
   var floodLimit = Int.max
 }
 
-/// What the rules know besides the claim.
-struct AdmissionContext {
+/// What the rules know besides the claim. A class, so that it is handed from rule to rule without copying.
+final class AdmissionContext: Sendable {
   let policy: ReadingPolicy
   /// Rolling starts lie in this range.
   let rollingStarts: ClosedRange<Int64>
   let acceptedReportTypes: UInt32
+
+  private let judges = AdmissionRules.judges
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
@@ -62,6 +64,15 @@ struct AdmissionContext {
     let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
     rollingStarts = earliest...max(earliest, latest)
     acceptedReportTypes = policy.reportTypes.reduce(0) { $0 | 1 << UInt32($1.rawValue) }
+  }
+
+  /// Asks every rule until one does not admit the claim.
+  func judge(_ reading: inout Reading) -> AdmissionVerdict {
+    for judge in judges {
+      let verdict = judge(&reading, self)
+      if verdict != .admit { return verdict }
+    }
+    return .admit
   }
 }
 
@@ -80,12 +91,8 @@ public enum AdmissionRules {
     .flood,
   ]
 
-  /// Asks every rule until one does not admit the claim.
-  static func judge(_ reading: inout Reading, in context: AdmissionContext) -> AdmissionVerdict {
-    for rule in all {
-      let verdict = rule.apply(&reading, context)
-      if verdict != .admit { return verdict }
-    }
-    return .admit
-  }
+  typealias Judge = @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+
+  /// The rules without their documentation, which need not be carried from key to key.
+  static let judges: [Judge] = all.map(\.apply)
 }

@@ -15,9 +15,28 @@ enum BeliefVerdict: Hashable {
   case hold(until: Instant, HoldReason)
 }
 
-struct BeliefContext {
+/// What the rules know besides the key. A class, so that it is handed from rule to rule without copying.
+final class BeliefContext: Sendable {
   let policy: PublishingPolicy
   let now: Instant
+  /// What becomes of each report type, by its number.
+  let reportTypes: [PublishingPolicy.ReportTypeOutcome]
+  private let judges = BeliefRules.judges
+
+  init(policy: PublishingPolicy, now: Instant) {
+    self.policy = policy
+    self.now = now
+    reportTypes = ReportType.allCases.sorted { $0.rawValue < $1.rawValue }.map { policy.reportTypes[$0] ?? .leaveOut }
+  }
+
+  /// Asks every rule until one decides against publishing the key now.
+  func judge(_ belief: inout Belief) -> BeliefVerdict {
+    for judge in judges {
+      let verdict = judge(&belief, self)
+      if verdict != .goOn { return verdict }
+    }
+    return .goOn
+  }
 }
 
 /// What is published and how, in the order in which it is asked. A key is held last, so that only keys are held that
@@ -34,11 +53,8 @@ public enum BeliefRules {
     .stillValid,
   ]
 
-  static func judge(_ belief: inout Belief, in context: BeliefContext) -> BeliefVerdict {
-    for rule in all {
-      let verdict = rule.apply(&belief, context)
-      if verdict != .goOn { return verdict }
-    }
-    return .goOn
-  }
+  typealias Judge = @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
+
+  /// The rules without their documentation, which need not be carried from key to key.
+  static let judges: [Judge] = all.map(\.apply)
 }

@@ -19,7 +19,7 @@ extension BeliefRule {
     },
     apply: { belief, context in
       let type = belief.reportType
-      switch context.policy.reportTypes[type] ?? .leaveOut {
+      switch context.reportTypes[Int(type.rawValue)] {
       case .leaveOut:
         return .leaveOut(belief.isRevoked ? .revoked : .reportTypeNotPublished)
       case .publish(let published) where published != type:
