@@ -130,7 +130,8 @@ public struct Admission: Sendable {
     if let number = originNumbers[name] { return number }
     var facts = OriginFacts(isAllowed: policy.origins?.contains(name) ?? true, isOwn: own.contains(name))
     if let factor = policy.floodFactor, let usual = usualVolumes[name] {
-      facts.floodLimit = max(policy.floodFloor, usual.multipliedReportingOverflow(by: factor).partialValue)
+      let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)
+      facts.floodLimit = isOverflown ? .max : max(policy.floodFloor, limit)
     }
     origins.append(OriginEntry(facts: facts))
     originNames.append(name)

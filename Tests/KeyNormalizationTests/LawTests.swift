@@ -37,6 +37,33 @@ import Testing
   }
 }
 
+@Suite struct HostileKeys {
+  /// A sender chooses key data; neither one crowded bucket nor many claims about one key change results.
+  @Test func crowdedKeyData() {
+    let said = (0..<20_000).map { number in
+      var key = AdmissionRuleTests.good
+      key.key = TemporaryExposureKey(high: 7, low: UInt64(20_000 - number))
+      return Said(key: key, origin: "DE", visited: nil)
+    }
+    let beliefs = fold(claimSet([admit(said, from: Cases.sources[0])]), policy: PublishingPolicy(), now: Cases.now)
+    #expect(beliefs.keys.map(\.subject.key.low) == Array(1...20_000))
+  }
+
+  @Test func manyClaimsAboutOneKey() {
+    let said = (0..<20_000).map { number in
+      var key = AdmissionRuleTests.good
+      (key.rollingPeriod, key.transmissionRisk) = (Int32(number % 144 + 1), Int32(number / 144 % 9))
+      return Said(key: key, origin: "\(number % 1000)", visited: ["\(number % 10)"])
+    }
+    let claims = claimSet([admit(said, from: Cases.sources[0])])
+    let beliefs = fold(claims, policy: PublishingPolicy(), now: Cases.now)
+    #expect(beliefs.receipt.believed == 1 && beliefs.keys.first?.forApps.rollingPeriod == 144)
+    #expect(beliefs.keys.first.map { beliefs.regions[$0.forApps.regions].visited?.count } == 1000)
+    #expect(
+      explain(said[0].key.key, claims, policy: PublishingPolicy(), now: Cases.now).first?.lines.count == claims.count)
+  }
+}
+
 @Suite struct FoldLaws {
   @Test func orderOfArrivalHasNoPart() throws {
     try forRandomCases { random in

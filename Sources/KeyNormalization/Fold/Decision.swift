@@ -77,16 +77,18 @@ struct Decision {
       routing router: inout RegionRouter
     ) {
       var regions: RegionRouter.Route?
+      var further: [RegionRouter.Route] = []
       var isRevised = true
       forEachOrigin(of: claims) { said in
         let best = greatest(of: said, by: order)
         guard best.claim.isRevocation == areRevocations else { return }
         let route = router.route(of: best.claim)
-        regions = regions.map { router.union($0, route) } ?? route
+        // Most origins of a key agree, and then nothing is allocated.
+        if regions == nil { regions = route } else if regions != route { further.append(route) }
         isRevised = isRevised && (areRevocations || said.allSatisfy { $0.key.isRevised })
       }
       guard let regions else { preconditionFailure("a decision is about at least one claim") }
-      self.regions = regions
+      self.regions = further.isEmpty ? regions : router.union(of: [regions] + further) ?? regions
       self.isRevised = isRevised
     }
   }

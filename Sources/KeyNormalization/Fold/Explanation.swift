@@ -66,10 +66,15 @@ extension BeliefJudge {
     }
     let candidate = believed?.candidate ?? decision.first
     let outcome = believed?.outcome ?? self.outcome(of: decision.first, isContradicted: decision.isContradicted)
+    var best: [OriginID: ClaimOrder.Ranked] = [:]
+    for claim in Decision.counted(said) {
+      let ranked = order.ranked(claim)
+      best[claim.origin] = best[claim.origin].map { order.isLess($0, ranked) ? ranked : $0 } ?? ranked
+    }
     let lines = said.map { claim in
       Explanation.Line(
         claim: claims.stated(claim),
-        standing: standing(of: claim, among: said, believed: candidate, leftOut: leftOut))
+        standing: standing(of: claim, besides: best[claim.origin], believed: candidate, leftOut: leftOut[claim]))
     }
     var regions: RegionClaim?
     if case .publish(let key) = outcome { regions = router.table[key.forFederation.regions] }
@@ -78,20 +83,15 @@ extension BeliefJudge {
       steps: steps(of: candidate, isContradicted: decision.isContradicted), outcome: outcome, regions: regions)
   }
 
+  /// - Parameter best: the greatest claim of the same origin; `nil` where the origin does not count.
   private func standing(
-    of claim: AdmittedClaim, among said: ArraySlice<AdmittedClaim>, believed: Decision.Candidate,
-    leftOut: [AdmittedClaim: LeaveOutReason]
+    of claim: AdmittedClaim, besides best: ClaimOrder.Ranked?, believed: Decision.Candidate, leftOut: LeaveOutReason?
   ) -> Explanation.Line.Standing {
-    let counted = Decision.counted(said)
-    guard counted.contains(where: { $0.origin == claim.origin }) else { return .notCounted }
-    if claim == believed.claim, leftOut[claim] == nil { return .decided }
+    guard let best else { return .notCounted }
+    if claim == believed.claim, leftOut == nil { return .decided }
     let ranked = order.ranked(claim)
-    let ofItsOrigin = counted.filter { $0.origin == claim.origin }
-    let best = Decision.greatest(of: ofItsOrigin[...], by: order)
-    if best.claim != claim {
-      return .lesserOfItsOrigin(by: order.compare(ranked, best).by.rawValue)
-    }
-    if let reason = leftOut[claim] { return .leftOut(reason) }
+    if best.claim != claim { return .lesserOfItsOrigin(by: order.compare(ranked, best).by.rawValue) }
+    if let leftOut { return .leftOut(leftOut) }
     if claim.isRevocation, !believed.isRevoked { return .revocationOutvoted }
     return .lesserAcrossOrigins(by: order.compare(ranked, order.ranked(believed.claim)).by.rawValue)
   }

@@ -60,6 +60,18 @@ struct RegionRouter {
     return Route(number: number)
   }
 
+  /// Unites any number at once: for keys that many origins know, without a step for each of them.
+  mutating func union(of routes: [Route]) -> Route? {
+    guard routes.count > 8 else {
+      return routes.dropFirst().reduce(routes.first) { sum, route in sum.map { union($0, route) } }
+    }
+    let united = Set(routes).map { destinations[Int($0.number)] }
+    let everywhere = united.contains { $0.goesEverywhere }
+    let isNamed = united.contains { $0.visited != nil }
+    let names = isNamed ? (everywhere ? [] : sorted(united.flatMap { $0.visited ?? [] })) : nil
+    return Route(number: self.number(of: Destination(goesEverywhere: everywhere, visited: names)))
+  }
+
   func reachesTarget(_ route: Route) -> Bool { isForTarget[Int(route.number)] }
 
   /// Names and all: what the published key says about regions. `nil` when the table is full.
