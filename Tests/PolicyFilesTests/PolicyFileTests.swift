@@ -42,7 +42,7 @@ import Testing
   /// The program carries what the files say.
   @Test(arguments: ShippedPolicies.names) func embeddedTextsAreCurrent(name: String) throws {
     let text = try #require(contents(of: "\(packageRoot)/Sources/PolicyFiles/Policies/\(name).yaml"))
-    #expect(ShippedPolicies.text(of: name) == text, "run scripts/embed-policies.sh")
+    #expect(ShippedPolicies.text(of: name) == text, "run Sources/PolicyFiles/embed")
   }
 
   /// The documentation lists the rules as they are. `KEYFERRY_REFRESH=1` writes it anew.
@@ -56,7 +56,7 @@ import Testing
 
 
       """ + RuleTable(of: policy).markdown
-    let path = "\(packageRoot)/docs/rules.md"
+    let path = "\(packageRoot)/Sources/KeyNormalization/KeyNormalization.docc/Rules.md"
     if getenv("KEYFERRY_REFRESH") != nil, let file = fopen(path, "w") {
       fputs(text, file)
       fclose(file)
