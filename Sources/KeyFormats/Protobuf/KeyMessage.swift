@@ -100,6 +100,10 @@ struct KeyMessageReader {
       throw KeyMessageFault(fault: error, offset: reader.position - reader.base(of: bytes))
     }
 
+    if layout.namesRegions {
+      let named = regionFields.map { bytes[$0.first..<$0.end] } ?? bytes[..<0]
+      claim.regions = try regions(in: UnsafeRawBufferPointer(rebasing: named))
+    }
     guard keyLength == TemporaryExposureKey.byteCount else {
       return keyLength < 0
         ? .rejected(.keyDataAbsent, "no key data, required are \(TemporaryExposureKey.byteCount) bytes")
@@ -108,10 +112,6 @@ struct KeyMessageReader {
     claim.fields.formUnion(layout.implied)
     if let absent = layout.absentTransmissionRisk, claim.transmissionRiskWord == absent {
       claim.transmissionRisk = nil
-    }
-    if layout.namesRegions {
-      let named = regionFields.map { bytes[$0.first..<$0.end] } ?? bytes[..<0]
-      claim.regions = try regions(in: UnsafeRawBufferPointer(rebasing: named))
     }
     if !unknown.isEmpty { claim.unknownFields = table.append(unknown) }
     return .key(claim)
