@@ -71,6 +71,9 @@ let package = Package(
       name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
     .testTarget(name: "BundleTrustTests", dependencies: ["BundleTrust", "ExposureKeys"], swiftSettings: strict),
     .testTarget(
+      name: "GatewayTests",
+      dependencies: ["Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
     ),
   ]

@@ -1,0 +1,76 @@
+import BundleTrust
+import ExposureKeys
+import Gateway
+import GatewayTesting
+import KeyFormats
+
+typealias Document = GatewayTesting.KeyDocument
+
+extension KeyFormat {
+  static let written = FormatCatalog.all.filter(\.isWritten).map(\.format)
+
+  var capabilities: FormatCapabilities {
+    FormatCatalog.description(of: self).capabilities ?? .none
+  }
+}
+
+extension FormatCapabilities {
+  fileprivate static var none: FormatCapabilities { preconditionFailure("the format is only read") }
+}
+
+/// Converts in memory.
+struct Converted {
+  let bytes: [UInt8]
+  let receipt: ConversionReceipt
+
+  init(_ plan: ConversionPlan, _ inputs: [SourceDocument]) throws {
+    let sink = MemorySink()
+    receipt = try Conversion.run(plan, from: inputs, to: ConversionOutput(document: sink))
+    bytes = sink.bytes
+  }
+
+  init(
+    to format: KeyFormat, defaults: FieldDefaults = FieldDefaults(), _ inputs: SourceDocument...
+  ) throws {
+    var plan = ConversionPlan(to: format)
+    plan.defaults = defaults
+    try self.init(plan, inputs)
+  }
+
+  var source: SourceDocument { source(format: nil) }
+  func source(format: KeyFormat?) -> SourceDocument { memory(bytes, format: format) }
+
+  /// `export.bin` in the archive that was written.
+  func exportBin() throws -> [UInt8] { try entry("export.bin", of: bytes) ?? [] }
+}
+
+func entry(_ name: String, of archive: [UInt8]) throws -> [UInt8]? {
+  let archive = try ZipArchive(MemorySource(archive))
+  return try archive[name].map { try archive.open($0).readAll(limit: 1 << 30) }
+}
+
+func memory(_ bytes: [UInt8], name: String = "memory", format: KeyFormat? = nil) -> SourceDocument {
+  SourceDocument(name: name, source: MemorySource(bytes), format: format)
+}
+
+func read(_ source: SourceDocument, chunk: Int = 100) throws -> Document {
+  try Document(decoding: try source.open().decoder, chunkCapacity: chunk)
+}
+
+extension Document {
+  /// As CSV, which loses nothing.
+  func csv() throws -> [UInt8] {
+    let sink = MemorySink()
+    try encode(with: CSVKeyEncoder(OutputBuffer(sink)))
+    return sink.bytes
+  }
+}
+
+extension Document.Content {
+  /// Without the order of the keys.
+  var unordered: [Key: Int] {
+    var counts: [Key: Int] = [:]
+    for key in keys + revised { counts[key, default: 0] += 1 }
+    return counts
+  }
+}
