@@ -74,6 +74,10 @@ let package = Package(
       name: "GatewayTests",
       dependencies: ["Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
     .testTarget(
+      name: "CommandTests",
+      dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
+      swiftSettings: strict),
+    .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
     ),
   ]

@@ -1,0 +1,66 @@
+import GatewayTesting
+import KeyFormats
+import Testing
+
+@Suite struct HelpTests {
+  static let commands = ["convert", "verify", "sign", "keygen", "formats"]
+
+  @Test(arguments: commands)
+  func everyCommandHasExamples(command: String) throws {
+    try Workshop.run { workshop in
+      let help = try workshop.keyferry(command, "--help")
+      #expect(help.status == 0 && help.errors.isEmpty)
+      #expect(help.text.contains("Example"))
+      #expect(help.text.contains("keyferry \(command)"))
+      #expect(try workshop.keyferry("help", command).output == help.output)
+    }
+  }
+
+  @Test func theProgramNamesItsCommandsAndExitCodes() throws {
+    try Workshop.run { workshop in
+      let help = try workshop.keyferry("--help")
+      for command in Self.commands { #expect(help.text.contains("  \(command) ")) }
+      let words = help.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      for code in ["0 done", "1 done, but", "2 it could not be done", "64 the"] { #expect(words.contains(code)) }
+      let version = try workshop.keyferry("--version")
+      #expect(version.status == 0 && version.text.hasPrefix("keyferry "))
+      let script = try workshop.keyferry("--generate-completion-script", "bash")
+      #expect(script.status == 0 && script.text.contains("keyferry"))
+    }
+  }
+
+  @Test(arguments: [
+    ["convert"], ["nonsense"], ["convert", "x"], ["convert", "x", "--to", "nonsense", "-o", "y"],
+    ["convert", "x", "--to", "parser-text", "-o", "y"], ["convert", "x", "--to", "gaen-export", "-o", "y"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--unsigned"], ["convert", "-", "-", "--to", "csv", "-o", "y"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--max-bytes", "0"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--beta"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--default-rolling-period", "145"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--default-report-type", "SICK"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--start", "2020-06-02", "--end", "2020-06-01"],
+    ["convert", "x", "--to", "gaen-export", "-o", "y", "--sign-key", "k", "--key-id", "1"],
+    ["sign", "x", "-o", "y"], ["sign", "x", "-o", "y", "--sign-key", "k"], ["verify", "x"], ["verify", "--trust", "r"],
+    ["verify", "x", "--trust", "r", "--at", "yesterday"], ["keygen"], ["formats", "more"],
+  ])
+  func wrongCommandLines(arguments: [String]) throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry(arguments)
+      #expect(outcome.status == 64, "\(outcome.errors)")
+      #expect(outcome.output.isEmpty)
+      #expect(try workshop.files.isEmpty)
+    }
+  }
+
+  @Test func formatsAreThoseOfTheCatalogue() throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry("formats")
+      #expect(outcome.status == 0 && outcome.errors.isEmpty)
+      let lines = outcome.text.split(separator: "\n")
+      #expect(lines.count == KeyFormat.allCases.count)
+      for row in FormatCatalog.all {
+        let line = lines.first { $0.split(separator: " ").first == row.format.rawValue[...] }
+        #expect(line?.contains("write") == row.isWritten)
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import BundleTrust
+import Foundation
+import GatewayTesting
+import Testing
+
+@Suite struct KeygenTests {
+  private func mode(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+  }
+
+  @Test func makesAKeyForItsOwnerAlone() throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry(
+        "keygen", "-o", "key.pem", "--public-key", "public.pem", "--key-id", "228", "--key-version", "v2",
+        "--app-bundle-id", "org.example.app", "--android-package", "org.example", "--country", "CH", "--mcc", "228")
+      #expect(outcome.status == 0)
+      #expect(try workshop.files == ["key.pem", "public.pem"])
+      #expect(try mode(workshop.path("key.pem")) == 0o600)
+      let key = try SigningKey(pem: workshop.text("key.pem"))
+      #expect(try workshop.text("public.pem") == key.publicKey.pem)
+      for word in ["228", "v2", "org.example.app", "org.example", "CH", "1.2.840.10045.4.3.2", "BEGIN PUBLIC KEY"] {
+        #expect(outcome.text.contains(word), "\(word)")
+      }
+      #expect(!outcome.text.contains("PRIVATE KEY"))
+      #expect(outcome.errors.contains("key.pem"))
+    }
+  }
+
+  @Test(arguments: [["-o", "there.pem"], ["-o", "new.pem", "--public-key", "there.pem"], ["-o", "folder"]])
+  func nothingIsOverwritten(arguments: [String]) throws {
+    try Workshop.run { workshop in
+      try workshop.write("precious", "there.pem")
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: "folder"), withIntermediateDirectories: true)
+      let outcome = try workshop.keyferry(["keygen"] + arguments)
+      #expect(outcome.status == 2)
+      #expect(try workshop.text("there.pem") == "precious")
+      #expect(try workshop.files == ["folder", "there.pem"])
+    }
+  }
+
+  @Test(arguments: [
+    ["--key-id", "3-1"], ["--key-id", ""], ["--key-id", "é"], ["--key-version", "v 1"], ["--country", "de"],
+    ["--mcc", "31"], ["--app-bundle-id", "a/b"],
+  ])
+  func namesThatDevicesRefuse(arguments: [String]) throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry(["keygen", "-o", "key.pem"] + arguments)
+      #expect(outcome.status == 2)
+      #expect(try workshop.files.isEmpty)
+    }
+  }
+
+  @Test(.enabled(if: Tool(named: "openssl") != nil, "openssl is not installed"))
+  func opensslReadsTheKey() throws {
+    let openssl = try #require(Tool(named: "openssl"))
+    try Workshop.run { workshop in
+      try workshop.keyferry("keygen", "-o", "key.pem", "--public-key", "public.pem")
+      let derived = try openssl.run(["pkey", "-in", "key.pem", "-pubout"], in: workshop.folder)
+      #expect(derived.status == 0)
+      #expect(try derived.output == workshop.bytes("public.pem"))
+    }
+  }
+}
