@@ -20,6 +20,8 @@ let package = Package(
     .library(name: "KeyFormats", targets: ["KeyFormats"]),
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
+    // For the package in Benchmarks/ alone: it changes without notice.
+    .library(name: "_KeyferryInternals", targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -66,10 +68,13 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Writes the vectors under interop/ and sample dumps for the demo.
+    .executableTarget(
+      name: "recipes", dependencies: ["GatewayTesting", "ExposureKeys"], path: "interop/recipes", swiftSettings: strict),
+
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(
       name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
-    .testTarget(name: "BundleTrustTests", dependencies: ["BundleTrust", "ExposureKeys"], swiftSettings: strict),
     .testTarget(
       name: "GatewayTests",
       dependencies: ["Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
@@ -78,7 +83,14 @@ let package = Package(
       dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats"], swiftSettings: strict
-    ),
+      name: "BundleTrustTests",
+      dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
+    .testTarget(
+      name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],
+      swiftSettings: strict),
   ]
 )

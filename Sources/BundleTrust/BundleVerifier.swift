@@ -6,13 +6,14 @@ public struct BundleVerifier: Sendable {
   /// How much work one file may cause.
   public struct Limits: Hashable, Sendable {
     /// The most signatures that are looked at.
-    public var signatures: Int
+    public let signatures: Int
     /// The most times that a signature is tried under a key.
-    public var verifications: Int
+    public let verifications: Int
 
+    /// Negative numbers count as 0.
     public init(signatures: Int = 64, verifications: Int = 1_000) {
-      self.signatures = signatures
-      self.verifications = verifications
+      self.signatures = max(0, signatures)
+      self.verifications = max(0, verifications)
     }
   }
 
@@ -43,8 +44,13 @@ public struct BundleVerifier: Sendable {
     for index in subjects.indices { search.tryOtherKeys(&subjects[index]) }
 
     let findings = signatures.enumerated().map { index, signature in
-      let observations = index < subjects.count ? subjects[index].observations(ring, at: instant) : [.notExamined]
-      return SignatureFinding(index: index, info: signature.info, observations: observations)
+      guard index < subjects.count else {
+        return SignatureFinding(index: index, info: signature.info, key: nil, observations: [.notExamined])
+      }
+      let subject = subjects[index]
+      return SignatureFinding(
+        index: index, info: signature.info, key: subject.match?.key,
+        observations: subject.observations(ring, at: instant))
     }
     let pairing = InfoPairing(infos: infos, signatures: signatures.map(\.info))
     var faults = countFaults(infos: infos.count, signatures: signatures.count) + pairing.faults
@@ -86,49 +92,49 @@ private struct Subject {
 
   /// What holds of the signature, in the order of ``SignatureVerdict/Code``.
   func observations(_ ring: TrustRing, at instant: Instant) -> [SignatureVerdict] {
+    switch encoding {
+    case .failure(let fault): return [.malformedSignature(reason: fault.reason)] + algorithmFaults
+    case .success where isCutOff && failed.isEmpty: return [.notExamined]
+    case .success(let encoding):
+      guard let match else { return searchFaults(ring) + formFaults(encoding.form) + algorithmFaults }
+      let coverage: [SignatureVerdict] = match.isOverBody ? [.signatureOverBody(by: match.key.identity)] : []
+      let faults = coverage + formFaults(encoding.form) + algorithmFaults + keyFaults(match.key, at: instant)
+      return faults.isEmpty ? [.verified(by: match.key.identity)] : faults
+    }
+  }
+
+  private func searchFaults(_ ring: TrustRing) -> [SignatureVerdict] {
     let id = info.verificationKeyID
     let version = info.verificationKeyVersion
-    var observations: [SignatureVerdict] = []
-    let algorithm: SignatureVerdict? =
-      info.signatureAlgorithm == SignatureInfo.ecdsaWithSHA256
-      ? nil
-      : .wrongAlgorithm(name: info.signatureAlgorithm, verifiesOtherwise: match != nil)
+    let named = ring.keys(id: id, version: version).filter { failed.contains($0.publicKey) }
+    let cutOff: [SignatureVerdict] = isCutOff ? [.searchCutOff] : []
+    if !named.isEmpty { return [.doesNotVerify(under: named.map(\.identity))] + cutOff }
+    return isCutOff ? cutOff : [.unknownKey(id: id, version: version)]
+  }
 
-    let form: SignatureEncoding.Form
-    switch encoding {
-    case .failure(let fault): return [.malformedSignature(reason: fault.reason)] + (algorithm.map { [$0] } ?? [])
-    case .success(let encoding): form = encoding.form
-    }
-    let identity = match?.key.identity
-    if match == nil {
-      if isCutOff && failed.isEmpty { return [.notExamined] }
-      let named = ring.keys(id: id, version: version).filter { failed.contains($0.publicKey) }
-      if !named.isEmpty {
-        observations.append(.doesNotVerify(under: named.map(\.identity)))
-      } else if !isCutOff {
-        observations.append(.unknownKey(id: id, version: version))
-      }
-      if isCutOff { observations.append(.searchCutOff) }
-    }
-    if let match, match.isOverBody { observations.append(.signatureOverBody(by: match.key.identity)) }
+  private func formFaults(_ form: SignatureEncoding.Form) -> [SignatureVerdict] {
     switch form {
-    case .der: break
-    case .raw: observations.append(.rawSignature64(verifies: identity))
-    case .nonCanonicalDER(let reason): observations.append(.nonCanonicalDER(reason: reason, verifies: identity))
+    case .der: []
+    case .raw: [.rawSignature64(verifies: match?.key.identity)]
+    case .nonCanonicalDER(let reason): [.nonCanonicalDER(reason: reason, verifies: match?.key.identity)]
     }
-    if let algorithm { observations.append(algorithm) }
-    if let key = match?.key {
-      if !key.isNamed(id: id, version: version) {
-        observations.append(
-          .verifiedWithOtherIdentity(statedID: id, statedVersion: version, key: key.identity))
-      }
-      if let from = key.from, instant < from { observations.append(.keyNotYetValid(key.identity, from: from)) }
-      if let until = key.until, until <= instant {
-        observations.append(.keyNoLongerValid(key.identity, until: until))
-      }
-      if observations.isEmpty { observations.append(.verified(by: key.identity)) }
+  }
+
+  private var algorithmFaults: [SignatureVerdict] {
+    guard info.signatureAlgorithm != SignatureInfo.ecdsaWithSHA256 else { return [] }
+    return [.wrongAlgorithm(name: info.signatureAlgorithm, verifiesOtherwise: match != nil)]
+  }
+
+  private func keyFaults(_ key: VerificationKey, at instant: Instant) -> [SignatureVerdict] {
+    let id = info.verificationKeyID
+    let version = info.verificationKeyVersion
+    var faults: [SignatureVerdict] = []
+    if !key.isNamed(id: id, version: version) {
+      faults.append(.verifiedWithOtherIdentity(statedID: id, statedVersion: version, key: key.identity))
     }
-    return observations
+    if let from = key.from, instant < from { faults.append(.keyNotYetValid(key.identity, from: from)) }
+    if let until = key.until, until <= instant { faults.append(.keyNoLongerValid(key.identity, until: until)) }
+    return faults
   }
 }
 

@@ -39,6 +39,7 @@ public struct P256PublicKey: Hashable, Sendable {
     }
     try Self.requireP256(algorithm: info.read(DERReader.Tag.sequence, "the algorithm"))
     let bits = try info.read(DERReader.Tag.bitString, "the public key")
+    guard info.rest.isEmpty else { throw KeyFault(.malformed, "\(info.rest.count) bytes follow the public key") }
     guard bits.first == 0 else { throw KeyFault(.malformed, "the public key is not a whole number of bytes") }
     try self.init(x963: bits.dropFirst())
   }

@@ -33,6 +33,7 @@ public struct Registration: Hashable, Sendable {
   public let google: Google
 
   /// - Parameters:
+  ///   - identity: the key and the names it is registered under; only its public half is taken.
   ///   - country: two capital letters, or those with a hyphen and 1...3 letters or digits for a state.
   ///   - mobileCountryCodes: three digits each.
   public init(

@@ -46,6 +46,8 @@ public struct SignatureFinding: Hashable, Sendable {
   public let index: Int
   /// What the signature says of itself.
   public let info: SignatureInfo
+  /// The key of the ring that made the signature, whatever else is wrong with it.
+  public let key: VerificationKey?
   /// The verdict first, then what else is wrong; a verified signature has nothing else.
   public let observations: [SignatureVerdict]
 

@@ -63,8 +63,10 @@ public struct SigningIdentity: Sendable {
 /// The infos must already stand in the `export.bin` that was hashed, in the same order: they are part of what is
 /// signed. Every run gives other bytes that verify as well.
 ///
-/// - Parameter identities: 1...10, no id and version twice. Devices do best with one: iOS reads the first alone, and
-///   microG wants all to verify.
+/// - Parameters:
+///   - digests: of the whole `export.bin`; the body's digest is not needed.
+///   - identities: 1...10, no id and version twice. Devices do best with one: iOS reads the first alone, and microG
+///     wants all to verify.
 public func sign(
   _ digests: ExportDigests, with identities: [SigningIdentity]
 ) throws(KeyFault) -> [ExportSignature] {

@@ -1,5 +1,4 @@
 internal import ExposureKeys
-internal import FoundationEssentials
 
 /// The keys that this program believes, from one PEM text, from a folder of PEM files, or from JSON.
 ///
@@ -68,7 +67,7 @@ extension TrustRing {
   /// `publicKey` is PEM, or base64 of a SubjectPublicKeyInfo or of the uncompressed point. `id` and `version` may be
   /// left out, and then match all; an empty one matches signatures that state none. `from` is inclusive, `until`
   /// exclusive; `null` or absent is no bound. `label` is free text. Any other member is a fault, lest a misspelt
-  /// `until` trusts a key for ever.
+  /// `until` trusts a key for ever; so is a member that stands twice.
   public init(json document: [UInt8]) throws(TrustRingError) {
     var builder = Builder()
     builder.add(json: document)
@@ -146,17 +145,17 @@ private struct Builder {
     guard document.count <= PEMBlock.maximumTextLength else {
       return report(.limitExceeded, "", "\(document.count) bytes, at most \(PEMBlock.maximumTextLength) are read")
     }
-    let root: JSONValue
-    do {
-      root = try JSONDecoder().decode(JSONValue.self, from: Data(document))
+    let root: RingJSON
+    do throws(KeyFault) {
+      root = try RingJSON(document)
     } catch {
-      return report(.notJSON, "", "not a JSON document\(detail(of: error))")
+      return faults.append(error)
     }
     guard case .object(let members) = root else {
       return report(.wrongType, "", "\(root.kind), expected an object with the member keys")
     }
     reportUnknown(members, allowed: ["keys"], place: "")
-    switch members["keys"] {
+    switch value("keys", members) {
     case nil: report(.missingMember, "keys", "missing, expected an array of keys")
     case .array(let entries)?:
       for (index, entry) in entries.enumerated() { add(entry: entry, place: "keys[\(index)]") }
@@ -164,15 +163,7 @@ private struct Builder {
     }
   }
 
-  /// What the parser says about the place of the fault, where it says something.
-  private func detail(of error: any Error) -> String {
-    guard case DecodingError.dataCorrupted(let context) = error,
-      let text = (context.underlyingError as? CocoaError)?.userInfo["NSDebugDescription"] as? String
-    else { return "" }
-    return ": \(text)"
-  }
-
-  private mutating func add(entry: JSONValue, place: String) {
+  private mutating func add(entry: RingJSON, place: String) {
     guard case .object(let members) = entry else {
       return report(.wrongType, place, "\(entry.kind), expected an object")
     }
@@ -192,15 +183,19 @@ private struct Builder {
       place: place)
   }
 
-  private mutating func reportUnknown(_ members: [String: JSONValue], allowed: [String], place: String) {
-    for name in members.keys.sorted() where !allowed.contains(name) {
+  private func value(_ name: String, _ members: RingJSON.Members) -> RingJSON? {
+    members.first { $0.name == name }?.value
+  }
+
+  private mutating func reportUnknown(_ members: RingJSON.Members, allowed: [String], place: String) {
+    for (name, _) in members where !allowed.contains(name) {
       let path = place.isEmpty ? quoted(name) : "\(place).\(quoted(name))"
       report(.unknownMember, path, "unknown member, allowed are \(allowed.joined(separator: ", "))")
     }
   }
 
-  private mutating func text(_ name: String, _ members: [String: JSONValue], _ place: String) -> String? {
-    switch members[name] {
+  private mutating func text(_ name: String, _ members: RingJSON.Members, _ place: String) -> String? {
+    switch value(name, members) {
     case nil, .null?: return nil
     case .string(let text)?: return text
     case let other?:
@@ -209,7 +204,7 @@ private struct Builder {
     }
   }
 
-  private mutating func instant(_ name: String, _ members: [String: JSONValue], _ place: String) -> Instant? {
+  private mutating func instant(_ name: String, _ members: RingJSON.Members, _ place: String) -> Instant? {
     guard let text = text(name, members, place) else { return nil }
     guard text.utf8.count <= 40, Int64(text) == nil, let instant = Instant(text) else {
       report(.invalidTime, "\(place).\(name)", "\(quoted(text)), expected a time like 2020-06-01T00:00:00Z")
@@ -218,9 +213,9 @@ private struct Builder {
     return instant
   }
 
-  private mutating func publicKey(_ members: [String: JSONValue], _ place: String) -> P256PublicKey? {
+  private mutating func publicKey(_ members: RingJSON.Members, _ place: String) -> P256PublicKey? {
     let place = "\(place).publicKey"
-    switch members["publicKey"] {
+    switch value("publicKey", members) {
     case nil, .null?: report(.missingMember, place, "missing, expected PEM or base64")
     case .string(let text)?:
       do throws(KeyFault) {
@@ -238,54 +233,5 @@ extension TrustRing {
   fileprivate init(keys: [VerificationKey], notes: [KeyFault]) {
     self.keys = keys
     self.notes = notes
-  }
-}
-
-/// Any JSON value, as far as the ring must tell them apart.
-private enum JSONValue: Decodable {
-  case null
-  case string(String)
-  case array([JSONValue])
-  case object([String: JSONValue])
-  case number
-  case bool
-
-  var kind: String {
-    switch self {
-    case .null: "null"
-    case .string: "a string"
-    case .array: "an array"
-    case .object: "an object"
-    case .number: "a number"
-    case .bool: "a truth value"
-    }
-  }
-
-  init(from decoder: any Decoder) throws {
-    if let members = try? decoder.container(keyedBy: Name.self) {
-      var object: [String: JSONValue] = [:]
-      for name in members.allKeys { object[name.stringValue] = try members.decode(JSONValue.self, forKey: name) }
-      self = .object(object)
-    } else if var elements = try? decoder.unkeyedContainer() {
-      var array: [JSONValue] = []
-      while !elements.isAtEnd { array.append(try elements.decode(JSONValue.self)) }
-      self = .array(array)
-    } else {
-      let value = try decoder.singleValueContainer()
-      if value.decodeNil() {
-        self = .null
-      } else if let text = try? value.decode(String.self) {
-        self = .string(text)
-      } else {
-        self = (try? value.decode(Bool.self)) == nil ? .number : .bool
-      }
-    }
-  }
-
-  struct Name: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { return nil }
   }
 }

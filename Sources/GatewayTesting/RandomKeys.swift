@@ -29,8 +29,8 @@ package struct RandomKeys: Sendable {
     self.hasUnknownFields = hasUnknownFields
   }
 
-  package func document(_ count: Int, using random: inout SeededRandom) -> KeyDocument {
-    var document = KeyDocument(header: header(using: &random))
+  package func document(_ count: Int, using random: inout SeededRandom) -> DecodedDocument {
+    var document = DecodedDocument(header: header(using: &random))
     document.keys.reserveCapacity(count)
     for _ in 0..<count {
       var claim = style == .plausible ? plausible(using: &random) : wild(using: &random)

@@ -8,15 +8,15 @@ package enum ReferenceBatch {
   /// of countries are none. Byte offsets of rejections are not known and 0.
   ///
   /// - Throws: `BinaryDecodingError` when SwiftProtobuf refuses the bytes.
-  package static func decode(_ bytes: [UInt8]) throws -> KeyDocument {
+  package static func decode(_ bytes: [UInt8]) throws -> DecodedDocument {
     let batch = try Eu_Interop_DiagnosisKeyBatch(serializedBytes: bytes)
-    var document = KeyDocument(header: ExportHeader(unknownFields: Array(batch.unknownFields.data)))
+    var document = DecodedDocument(header: ExportHeader(unknownFields: Array(batch.unknownFields.data)))
     for (index, message) in batch.keys.enumerated() { take(message, at: index, into: &document) }
     return document
   }
 
   /// Absent numbers are written as zero, which is to say not at all.
-  package static func encode(_ document: KeyDocument) throws -> [UInt8] {
+  package static func encode(_ document: DecodedDocument) throws -> [UInt8] {
     var batch = Eu_Interop_DiagnosisKeyBatch()
     batch.keys = try document.keys.map { claim in
       let region = document.regions[claim.regions]
@@ -37,7 +37,7 @@ package enum ReferenceBatch {
     return try batch.serializedBytes()
   }
 
-  private static func take(_ message: Eu_Interop_DiagnosisKey, at index: Int, into document: inout KeyDocument) {
+  private static func take(_ message: Eu_Interop_DiagnosisKey, at index: Int, into document: inout DecodedDocument) {
     guard let key = TemporaryExposureKey(message.keyData) else {
       document.rejections.append(
         Rejection(

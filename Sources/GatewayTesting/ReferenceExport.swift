@@ -15,17 +15,17 @@ package enum ReferenceExport {
   /// offsets of rejections are not known and 0.
   ///
   /// - Throws: `BinaryDecodingError` when SwiftProtobuf refuses the bytes.
-  package static func decode(_ bytes: [UInt8]) throws -> KeyDocument {
+  package static func decode(_ bytes: [UInt8]) throws -> DecodedDocument {
     let body = bytes.starts(with: magic) ? bytes.dropFirst(magic.count) : bytes[...]
     let export = try ProtoTemporaryExposureKeyExport(serializedBytes: Array(body))
-    var document = KeyDocument(header: header(export))
+    var document = DecodedDocument(header: header(export))
     for (index, message) in (export.keys + export.revisedKeys).enumerated() {
       take(message, at: index, isRevised: index >= export.keys.count, into: &document)
     }
     return document
   }
 
-  package static func encode(_ document: KeyDocument) throws -> [UInt8] {
+  package static func encode(_ document: DecodedDocument) throws -> [UInt8] {
     let header = document.header
     var export = ProtoTemporaryExposureKeyExport()
     if let value = header.startTimestamp { export.startTimestamp = value }
@@ -95,7 +95,7 @@ package enum ReferenceExport {
   }
 
   private static func take(
-    _ message: ProtoTemporaryExposureKey, at index: Int, isRevised: Bool, into document: inout KeyDocument
+    _ message: ProtoTemporaryExposureKey, at index: Int, isRevised: Bool, into document: inout DecodedDocument
   ) {
     guard let key = TemporaryExposureKey(message.keyData) else {
       document.rejections.append(

@@ -207,13 +207,6 @@ extension Vector {
     }
   }
 
-  /// Writes the vector under `folder`, replacing what is there.
-  package func write(to folder: URL = folder, pieces: [Piece] = []) throws {
-    let place = folder.appending(path: name)
-    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(file(pieces: pieces)).write(to: place)
-  }
-
   private static func lines(_ digits: String, of width: Int) -> [UInt8] {
     let text = Array(digits.utf8)
     return stride(from: 0, to: text.count, by: width).flatMap { Array(text[$0..<min($0 + width, text.count)]) + [0x0a] }

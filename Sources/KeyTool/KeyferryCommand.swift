@@ -20,7 +20,7 @@ public struct KeyferryCommand: ParsableCommand {
       """,
     version: "keyferry 0.1.0",
     subcommands: [
-      VerifyCommand.self, ConvertCommand.self, KeygenCommand.self, SignCommand.self,
+      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, KeygenCommand.self, SignCommand.self,
       FormatsCommand.self,
     ])
 

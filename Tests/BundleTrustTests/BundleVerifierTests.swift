@@ -257,6 +257,7 @@ import Testing
     let signatures = try sign(digests, with: [other, signer])
     let report = report(signatures, [signer.verificationKey])
     #expect(report.findings.map(\.verdict.code) == [.unknownKey, .verified])
+    #expect(report.findings.map(\.key) == [nil, signer.verificationKey])
     #expect(report.isTrusted)
     #expect(report.lines.count == 2)
   }

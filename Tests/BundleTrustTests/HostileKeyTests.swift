@@ -77,4 +77,26 @@ import Testing
     }
     #expect(refused > 1_000)
   }
+
+  @Test func damagedJSON() {
+    var generator = SplitMix(state: 4)
+    let entries = (1...3).map {
+      """
+      {"id": "\($0)", "version": "v1", "publicKey": "\(SigningKey.generate().publicKey.base64)",
+       "from": "2020-06-01T00:00:00Z", "until": null, "label": "\\u00fc\\n"}
+      """
+    }
+    let text = Array("{\"keys\": [\(entries.joined(separator: ", "))]}".utf8)
+    var refused = 0
+    for _ in 0..<3_000 {
+      do {
+        let ring = try TrustRing(json: Self.damaged(text, &generator))
+        #expect(ring.keys.count == 3)
+      } catch {
+        refused += 1
+        #expect(!error.faults.isEmpty)
+      }
+    }
+    #expect(refused > 2_000)
+  }
 }

@@ -160,6 +160,37 @@ import Testing
     #expect(try faults { try TrustRing(document: Array(text.utf8)) }.map(\.code) == [code])
   }
 
+  @Test(arguments: [
+    ("{\"keys\": [}", "line 1, column 11: not JSON: expected a value"),
+    ("{\"keys\":\n [\"a\" 1]}", "line 2, column 7: not JSON: expected a comma or a closing bracket"),
+    ("{\"id\": 1, \"id\": 2}", "line 1, column 11: not JSON: the member \"id\" stands twice in one object"),
+    ("{\"a\\u00e", "line 1, column 6: not JSON: expected four hexadecimal digits"),
+    ("{\"a\\ud800\"", "line 1, column 10: not JSON: half of a surrogate pair"),
+    ("{\"a\\ud800\\u0041\"", "line 1, column 16: not JSON: half of a surrogate pair"),
+    ("{\"a\": 01}", "line 1, column 8: not JSON: expected a comma or a closing brace"),
+    ("{\"a\": 1.}", "line 1, column 9: not JSON: expected a digit"),
+    ("{\"a\": -}", "line 1, column 8: not JSON: expected a digit"),
+    ("{\"a\": 1e+}", "line 1, column 10: not JSON: expected a digit"),
+    ("{\"a\": nul}", "line 1, column 7: not JSON: expected a value"),
+    ("{\"a\": \"\t\"}", "line 1, column 8: not JSON: a control character in a string"),
+    ("{\"a\": \"\\x\"}", "line 1, column 9: not JSON: an unknown escape in a string"),
+    ("{\"a\": \"\\", "line 1, column 9: not JSON: the document ends in a string"),
+    ("{\"a\"}", "line 1, column 5: not JSON: expected a colon"),
+    ("{,}", "line 1, column 2: not JSON: expected the name of a member"),
+    ("{\"keys\": []}{", "line 1, column 13: not JSON: text after the end of the document"),
+    (String(repeating: "[", count: 17), "line 1, column 17: not JSON: nested deeper than 16 levels"),
+  ])
+  func faultsOfJSONHaveAPlace(text: String, message: String) throws {
+    #expect(try faults { try TrustRing(json: Array(text.utf8)) }.map(\.description) == [message])
+  }
+
+  @Test func jsonInOtherEncodings() throws {
+    #expect(try faults { try TrustRing(json: [0x7B, 0xFF, 0x7D]) }.map(\.description) == ["is not UTF-8"])
+    let entry = #"{ "\u0069d":"\ud83d\ude00\n\/", "publicKey" : "\#(first.base64)","from":null }"#
+    let ring = try TrustRing(json: [0xEF, 0xBB, 0xBF] + json(entry) + Array(" \r\n\t".utf8))
+    #expect(ring.keys.map(\.id) == ["😀\n/"])
+  }
+
   @Test func anUnknownMemberOfTheRing() throws {
     let found = try faults { try TrustRing(json: Array("{\"keys\": [], \"Keys\": []}".utf8)) }
     #expect(found.map(\.place) == ["\"Keys\""])

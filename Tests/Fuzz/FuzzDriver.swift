@@ -49,7 +49,7 @@ func fuzzDecoder(_ open: @escaping @Sendable (InputWindow, ReadLimits) throws ->
 
 /// A target that reads the input with a decoder, and wherever the reference reads it too, compares what both say.
 func fuzzDecoder(
-  against reference: @escaping @Sendable ([UInt8]) throws -> KeyDocument,
+  against reference: @escaping @Sendable ([UInt8]) throws -> DecodedDocument,
   _ open: @escaping @Sendable (InputWindow, ReadLimits) throws -> any KeyDecoder
 ) -> FuzzTarget {
   let alone = fuzzDecoder(open)
@@ -65,13 +65,13 @@ func fuzzDecoder(
 
 /// What came of reading a document.
 private enum Outcome: Equatable {
-  case read(KeyDocument.Content, notes: ReadingNotes)
+  case read(DecodedDocument.Content, notes: ReadingNotes)
   case refused(FormatError.Code)
   case failed(String)
 
   init(chunkCapacity: Int, _ open: () throws -> any KeyDecoder) {
     do {
-      let document = try KeyDocument(decoding: open(), chunkCapacity: chunkCapacity)
+      let document = try DecodedDocument(decoding: open(), chunkCapacity: chunkCapacity)
       self = .read(document.content, notes: document.notes)
     } catch let error as FormatError {
       self = .refused(error.code)

@@ -1,5 +1,10 @@
+import ExposureKeys
+import Foundation
 import GatewayTesting
+import KeyFormats
 import Testing
+
+@testable import recipes
 
 @Suite struct VectorFileTests {
   private let bytes: [UInt8] = Array("key;\r\n\n\u{feff}x".utf8) + [0, 255]
@@ -33,5 +38,61 @@ import Testing
     #expect(Vector.Expectation("refused:") == nil)
     #expect(Vector.Expectation("fine") == nil)
     #expect(throws: Vector.Fault.self) { try Vector(name: "x/y", file: Array("keys: two\n\n".utf8)).number("keys") }
+  }
+}
+
+@Suite struct CommittedVectorTests {
+  @Test func everyVectorSaysWhatItIsAndWhatIsExpected() throws {
+    let vectors = try Vector.all()
+    #expect(vectors.count >= allRecipes.count)
+    for vector in vectors {
+      #expect(!vector.comment.isEmpty, "\(vector.name)")
+      #expect(throws: Never.self, "\(vector.name)") { try vector.expectation() }
+      for field in ["keys", "revised"] { _ = try vector.number(field) }
+      for reason in vector["rejected"]?.split(separator: " ") ?? [] {
+        #expect(RejectionReason(rawValue: String(reason)) != nil, "\(vector.name): \(reason)")
+      }
+      if case .refused(let code) = try vector.expectation() {
+        #expect(FormatError.Code(rawValue: code) != nil, "\(vector.name): \(code)")
+      }
+    }
+  }
+
+  /// `recipes vectors` writes what is committed.
+  @Test func recipesAreUpToDate() throws {
+    for recipe in allRecipes {
+      let committed = try Data(contentsOf: Vector.folder.appending(path: recipe.name))
+      #expect(Array(committed) == recipe.file, "\(recipe.name)")
+    }
+  }
+
+  /// The reference is an independent witness for what the vectors of the protobuf formats expect.
+  @Test(arguments: ["gaen-export", "efgs-protobuf"])
+  func referenceAgrees(format: String) throws {
+    for vector in try Vector.all(format) {
+      let document: KeyDocument
+      do {
+        document =
+          try format == "gaen-export"
+          ? ReferenceExport.decode(vector.bytes) : ReferenceBatch.decode(vector.bytes)
+      } catch {
+        guard case .refused = try vector.expectation() else {
+          Issue.record("\(vector.name): \(error)")
+          continue
+        }
+        continue
+      }
+      #expect(try vector.expectation() == (document.rejections.isEmpty ? .accepted : .rejectedKeys), "\(vector.name)")
+      let reasons = document.rejections.map(\.reason.rawValue).joined(separator: " ")
+      #expect(vector["rejected"] ?? "" == reasons, "\(vector.name)")
+      if let keys = try vector.number("keys") { #expect(document.keys.count == keys, "\(vector.name)") }
+      if let revised = try vector.number("revised") {
+        #expect(document.keys.filter(\.isRevised).count == revised, "\(vector.name)")
+      }
+      if vector["canonical"] == "yes" {
+        let again = try format == "gaen-export" ? ReferenceExport.encode(document) : ReferenceBatch.encode(document)
+        #expect(again == vector.bytes, "\(vector.name)")
+      }
+    }
   }
 }

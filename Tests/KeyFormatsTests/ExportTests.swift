@@ -133,9 +133,9 @@ private let goldenExport = bytes(
   @Test(arguments: [
     ("0f", FormatError.Code.malformed, "wire type 7"), ("00", .malformed, "field number 0"),
     ("3a 05 0a", .truncated, ""), ("3a ff ff ff ff 7f", .malformed, "length"),
-    ("1a 02 c3 28", .malformed, "not UTF-8"), ("3a 02 0a 05", .truncated, "key 0"),
-    ("0c", .malformed, "group"), ("0b 13 0c", .malformed, "group"), ("3a 03 10 80 80", .truncated, "key 0"),
-    ("20 80 80 80 80 80 80 80 80 80 80 01", .malformed, "varint"),
+    ("1a 02 c3 28", .malformed, "not UTF-8"), ("3a 02 0a 05", .malformed, "key 0"),
+    ("0c", .malformed, "group"), ("0b 13 0c", .malformed, "group"), ("3a 03 10 80 80", .malformed, "key 0"),
+    ("32 02 0a 05", .malformed, "beyond"), ("20 80 80 80 80 80 80 80 80 80 80 01", .malformed, "varint"),
   ])
   func brokenBytesAreNamed(hex: String, code: FormatError.Code, words: String) throws {
     let decoder = ExportDecoder(InputWindow(MemorySource(ExportDecoder.fileHeader + bytes(hex: hex))))

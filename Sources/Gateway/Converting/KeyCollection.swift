@@ -16,20 +16,10 @@ struct KeyCollection: ~Copyable {
     }
   }
 
-  /// Sorts by list (revised keys last), raw key bytes, every other number, and unknown fields, so that the order
-  /// depends on nothing but the keys.
+  /// Puts the keys into the order in which an export holds them.
   mutating func sort() {
-    let unknownFields = unknownFields
-    keys.withMutableKeys { keys in
-      var keys = keys
-      keys.sort { left, right in
-        if left.isRevised != right.isRevised { return right.isRevised }
-        if left.key != right.key { return left.key < right.key }
-        let (first, second) = (left.numbers, right.numbers)
-        if first != second { return first.lexicographicallyPrecedes(second) }
-        return unknownFields[left.unknownFields].lexicographicallyPrecedes(unknownFields[right.unknownFields])
-      }
-    }
+    let order = KeyOrder(unknownFields: unknownFields)
+    keys.withMutableKeys { order.sort($0) }
   }
 
   /// Drops keys that say the same as their neighbour in every field. Call after ``sort()``.
@@ -38,7 +28,7 @@ struct KeyCollection: ~Copyable {
   mutating func dropRepeated() -> (dropped: Int, conflicting: Int) {
     var dropped = 0
     var conflicting = 0
-    let unknownFields = unknownFields
+    let order = KeyOrder(unknownFields: unknownFields)
     keys.withMutableKeys { keys in
       guard !keys.isEmpty else { return }
       var kept = 1
@@ -46,9 +36,7 @@ struct KeyCollection: ~Copyable {
         let last = keys[kept - 1]
         let next = keys[index]
         if last.key == next.key, last.isRevised == next.isRevised {
-          if last.numbers == next.numbers,
-            unknownFields[last.unknownFields].elementsEqual(unknownFields[next.unknownFields])
-          {
+          if !order.precedes(last, next) {
             dropped += 1
             continue
           }
@@ -60,15 +48,5 @@ struct KeyCollection: ~Copyable {
     }
     keys.truncate(to: keys.count - dropped)
     return (dropped, conflicting)
-  }
-}
-
-extension ClaimedKey {
-  /// Everything but key data and tables, in an order for sorting. Needed only where two keys share their data.
-  fileprivate var numbers: [Int32] {
-    [
-      rollingStartWord, rollingPeriodWord, transmissionRiskWord, reportTypeWord, daysSinceOnsetWord,
-      Int32(bitPattern: fields.rawValue),
-    ]
   }
 }

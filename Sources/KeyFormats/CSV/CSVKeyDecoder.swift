@@ -266,11 +266,21 @@ public final class CSVKeyDecoder: KeyDecoder {
       }
       if text.isEmpty { continue }
       switch column {
-      case .rollingStart: key.rollingStart = try number(text, column)
-      case .rollingPeriod: key.rollingPeriod = try number(text, column)
-      case .transmissionRisk: key.transmissionRisk = try number(text, column)
-      case .reportType: key.reportType = try reportType(text)
-      case .daysSinceOnset: key.daysSinceOnset = try number(text, column)
+      case .rollingStart:
+        key.rollingStartWord = try number(text, column)
+        key.fields.insert(.rollingStart)
+      case .rollingPeriod:
+        key.rollingPeriodWord = try number(text, column)
+        key.fields.insert(.rollingPeriod)
+      case .transmissionRisk:
+        key.transmissionRiskWord = try number(text, column)
+        key.fields.insert(.transmissionRisk)
+      case .reportType:
+        key.reportTypeWord = try reportType(text)
+        key.fields.insert(.reportType)
+      case .daysSinceOnset:
+        key.daysSinceOnsetWord = try number(text, column)
+        key.fields.insert(.daysSinceOnset)
       case .revised: key.isRevised = try isRevised(text)
       case .unknownFields: fields = text
       case .keyData, .origin, .visitedRegions: break

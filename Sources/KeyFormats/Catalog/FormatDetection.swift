@@ -71,8 +71,10 @@ enum FormatDetection {
         return .format(.gaenExport)
       case (2, .length): return .format(.gaenBeta)
       case (1, .length):
-        guard let message = try? reader.readBytes() else { return notProtobuf }
-        return guessFirstMessage(message)
+        // The message may be longer than what is looked at, or the file cut off inside it.
+        guard let length = try? reader.readVarint() else { return notProtobuf }
+        let there = min(Int(clamping: length), reader.remaining)
+        return guessFirstMessage(UnsafeRawBufferPointer(start: reader.position, count: there))
       default: return notProtobuf
       }
     }
@@ -86,20 +88,23 @@ enum FormatDetection {
     var numbers: [UInt32: (wire: WireType, value: UInt64)] = [:]
     var keyLength: Int?
     var reader = ProtobufReader(message)
-    while !reader.isAtEnd {
-      guard let tag = try? reader.readTag() else { return notProtobuf }
-      var value: UInt64 = 0
-      switch tag.wire {
-      case .varint:
-        guard let read = try? reader.readVarint() else { return notProtobuf }
-        value = read
-      case .length:
-        guard let data = try? reader.readBytes() else { return notProtobuf }
-        if tag.number == 1 { keyLength = data.count }
-      default:
-        guard (try? reader.skip(tag)) != nil else { return notProtobuf }
+    do {
+      while !reader.isAtEnd {
+        let tag = try reader.readTag()
+        var value: UInt64 = 0
+        switch tag.wire {
+        case .varint: value = try reader.readVarint()
+        case .length:
+          let length = try reader.readVarint()
+          if tag.number == 1 { keyLength = Int(clamping: length) }
+          try reader.advance(Int(clamping: length))
+        default: try reader.skip(tag)
+        }
+        numbers[tag.number] = (tag.wire, value)
       }
-      numbers[tag.number] = (tag.wire, value)
+    } catch {
+      // What was seen up to the cut decides.
+      guard error == .truncated else { return notProtobuf }
     }
     if numbers[4]?.wire == .length { return .signatureFile }
     guard keyLength != nil else { return numbers[1]?.wire == .varint ? .format(.gaenBeta) : notProtobuf }

@@ -11,8 +11,8 @@ public final class EFGSJSONEncoder: KeyEncoder {
 
   private let output: OutputBuffer
   private var count = 0
-  /// The text of the region claim that was written last: neighbours share it.
-  private var regionText: (id: RegionClaim.ID, text: [UInt8]) = (.none, [])
+  /// The text of each region claim that has been written, by its number.
+  private var regionTexts: [[UInt8]?] = []
 
   /// The most bytes of one key without its regions.
   private static let room = 320
@@ -25,12 +25,11 @@ public final class EFGSJSONEncoder: KeyEncoder {
     _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, unknownFields: UnknownFieldTable
   ) throws {
     for key in keys {
-      if key.regions != regionText.id { regionText = (key.regions, try text(regions[key.regions])) }
       var room = try JSONRoom(output.reserve(Self.room))
       room.put(count == 0 ? "{\"keys\":[" : ",")
       putNumbers(key, &room)
       output.commit(room.count)
-      try output.append(regionText.text)
+      try appendRegions(key.regions, regions)
       room = try JSONRoom(output.reserve(Self.room))
       putReport(key, &room)
       output.commit(room.count)
@@ -77,6 +76,17 @@ public final class EFGSJSONEncoder: KeyEncoder {
       room.put(key.daysSinceOnsetWord)
     }
     room.put("}")
+  }
+
+  private func appendRegions(_ id: RegionClaim.ID, _ regions: RegionTable) throws {
+    let number = Int(id.rawValue)
+    if number >= regionTexts.count {
+      regionTexts += Array(repeating: nil, count: regions.claims.count - regionTexts.count)
+    }
+    if let known = regionTexts[number] { return try known.withUnsafeBytes { try output.append($0) } }
+    let text = try text(regions[id])
+    regionTexts[number] = text
+    try text.withUnsafeBytes { try output.append($0) }
   }
 
   private func text(_ claim: RegionClaim) throws -> [UInt8] {

@@ -3,8 +3,8 @@ public import ExposureKeys
 /// Writes our lossless document: the export file in the names of its schema, as Google's export-analyzer prints it,
 /// numbers as numbers, what is absent left out.
 ///
-/// Beyond that shape: `revised_keys`, a key's `origin` and `visited_countries`, and the encoded fields that this version
-/// does not know as base64 in `unknown_fields` of the document, of a signature info or of a key
+/// Beyond that shape: `revised_keys`, a key's `origin` and `visited_countries`, and the encoded fields that this
+/// version does not know as base64 in `unknown_fields` of the document, of a signature info or of a key
 /// (`schemas/export-json.schema.json`).
 public final class ExportJSONEncoder: KeyEncoder {
   public enum Layout: Sendable, Hashable, CaseIterable {

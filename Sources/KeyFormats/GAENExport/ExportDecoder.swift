@@ -110,7 +110,7 @@ public final class BetaFileDecoder: KeyDecoder {
     defer { self.header = header }
     return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
       if tag == ProtobufTag(number: 1, wire: .length) {
-        var fields = ProtobufReader(try reader.readBytes())
+        var fields = ProtobufReader(try reader.readBytes(), isWhole: true)
         while !fields.isAtEnd {
           let fieldStart = fields.position
           let tag = try fields.readTag()
@@ -142,7 +142,7 @@ extension SignatureInfo {
 
   /// A message field that occurs twice is one message with the fields of both.
   mutating func merge(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
-    var reader = ProtobufReader(bytes)
+    var reader = ProtobufReader(bytes, isWhole: true)
     while !reader.isAtEnd {
       let start = reader.position
       let tag = try reader.readTag()

@@ -48,7 +48,7 @@ public enum SignatureFile {
 extension ExportSignature {
   init(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
     self.init(info: SignatureInfo(), signature: [])
-    var reader = ProtobufReader(bytes)
+    var reader = ProtobufReader(bytes, isWhole: true)
     while !reader.isAtEnd {
       let start = reader.position
       let tag = try reader.readTag()

@@ -62,6 +62,10 @@ public final class JSONKeyDecoder: KeyDecoder {
     parser = JSONKeyParser(dialect: dialect)
   }
 
+  deinit {
+    for template in templates { template.deallocate() }
+  }
+
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
     while place != .ended, !chunk.keys.isFull, chunk.rejections.count < chunk.keys.capacity {
       try step(&chunk)
@@ -180,7 +184,7 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 
   private func readDocument(_ chunk: inout KeyChunk) throws {
-    if wrapper == .object || wrapper == .lines {
+    if wrapper == .object || wrapper == .lines, try nextByte() != nil {
       readRepeats(&chunk.keys, inList: false)
       if chunk.keys.isFull { return }
     }
@@ -517,6 +521,7 @@ public final class JSONKeyDecoder: KeyDecoder {
     if templates.count < Self.mostTemplates {
       templates.append(template)
     } else {
+      templates[nextTemplate].deallocate()
       templates[nextTemplate] = template
       nextTemplate = (nextTemplate + 1) % Self.mostTemplates
     }
@@ -526,44 +531,40 @@ public final class JSONKeyDecoder: KeyDecoder {
   /// so again afterwards unless the list ends or the bytes run out (``Place/afterElement``).
   private func readRepeats(_ keys: inout KeyBuffer, inList: Bool) {
     guard var template = templates.last else { return }
-    let end = window.end
-    let base = UnsafeRawPointer(window.base)
-    var position = window.position
+    let start = UnsafeRawPointer(window.base) + window.position
+    let end = UnsafeRawPointer(window.base) + window.end
     let revised: KeyFields = inList && listIsRevised ? .revised : []
     var stoppedBehindEntry = false
+    var stop = start
     var count = 0
     keys.appendDirectly { room in
-      guard let first = room.baseAddress else { return 0 }
-      while count < room.count {
-        let place = first + count
-        guard end - position >= template.reach else { break }
-        var length = template.match(base + position, place)
+      guard var place = room.baseAddress else { return 0 }
+      let last = place + room.count
+      var here = start
+      while place < last, end - here >= template.reach {
+        var length = template.match(here, place)
         if length == 0 {
-          for other in templates where end - position >= other.reach {
-            length = other.match(base + position, place)
-            if length > 0 {
-              template = other
-              break
-            }
-          }
-          if length == 0 { break }
+          guard let other = matchingTemplate(here, end, place) else { break }
+          (template, length) = other
         }
         place.pointee.fields.formUnion(revised)
-        position += length
-        count += 1
+        place += 1
+        here += length
+        // A template's reach goes beyond its object, so the next bytes are there.
         if inList {
-          // Every remembered object leaves so much room behind it that the next two bytes can be read.
-          if base.loadUnaligned(fromByteOffset: position, as: UInt8.self) != UInt8(ascii: ",") {
+          guard here.load(as: UInt8.self) == UInt8(ascii: ",") else {
             stoppedBehindEntry = true
             break
           }
-          position += 1
+          here += 1
         }
-        while position < end, isJSONSpace(base.load(fromByteOffset: position, as: UInt8.self)) { position += 1 }
+        while here < end, isJSONSpace(here.load(as: UInt8.self)) { here += 1 }
       }
+      stop = here
+      count = room.count - (last - place)
       return count
     }
-    window.position = position
+    window.position += stop - start
     keysSinceLearning += count
     if inList {
       if stoppedBehindEntry { place = .afterElement }
@@ -571,6 +572,18 @@ public final class JSONKeyDecoder: KeyDecoder {
       documentCount += count
       wrapper = .lines
     }
+  }
+
+  /// The remembered shape of the object at this place, which it has read, and the object's length.
+  @inline(never)
+  private func matchingTemplate(
+    _ here: UnsafeRawPointer, _ end: UnsafeRawPointer, _ key: UnsafeMutablePointer<ClaimedKey>
+  ) -> (JSONObjectTemplate, Int)? {
+    for template in templates where end - here >= template.reach {
+      let length = template.match(here, key)
+      if length > 0 { return (template, length) }
+    }
+    return nil
   }
 }
 

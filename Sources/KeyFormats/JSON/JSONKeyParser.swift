@@ -183,7 +183,7 @@ struct JSONKeyParser {
       }
       let digits = span.end - span.start - (byte == UInt8(ascii: "-") ? 1 : 0)
       if span.isPlain, digits <= JSONObjectTemplate.mostDigits {
-        values.append(.init(fieldOffset: fieldOffset(name.member), start: span.start, end: span.end))
+        values.append(.init(fieldOffset: name.member.fieldOffset, start: span.start, end: span.end))
       }
       set(name.member, word)
     case UInt8(ascii: "n"):
@@ -227,26 +227,27 @@ struct JSONKeyParser {
     return "\"\(printable(String(decoding: raw, as: UTF8.self)))\""
   }
 
-  private func fieldOffset(_ member: KeyMember) -> Int {
-    let field: PartialKeyPath<ClaimedKey> =
-      switch member {
-      case .rollingPeriod: \.rollingPeriodWord
-      case .transmissionRisk: \.transmissionRiskWord
-      case .reportType: \.reportTypeWord
-      case .daysSinceOnset: \.daysSinceOnsetWord
-      default: \.rollingStartWord
-      }
-    return MemoryLayout<ClaimedKey>.offset(of: field) ?? 0
-  }
-
   private mutating func set(_ member: KeyMember, _ value: Int32?) {
+    let word = value ?? 0
+    let field: KeyFields
     switch member {
-    case .rollingPeriod: key.rollingPeriod = value
-    case .transmissionRisk: key.transmissionRisk = value
-    case .reportType: key.reportType = value
-    case .daysSinceOnset: key.daysSinceOnset = value
-    default: key.rollingStart = value
+    case .rollingPeriod:
+      key.rollingPeriodWord = word
+      field = .rollingPeriod
+    case .transmissionRisk:
+      key.transmissionRiskWord = word
+      field = .transmissionRisk
+    case .reportType:
+      key.reportTypeWord = word
+      field = .reportType
+    case .daysSinceOnset:
+      key.daysSinceOnsetWord = word
+      field = .daysSinceOnset
+    default:
+      key.rollingStartWord = word
+      field = .rollingStart
     }
+    if value == nil { key.fields.remove(field) } else { key.fields.insert(field) }
   }
 
   private mutating func readFake(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {

@@ -1,3 +1,5 @@
+import ExposureKeys
+
 /// Which system's spelling a JSON document uses. Member names are read from one table in every dialect; what differs
 /// is the meaning of absence (``efgs``) and what a document may leave to its surroundings (``sampleDays``).
 public enum JSONDialect: String, Sendable, Hashable, CaseIterable {
@@ -63,6 +65,16 @@ enum KeyMember: UInt8 {
   case fake, origin, visited, validity, unknownFields
 
   var bit: UInt32 { 1 << UInt32(rawValue) }
+
+  /// Where the number stands in a ``ClaimedKey``; 0 for what is no number.
+  var fieldOffset: Int { Self.fieldOffsets[Int(rawValue)] }
+
+  private static let fieldOffsets: [Int] = {
+    let words: [PartialKeyPath<ClaimedKey>] = [
+      \.rollingStartWord, \.rollingPeriodWord, \.transmissionRiskWord, \.reportTypeWord, \.daysSinceOnsetWord,
+    ]
+    return [0] + words.map { MemoryLayout<ClaimedKey>.offset(of: $0) ?? 0 } + [0, 0, 0, 0, 0]
+  }()
 }
 
 /// What a member's spelling tells about the dialect.
@@ -128,7 +140,16 @@ struct KeyMemberName {
     .init("unknown_fields", .unknownFields),
   ]
 
-  static func find(_ name: UnsafeRawBufferPointer) -> KeyMemberName? { all.first { $0.text.matches(name) } }
+  /// ``all`` by the length of the name.
+  private static let byLength: [[KeyMemberName]] = (0...32).map { length in
+    all.filter { $0.text.utf8CodeUnitCount == length }
+  }
+
+  static func find(_ name: UnsafeRawBufferPointer) -> KeyMemberName? {
+    guard name.count < byLength.count else { return nil }
+    for known in byLength[name.count] where known.text.matches(name) { return known }
+    return nil
+  }
 }
 
 /// What a member of an object around the keys means.

@@ -6,8 +6,8 @@ import ExposureKeys
 /// the plain numbers is kept as literal text, white space included, with the key that results when only those values
 /// change. The next object is compared with the text word by word, and its values are read in between. What equals a
 /// text that the parser has accepted is accepted by the same grammar, so this path needs none of its own; whatever
-/// differs goes back to the parser.
-final class JSONObjectTemplate {
+/// differs goes back to the parser. A plain value, so that the hot loop counts no references: its owner deallocates it.
+struct JSONObjectTemplate {
   /// A value between two stretches of literal text.
   struct Slot {
     /// Where in a ``ClaimedKey`` the number goes; 0 is the key data.
@@ -80,7 +80,8 @@ final class JSONObjectTemplate {
     self.reach = reach
   }
 
-  deinit {
+  /// Gives the memory back. The owner calls it once, and matches no more.
+  func deallocate() {
     slots.deallocate()
     words.deallocate()
   }

@@ -86,12 +86,10 @@ struct JSONCursor {
 
   /// Text up to the next quote or backslash.
   mutating func skipPlainText() throws(JSONFault) {
-    while end - position >= 16 {
-      let bytes = base.loadUnaligned(fromByteOffset: position, as: SIMD16<UInt8>.self)
-      let special =
-        (bytes .== UInt8(ascii: "\"")) .| (bytes .== UInt8(ascii: "\\")) .| (bytes .< SIMD16(repeating: 0x20))
-      if any(special) { break }
-      position += 16
+    while end - position >= 8 {
+      let word = base.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+      guard !holdsSpecialText(word) else { break }
+      position += 8
     }
     while position < end {
       let byte = byte(at: position)
@@ -182,6 +180,17 @@ struct JSONCursor {
 
   /// The whole number that this text spells, also as `144.0` or `1.44e2`; `nil` when it is none or is out of range.
   func integer(_ span: JSONNumberSpan) -> Int64? { integerValue(bytes(span.start, span.end)) }
+}
+
+/// Whether one of the eight bytes is a quote, a backslash or a control character.
+@inline(__always)
+private func holdsSpecialText(_ word: UInt64) -> Bool {
+  let ones: UInt64 = 0x0101_0101_0101_0101
+  let quotes = word ^ ones &* UInt64(UInt8(ascii: "\""))
+  let backslashes = word ^ ones &* UInt64(UInt8(ascii: "\\"))
+  let found =
+    (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | (word &- ones &* 0x20) & ~word
+  return found & ones &* 0x80 != 0
 }
 
 @inline(__always)

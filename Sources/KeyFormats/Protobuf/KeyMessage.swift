@@ -59,7 +59,7 @@ struct KeyMessageReader {
     var regionFields: RegionFields?
     unknown.removeAll(keepingCapacity: true)
 
-    var reader = ProtobufReader(bytes)
+    var reader = ProtobufReader(bytes, isWhole: true)
     do {
       while !reader.isAtEnd {
         let start = reader.position
@@ -126,7 +126,7 @@ struct KeyMessageReader {
   private mutating func regions(in fields: UnsafeRawBufferPointer) throws(KeyMessageFault) -> RegionClaim.ID {
     if let known = regionMemo[fields] { return known }
     var claim = RegionClaim(visited: [])
-    var reader = ProtobufReader(fields)
+    var reader = ProtobufReader(fields, isWhole: true)
     do {
       while !reader.isAtEnd {
         let tag = try reader.readTag()

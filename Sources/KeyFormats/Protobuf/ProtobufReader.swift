@@ -5,8 +5,12 @@
 struct ProtobufReader {
   private(set) var position: UnsafeRawPointer
   let end: UnsafeRawPointer
+  /// What it means when a field reaches beyond the end: more may follow, or the message that is complete is wrong.
+  private let shortfall: ProtobufFault
 
-  init(_ bytes: UnsafeRawBufferPointer) {
+  /// - Parameter isWhole: whether `bytes` is a complete message, and not only the part of a file that is in memory.
+  init(_ bytes: UnsafeRawBufferPointer, isWhole: Bool = false) {
+    shortfall = isWhole ? .beyondMessage : .truncated
     // An empty buffer may have no address; any address serves for "nothing here".
     position = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
     end = position + bytes.count
@@ -17,14 +21,14 @@ struct ProtobufReader {
 
   @inline(__always)
   mutating func readVarint() throws(ProtobufFault) -> UInt64 {
-    guard position < end else { throw .truncated }
+    guard position < end else { throw shortfall }
     var byte = position.load(as: UInt8.self)
     position += 1
     if byte < 0x80 { return UInt64(byte) }
     var value = UInt64(byte & 0x7f)
     var shift: UInt64 = 7
     while true {
-      guard position < end else { throw .truncated }
+      guard position < end else { throw shortfall }
       guard shift < 70 else { throw .varintTooLong }
       byte = position.load(as: UInt8.self)
       position += 1
@@ -46,7 +50,7 @@ struct ProtobufReader {
 
   @inline(__always)
   mutating func readFixed64() throws(ProtobufFault) -> UInt64 {
-    guard remaining >= 8 else { throw .truncated }
+    guard remaining >= 8 else { throw shortfall }
     defer { position += 8 }
     return UInt64(littleEndian: position.loadUnaligned(as: UInt64.self))
   }
@@ -56,7 +60,7 @@ struct ProtobufReader {
   mutating func readBytes() throws(ProtobufFault) -> UnsafeRawBufferPointer {
     let length = try readVarint()
     guard length <= UInt64(Int32.max) else { throw .lengthTooLarge(length) }
-    guard length <= UInt64(remaining) else { throw .truncated }
+    guard length <= UInt64(remaining) else { throw shortfall }
     defer { position += Int(length) }
     return UnsafeRawBufferPointer(start: position, count: Int(length))
   }
@@ -68,7 +72,7 @@ struct ProtobufReader {
   }
 
   mutating func advance(_ count: Int) throws(ProtobufFault) {
-    guard count <= remaining else { throw .truncated }
+    guard count <= remaining else { throw shortfall }
     position += count
   }
 
@@ -119,6 +123,7 @@ enum WireType: UInt8 {
 /// Why bytes are not protobuf.
 enum ProtobufFault: Error, Equatable {
   case truncated
+  case beyondMessage
   case varintTooLong
   case invalidTag(UInt64)
   case lengthTooLarge(UInt64)
@@ -131,6 +136,8 @@ enum ProtobufFault: Error, Equatable {
   func error(at byteOffset: Int, in what: String) -> FormatError {
     switch self {
     case .truncated: FormatError(.truncated, byteOffset: byteOffset, "\(what): the bytes end in the middle of it")
+    case .beyondMessage:
+      FormatError(.malformed, byteOffset: byteOffset, "\(what): a field reaches beyond the end of its message")
     case .varintTooLong: FormatError(.malformed, byteOffset: byteOffset, "\(what): a varint of more than 10 bytes")
     case .invalidTag(let raw):
       FormatError(

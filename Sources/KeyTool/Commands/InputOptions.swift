@@ -48,12 +48,6 @@ struct SigningOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The key's version as registered.", valueName: "version"))
   var keyVersion: [String] = []
 
-  @Option(name: .customLong("app-bundle-id"), help: "Put this iOS bundle id into the signature infos.")
-  var appBundleID: String?
-
-  @Option(help: "Put this Android package into the signature infos.")
-  var androidPackage: String?
-
   func validate() throws {
     guard signKey.count == keyID.count, signKey.count == keyVersion.count else {
       throw ValidationError(
@@ -68,8 +62,7 @@ struct SigningOptions: ParsableArguments {
       let text = String(decoding: try FileSource.contents(of: signKey[index], limit: 1 << 16), as: UTF8.self)
       do {
         return try SigningIdentity(
-          key: try SigningKey(pem: text), keyID: keyID[index], keyVersion: keyVersion[index],
-          appBundleID: appBundleID, androidPackage: androidPackage)
+          key: try SigningKey(pem: text), keyID: keyID[index], keyVersion: keyVersion[index])
       } catch let error as KeyFault {
         var fault = error
         fault.place = fault.place.isEmpty ? signKey[index] : "\(signKey[index]): \(fault.place)"
@@ -88,5 +81,9 @@ extension Instant: ExpressibleByArgument {
 }
 
 extension CodableJSONLayout: ExpressibleByArgument {
+  static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
+}
+
+extension DeviceProfile: ExpressibleByArgument {
   static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

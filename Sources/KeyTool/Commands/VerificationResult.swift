@@ -23,6 +23,8 @@ struct VerificationResult: Encodable {
   let sha256: String?
   let signatures: [Signature]
   let faults: [Fault]
+  /// What the client that was asked about would do.
+  let profile: ProfileReport?
 
   struct Signature: Encodable {
     /// Counted from 1 in `export.sig`.
@@ -48,21 +50,23 @@ struct VerificationResult: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case name, sha256, signatures, faults
+    case name, sha256, signatures, faults, profile
     case isTrusted = "trusted"
   }
 
-  init(_ document: SourceDocument, ring: TrustRing, at instant: Instant) throws {
+  init(_ document: SourceDocument, ring: TrustRing, at instant: Instant, profile: DeviceProfile?) throws {
     name = document.name
     guard let report = try document.verify(trusting: ring, at: instant) else {
       let format = try document.open().format.rawValue
       isTrusted = false
+      self.profile = try Self.judge(document, profile, .unknown, at: instant)
       sha256 = nil
       signatures = []
       faults = [Fault(code: "not-signed-format", text: "\(format) carries no signature that could be verified")]
       return
     }
     isTrusted = report.isTrusted
+    self.profile = try Self.judge(document, profile, report.isTrusted ? .verified : .notVerified, at: instant)
     sha256 = report.digests.hexadecimal
     signatures = report.findings.map { finding in
       Signature(
@@ -76,10 +80,24 @@ struct VerificationResult: Encodable {
       + report.faults.map { Fault(code: $0.code.rawValue, text: $0.description) }
   }
 
+  private static func judge(
+    _ document: SourceDocument, _ profile: DeviceProfile?, _ signature: Gateway.SignatureVerdict, at instant: Instant
+  ) throws -> ProfileReport? {
+    guard let profile else { return nil }
+    do {
+      let examination = try Inspector(InspectionOptions(now: instant)).examine(
+        try document.open(), name: document.name, fileSize: document.source.byteCount)
+      return profile.judge(examination, signature: signature)
+    } catch let error as FormatError {
+      return profile.judge(unreadable: error)
+    }
+  }
+
   /// The verdict first, then a line for each signature and fault.
   var text: String {
     let verdict = isTrusted ? "verified" : "not verified"
     let details = signatures.map(\.text) + faults.map(\.text) + (sha256.map { ["export.bin SHA-256 \($0)"] } ?? [])
-    return "\(name): \(verdict)\n" + details.map { "  \($0)\n" }.joined()
+    let judgement = profile.map { InspectionText.render($0) } ?? ""
+    return "\(name): \(verdict)\n" + details.map { "  \($0)\n" }.joined() + judgement
   }
 }

@@ -18,6 +18,7 @@ struct VerifyCommand: ParsableCommand {
         keyferry verify bundle.zip --trust 310-v1.pem
         keyferry verify archive/*.zip --trust keys.json --at 2020-08-01T00:00:00Z
         keyferry verify export.bin --trust keys/     (export.sig is looked for beside it)
+        keyferry verify bundle.zip --trust keys.json --profile ios-v1
       """)
 
   @Argument(
@@ -29,6 +30,9 @@ struct VerifyCommand: ParsableCommand {
 
   @Option(help: ArgumentHelp("Judge the validity of keys at this time instead of now.", valueName: "time"))
   var at: Instant?
+
+  @Option(help: "Also say what this client would do with the file: \(DeviceProfile.allNames).")
+  var profile: DeviceProfile?
 
   @Flag(help: "Print the report as JSON (schemas/verification.schema.json).")
   var json = false
@@ -46,7 +50,7 @@ struct VerifyCommand: ParsableCommand {
     for path in files {
       do {
         let document = try input.open(path)
-        let result = try VerificationResult(document, ring: ring, at: instant)
+        let result = try VerificationResult(document, ring: ring, at: instant, profile: profile)
         results.append(result)
         if !result.isTrusted, worst == .done { worst = .rejected }
         if !json { try Console.result(result.text) }

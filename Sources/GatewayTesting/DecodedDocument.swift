@@ -2,7 +2,7 @@ package import ExposureKeys
 package import KeyFormats
 
 /// A whole document in memory: what tests make, encode, decode and compare.
-package struct KeyDocument: Sendable {
+package struct DecodedDocument: Sendable {
   package var header: ExportHeader
   package var keys: [ClaimedKey]
   package var regions: RegionTable

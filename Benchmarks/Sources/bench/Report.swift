@@ -1,0 +1,76 @@
+import Foundation
+
+/// A whole run, as it is written to the JSON file.
+struct Report: Encodable {
+  var machine = Machine()
+  var isQuick: Bool
+  var measurements: [Measurement] = []
+  /// The most memory that the process held, in bytes.
+  var peakMemory = 0
+
+  struct Machine: Encodable {
+    var processor: String
+    var cores = ProcessInfo.processInfo.activeProcessorCount
+    var memory = ProcessInfo.processInfo.physicalMemory
+    var system = ProcessInfo.processInfo.operatingSystemVersionString
+
+    init() {
+      let lines = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n") ?? []
+      let model = lines.first { $0.hasPrefix("model name") }?.split(separator: ":").last
+      processor = model.map { $0.trimmingCharacters(in: .whitespaces) } ?? "unknown processor"
+    }
+  }
+
+  var heading: String {
+    "\(machine.processor), \(machine.cores) cores, \(machine.memory >> 30) GiB, \(machine.system)"
+  }
+
+  /// Reads the peak from the system: kernel and shared pages are not in it.
+  mutating func notePeakMemory() {
+    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
+    let line = status.first { $0.hasPrefix("VmHWM:") }
+    peakMemory = line?.split(separator: " ").compactMap { Int($0) }.first.map { $0 << 10 } ?? 0
+  }
+
+  func write(to path: String) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    try encoder.encode(self).write(to: URL(filePath: path))
+  }
+}
+
+/// Prints one work's measurements as lines of the table.
+struct Table {
+  private static let widths = [44, 34, 11, 9, 9, 8]
+
+  static var head: String { line(["work", "contender", "ns a unit", "ratio", "reach", ""]) }
+
+  static func lines(_ measurements: [Measurement]) -> String {
+    measurements.enumerated().map { index, measurement in
+      line([
+        index == 0 ? "\(measurement.work), \(grouped(measurement.count))" : "",
+        measurement.contender, measurement.missing == nil ? number(measurement.median) : "missing",
+        measurement.isOurs ? "" : number(measurement.ratio) + (measurement.ratio == nil ? "" : "x"),
+        measurement.reach.map { "\(number($0))x" } ?? "",
+        measurement.isReached.map { $0 ? "reached" : "not yet" } ?? measurement.missing ?? "",
+      ])
+    }.joined(separator: "\n")
+  }
+
+  private static func line(_ cells: [String]) -> String {
+    zip(cells, widths).enumerated().map { index, cell in
+      let blanks = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
+      return (2...4).contains(index) ? blanks + cell.0 : cell.0 + blanks
+    }.joined(separator: "  ")
+  }
+
+  private static func number(_ value: Double?) -> String {
+    guard let value else { return "" }
+    return String(format: value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value)
+  }
+
+  static func grouped(_ count: Int) -> String {
+    count >= 1_000_000 && count % 1_000_000 == 0
+      ? "\(count / 1_000_000)M" : count >= 1000 && count % 1000 == 0 ? "\(count / 1000)k" : "\(count)"
+  }
+}

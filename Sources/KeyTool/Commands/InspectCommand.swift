@@ -1,0 +1,109 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+
+struct InspectCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect",
+    abstract: "Show what is in a key file: header, signatures, distributions, findings.",
+    discussion: """
+      Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do
+      not change the exit code, which is 1 only when keys had to be rejected.
+
+      Examples:
+        keyferry inspect bundle.zip
+        keyferry inspect bundle.zip --keys --hash-keys | less
+        keyferry inspect archive/*.zip --json > report.json
+        curl -s https://example.org/export.zip | keyferry inspect -
+      """)
+
+  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "file"))
+  var files: [String]
+
+  @Flag(help: "List the keys, one a line.")
+  var keys = false
+
+  @Flag(help: "Show SHA-256 digests instead of key data, which stays sensitive even when it is public.")
+  var hashKeys = false
+
+  @Flag(help: "Print the report as JSON (schemas/inspection.schema.json).")
+  var json = false
+
+  @Flag(help: "Draw bars with ASCII characters only.")
+  var ascii = false
+
+  @Option(help: ArgumentHelp("Judge ages of keys at this time.", valueName: "time"))
+  var at: Instant?
+
+  @OptionGroup var input: InputOptions
+
+  func validate() throws {
+    try InputOptions.checkPaths(files)
+    guard !(json && keys) else { throw ValidationError("--keys and --json exclude each other; convert --to json lists keys") }
+    guard keys || !hashKeys else { throw ValidationError("--hash-keys goes with --keys") }
+  }
+
+  func run() throws {
+    var worst = ExitStatus.done
+    var reports: [InspectionReport] = []
+    for (index, path) in files.enumerated() {
+      do {
+        let report = try inspect(try input.open(path))
+        if report.keys.rejected > 0, worst == .done { worst = .rejected }
+        if json {
+          reports.append(report)
+        } else if !keys {
+          let options = InspectionText.Options(width: Console.width, ascii: ascii)
+          try Console.result((index > 0 ? "\n" : "") + InspectionText.render(report, options: options))
+        }
+      } catch let error as FormatError {
+        Console.note("\(error)")
+        worst = .failed
+      } catch let error as FileFault where files.count > 1 {
+        Console.note("\(error)")
+        worst = .failed
+      }
+    }
+    if json { try Console.result(line: try JSONText.render(InspectionDocument(files: reports))) }
+    try exit(worst)
+  }
+
+  /// What `keyferry inspect --json` prints.
+  private struct InspectionDocument: Encodable {
+    let files: [InspectionReport]
+  }
+
+  private func inspect(_ source: SourceDocument) throws -> InspectionReport {
+    let digest = DigestCollector(includingBody: false)
+    let document = try source.open(observeExport: digest.update)
+    let output = OutputBuffer(StandardOutput())
+    var lister = hashKeys ? KeyLister { DigestText.of($0) } : KeyLister()
+    if keys {
+      if files.count > 1 { try output.append("\(source.name)\n") }
+      try output.append(lister.heading())
+    }
+    var examination = try source.located {
+      try Inspector(InspectionOptions(now: at)).examine(
+        document, name: source.name, fileSize: source.source.byteCount
+      ) { chunk, regions in
+        if keys { try lister.list(chunk, regions: regions, to: output) }
+      }
+    }
+    try output.flush()
+    if document.container != nil {
+      let digests = digest.finish()
+      examination.report.sha256 = digests.hexadecimal
+      examination.report.sha256Base64 = digests.base64
+    }
+    return examination.report
+  }
+}
+
+/// The digest of a key that stands in its place: the first half of SHA-256 of the key data, 32 hexadecimal digits.
+enum DigestText {
+  static func of(_ key: TemporaryExposureKey) -> String {
+    String(ExportDigests(of: key.bytes, includingBody: false).hexadecimal.prefix(32))
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import GatewayTesting
+
+/// One vector in the making.
+struct Recipe {
+  var name: String
+  var comment: String
+  var expect: Vector.Expectation
+  /// Header lines beside `comment`, `expect` and `body`.
+  var fields: [Vector.Field] = []
+  var body: Body
+
+  enum Body {
+    case bytes([UInt8])
+    case text(String)
+    case pieces([Vector.Piece])
+  }
+
+  init(
+    _ name: String, _ comment: String, _ expect: Vector.Expectation = .accepted, keys: Int? = nil, revised: Int? = nil,
+    rejected: String? = nil, canonical: Bool = false, _ body: Body
+  ) {
+    self.name = name
+    self.comment = comment
+    self.expect = expect
+    self.body = body
+    if let keys { fields.append(.init("keys", "\(keys)")) }
+    if let revised { fields.append(.init("revised", "\(revised)")) }
+    if let rejected { fields.append(.init("rejected", rejected)) }
+    if canonical { fields.append(.init("canonical", "yes")) }
+  }
+
+  /// The whole content of the vector's file.
+  var file: [UInt8] {
+    var vector = Vector(
+      name: name, fields: [.init("comment", comment), .init("expect", "\(expect)")] + fields, bytes: [])
+    switch body {
+    case .bytes(let bytes):
+      vector.bytes = bytes
+      return vector.file()
+    case .text(let text):
+      vector.fields.append(.init("body", Vector.Body.text.rawValue))
+      vector.bytes = Array(text.utf8)
+      return vector.file()
+    case .pieces(let pieces): return vector.file(pieces: pieces)
+    }
+  }
+}
+
+let allRecipes = exportRecipes + batchRecipes + codableRecipes + csvRecipes
+
+func writeVectors(to folder: URL) throws {
+  precondition(Set(allRecipes.map(\.name)).count == allRecipes.count, "two recipes have one name")
+  for recipe in allRecipes {
+    let place = folder.appending(path: recipe.name)
+    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(recipe.file).write(to: place)
+  }
+  print("\(allRecipes.count) vectors written")
+}
+
+/// The bytes of the committed vectors, in a folder for each format. Those of more than 16 KiB would only slow the fuzzer.
+func writeCorpus(to folder: URL) throws {
+  for vector in try Vector.all() where vector.bytes.count <= 16 << 10 {
+    let place = folder.appending(path: vector.name)
+    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(vector.bytes).write(to: place)
+  }
+}
+
+/// Protobuf, field by field.
+enum Wire {
+  static func varint(_ value: UInt64) -> [UInt8] {
+    value < 128 ? [UInt8(value)] : [UInt8(truncatingIfNeeded: value) | 128] + varint(value >> 7)
+  }
+
+  static func varint(_ number: UInt64, _ value: Int64) -> [UInt8] {
+    varint(number << 3) + varint(UInt64(bitPattern: value))
+  }
+
+  static func zigZag(_ number: UInt64, _ value: Int64) -> [UInt8] { varint(number, value << 1 ^ value >> 63) }
+
+  static func bytes(_ number: UInt64, _ bytes: [UInt8]) -> [UInt8] {
+    varint(number << 3 | 2) + varint(UInt64(bytes.count)) + bytes
+  }
+
+  static func text(_ number: UInt64, _ text: String) -> [UInt8] { bytes(number, Array(text.utf8)) }
+
+  static func fixed64(_ number: UInt64, _ value: UInt64) -> [UInt8] {
+    varint(number << 3 | 1) + (0..<8).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+
+  static func hexadecimal(_ text: String) -> [UInt8] {
+    let digits = text.compactMap(\.hexDigitValue)
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  }
+}
