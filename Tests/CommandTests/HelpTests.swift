@@ -3,7 +3,7 @@ import KeyFormats
 import Testing
 
 @Suite struct HelpTests {
-  static let commands = ["convert", "verify", "sign", "keygen", "formats"]
+  static let commands = ["inspect", "convert", "verify", "sign", "keygen", "formats"]
 
   @Test(arguments: commands)
   func everyCommandHasExamples(command: String) throws {

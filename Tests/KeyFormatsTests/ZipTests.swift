@@ -112,7 +112,7 @@ private let sig: [UInt8] = [0x0a, 0]
   /// Reads an archive as every command does, to its last key and signature.
   @discardableResult
   private func read(_ bytes: [UInt8], limits: ReadLimits = ReadLimits()) throws -> (keys: Int, signatures: Int) {
-    let document = try KeyFormats.KeyDocument(MemorySource(bytes), limits: limits)
+    let document = try KeyDocument(MemorySource(bytes), limits: limits)
     let keys = try drain(document.decoder).keys.count
     return (keys, try SignatureFile.decode(document.signatureFile ?? []).count)
   }
