@@ -76,15 +76,15 @@ let package = Package(
     .testTarget(
       name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
     .testTarget(
-      name: "GatewayTests",
-      dependencies: ["Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
+      name: "BundleTrustTests",
+      dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
+    .testTarget(
+      name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "BundleTrustTests",
-      dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .testTarget(
       name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],

@@ -4,8 +4,8 @@ import SwiftProtobuf
 
 /// The federation batch by SwiftProtobuf's generated code, as ``ReferenceExport`` is for the export.
 package enum ReferenceBatch {
-  /// Scalars have no presence in this format, so every key states its five numbers; an empty origin and an empty list
-  /// of countries are none. Byte offsets of rejections are not known and 0.
+  /// Scalars have no presence in this format, so every key states its five numbers, but for a risk level of 2^31 - 1,
+  /// which says that none is given; an empty origin is none. Byte offsets of rejections are not known and 0.
   ///
   /// - Throws: `BinaryDecodingError` when SwiftProtobuf refuses the bytes.
   package static func decode(_ bytes: [UInt8]) throws -> DecodedDocument {
@@ -15,7 +15,7 @@ package enum ReferenceBatch {
     return document
   }
 
-  /// Absent numbers are written as zero, which is to say not at all.
+  /// An absent risk level is written as 2^31 - 1, other absent numbers as zero, which is to say not at all.
   package static func encode(_ document: DecodedDocument) throws -> [UInt8] {
     var batch = Eu_Interop_DiagnosisKeyBatch()
     batch.keys = try document.keys.map { claim in
@@ -24,7 +24,7 @@ package enum ReferenceBatch {
       message.keyData = Data(claim.key.bytes)
       message.rollingStartIntervalNumber = UInt32(bitPattern: claim.rollingStart ?? 0)
       message.rollingPeriod = UInt32(bitPattern: claim.rollingPeriod ?? 0)
-      message.transmissionRiskLevel = claim.transmissionRisk ?? 0
+      message.transmissionRiskLevel = claim.transmissionRisk ?? .max
       message.visitedCountries = region.visited ?? []
       message.origin = region.origin ?? ""
       message.reportType = Eu_Interop_ReportType(rawValue: Int(claim.reportType ?? 0)) ?? .unknown
@@ -48,12 +48,11 @@ package enum ReferenceBatch {
     var claim = ClaimedKey(key: key)
     claim.rollingStart = Int32(bitPattern: message.rollingStartIntervalNumber)
     claim.rollingPeriod = Int32(bitPattern: message.rollingPeriod)
-    claim.transmissionRisk = message.transmissionRiskLevel
+    claim.transmissionRisk = message.transmissionRiskLevel == .max ? nil : message.transmissionRiskLevel
     claim.reportType = Int32(truncatingIfNeeded: message.reportType.rawValue)
     claim.daysSinceOnset = message.daysSinceOnsetOfSymptoms
     let region = RegionClaim(
-      origin: message.origin.isEmpty ? nil : message.origin,
-      visited: message.visitedCountries.isEmpty ? nil : message.visitedCountries)
+      origin: message.origin.isEmpty ? nil : message.origin, visited: message.visitedCountries)
     guard let number = document.regions.intern(region) else {
       preconditionFailure("a reference document with more than \(RegionTable.limit) distinct regions")
     }

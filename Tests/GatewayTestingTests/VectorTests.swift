@@ -70,7 +70,7 @@ import Testing
   @Test(arguments: ["gaen-export", "efgs-protobuf"])
   func referenceAgrees(format: String) throws {
     for vector in try Vector.all(format) {
-      let document: KeyDocument
+      let document: DecodedDocument
       do {
         document =
           try format == "gaen-export"
