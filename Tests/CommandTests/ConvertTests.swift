@@ -190,16 +190,29 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: Tool(named: "script") != nil, "script, which makes a terminal, is not installed"))
+  func noBinaryOnATerminal() throws {
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "keys.csv")
+      let refused = try workshop.onTerminal("convert", "keys.csv", "--to", "efgs-protobuf", "-o", "-")
+      #expect(refused.status == 64)
+      #expect(refused.text.contains("efgs-protobuf is binary and standard output is a terminal; give -o FILE"))
+      let forced = try workshop.onTerminal("convert", "keys.csv", "--to", "efgs-protobuf", "-o", "-", "--force")
+      #expect(forced.status == 0)
+      #expect(try workshop.onTerminal("convert", "keys.csv", "--to", "csv", "-o", "-").text.contains("key_data,"))
+    }
+  }
+
   // MARK: What is no key file
 
   @Test(arguments: [
     ("page.html", Array("<!doctype html><title>502</title>".utf8), "looks like a web page"),
     ("empty", [], "the file is empty"), ("blank", Array("  \n".utf8), "nothing but white space"),
     ("random", [0xf1, 0x00, 0x9c, 0x33, 0x07, 0xee, 0x81], "neither a ZIP archive"),
-    ("text", Array("hello world\n".utf8), ""), ("half.zip", [0x50, 0x4b, 3, 4, 20, 0], "no directory at its end"),
+    ("text", Array("hello world\n".utf8), "no column holds key data"),
+    ("half.zip", [0x50, 0x4b, 3, 4, 20, 0], "no directory at its end"),
     (
-      "export.sig", SignatureFile.encode([ExportSignature(info: SignatureInfo(), signature: [0x30, 0])]),
-      "signature file"
+      "export.sig", [0x0a, 6, 0x0a, 0, 0x22, 2, 0x30, 0], "signature file"
     ),
   ])
   func otherFilesAreNamed(name: String, content: [UInt8], words: String) throws {

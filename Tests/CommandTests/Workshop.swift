@@ -38,6 +38,14 @@ struct Workshop {
     return outcome
   }
 
+  /// Runs `keyferry` on a terminal of its own, where standard output and standard error are one.
+  func onTerminal(_ arguments: String...) throws -> Tool.Outcome {
+    let program = try #require(Self.program, "the program keyferry was not built")
+    let script = try #require(Tool(named: "script"))
+    let command = ([program] + arguments).map { "'\($0)'" }.joined(separator: " ")
+    return try script.run(["--quiet", "--return", "--command", command, "/dev/null"], in: folder)
+  }
+
   /// What holds for every message of the program.
   private func checkManners(_ outcome: Tool.Outcome, _ arguments: [String]) {
     let command = Comment(rawValue: "keyferry \(arguments.joined(separator: " "))\n\(outcome.errors)")
@@ -54,7 +62,7 @@ struct Workshop {
     }
     let errors = outcome.errors.lowercased()
     for secret in Sample.secrets { #expect(!errors.contains(secret.lowercased()), command) }
-    #expect(!outcome.errors.contains("PRIVATE KEY"), command)
+    #expect(!outcome.errors.contains("PRIVATE KEY-----"), command)
   }
 
   // MARK: Files
@@ -85,7 +93,7 @@ struct Workshop {
   }
 
   func keys(_ name: String, format: KeyFormat? = nil) throws -> DecodedDocument {
-    let document = try KeyFormats.KeyDocument(MemorySource(try bytes(name)), format: format)
+    let document = try KeyDocument(MemorySource(try bytes(name)), format: format)
     return try DecodedDocument(decoding: document.decoder)
   }
 

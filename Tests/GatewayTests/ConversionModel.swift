@@ -92,7 +92,7 @@ struct ConversionModel {
       key.claim.isRevised = false
       lost.append("mark as revised")
     }
-    if !key.unknownFields.isEmpty, !target.carriesUnknownFields {
+    if !key.unknownFields.isEmpty, !target.carriesUnknownFields || isOwn(key.unknownFields) {
       key.unknownFields = []
       lost.append("unknown fields")
     }
@@ -105,6 +105,16 @@ struct ConversionModel {
     for name in lost { self.lost[name, default: 0] += 1 }
     for name in filled { self.filled[name, default: 0] += 1 }
     keys[spelled(key), default: 0] += 1
+  }
+
+  /// Whether the target would read the first of these fields as one of its own. Random keys have no such fields; those
+  /// of the Corona-Warn-App's submissions name regions in the fields 5 and 6.
+  private func isOwn(_ unknownFields: [UInt8]) -> Bool {
+    let tags: [KeyFormat: [UInt8]] = [
+      .gaenExport: [0x0a, 0x10, 0x18, 0x20, 0x28, 0x30],
+      .efgsProtobuf: [0x0a, 0x10, 0x18, 0x20, 0x2a, 0x32, 0x38, 0x40],
+    ]
+    return unknownFields.first.map { tags[format]?.contains($0) == true } ?? false
   }
 
   /// The federation's batch does not tell a list of no regions from none, nor an empty origin.
