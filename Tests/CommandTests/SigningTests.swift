@@ -125,7 +125,7 @@ import Testing
       var infos: [UInt8] = []
       for identity in [signer, other] {
         let header = ExportHeader(signatureInfos: [identity.info])
-        infos += try ReferenceExport.encode(GatewayTesting.KeyDocument(header: header)).dropFirst(16)
+        infos += try ReferenceExport.encode(DecodedDocument(header: header)).dropFirst(16)
       }
       // Keys in front of the infos, and the rolling start in front of the key data.
       var key: [UInt8] = [0x18, 0xc0, 0xdb, 0xa1, 1, 0x0a, 16]

@@ -84,9 +84,9 @@ struct Workshop {
     return signer
   }
 
-  func keys(_ name: String, format: KeyFormat? = nil) throws -> GatewayTesting.KeyDocument {
+  func keys(_ name: String, format: KeyFormat? = nil) throws -> DecodedDocument {
     let document = try KeyFormats.KeyDocument(MemorySource(try bytes(name)), format: format)
-    return try GatewayTesting.KeyDocument(decoding: document.decoder)
+    return try DecodedDocument(decoding: document.decoder)
   }
 
   func entry(_ name: String, of archive: String) throws -> [UInt8]? {
@@ -97,7 +97,7 @@ struct Workshop {
 
 /// A few keys of one fixed seed.
 enum Sample {
-  static let document: GatewayTesting.KeyDocument = {
+  static let document: DecodedDocument = {
     var random = SeededRandom(seed: 42)
     var document = RandomKeys(.plausible, statesRegions: true).document(30, using: &random)
     document.header.signatureInfos = []

@@ -4,7 +4,7 @@ import Gateway
 import GatewayTesting
 import KeyFormats
 
-typealias Document = GatewayTesting.KeyDocument
+typealias Document = DecodedDocument
 
 extension KeyFormat {
   static let written = FormatCatalog.all.filter(\.isWritten).map(\.format)

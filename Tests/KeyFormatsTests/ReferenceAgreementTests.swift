@@ -3,7 +3,7 @@ import GatewayTesting
 import KeyFormats
 import Testing
 
-private typealias Document = GatewayTesting.KeyDocument
+private typealias Document = DecodedDocument
 
 /// The hand-written export and batch codecs against SwiftProtobuf's generated code: the same keys, header and unknown
 /// fields, the same bytes, and the same verdict on damaged input.
