@@ -102,7 +102,11 @@ let package = Package(
       dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      name: "VectorTests",
+      dependencies: [
+        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],
