@@ -1,3 +1,5 @@
+public import ExposureKeys
+
 /// One document on its way in: found out what it is, ready to be decoded.
 ///
 /// Formats see bytes only; where they come from (a file, standard input, a server) is the caller's business.
@@ -73,6 +75,15 @@ public final class KeyDocument {
     foundFormat = format
     container = format == .gaenExport ? .bare : nil
     decoder = Self.decoder(for: format, window(bytes, observed: format == .gaenExport), limits)
+  }
+
+  /// The entries of `export.sig`; none when there is no such file.
+  public func signatures() throws -> [ExportSignature] {
+    do {
+      return try SignatureFile.decode(signatureFile ?? [])
+    } catch let error as FormatError {
+      throw error.within("export.sig")
+    }
   }
 
   private static func decoder(for format: KeyFormat, _ window: InputWindow, _ limits: ReadLimits) -> any KeyDecoder {
