@@ -27,6 +27,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
     // What is a diagnosis key? Values, units, claims, batches, bundles. Imports nothing, not even Foundation.
@@ -43,6 +44,15 @@ let package = Package(
       name: "BundleTrust",
       dependencies: ["ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
+
+    // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
+    .target(name: "KeyNormalization", dependencies: ["ExposureKeys"], swiftSettings: strict),
+
+    // How is a policy written down? YAML, and the policies that ship.
+    .target(
+      name: "PolicyFiles",
+      dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams")],
+      exclude: ["Policies", "embed"], swiftSettings: strict),
 
     // The pipelines: documents in, decode, verify, fit, encode, sign, seal, documents out.
     .target(name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], swiftSettings: strict),
@@ -79,6 +89,11 @@ let package = Package(
     .testTarget(
       name: "BundleTrustTests",
       dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "ExposureKeys"], swiftSettings: strict),
+    .testTarget(
+      name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],

@@ -1,26 +1,15 @@
 import ExposureKeys
 import Foundation
 import Gateway
+import GatewayTesting
 import KeyFormats
 import Testing
 
-/// The folder of real files, when it is there.
-enum RealData {
-  static let folder: URL? = {
-    let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    let standard = here.appendingPathComponent("../../../shared/data").standardizedFileURL.path
-    let path = ProcessInfo.processInfo.environment["KEYFERRY_REAL_DATA"] ?? standard
-    return FileManager.default.fileExists(atPath: path) ? URL(fileURLWithPath: path) : nil
-  }()
-
-  static func examine(_ name: String) throws -> Examination {
-    let folder = try #require(folder)
-    let data = try Data(contentsOf: folder.appendingPathComponent(name))
-    return try examineBytes(Array(data), name: name)
-  }
+private func examineRealFile(_ name: String) throws -> Examination {
+  try examineBytes(try #require(try RealData.bytes(of: name)), name: name)
 }
 
-@Suite(.enabled(if: RealData.folder != nil, "real files are absent; set KEYFERRY_REAL_DATA to their folder"))
+@Suite(.enabled(if: RealData.isPresent, "\(RealData.howToEnable)"))
 struct RealFileTests {
   struct RealFile: Sendable, CustomTestStringConvertible {
     let path: String
@@ -54,7 +43,7 @@ struct RealFileTests {
       lacks: [.regionAbsent, .rollingPeriodAbsent]),
   ])
   func findingsOfRealFiles(_ file: RealFile) throws {
-    let report = try RealData.examine(file.path).report
+    let report = try examineRealFile(file.path).report
     let codes = Set(report.findings.map(\.code))
     #expect(report.keys.total == file.keys)
     #expect(codes.isSuperset(of: file.has), "\(codes.map(\.rawValue).sorted())")
@@ -63,7 +52,7 @@ struct RealFileTests {
     if ProcessInfo.processInfo.environment["KEYFERRY_PRINT"] != nil {
       print(InspectionText.render(report))
       for profile in DeviceProfile.allCases {
-        print(InspectionText.render(profile.judge(try RealData.examine(file.path), signature: .unknown)))
+        print(InspectionText.render(profile.judge(try examineRealFile(file.path), signature: .unknown)))
       }
     }
   }

@@ -15,7 +15,7 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
   /// Judges the file that `examination` read, rule by rule.
   ///
   /// - Parameter signature: what the caller's trust ring says about the file's signatures.
-  public func judge(_ examination: Examination, signature: SignatureVerdict) -> ProfileReport {
+  public func judge(_ examination: Examination, signature: SignatureStanding) -> ProfileReport {
     let facts = examination.facts
     guard facts.isExport else {
       let row = ProfileReport.Row(
@@ -42,7 +42,7 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
 }
 
 /// What a trust ring says about the signatures of a file.
-public enum SignatureVerdict: String, Codable, Hashable, Sendable, CaseIterable {
+public enum SignatureStanding: String, Codable, Hashable, Sendable, CaseIterable {
   /// A signature verifies with a key that is trusted, named and valid.
   case verified
   case notVerified = "not-verified"
@@ -53,7 +53,7 @@ public enum SignatureVerdict: String, Codable, Hashable, Sendable, CaseIterable 
 struct ProfileEvidence {
   let facts: DocumentFacts
   let keys: KeyFacts
-  let signature: SignatureVerdict
+  let signature: SignatureStanding
 }
 
 /// What one client does with files that break one rule.

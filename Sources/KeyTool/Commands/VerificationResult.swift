@@ -81,7 +81,7 @@ struct VerificationResult: Encodable {
   }
 
   private static func judge(
-    _ document: SourceDocument, _ profile: DeviceProfile?, _ signature: Gateway.SignatureVerdict, at instant: Instant
+    _ document: SourceDocument, _ profile: DeviceProfile?, _ signature: SignatureStanding, at instant: Instant
   ) throws -> ProfileReport? {
     guard let profile else { return nil }
     do {

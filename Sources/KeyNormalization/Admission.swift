@@ -1,0 +1,232 @@
+public import ExposureKeys
+
+/// The door: reads the claims of one document by its source's reading policy and admits what the rules admit.
+///
+/// One value a document, because the numbers of regions belong to it. Only its counts per origin change from chunk to
+/// chunk. It costs no memory per key beyond the claims that it returns.
+public struct Admission: Sendable {
+  public let source: Source
+  public let policy: ReadingPolicy
+
+  private let context: AdmissionContext
+  private let own: Set<String>
+  private let usualVolumes: [String: Int]
+
+  /// The origins met so far; the first is the lost one.
+  private var origins: [OriginEntry] = []
+  private var originNames = [""]
+  private var originNumbers: [String: Int] = [:]
+  /// What the document's region claims say, by their number.
+  private var readings: [RegionReading?] = []
+  private var visitedSets: [[String]] = []
+  private var chunkNumber = 0
+
+  /// - Parameters:
+  ///   - own: the gateway's own origins, when `source` is a peer; their keys are recognised when they come back.
+  ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
+  public init(
+    source: Source, policy: ReadingPolicy, own: Set<String> = [], usualVolumes: [String: Int] = [:], now: Instant
+  ) {
+    self.source = source
+    self.policy = policy
+    self.own = Set(own.map { $0.uppercased() })
+    self.usualVolumes = Dictionary(usualVolumes.map { ($0.uppercased(), $1) }, uniquingKeysWith: max)
+    context = AdmissionContext(policy: policy, now: now)
+    origins = [OriginEntry(facts: OriginFacts(isAllowed: policy.origins == nil || source.isRelay))]
+  }
+
+  /// Judges the keys of one chunk.
+  ///
+  /// - Parameter regions: the document's table, of this or a later state.
+  public mutating func admit(_ chunk: borrowing KeyChunk, regions: RegionTable) -> AdmittedBatch {
+    var batch = chunk.keys.withKeys { admit($0, regions: regions) }
+    for index in batch.rejected.indices {
+      batch.rejected[index].index = chunk.documentIndex(ofKeyAt: batch.rejected[index].index)
+    }
+    return batch
+  }
+
+  /// Judges keys; `firstIndex` is the document's index of the first one.
+  public mutating func admit(
+    _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, firstIndex: Int = 0
+  ) -> AdmittedBatch {
+    chunkNumber += 1
+    var batch = AdmittedBatch(source: source, received: keys.count)
+    batch.claims.reserveCapacity(keys.count)
+    var allowances = [Int](repeating: 0, count: Allowance.allCases.count)
+    if readings.count < regions.claims.count {
+      readings += Array(repeating: nil, count: regions.claims.count - readings.count)
+    }
+
+    for (offset, key) in keys.enumerated() {
+      let number = Int(key.regions.rawValue)
+      let region = readings[number] ?? read(regions.claims[number], number: number)
+      var reading = Reading(key: key.tidied, origin: origins[region.origin].facts)
+      reading.allowances = region.allowances
+      if key.unknownFields != 0 { reading.allowances.insert(.unknownFieldsDropped) }
+
+      let verdict = context.judge(&reading)
+      if case .reject(let reason, let value) = verdict {
+        batch.rejected.append(AdmissionRejection(index: firstIndex + offset, reason: reason, value: value))
+        continue
+      }
+      origins[region.origin].facts.admitted += 1
+      reading.key.regions = self.number(ofVisited: region, number: number, in: &batch)
+      let claim = AdmittedClaim(
+        key: reading.key, origin: self.number(ofOrigin: region.origin, in: &batch), source: SourceID(rawValue: 0))
+      if verdict == .admit { batch.claims.append(claim) } else { batch.held.append(claim) }
+      if !reading.allowances.isEmpty { reading.allowances.count(in: &allowances) }
+    }
+    for allowance in Allowance.allCases where allowances[Int(allowance.rawValue)] > 0 {
+      batch.allowances[allowance] = allowances[Int(allowance.rawValue)]
+    }
+    return batch
+  }
+
+  // MARK: Regions
+
+  private struct OriginEntry: Sendable {
+    var facts: OriginFacts
+    /// Its number in the batch of chunk `chunk`.
+    var batchNumber: UInt32 = 0
+    var chunk = 0
+  }
+
+  /// What one region claim of the document says.
+  private struct RegionReading: Sendable {
+    var origin: Int
+    /// A position in `visitedSets`; -1 where no regions are named.
+    var visited = -1
+    var allowances = AllowanceSet()
+    var batchNumber: UInt32 = 0
+    var chunk = 0
+  }
+
+  private mutating func read(_ claim: RegionClaim, number: Int) -> RegionReading {
+    var allowances = AllowanceSet()
+    let visited = claim.visited.map { Set($0.map { $0.uppercased() }).sorted() }
+    if visited != claim.visited { allowances.insert(.regionsTidied) }
+    var reading = RegionReading(origin: origin(of: claim, allowances: &allowances))
+    reading.allowances = allowances
+    if let visited {
+      reading.visited = visitedSets.count
+      visitedSets.append(visited)
+    }
+    readings[number] = reading
+    return reading
+  }
+
+  private mutating func origin(of claim: RegionClaim, allowances: inout AllowanceSet) -> Int {
+    let stated = claim.origin.flatMap { $0.isEmpty ? nil : $0 }
+    guard !source.isRelay, let name = stated ?? source.origin else {
+      allowances.insert(.originLost)
+      return 0
+    }
+    if stated == nil { allowances.insert(.originAssumed) }
+    return number(ofOriginNamed: name.uppercased())
+  }
+
+  private mutating func number(ofOriginNamed name: String) -> Int {
+    if let number = originNumbers[name] { return number }
+    var facts = OriginFacts(isAllowed: policy.origins?.contains(name) ?? true, isOwn: own.contains(name))
+    if let factor = policy.floodFactor, let usual = usualVolumes[name] {
+      let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)
+      facts.floodLimit = isOverflown ? .max : max(policy.floodFloor, limit)
+    }
+    origins.append(OriginEntry(facts: facts))
+    originNames.append(name)
+    originNumbers[name] = origins.count - 1
+    return origins.count - 1
+  }
+
+  private mutating func number(ofOrigin origin: Int, in batch: inout AdmittedBatch) -> OriginID {
+    guard origin != 0 else { return .lost }
+    if origins[origin].chunk != chunkNumber {
+      origins[origin].chunk = chunkNumber
+      origins[origin].batchNumber = UInt32(batch.origins.count)
+      batch.origins.append(originNames[origin])
+    }
+    return OriginID(rawValue: origins[origin].batchNumber)
+  }
+
+  private mutating func number(
+    ofVisited region: RegionReading, number: Int, in batch: inout AdmittedBatch
+  ) -> RegionClaim.ID {
+    guard region.visited >= 0 else { return .none }
+    guard region.chunk != chunkNumber else { return RegionClaim.ID(rawValue: region.batchNumber) }
+    readings[number]?.chunk = chunkNumber
+    readings[number]?.batchNumber = UInt32(batch.visited.count)
+    batch.visited.append(visitedSets[region.visited])
+    return RegionClaim.ID(rawValue: UInt32(batch.visited.count - 1))
+  }
+}
+
+/// The claims of one chunk that the rules admitted, as the reading policy reads them. Only ``Admission`` makes one.
+public struct AdmittedBatch: Sendable {
+  public let source: Source
+  /// How many keys were judged.
+  public let received: Int
+  /// The admitted claims; their numbers refer to this batch.
+  public internal(set) var claims: [AdmittedClaim] = []
+  /// The claims that an operator has to decide about.
+  public internal(set) var held: [AdmittedClaim] = []
+  public internal(set) var rejected: [AdmissionRejection] = []
+  public internal(set) var allowances: [Allowance: Int] = [:]
+
+  var origins: [String] = [""]
+  /// Sets of visited regions; the first stands for none named.
+  var visited: [[String]?] = [nil]
+
+  init(source: Source, received: Int) {
+    self.source = source
+    self.received = received
+  }
+
+  /// What the operator decided to admit: the held claims alone.
+  public func heldClaimsAdmitted() -> AdmittedBatch {
+    var batch = AdmittedBatch(source: source, received: held.count)
+    batch.claims = held
+    batch.origins = origins
+    batch.visited = visited
+    return batch
+  }
+}
+
+/// A claim that was not admitted: where it stood, which rule it broke, and with what.
+public struct AdmissionRejection: Hashable, Sendable {
+  /// Counted from 0 over all keys of the document, those that could not be decoded included.
+  public internal(set) var index: Int
+  public let reason: AdmissionReason
+  /// The number that broke the rule, where it is one.
+  public let value: Int32?
+
+  /// For people: `key 17: rolling-period-out-of-range (145)`. Never key material.
+  public var description: String { "key \(index): \(reason.rawValue)" + (value.map { " (\($0))" } ?? "") }
+}
+
+extension AllowanceSet {
+  fileprivate func count(in counts: inout [Int]) {
+    var rest = rawValue
+    while rest != 0 {
+      counts[rest.trailingZeroBitCount] += 1
+      rest &= rest - 1
+    }
+  }
+}
+
+extension ClaimedKey {
+  /// The same claim with zero in every word that is not stated, and without a place in its document's tables.
+  fileprivate var tidied: ClaimedKey {
+    var key = self
+    let absent = KeyFields.numbers.subtracting(fields)
+    if !absent.isEmpty {
+      if absent.contains(.rollingStart) { key.rollingStartWord = 0 }
+      if absent.contains(.rollingPeriod) { key.rollingPeriodWord = 0 }
+      if absent.contains(.transmissionRisk) { key.transmissionRiskWord = 0 }
+      if absent.contains(.reportType) { key.reportTypeWord = 0 }
+      if absent.contains(.daysSinceOnset) { key.daysSinceOnsetWord = 0 }
+    }
+    key.unknownFields = 0
+    return key
+  }
+}

@@ -1,0 +1,48 @@
+public import ExposureKeys
+
+/// What one origin said about one key, through one source, as the source's reading policy reads it.
+///
+/// Trivially copyable, 56 bytes. The numbers of regions, origin and source belong to the ``ClaimSet`` (or the
+/// ``AdmittedBatch``) that holds the claim. The rolling start and the rolling period are stated always; the days since
+/// onset are the federation's integer (see ``SymptomStatus``), defined where stated.
+@frozen
+public struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
+  public internal(set) var key: ClaimedKey
+  public internal(set) var origin: OriginID
+  public internal(set) var source: SourceID
+
+  @usableFromInline
+  init(key: ClaimedKey, origin: OriginID, source: SourceID) {
+    self.key = key
+    self.origin = origin
+    self.source = source
+  }
+
+  /// What the claim is about: key data and rolling start.
+  public var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+}
+
+/// What claims are about. The same key data under another rolling start is another key; two keys with one rolling
+/// start are two keys. Nobody removes duplicates by day.
+@frozen
+public struct KeySubject: Hashable, Comparable, Sendable, BitwiseCopyable {
+  public let key: TemporaryExposureKey
+  /// Ten-minute intervals since 1970.
+  public let rollingStart: Int32
+
+  @inlinable
+  public init(key: TemporaryExposureKey, rollingStart: Int32) {
+    self.key = key
+    self.rollingStart = rollingStart
+  }
+
+  @inlinable
+  public static func < (left: Self, right: Self) -> Bool {
+    left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
+  }
+}
+
+extension ClaimedKey {
+  /// The stated days since onset as a federation code; `nil` where absent.
+  var symptomStatus: SymptomStatus? { daysSinceOnset.map(SymptomStatus.init(federationCode:)) }
+}

@@ -1,0 +1,69 @@
+public import ExposureKeys
+
+/// What the gateway believes about one key and does with it.
+public enum BeliefOutcome: Hashable, Sendable {
+  case publish(BelievedKey)
+  /// Not yet: decide again at this instant.
+  case hold(until: Instant, HoldReason)
+  case leaveOut(LeaveOutReason)
+}
+
+/// A key as it is published. Only the fold makes one. 56 bytes, trivially copyable.
+@frozen
+public struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
+  /// The key for another gateway: its days since onset may be any class of ``SymptomStatus``. `regions` belongs to the
+  /// ``BelievedKeys/regions`` (or ``Beliefs/regions``) beside it.
+  public internal(set) var forFederation: ClaimedKey
+  /// -1 is none.
+  var appReportType: Int8
+  /// `Int8.min` is none.
+  var appDaysSinceOnset: Int8
+  public internal(set) var notes: PublishingNotes
+
+  init(_ belief: Belief) {
+    forFederation = belief.key
+    appReportType = belief.appReportType.map { Int8(truncatingIfNeeded: $0) } ?? -1
+    appDaysSinceOnset = belief.appDaysSinceOnset.map { Int8(truncatingIfNeeded: $0) } ?? .min
+    notes = belief.notes
+  }
+
+  public var subject: KeySubject {
+    KeySubject(key: forFederation.key, rollingStart: forFederation.rollingStartWord)
+  }
+
+  /// The key for an app's bundle: days since onset are -14...14 or absent.
+  public var forApps: ClaimedKey {
+    var key = forFederation
+    key.reportType = appReportType < 0 ? nil : Int32(appReportType)
+    key.daysSinceOnset = appDaysSinceOnset == .min ? nil : Int32(appDaysSinceOnset)
+    return key
+  }
+}
+
+/// A key on its way through the publishing rules.
+struct Belief {
+  var key: ClaimedKey
+  let isRevoked: Bool
+  let reachesTarget: Bool
+  var appReportType: Int32?
+  var appDaysSinceOnset: Int32?
+  var notes = PublishingNotes()
+
+  init(_ candidate: Decision.Candidate, isContradicted: Bool, reachesTarget: Bool) {
+    key = candidate.claim.key
+    key.isRevised = candidate.isRevised
+    isRevoked = candidate.isRevoked
+    self.reachesTarget = reachesTarget
+    if isContradicted { notes.insert(.conflictDecided) }
+  }
+
+  var reportType: ReportType {
+    get { key.reportType.flatMap(ReportType.init(rawValue:)) ?? .unknown }
+    set { key.reportType = newValue.rawValue }
+  }
+
+  /// The first instant at which the key is not valid any more.
+  var expiry: Instant {
+    IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
+  }
+}

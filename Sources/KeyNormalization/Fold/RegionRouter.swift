@@ -1,0 +1,113 @@
+import ExposureKeys
+
+/// Finds where keys go and unites the regions of several origins. Each distinct combination is worked out once.
+struct RegionRouter {
+  /// Where a key goes: a position in `destinations`.
+  struct Route: Hashable {
+    fileprivate var number: UInt32
+  }
+
+  private struct Destination: Hashable {
+    var goesEverywhere: Bool
+    /// What is written as visited regions, sorted; `nil` when nobody named any.
+    var visited: [String]?
+  }
+
+  private let policy: PublishingPolicy
+  private let target: String?
+  private let visited: [[String]?]
+  private let origins: [String]
+
+  private var destinations: [Destination] = []
+  private var numbers: [Destination: UInt32] = [:]
+  private var isForTarget: [Bool] = []
+  private var routes: [UInt64: UInt32] = [:]
+  private var unions: [UInt64: UInt32] = [:]
+  private var written: [UInt64: RegionClaim.ID] = [:]
+  private var lastRoute: (key: UInt64, number: UInt32)?
+  private var lastWritten: (key: UInt64, id: RegionClaim.ID)?
+
+  /// What believed keys name, by their `regions`.
+  private(set) var table = RegionTable()
+
+  /// - Parameter target: the region whose keys are wanted; `nil` wants all.
+  init(policy: PublishingPolicy, claims: ClaimSet, target: String?) {
+    self.policy = policy
+    self.target = target?.uppercased()
+    visited = claims.visited
+    origins = claims.origins
+  }
+
+  /// Where one claim's key goes.
+  mutating func route(of claim: AdmittedClaim) -> Route {
+    let key = UInt64(claim.origin.rawValue) << 32 | UInt64(claim.key.regions.rawValue)
+    if let lastRoute, lastRoute.key == key { return Route(number: lastRoute.number) }
+    let number = routes[key] ?? newRoute(of: claim, key: key)
+    lastRoute = (key, number)
+    return Route(number: number)
+  }
+
+  mutating func union(_ left: Route, _ right: Route) -> Route {
+    if left == right { return left }
+    let key = UInt64(min(left.number, right.number)) << 32 | UInt64(max(left.number, right.number))
+    if let number = unions[key] { return Route(number: number) }
+    let (first, second) = (destinations[Int(left.number)], destinations[Int(right.number)])
+    let everywhere = first.goesEverywhere || second.goesEverywhere
+    let named = first.visited == nil && second.visited == nil ? nil : (first.visited ?? []) + (second.visited ?? [])
+    let number = self.number(
+      of: Destination(goesEverywhere: everywhere, visited: everywhere ? named.map { _ in [] } : named.map(sorted)))
+    unions[key] = number
+    return Route(number: number)
+  }
+
+  /// Unites any number at once: for keys that many origins know, without a step for each of them.
+  mutating func union(of routes: [Route]) -> Route? {
+    guard routes.count > 8 else {
+      return routes.dropFirst().reduce(routes.first) { sum, route in sum.map { union($0, route) } }
+    }
+    let united = Set(routes).map { destinations[Int($0.number)] }
+    let everywhere = united.contains { $0.goesEverywhere }
+    let isNamed = united.contains { $0.visited != nil }
+    let names = isNamed ? (everywhere ? [] : sorted(united.flatMap { $0.visited ?? [] })) : nil
+    return Route(number: self.number(of: Destination(goesEverywhere: everywhere, visited: names)))
+  }
+
+  func reachesTarget(_ route: Route) -> Bool { isForTarget[Int(route.number)] }
+
+  /// Names and all: what the published key says about regions. `nil` when the table is full.
+  mutating func id(of route: Route, origin: OriginID) -> RegionClaim.ID? {
+    let key = UInt64(origin.rawValue) << 32 | UInt64(route.number)
+    if let lastWritten, lastWritten.key == key { return lastWritten.id }
+    let name = origin == .lost ? nil : origins[Int(origin.rawValue)]
+    let claim = RegionClaim(origin: name, visited: destinations[Int(route.number)].visited)
+    guard let id = written[key] ?? table.intern(claim) else { return nil }
+    written[key] = id
+    lastWritten = (key, id)
+    return id
+  }
+
+  private mutating func newRoute(of claim: AdmittedClaim, key: UInt64) -> UInt32 {
+    let origin = claim.origin == .lost ? [] : [origins[Int(claim.origin.rawValue)]]
+    var named = visited[Int(claim.key.regions.rawValue)]
+    let isEmpty = named?.isEmpty ?? true
+    let everywhere = isEmpty && policy.emptyVisited == .all
+    if !everywhere, !origin.isEmpty, policy.includesOrigin || isEmpty && policy.emptyVisited == .origin {
+      named = sorted((named ?? []) + origin)
+    }
+    let number = self.number(of: Destination(goesEverywhere: everywhere, visited: named))
+    routes[key] = number
+    return number
+  }
+
+  private mutating func number(of destination: Destination) -> UInt32 {
+    if let number = numbers[destination] { return number }
+    let number = UInt32(destinations.count)
+    destinations.append(destination)
+    numbers[destination] = number
+    isForTarget.append(
+      target.map { destination.goesEverywhere || destination.visited?.contains($0) == true } ?? true)
+    return number
+  }
+}
+
+private func sorted(_ names: [String]) -> [String] { Set(names).sorted() }

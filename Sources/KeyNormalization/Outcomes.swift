@@ -1,0 +1,161 @@
+/// Why a claim was not admitted. The raw value is the stable code for programs.
+public enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
+  case keyDataUniform = "key-data-uniform"
+  case riskEncodingUnreadable = "risk-encoding-unreadable"
+  case rollingStartAbsent = "rolling-start-absent"
+  case rollingStartTooEarly = "rolling-start-too-early"
+  case rollingStartInFuture = "rolling-start-in-future"
+  case rollingPeriodAbsent = "rolling-period-absent"
+  case rollingPeriodZero = "rolling-period-zero"
+  case rollingPeriodOutOfRange = "rolling-period-out-of-range"
+  case riskOutOfRange = "risk-out-of-range"
+  case reportTypeUnrecognized = "report-type-unrecognized"
+  case reportTypeNotAccepted = "report-type-not-accepted"
+  case daysSinceOnsetUndefined = "days-since-onset-undefined"
+  case originNotAllowed = "origin-not-allowed"
+  case ownKeyReturned = "own-key-returned"
+  /// Held for an operator, not rejected.
+  case flood
+}
+
+/// A named leniency: a value that was read as another one. Every use is counted.
+public enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
+  case rollingPeriodAbsent
+  case rollingPeriodZero
+  case rollingPeriodShort
+  case reencodedRisk
+  case riskNotGiven
+  case riskOutOfRange
+  case reportTypeUnrecognized
+  case onsetNotProvided
+  case onsetUndefined
+  case originAssumed
+  case originLost
+  case regionsTidied
+  case unknownFieldsDropped
+
+  /// The stable code for programs.
+  public var code: String {
+    switch self {
+    case .rollingPeriodAbsent: "rolling-period-absent"
+    case .rollingPeriodZero: "rolling-period-zero"
+    case .rollingPeriodShort: "rolling-period-short"
+    case .reencodedRisk: "reencoded-risk"
+    case .riskNotGiven: "risk-not-given"
+    case .riskOutOfRange: "risk-out-of-range"
+    case .reportTypeUnrecognized: "report-type-unrecognized"
+    case .onsetNotProvided: "onset-not-provided"
+    case .onsetUndefined: "onset-undefined"
+    case .originAssumed: "origin-assumed"
+    case .originLost: "origin-lost"
+    case .regionsTidied: "regions-tidied"
+    case .unknownFieldsDropped: "unknown-fields-dropped"
+    }
+  }
+
+  /// One line for people.
+  public var text: String {
+    switch self {
+    case .rollingPeriodAbsent: "rolling period absent, read as 144"
+    case .rollingPeriodZero: "rolling period 0, read as 144"
+    case .rollingPeriodShort: "rolling period below 144, read as 144"
+    case .reencodedRisk: "risk level read out of report type and days since onset"
+    case .riskNotGiven: "risk level 2147483647, read as not given"
+    case .riskOutOfRange: "risk level outside 0...8, read as not given"
+    case .reportTypeUnrecognized: "report type without a meaning, read as not given"
+    case .onsetNotProvided: "days since onset 2147483647, read as not given"
+    case .onsetUndefined: "days since onset without a meaning, read as not given"
+    case .originAssumed: "origin absent, read as the source's"
+    case .originLost: "origin not known, counted with the relays"
+    case .regionsTidied: "visited regions repeated, unordered or in lower case, read as a set"
+    case .unknownFieldsDropped: "fields that this version does not know, dropped"
+    }
+  }
+}
+
+/// The allowances that one claim needed.
+@frozen
+public struct AllowanceSet: Hashable, Sendable, BitwiseCopyable {
+  public private(set) var rawValue: UInt32 = 0
+
+  public init() {}
+
+  public var isEmpty: Bool { rawValue == 0 }
+
+  public func contains(_ allowance: Allowance) -> Bool { rawValue & 1 << UInt32(allowance.rawValue) != 0 }
+
+  public mutating func insert(_ allowance: Allowance) { rawValue |= 1 << UInt32(allowance.rawValue) }
+
+  public mutating func formUnion(_ other: AllowanceSet) { rawValue |= other.rawValue }
+}
+
+/// Why a key is not published yet.
+public enum HoldReason: String, Hashable, Sendable, CaseIterable {
+  case stillValid = "still-valid"
+}
+
+/// Why a key is not published.
+public enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
+  case reportTypeNotPublished = "report-type-not-published"
+  case revoked
+  case tooOld = "too-old"
+  case otherRegion = "other-region"
+  case riskNotPublished = "risk-not-published"
+  /// More distinct sets of regions than a document can name.
+  case tooManyRegions = "too-many-regions"
+}
+
+/// What the publishing policy changed about a believed key. Every use is counted.
+public enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
+  case conflictDecided
+  case reportTypeMapped
+  case rollingPeriodExpanded
+  case riskDerived
+  case riskDefaulted
+  case riskCapped
+  case onsetDefaulted
+  case onsetWithheld
+  case riskReencoded
+
+  /// The stable code for programs.
+  public var code: String {
+    switch self {
+    case .conflictDecided: "conflict-decided"
+    case .reportTypeMapped: "report-type-mapped"
+    case .rollingPeriodExpanded: "rolling-period-expanded"
+    case .riskDerived: "risk-derived"
+    case .riskDefaulted: "risk-defaulted"
+    case .riskCapped: "risk-capped"
+    case .onsetDefaulted: "onset-defaulted"
+    case .onsetWithheld: "onset-withheld"
+    case .riskReencoded: "risk-reencoded"
+    }
+  }
+
+  /// One line for people.
+  public var text: String {
+    switch self {
+    case .conflictDecided: "claims contradicted each other, the greater one decided"
+    case .reportTypeMapped: "report type published as another"
+    case .rollingPeriodExpanded: "rolling period below 144, published as 144"
+    case .riskDerived: "risk level derived"
+    case .riskDefaulted: "risk level absent, published with the default"
+    case .riskCapped: "risk level lowered to the cap"
+    case .onsetDefaulted: "no exact onset, apps are given the default"
+    case .onsetWithheld: "no exact onset, apps are given none"
+    case .riskReencoded: "risk level written into report type and days since onset"
+    }
+  }
+}
+
+/// The notes about one key.
+@frozen
+public struct PublishingNotes: Hashable, Sendable, BitwiseCopyable {
+  public private(set) var rawValue: UInt16 = 0
+
+  public init() {}
+
+  public func contains(_ note: PublishingNote) -> Bool { rawValue & 1 << UInt16(note.rawValue) != 0 }
+
+  mutating func insert(_ note: PublishingNote) { rawValue |= 1 << UInt16(note.rawValue) }
+}

@@ -1,0 +1,170 @@
+import ExposureKeys
+
+/// A reading and a publishing policy with a name: what a policy file holds.
+public struct Policy: Hashable, Sendable {
+  /// Lower-case letters, digits and hyphens.
+  public var name: String
+  /// One line for people.
+  public var summary: String
+  public var reading: ReadingPolicy
+  public var publishing: PublishingPolicy
+
+  public init(
+    name: String, summary: String = "", reading: ReadingPolicy = ReadingPolicy(),
+    publishing: PublishingPolicy = PublishingPolicy()
+  ) {
+    self.name = name
+    self.summary = summary
+    self.reading = reading
+    self.publishing = publishing
+  }
+
+  /// Everything that is wrong with the policy as a whole; empty when it can be used.
+  public var faults: [PolicyFault] { nameFaults + reading.faults + publishing.faults }
+
+  private var nameFaults: [PolicyFault] {
+    let isName =
+      !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+      }
+    guard !isName else { return [] }
+    return [PolicyFault(place: "name", reason: "\"\(name)\", allowed lower-case letters, digits and hyphens")]
+  }
+}
+
+/// One thing that is wrong with a policy.
+public struct PolicyFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The setting: `publishing.risk.cap`.
+  public var place: String
+  /// Where that stands in its file, counted from 1; 0 where it is not known.
+  public var line: Int
+  public var column: Int
+  /// What was found and what is allowed.
+  public var reason: String
+
+  public init(place: String, line: Int = 0, column: Int = 0, reason: String) {
+    self.place = place
+    self.line = line
+    self.column = column
+    self.reason = reason
+  }
+
+  /// `12:5: publishing.risk.cap: 9, allowed 0...8`.
+  public var description: String { (line > 0 ? "\(line):\(column): " : "") + "\(place): \(reason)" }
+}
+
+extension ReadingPolicy {
+  var faults: [PolicyFault] {
+    var faults = FaultList(prefix: "reading")
+    faults.check(futureTolerance, in: Self.futureToleranceAllowed, "rolling-start.future-tolerance")
+    if let floodFactor { faults.check(floodFactor, in: Self.floodFactorAllowed, "flood.factor") }
+    faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor")
+    if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
+    if origins?.isEmpty == true { faults.add("origins", "empty: no key would be admitted") }
+    if riskEncoding == .coronaWarnApp, !reportTypes.contains(.unknown) {
+      faults.add(
+        "report-types.accepted",
+        "lacks unknown, but the encoding corona-warn-app leaves every key without a report type")
+    }
+    return faults.all
+  }
+}
+
+extension PublishingPolicy {
+  var faults: [PolicyFault] {
+    var faults = FaultList(prefix: "publishing")
+    faults.check(holdMinutes, in: Self.holdMinutesAllowed, "hold-minutes")
+    faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
+    checkReportTypes(&faults)
+    risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)
+    if riskEncoding == .coronaWarnApp, defaultDaysSinceOnset != nil {
+      faults.add("onset.default", "has no effect: the encoding corona-warn-app writes the risk level there")
+    }
+    return faults.all
+  }
+
+  private func checkReportTypes(_ faults: inout FaultList) {
+    if !reportTypes.values.contains(where: { $0 != .leaveOut }) {
+      faults.add("report-types", "all are left out: no key would be published")
+    }
+    for type in ReportType.allCases {
+      let place = "report-types.\(type.code)"
+      guard let outcome = reportTypes[type] else {
+        faults.add(place, "absent")
+        continue
+      }
+      guard case .publish(let published) = outcome, published != type else { continue }
+      if type == .revoked || published == .revoked {
+        faults.add(place, "\(published.code): a revocation and a report are not published as each other")
+      } else if reportTypes[published] != .publish(as: published) {
+        faults.add(place, "\(published.code) itself is not published as such, so publishing twice would differ")
+      }
+    }
+  }
+}
+
+extension RiskPolicy {
+  fileprivate func check(_ faults: inout FaultList, mustBeStated: Bool) {
+    let place = "risk"
+    for (level, name) in [(fallback, "default"), (cap, "cap"), (minimum, "minimum")] {
+      if let level { faults.check(level, in: Self.allowed, "\(place).\(name)") }
+    }
+    if let cap, let minimum, cap < minimum {
+      faults.add("\(place).cap", "\(cap) is below the minimum \(minimum): no key would be published")
+    }
+    if fallback == nil, minimum != nil {
+      faults.add("\(place).minimum", "needs a default: keys without a level could not be compared")
+    }
+    if mustBeStated, fallback == nil {
+      faults.add("\(place).default", "absent, but the encoding corona-warn-app needs a level for every key")
+    }
+    switch derivation {
+    case .asSent: break
+    case .fromReportType(let levels, _):
+      for (type, level) in levels.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        faults.check(level, in: Self.allowed, "\(place).report-types.\(type.code)")
+      }
+    case .fromSymptoms(let table):
+      for (name, entry) in table.named {
+        if case .level(let level) = entry { faults.check(level, in: Self.allowed, "\(place).symptoms.\(name)") }
+      }
+    }
+  }
+}
+
+extension SymptomTable {
+  /// Every entry with the name of its place.
+  fileprivate var named: [(String, Entry)] {
+    let classes = [
+      ("onset", onset), ("onset-in-range", onsetInRange), ("onset-unknown", onsetUnknown),
+      ("asymptomatic", asymptomatic), ("status-unknown", statusUnknown),
+    ]
+    let days = classes.flatMap { name, days in
+      DayOffset.allowed.compactMap { day in
+        DayOffset(day).flatMap { days[$0] }.map { ("\(name).\(day)", $0) }
+      }
+    }
+    return days + [("otherwise", otherwise)] + (notGiven.map { [("not-given", $0)] } ?? [])
+  }
+}
+
+private struct FaultList {
+  let prefix: String
+  private(set) var all: [PolicyFault] = []
+
+  init(prefix: String) { self.prefix = prefix }
+
+  mutating func add(_ place: String, _ reason: String) {
+    all.append(PolicyFault(place: "\(prefix).\(place)", reason: reason))
+  }
+
+  mutating func check<Number: FixedWidthInteger>(_ value: Number, in allowed: ClosedRange<Number>, _ place: String) {
+    if !allowed.contains(value) {
+      add(place, "\(value), allowed \(allowed.lowerBound)...\(allowed.upperBound)")
+    }
+  }
+}

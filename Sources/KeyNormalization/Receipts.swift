@@ -1,0 +1,67 @@
+/// What became of the claims of one import. `received = new + known + rejected + heldForOperator`; nothing is held for
+/// an operator in normal times.
+public struct ImportReceipt: Hashable, Sendable {
+  public internal(set) var received = 0
+  /// Claims that nobody had made through this source before.
+  public internal(set) var new = 0
+  /// Claims that were there already, each as it stands.
+  public internal(set) var known = 0
+  public internal(set) var heldForOperator = 0
+  /// How many claims were rejected, by reason.
+  public internal(set) var rejections: [AdmissionReason: Int] = [:]
+  /// How many of the others needed each allowance.
+  public internal(set) var allowances: [Allowance: Int] = [:]
+
+  /// The receipt of nothing.
+  public init() {}
+
+  public var rejected: Int { rejections.values.reduce(0, +) }
+
+  /// Whether the counts add up.
+  public var isBalanced: Bool { received == new + known + rejected + heldForOperator }
+
+  public static func + (left: Self, right: Self) -> Self {
+    var sum = left
+    sum.received += right.received
+    sum.new += right.new
+    sum.known += right.known
+    sum.heldForOperator += right.heldForOperator
+    sum.rejections.merge(right.rejections, uniquingKeysWith: +)
+    sum.allowances.merge(right.allowances, uniquingKeysWith: +)
+    return sum
+  }
+
+  public static func += (left: inout Self, right: Self) { left = left + right }
+}
+
+/// What became of the keys that the gateway believes. `believed = published + held + leftOut`.
+public struct BeliefReceipt: Hashable, Sendable {
+  public internal(set) var believed = 0
+  public internal(set) var published = 0
+  /// How many keys are held, by reason.
+  public internal(set) var holds: [HoldReason: Int] = [:]
+  /// How many keys are left out, by reason.
+  public internal(set) var omissions: [LeaveOutReason: Int] = [:]
+  /// How many of the published keys each note is about.
+  public internal(set) var notes: [PublishingNote: Int] = [:]
+
+  /// The receipt of nothing.
+  public init() {}
+
+  public var held: Int { holds.values.reduce(0, +) }
+  public var leftOut: Int { omissions.values.reduce(0, +) }
+
+  /// Whether the counts add up.
+  public var isBalanced: Bool { believed == published + held + leftOut }
+
+  mutating func count(_ outcome: BeliefOutcome) {
+    believed += 1
+    switch outcome {
+    case .publish(let key):
+      published += 1
+      for note in PublishingNote.allCases where key.notes.contains(note) { notes[note, default: 0] += 1 }
+    case .hold(_, let reason): holds[reason, default: 0] += 1
+    case .leaveOut(let reason): omissions[reason, default: 0] += 1
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import ExposureKeys
+
+/// One condition that a claim meets to be admitted. Pure: it may read the claim leniently and say so, and it returns a
+/// verdict; the caller counts.
+public struct AdmissionRule: Sendable {
+  public let documentation: RuleDocumentation
+  /// What a policy sets it to, for the rule table.
+  let value: @Sendable (ReadingPolicy) -> String
+  let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+}
+
+/// What a rule is about, where it comes from, and what becomes of a key that breaks it. The rule table is made of this.
+public struct RuleDocumentation: Hashable, Sendable {
+  /// The stable code.
+  public let name: String
+  /// What it does.
+  public let rule: String
+  /// Why it exists.
+  public let why: String
+  /// Where that is defined or was observed.
+  public let source: String
+  /// What happens to a key that breaks it.
+  public let outcome: String
+}
+
+/// What an admission rule says.
+enum AdmissionVerdict: Hashable {
+  case admit
+  /// `value` is what broke the rule, where it is a number.
+  case reject(AdmissionReason, value: Int32? = nil)
+  /// Neither admitted nor rejected: an operator decides.
+  case holdForOperator(AdmissionReason)
+}
+
+/// A claim while it is being read.
+struct Reading {
+  var key: ClaimedKey
+  var allowances = AllowanceSet()
+  var origin: OriginFacts
+}
+
+/// What the rules ask about a claim's origin.
+struct OriginFacts {
+  var isAllowed = true
+  var isOwn = false
+  /// How many claims of this origin were admitted before this one.
+  var admitted = 0
+  /// From how many on it is a flood.
+  var floodLimit = Int.max
+}
+
+/// What the rules know besides the claim. A class, so that it is handed from rule to rule without copying.
+final class AdmissionContext: Sendable {
+  let policy: ReadingPolicy
+  /// Rolling starts lie in this range.
+  let rollingStarts: ClosedRange<Int64>
+  let acceptedReportTypes: UInt32
+
+  private let judges = AdmissionRules.judges
+
+  init(policy: ReadingPolicy, now: Instant) {
+    self.policy = policy
+    let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
+    let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
+    rollingStarts = earliest...max(earliest, latest)
+    acceptedReportTypes = policy.reportTypes.reduce(0) { $0 | 1 << UInt32($1.rawValue) }
+  }
+
+  /// Asks every rule until one does not admit the claim.
+  func judge(_ reading: inout Reading) -> AdmissionVerdict {
+    for judge in judges {
+      let verdict = judge(&reading, self)
+      if verdict != .admit { return verdict }
+    }
+    return .admit
+  }
+}
+
+/// Which claims are admitted, in the order in which it is asked.
+public enum AdmissionRules {
+  public static let all: [AdmissionRule] = [
+    .wellFormedKey,
+    .reencodedRisk,
+    .rollingStart,
+    .rollingPeriod,
+    .riskLevel,
+    .reportType,
+    .daysSinceOnset,
+    .originAllowed,
+    .ownKey,
+    .flood,
+  ]
+
+  typealias Judge = @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+
+  /// The rules without their documentation, which need not be carried from key to key.
+  static let judges: [Judge] = all.map(\.apply)
+}

@@ -1,0 +1,32 @@
+import ExposureKeys
+
+extension AdmissionRule {
+  static let daysSinceOnset = AdmissionRule(
+    documentation: RuleDocumentation(
+      name: "days-since-onset",
+      rule:
+        "The days since onset are a defined code, or absent. From a source that does not use the federation's codes "
+        + "they are -14...14.",
+      why:
+        "The federation packs exact days, spans, unknown onset, no symptoms and unknown status into one number. Back "
+        + "ends that clamped it or took it modulo 100 turned people without symptoms into days since onset.",
+      source: "Federation interoperability specification; Google key server, publish validation",
+      outcome: "allow: onset-not-provided, onset-undefined; reject: days-since-onset-undefined"),
+    value: { "codes: \($0.onsetCodes.rawValue); undefined: \($0.undefinedOnset.rawValue)" },
+    apply: { reading, context in
+      guard let code = reading.key.daysSinceOnset, !(-14...14).contains(code) else { return .admit }
+      let policy = context.policy
+      switch SymptomStatus(federationCode: code) {
+      case .notProvided where policy.onsetCodes == .federation:
+        reading.allowances.insert(.onsetNotProvided)
+      case .onset, .onsetInRange, .onsetUnknown, .asymptomatic, .statusUnknown:
+        if policy.onsetCodes == .federation { return .admit }
+        fallthrough
+      case .notProvided, .undefined:
+        guard policy.undefinedOnset == .notGiven else { return .reject(.daysSinceOnsetUndefined, value: code) }
+        reading.allowances.insert(.onsetUndefined)
+      }
+      reading.key.daysSinceOnset = nil
+      return .admit
+    })
+}

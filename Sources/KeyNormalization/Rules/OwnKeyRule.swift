@@ -1,0 +1,13 @@
+import ExposureKeys
+
+extension AdmissionRule {
+  static let ownKey = AdmissionRule(
+    documentation: RuleDocumentation(
+      name: "own-key",
+      rule: "A key of this gateway's own regions that comes back from a peer is recognised and not taken in again.",
+      why: "What an own region said is known first-hand. A copy that came back would outlive its revocation.",
+      source: "CoronaMelder and covid-green, loop suppression",
+      outcome: "reject: own-key-returned"),
+    value: { _ in "the gateway's own regions" },
+    apply: { reading, _ in reading.origin.isOwn ? .reject(.ownKeyReturned) : .admit })
+}

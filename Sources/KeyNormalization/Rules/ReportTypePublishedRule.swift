@@ -1,0 +1,33 @@
+import ExposureKeys
+
+extension BeliefRule {
+  static let reportTypePublished = BeliefRule(
+    documentation: RuleDocumentation(
+      name: "report-type-published",
+      rule: "Each report type is published as itself, as another, or not at all. A claim that states none counts as "
+        + "unknown.",
+      why: "Apps of the second generation ignore keys without a report type, and recursive ones match on no device.",
+      source: "Apple, reportTypeNoneMap; Google's framework",
+      outcome: "note: report-type-mapped; leave out: report-type-not-published, revoked"),
+    value: { policy in
+      ReportType.allCases.map { type in
+        switch policy.reportTypes[type] ?? .leaveOut {
+        case .leaveOut: "\(type.code): leave out"
+        case .publish(let published): published == type ? type.code : "\(type.code): as \(published.code)"
+        }
+      }.joined(separator: "; ")
+    },
+    apply: { belief, context in
+      let type = belief.reportType
+      switch context.reportTypes[Int(type.rawValue)] {
+      case .leaveOut:
+        return .leaveOut(belief.isRevoked ? .revoked : .reportTypeNotPublished)
+      case .publish(let published) where published != type:
+        belief.reportType = published
+        belief.notes.insert(.reportTypeMapped)
+      case .publish: break
+      }
+      belief.appReportType = belief.key.reportType
+      return .goOn
+    })
+}

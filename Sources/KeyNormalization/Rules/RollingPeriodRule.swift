@@ -1,0 +1,45 @@
+import ExposureKeys
+
+extension AdmissionRule {
+  static let rollingPeriod = AdmissionRule(
+    documentation: RuleDocumentation(
+      name: "rolling-period",
+      rule:
+        "The rolling period is 1...144. Absent and 0 are a full day where the policy says so; so is a shorter period "
+        + "from builds known to write it for full days.",
+      why:
+        "The schema's default is 144, and the reference server leaves 144 out. Early Android builds wrote 0, which iOS "
+        + "reads as 144 while Google's framework fails on a match; above 144 iOS skips the key and Google's fails.",
+      source: "Export schema, default of rolling_period; DP-3T key server, legacy builds",
+      outcome: "allow: rolling-period-absent, rolling-period-zero, rolling-period-short; "
+        + "reject: rolling-period-absent, rolling-period-zero, rolling-period-out-of-range"),
+    value: {
+      "absent: \($0.absentRollingPeriod.rawValue); 0: \($0.zeroRollingPeriod.rawValue); "
+        + "short: \($0.shortRollingPeriod.rawValue)"
+    },
+    apply: { reading, context in
+      let policy = context.policy
+      switch reading.key.rollingPeriod {
+      case nil:
+        guard policy.absentRollingPeriod == .fullDay else { return .reject(.rollingPeriodAbsent) }
+        reading.allow(.rollingPeriodAbsent)
+      case 0?:
+        guard policy.zeroRollingPeriod == .fullDay else { return .reject(.rollingPeriodZero, value: 0) }
+        reading.allow(.rollingPeriodZero)
+      case 144?: break
+      case (1...143)?:
+        if policy.shortRollingPeriod == .fullDay { reading.allow(.rollingPeriodShort) }
+      case let period?:
+        return .reject(.rollingPeriodOutOfRange, value: period)
+      }
+      return .admit
+    })
+}
+
+extension Reading {
+  /// Reads the rolling period as a full day.
+  fileprivate mutating func allow(_ allowance: Allowance) {
+    key.rollingPeriod = Int32(IntervalNumber.intervalsPerDay)
+    allowances.insert(allowance)
+  }
+}

@@ -1,0 +1,29 @@
+/// The rules of a policy as rows for people: generated from the rules themselves, so that it cannot differ from them.
+public struct RuleTable: Hashable, Sendable {
+  public struct Row: Hashable, Sendable {
+    public enum Stage: String, Hashable, Sendable, CaseIterable { case admission, belief }
+
+    public let stage: Stage
+    public let rule: RuleDocumentation
+    /// What the policy sets it to.
+    public let value: String
+  }
+
+  public let rows: [Row]
+
+  public init(of policy: Policy) {
+    rows =
+      AdmissionRules.all.map { Row(stage: .admission, rule: $0.documentation, value: $0.value(policy.reading)) }
+      + BeliefRules.all.map { Row(stage: .belief, rule: $0.documentation, value: $0.value(policy.publishing)) }
+  }
+
+  /// The table for the documentation, in Markdown.
+  public var markdown: String {
+    let header = "| stage | rule | what it does | outcome | value |\n|---|---|---|---|---|\n"
+    return header
+      + rows.map { row in
+        let cells = [row.stage.rawValue, "`\(row.rule.name)`", row.rule.rule, row.rule.outcome, row.value]
+        return "| " + cells.joined(separator: " | ") + " |\n"
+      }.joined()
+  }
+}

@@ -1,0 +1,20 @@
+import ExposureKeys
+
+extension BeliefRule {
+  static let shortPeriods = BeliefRule(
+    documentation: RuleDocumentation(
+      name: "short-periods",
+      rule: "Rolling periods below 144 are published as they are, or as 144.",
+      why: "Some iOS versions of mid-2020 were said to refuse short keys. A key published as 144 is held until those "
+        + "intervals are over.",
+      source: "DP-3T key server",
+      outcome: "note: rolling-period-expanded"),
+    value: { $0.expandsShortPeriods ? "published as 144" : "as they are" },
+    apply: { belief, context in
+      if context.policy.expandsShortPeriods, belief.key.rollingPeriodWord < 144 {
+        belief.key.rollingPeriod = Int32(IntervalNumber.intervalsPerDay)
+        belief.notes.insert(.rollingPeriodExpanded)
+      }
+      return .goOn
+    })
+}

@@ -1,0 +1,174 @@
+import ExposureKeys
+import KeyNormalization
+
+extension ReadingPolicy {
+  mutating func read(_ section: Section) {
+    section.section("key-data") { $0.read("uniform") { set(&uniformKeyData, $0.option()) } }
+    section.section("rolling-start") { section in
+      section.read("earliest") { setting in
+        guard let text = setting.text() else { return }
+        set(&earliestRollingStart, Day(text) ?? setting.fault("\"\(text.prefix(60))\", allowed a date: 2020-01-01"))
+      }
+      section.read("future-tolerance") { set(&futureTolerance, $0.number()) }
+    }
+    section.section("rolling-period") { section in
+      section.read("absent") { set(&absentRollingPeriod, $0.option()) }
+      section.read("zero") { set(&zeroRollingPeriod, $0.option()) }
+      section.read("short") { set(&shortRollingPeriod, $0.option()) }
+    }
+    section.section("risk") { section in
+      section.read("encoding") { set(&riskEncoding, $0.option()) }
+      section.read("out-of-range") { set(&riskOutOfRange, $0.option()) }
+    }
+    section.section("onset") { section in
+      section.read("codes") { set(&onsetCodes, $0.option()) }
+      section.read("undefined") { set(&undefinedOnset, $0.option()) }
+    }
+    section.section("report-types") { section in
+      section.read("accepted") { setting in
+        set(&reportTypes, setting.list().map { Set($0.compactMap { $0.reportType() }) })
+      }
+      section.read("unrecognized") { set(&unrecognizedReportType, $0.option()) }
+    }
+    section.read("origins") { setting in
+      if setting.isWord("any") {
+        origins = nil
+      } else if let list = setting.list() {
+        origins = Set(list.compactMap { $0.text()?.uppercased() })
+      }
+    }
+    section.section("flood") { section in
+      section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
+      section.read("floor") { set(&floodFloor, $0.number()) }
+    }
+  }
+}
+
+extension PublishingPolicy {
+  mutating func read(_ section: Section) {
+    section.section("prefer") { section in
+      section.read("rolling-period") { set(&rollingPeriodPreference, $0.option()) }
+      section.read("risk") { set(&riskPreference, $0.option()) }
+      section.read("symptoms") { set(&symptomPreference, $0.option()) }
+    }
+    section.read("hold-minutes") { set(&holdMinutes, $0.number()) }
+    section.read("maximum-age-days") { set(&maximumAgeDays, $0.number()) }
+    section.read("short-periods") { set(&expandsShortPeriods, $0.choice("full-day", "as-stated")) }
+    section.section("report-types") { section in
+      for type in ReportType.allCases {
+        section.read(type.code) { setting in
+          if setting.isWord("leave-out") {
+            reportTypes[type] = .leaveOut
+          } else if let published = setting.reportType() {
+            reportTypes[type] = .publish(as: published)
+          }
+        }
+      }
+    }
+    section.section("risk") { risk.read($0) }
+    section.section("onset") { section in
+      section.read("default") { setting in
+        if setting.isWord("none") {
+          defaultDaysSinceOnset = nil
+        } else if let days = setting.number(Int.self) {
+          defaultDaysSinceOnset = DayOffset(days) ?? setting.fault("\(days), allowed none, -14...14")
+        }
+      }
+    }
+    section.section("regions") { section in
+      section.read("none-named") { set(&emptyVisited, $0.option()) }
+      section.read("origin") { set(&includesOrigin, $0.choice("included", "excluded")) }
+    }
+    section.read("risk-encoding") { set(&riskEncoding, $0.option()) }
+  }
+}
+
+private enum RiskSource: String, CaseIterable {
+  case asSent = "as-sent"
+  case fromReportType = "from-report-type"
+  case fromSymptoms = "from-symptoms"
+}
+
+extension RiskPolicy {
+  fileprivate mutating func read(_ section: Section) {
+    var source = RiskSource.asSent
+    section.read("derive") { set(&source, $0.option()) }
+    switch source {
+    case .asSent: break
+    case .fromReportType:
+      var levels: [ReportType: Int32] = [:]
+      var replacement = Replacement.always
+      section.section("report-types") { section in
+        for type in ReportType.allCases { section.read(type.code) { levels[type] = $0.number() } }
+      }
+      section.read("replacing") { set(&replacement, $0.option()) }
+      derivation = .fromReportType(levels, replacing: replacement)
+    case .fromSymptoms:
+      var table = SymptomTable()
+      section.section("symptoms") { table.read($0) }
+      derivation = .fromSymptoms(table)
+    }
+    section.read("default") { fallback = $0.optionalLevel() }
+    section.read("cap") { cap = $0.optionalLevel() }
+    section.read("minimum") { minimum = $0.optionalLevel() }
+  }
+}
+
+extension SymptomTable {
+  fileprivate mutating func read(_ section: Section) {
+    section.section("onset") { onset.read($0) }
+    section.section("onset-in-range") { onsetInRange.read($0) }
+    section.section("onset-unknown") { onsetUnknown.read($0) }
+    section.section("asymptomatic") { asymptomatic.read($0) }
+    section.section("status-unknown") { statusUnknown.read($0) }
+    section.read("not-given") { notGiven = $0.isWord("as-sent") ? nil : $0.entry() }
+    section.read("otherwise") { set(&otherwise, $0.entry()) }
+  }
+}
+
+extension SymptomTable.Days {
+  /// Names are days, `-3`, or spans of them, `-14...-4`.
+  fileprivate mutating func read(_ section: Section) {
+    section.readAll { name, setting in
+      guard let days = Self.days(name) else {
+        let _: SymptomTable.Entry? = setting.fault("allowed a day of -14...14 or a span of them: -14...-4")
+        return
+      }
+      guard let entry = setting.entry() else { return }
+      for day in days {
+        if self[day] != nil {
+          let _: SymptomTable.Entry? = setting.fault("day \(day.days) is named twice")
+        }
+        self[day] = entry
+      }
+    }
+  }
+
+  private static func days(_ name: String) -> [DayOffset]? {
+    if let day = Int(name) { return DayOffset(day).map { [$0] } }
+    let dots = name.utf8.firstIndex(of: UInt8(ascii: "."))
+    guard let dots, name[dots...].hasPrefix("..."), let first = Int(name[..<dots]),
+      let last = Int(name[dots...].dropFirst(3)), first <= last, DayOffset(first) != nil, DayOffset(last) != nil
+    else { return nil }
+    return (first...last).compactMap { DayOffset($0) }
+  }
+}
+
+extension Setting {
+  fileprivate func reportType() -> ReportType? {
+    guard let text = text() else { return nil }
+    let allowed = ReportType.allCases.map(\.code).joined(separator: ", ")
+    return ReportType(code: text) ?? fault("\"\(text.prefix(60))\", allowed \(allowed)")
+  }
+
+  fileprivate func optionalLevel() -> Int32? { isWord("none") ? nil : number() }
+
+  fileprivate func entry() -> SymptomTable.Entry? {
+    isWord("leave-out") ? .leaveOut : number().map(SymptomTable.Entry.level)
+  }
+}
+
+/// Keeps the default where the file's value is at fault.
+private func set<Value>(_ target: inout Value, _ value: Value?) {
+  if let value { target = value }
+}

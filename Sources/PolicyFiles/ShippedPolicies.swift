@@ -1,0 +1,18 @@
+public import KeyNormalization
+
+/// The policies that the program carries with it, so that their names work anywhere.
+public enum ShippedPolicies {
+  /// `default` first, the others by name.
+  public static let names: [String] = shippedPolicyTexts.map(\.name)
+
+  /// The commented file of a policy; `nil` when there is none of that name.
+  public static func text(of name: String) -> String? {
+    shippedPolicyTexts.first { $0.name == name }.map { $0.text + "\n" }
+  }
+
+  /// The policy of this name; `nil` when there is none.
+  public static func policy(named name: String) throws(PolicyFileError) -> Policy? {
+    guard let text = text(of: name) else { return nil }
+    return try PolicyFile.parse(text, named: "\(name).yaml")
+  }
+}

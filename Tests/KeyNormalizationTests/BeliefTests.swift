@@ -1,0 +1,258 @@
+import ExposureKeys
+import Testing
+
+@testable import KeyNormalization
+
+@Suite struct BeliefTests {
+  private let good = AdmissionRuleTests.good
+
+  private func said(_ origin: String?, visited: [String]? = nil, _ change: (inout ClaimedKey) -> Void = { _ in })
+    -> Said
+  {
+    var key = good
+    change(&key)
+    return Said(key: key, origin: origin, visited: visited)
+  }
+
+  private func believe(
+    _ said: [Said], region: String? = nil, now: Instant = Cases.now,
+    _ set: (inout PublishingPolicy) -> Void = { _ in }
+  ) -> BelievedKeys {
+    var policy = PublishingPolicy()
+    set(&policy)
+    return fold(claimSet([admit(said, from: Source(name: "peer"), now: now)]), policy: policy, region: region, now: now)
+  }
+
+  private func winner(
+    _ said: [Said], _ set: (inout PublishingPolicy) -> Void = { _ in }
+  ) throws -> ClaimedKey {
+    let beliefs = believe(said, set)
+    #expect(beliefs.keys.count == 1)
+    var key = try #require(beliefs.keys.first).forFederation
+    key.regions = .none
+    return key
+  }
+
+  // MARK: The order
+
+  @Test func reportTypesInOrder() throws {
+    let order: [Int32?] = [nil, 4, 3, 2, 5, 1]
+    for (lesser, greater) in zip(order, order.dropFirst()) {
+      let claims = [said("DE") { $0.reportType = lesser }, said("DE") { $0.reportType = greater }]
+      let key = try winner(claims) { $0.reportTypes[.recursive] = .publish(as: .recursive) }
+      #expect(key.reportType == greater)
+    }
+  }
+
+  @Test func theGreaterClaimWinsAsAWhole() throws {
+    let key = try winner([
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.rollingPeriod) = (2, 8, 144) },
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.rollingPeriod) = (1, 1, 60) },
+    ])
+    #expect(key.reportType == 1 && key.transmissionRisk == 1 && key.rollingPeriod == 60)
+  }
+
+  @Test func whoStatesMoreWins() throws {
+    let key = try winner([
+      said("DE") { $0.transmissionRisk = nil }, said("DE") { $0.rollingPeriod = 60 },
+    ])
+    #expect(key.transmissionRisk == 3 && key.rollingPeriod == 60)
+  }
+
+  @Test func policiesOrderTheRest() throws {
+    let periods = [said("DE") { $0.rollingPeriod = 60 }, said("DE") { $0.rollingPeriod = 100 }]
+    #expect(try winner(periods).rollingPeriod == 100)
+    #expect(try winner(periods) { $0.rollingPeriodPreference = .narrowest }.rollingPeriod == 60)
+    let risks = [said("DE") { $0.transmissionRisk = 2 }, said("DE") { $0.transmissionRisk = 7 }]
+    #expect(try winner(risks).transmissionRisk == 7)
+    #expect(try winner(risks) { $0.riskPreference = .lowest }.transmissionRisk == 2)
+    let days = [said("DE") { $0.daysSinceOnset = 9 }, said("DE") { $0.daysSinceOnset = 4000 }]
+    #expect(try winner(days).daysSinceOnset == 9)
+    #expect(try winner(days) { $0.symptomPreference = .nearestDay }.daysSinceOnset == 4000)
+  }
+
+  @Test func acrossOriginsRegionsAreUnited() throws {
+    let beliefs = believe([said("DE", visited: ["FR"]), said("IT", visited: ["ES"]) { $0.reportType = 2 }])
+    let key = try #require(beliefs.keys.first)
+    #expect(
+      beliefs.regions[key.forApps.regions] == RegionClaim(origin: "DE", visited: ["DE", "ES", "FR", "IT"]))
+    #expect(key.notes.contains(.conflictDecided))
+  }
+
+  @Test func anOriginRevokesItsOwnClaimsOnly() throws {
+    let clinical = said("DE") { $0.reportType = 2 }
+    let revocation = said("DE") { ($0.reportType, $0.isRevised) = (5, true) }
+    let revoked = try winner([clinical, revocation])
+    #expect(revoked.reportType == 5 && revoked.isRevised)
+    #expect(try winner([clinical, revocation, said("IT") { $0.reportType = 3 }]).reportType == 3)
+    // Nobody takes back a confirmed test.
+    #expect(try winner([said("DE"), revocation]).reportType == 1)
+  }
+
+  @Test func aClaimThatIsLeftOutDoesNotSuppressAnother() throws {
+    let key = try winner([said("DE") { $0.reportType = nil }, said("IT") { $0.reportType = 4 }])
+    #expect(key.reportType == nil)
+  }
+
+  @Test func twoKeysOfOneDayStayTwo() {
+    let other = said("DE") { $0.key = TemporaryExposureKey(high: 9, low: 9) }
+    let later = said("DE") { $0.rollingStart = ($0.rollingStart ?? 0) + 144 }
+    #expect(believe([said("DE"), other, later]).keys.count == 3)
+  }
+
+  // MARK: The rules
+
+  @Test func stillValidKeysAreHeldAndThenPublished() {
+    let start = Int64(good.rollingStartWord)
+    let expiry = IntervalNumber(start + 144).start.secondsSince1970
+    let early = believe([said("DE")], now: Instant(secondsSince1970: expiry + 7199))
+    #expect(early.keys.isEmpty && early.receipt.holds == [.stillValid: 1])
+    #expect(early.nextRelease == Instant(secondsSince1970: expiry + 7200))
+    #expect(believe([said("DE")], now: Instant(secondsSince1970: expiry + 7200)).keys.count == 1)
+    // A short key goes out the same day, unless it is published as a long one.
+    let short = [said("DE") { $0.rollingPeriod = 60 }]
+    let noon = Instant(secondsSince1970: IntervalNumber(start + 72).start.secondsSince1970)
+    #expect(believe(short, now: noon).keys.count == 1)
+    #expect(believe(short, now: noon) { $0.expandsShortPeriods = true }.receipt.holds == [.stillValid: 1])
+  }
+
+  @Test func oldKeysAreLeftOutByExpiry() {
+    let expiry = IntervalNumber(Int64(good.rollingStartWord) + 144).start.secondsSince1970
+    let last = Instant(secondsSince1970: expiry + 14 * 86_400)
+    #expect(believe([said("DE")], now: last).keys.count == 1)
+    let next = believe([said("DE")], now: Instant(secondsSince1970: last.secondsSince1970 + 1))
+    #expect(next.receipt.omissions == [.tooOld: 1])
+  }
+
+  @Test func riskLevels() throws {
+    func level(_ change: (inout ClaimedKey) -> Void, _ set: (inout RiskPolicy) -> Void) -> Int32? {
+      believe([said("DE", change)]) { set(&$0.risk) }.keys.first?.forApps.transmissionRisk
+    }
+    #expect(level({ $0.transmissionRisk = 8 }, { $0.cap = 7 }) == 7)
+    #expect(level({ $0.transmissionRisk = nil }, { $0.fallback = 4 }) == 4)
+    #expect(level({ $0.transmissionRisk = 2 }, { ($0.fallback, $0.minimum) = (1, 3) }) == nil)
+    let levels: [ReportType: Int32] = [.confirmedTest: 2, .confirmedClinicalDiagnosis: 4]
+    #expect(
+      level({ $0.transmissionRisk = 0 }, { $0.derivation = .fromReportType(levels, replacing: .absentOrZero) }) == 2)
+    #expect(
+      level({ $0.transmissionRisk = 5 }, { $0.derivation = .fromReportType(levels, replacing: .absentOrZero) }) == 5)
+    #expect(level({ $0.transmissionRisk = 5 }, { $0.derivation = .fromReportType(levels, replacing: .always) }) == 2)
+    // A revocation goes out whatever its level.
+    #expect(
+      level({ ($0.reportType, $0.transmissionRisk) = (5, 1) }, { ($0.fallback, $0.minimum) = (1, 3) }) == 1)
+  }
+
+  @Test func appsAreGivenExactOnsetsAlone() throws {
+    for code in [Int32(205), 1998, 3000, 2996, 4000] {
+      let key = try #require(believe([said("DE") { $0.daysSinceOnset = code }]).keys.first)
+      #expect(key.forApps.daysSinceOnset == nil && key.forFederation.daysSinceOnset == code)
+      #expect(key.notes.contains(.onsetWithheld))
+      let defaulted = believe([said("DE") { $0.daysSinceOnset = code }]) { $0.defaultDaysSinceOnset = DayOffset(10) }
+      #expect(defaulted.keys.first?.forApps.daysSinceOnset == 10)
+      #expect(defaulted.receipt.notes[.onsetDefaulted] == 1)
+    }
+  }
+
+  @Test func visitedRegions() {
+    func reaches(_ region: String, _ visited: [String]?, _ set: (inout PublishingPolicy) -> Void) -> Bool {
+      !believe([said("DE", visited: visited)], region: region, set).keys.isEmpty
+    }
+    #expect(reaches("fr", ["FR"]) { _ in })
+    #expect(!reaches("ES", ["FR"]) { _ in })
+    #expect(reaches("DE", ["FR"]) { _ in })
+    #expect(!reaches("DE", ["FR"]) { $0.includesOrigin = false })
+    for visited in [nil, []] as [[String]?] {
+      #expect(reaches("ES", visited) { $0.emptyVisited = .all })
+      #expect(!reaches("ES", visited) { $0.emptyVisited = .origin })
+      #expect(reaches("DE", visited) { ($0.emptyVisited, $0.includesOrigin) = (.origin, false) })
+      #expect(!reaches("DE", visited) { ($0.emptyVisited, $0.includesOrigin) = (.none, false) })
+    }
+  }
+
+  @Test func riskForTheCoronaWarnApp() throws {
+    for level in Int32(1)...8 {
+      let key = try #require(
+        believe([said("DE") { $0.transmissionRisk = level }]) { $0.riskEncoding = .coronaWarnApp }.keys.first)
+      var policy = ReadingPolicy()
+      policy.riskEncoding = .coronaWarnApp
+      let read = admit([Said(key: key.forApps, origin: nil, visited: nil)], from: Source(name: "app"), policy: policy)
+      #expect(read.claims.first?.key.transmissionRisk == level && read.allowances[.reencodedRisk] == 1)
+    }
+  }
+
+  // MARK: Explanations and differences
+
+  @Test func explanations() throws {
+    let claims = claimSet([
+      admit(
+        [
+          said("DE") { $0.reportType = 2 }, said("DE") { $0.reportType = 5 }, said("IT"),
+          said("IT") { $0.rollingPeriod = 60 }, said("CH") { $0.reportType = 3 },
+        ], from: Source(name: "efgs")),
+      admit([said("FR") { $0.transmissionRisk = 8 }], from: Source(name: "mirror", isRelay: true)),
+    ])
+    let explanations = explain(good.key, claims, policy: PublishingPolicy(), now: Cases.now)
+    let explanation = try #require(explanations.first)
+    #expect(explanations.count == 1 && explanation.lines.count == 6)
+    func standing(_ origin: String?, _ type: Int32, _ period: Int32 = 144) -> Explanation.Line.Standing? {
+      explanation.lines.first {
+        $0.claim.origin == origin && $0.claim.key.reportType == type && $0.claim.key.rollingPeriod == period
+      }?.standing
+    }
+    #expect(standing("IT", 1) == .decided)
+    #expect(standing("IT", 1, 60) == .lesserOfItsOrigin(by: "rolling period"))
+    #expect(standing("DE", 2) == .lesserOfItsOrigin(by: "report type"))
+    #expect(standing("DE", 5) == .revocationOutvoted)
+    #expect(standing("CH", 3) == .lesserAcrossOrigins(by: "report type"))
+    #expect(standing(nil, 1) == .notCounted)
+    guard case .publish = explanation.outcome else {
+      Issue.record("not published")
+      return
+    }
+    #expect(explanation.steps.isEmpty && explanation.regions?.origin == "IT")
+    let later = explain(good.key, claims, policy: PublishingPolicy(), now: Instant(secondsSince1970: 2_000_000_000))
+    #expect(later.first?.steps == [Explanation.Step(rule: "too-old", effect: "left out: too-old")])
+    #expect(explain(TemporaryExposureKey(high: 1, low: 2), claims, policy: PublishingPolicy(), now: Cases.now).isEmpty)
+  }
+
+  @Test func differences() {
+    let said = [
+      said("DE"), said("DE") { ($0.key, $0.transmissionRisk) = (TemporaryExposureKey(high: 1, low: 2), 8) },
+      said("DE") { ($0.key, $0.reportType) = (TemporaryExposureKey(high: 3, low: 2), 3) },
+    ]
+    let claims = claimSet([admit(said, from: Source(name: "peer"))])
+    var strict = PublishingPolicy()
+    strict.risk.cap = 7
+    strict.reportTypes[.selfReport] = .leaveOut
+    let same = PolicyDifference(
+      from: claims, by: PublishingPolicy(), to: claims, by: PublishingPolicy(), now: Cases.now)
+    #expect(same.keys == 3 && same.changed == 0)
+    let difference = PolicyDifference(from: claims, by: PublishingPolicy(), to: claims, by: strict, now: Cases.now)
+    #expect(
+      difference.changes == [
+        .init(before: "published", after: "published-differently"): 1,
+        .init(before: "published", after: "left out: report-type-not-published"): 1,
+      ])
+    let fewer = PolicyDifference(from: claims, by: strict, to: ClaimSet(), by: strict, now: Cases.now)
+    #expect(fewer.keys == 3 && fewer.changes[.init(before: "published", after: "unknown")] == 2)
+  }
+
+  @Test func policiesAreCheckedAsAWhole() {
+    var policy = Policy(name: "Bad name")
+    #expect(Policy(name: "good").faults.isEmpty)
+    policy.reading.futureTolerance = 500
+    policy.reading.origins = []
+    policy.publishing.holdMinutes = -1
+    policy.publishing.reportTypes[.unknown] = .publish(as: .recursive)
+    policy.publishing.reportTypes[.selfReport] = .publish(as: .revoked)
+    policy.publishing.risk.cap = 2
+    policy.publishing.risk.minimum = 3
+    policy.publishing.riskEncoding = .coronaWarnApp
+    #expect(
+      Set(policy.faults.map(\.place)) == [
+        "name", "reading.rolling-start.future-tolerance", "reading.origins", "publishing.hold-minutes",
+        "publishing.report-types.unknown", "publishing.report-types.self-report", "publishing.risk.cap",
+        "publishing.risk.minimum", "publishing.risk.default",
+      ])
+  }
+}

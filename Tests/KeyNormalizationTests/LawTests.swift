@@ -1,0 +1,263 @@
+import ExposureKeys
+import Testing
+
+@testable import KeyNormalization
+
+@Suite struct RecordingLaws {
+  @Test func commutativeAssociativeIdempotent() throws {
+    try forRandomCases { random in
+      let (a, b, c) = (
+        claimSet(Cases.batches(&random)), claimSet(Cases.batches(&random)), claimSet(Cases.batches(&random))
+      )
+      #expect(Set(a.union(b).statedClaims) == Set(b.union(a).statedClaims))
+      #expect(Set(a.union(b).union(c).statedClaims) == Set(a.union(b.union(c)).statedClaims))
+      #expect(a.union(a).count == a.count)
+      #expect(a.count == Set(a.statedClaims).count)
+    }
+  }
+
+  @Test func receiptsAddUp() throws {
+    try forRandomCases { random in
+      var claims = ClaimSet()
+      let batches = Cases.batches(&random)
+      var receipt = ImportReceipt()
+      for batch in batches { receipt += claims.record(batch) }
+      #expect(receipt.isBalanced)
+      #expect(receipt.new == claims.count)
+      for batch in batches {
+        let again = claims.record(batch)
+        #expect(again.isBalanced && again.new == 0 && again.known == batch.claims.count)
+      }
+      let beliefs = fold(claims, policy: Cases.publishingPolicy(&random), now: Cases.now)
+      #expect(beliefs.receipt.isBalanced)
+      #expect(beliefs.receipt.published == beliefs.keys.count)
+      let subjects = claims.statedClaims.map { KeySubject(key: $0.key.key, rollingStart: $0.key.rollingStartWord) }
+      #expect(beliefs.receipt.believed == Set(subjects).count)
+    }
+  }
+}
+
+@Suite struct HostileKeys {
+  /// A sender chooses key data; neither one crowded bucket nor many claims about one key change results.
+  @Test func crowdedKeyData() {
+    let said = (0..<20_000).map { number in
+      var key = AdmissionRuleTests.good
+      key.key = TemporaryExposureKey(high: 7, low: UInt64(20_000 - number))
+      return Said(key: key, origin: "DE", visited: nil)
+    }
+    let beliefs = fold(claimSet([admit(said, from: Cases.sources[0])]), policy: PublishingPolicy(), now: Cases.now)
+    #expect(beliefs.keys.map(\.subject.key.low) == Array(1...20_000))
+  }
+
+  @Test func manyClaimsAboutOneKey() {
+    let said = (0..<20_000).map { number in
+      var key = AdmissionRuleTests.good
+      (key.rollingPeriod, key.transmissionRisk) = (Int32(number % 144 + 1), Int32(number / 144 % 9))
+      return Said(key: key, origin: "\(number % 1000)", visited: ["\(number % 10)"])
+    }
+    let claims = claimSet([admit(said, from: Cases.sources[0])])
+    let beliefs = fold(claims, policy: PublishingPolicy(), now: Cases.now)
+    #expect(beliefs.receipt.believed == 1 && beliefs.keys.first?.forApps.rollingPeriod == 144)
+    #expect(beliefs.keys.first.map { beliefs.regions[$0.forApps.regions].visited?.count } == 1000)
+    #expect(
+      explain(said[0].key.key, claims, policy: PublishingPolicy(), now: Cases.now).first?.lines.count == claims.count)
+  }
+}
+
+@Suite struct FoldLaws {
+  @Test func orderOfArrivalHasNoPart() throws {
+    try forRandomCases { random in
+      let batches = Cases.batches(&random)
+      let policy = Cases.publishingPolicy(&random)
+      let expected = outcomes(claimSet(batches), policy, region: "DE")
+      for _ in 0..<3 {
+        // Whole batches in another order, repeated, and their claims shuffled.
+        let shuffled = (batches + batches.prefix(1)).shuffled(using: &random).map { batch in
+          var batch = batch
+          batch.claims.shuffle(using: &random)
+          return batch
+        }
+        #expect(outcomes(claimSet(shuffled), policy, region: "DE") == expected)
+      }
+    }
+  }
+
+  @Test func normalizingAgainChangesNothing() throws {
+    try forRandomCases { random in
+      let policy = Cases.publishingPolicy(&random)
+      let region = random.chance(1, in: 2) ? "DE" : nil
+      let once = fold(claimSet(Cases.batches(&random)), policy: policy, region: region, now: Cases.now)
+      let said = once.keys.map { key in
+        let regions = once.regions[key.forFederation.regions]
+        return Said(key: key.forFederation, origin: regions.origin, visited: regions.visited)
+      }
+      let batch = admit(said, from: Source(name: "again"))
+      #expect(batch.rejected.isEmpty)
+      let twice = fold(claimSet([batch]), policy: policy, region: region, now: Cases.now)
+      #expect(published(twice) == published(once))
+    }
+  }
+
+  @Test func nothingOutsideTheDevicesRangesIsPublished() throws {
+    try forRandomCases { random in
+      let beliefs = fold(
+        claimSet(Cases.batches(&random)), policy: Cases.publishingPolicy(&random), now: Cases.now)
+      for key in beliefs.keys {
+        #expect(key.forApps.daysSinceOnset.map { (-14...14).contains($0) } ?? true)
+        #expect(key.forApps.transmissionRisk.map { (0...8).contains($0) } ?? true)
+        #expect((1...144).contains(key.forApps.rollingPeriod ?? 0))
+        #expect(key.forApps.reportType.map { ReportType(rawValue: $0) != nil } ?? true)
+      }
+    }
+  }
+
+  @Test func oneOriginCannotSuppressOrRevokeAnothersKey() throws {
+    try forRandomCases { random in
+      var policy = Cases.publishingPolicy(&random)
+      // The other's longer period may hold a key for some hours more, but not here.
+      policy.holdMinutes = 0
+      let now = Instant(secondsSince1970: Cases.now.secondsSince1970 + 86_400)
+      let mine = claimSet([admit((0..<6).map { _ in Cases.said(&random, origins: ["DE"]) }, from: Cases.sources[0])])
+      let before = fold(mine, policy: policy, now: now)
+      let others = admit(
+        (0..<12).map { _ in Cases.said(&random, origins: ["IT", "CH", nil]) }, from: Cases.sources[1])
+      var both = mine
+      both.record(others)
+      let after = fold(both, policy: policy, now: now)
+      let kept = Dictionary(uniqueKeysWithValues: after.keys.map { ($0.subject, $0) })
+      for key in before.keys {
+        let new = try #require(kept[key.subject])
+        #expect(key.isRevocation || !new.isRevocation)
+      }
+    }
+  }
+
+  @Test func recallLeavesWhatTheOthersSaid() throws {
+    try forRandomCases { random in
+      let claims = claimSet(Cases.batches(&random))
+      let policy = Cases.publishingPolicy(&random)
+      let recalled = claims.recalling(origin: "it")
+      var others = ClaimSet()
+      for batch in Cases.regrouped(claims.statedClaims.filter { $0.origin != "IT" }) { others.record(batch) }
+      #expect(Set(recalled.statedClaims) == Set(others.statedClaims))
+      #expect(outcomes(recalled, policy) == outcomes(others, policy))
+      #expect(recalled.recalling(source: "peer").statedClaims.allSatisfy { $0.source.name != "peer" })
+    }
+  }
+}
+
+@Suite struct GatewayLaws {
+  /// Two gateways hear different things and exchange claims in any order, with losses and repeats, until each has heard
+  /// from the other once without loss.
+  @Test func exchangingGatewaysAgree() throws {
+    try forRandomCases { random in
+      var left = claimSet(Cases.batches(&random))
+      var right = claimSet(Cases.batches(&random))
+      for _ in 0..<Int.random(in: 0...6, using: &random) {
+        if random.chance(1, in: 2) {
+          left.formUnion(right.removing { _ in random.chance(1, in: 3) })
+        } else {
+          right.formUnion(left.removing { _ in random.chance(1, in: 3) })
+        }
+      }
+      left.formUnion(right)
+      right.formUnion(left)
+      #expect(Set(left.statedClaims) == Set(right.statedClaims))
+      let policy = Cases.publishingPolicy(&random)
+      #expect(outcomes(left, policy) == outcomes(right, policy))
+    }
+  }
+
+  /// Gateways in a ring (and some chords) read each other's bundles, where origins are lost. One region tells one
+  /// gateway about a key and revokes it later.
+  @Test func revocationsGetAroundLoopsAndEchoesKeepNothingAlive() throws {
+    try forRandomCases { random in
+      let count = Int.random(in: 2...5, using: &random)
+      var gateways = [ClaimSet](repeating: ClaimSet(), count: count)
+      var links = (0..<count).map { (from: $0, to: ($0 + 1) % count) }
+      for _ in 0..<Int.random(in: 0...3, using: &random) {
+        links.append((Int.random(in: 0..<count, using: &random), Int.random(in: 0..<count, using: &random)))
+      }
+      links.removeAll { $0.from == $0.to }
+      let home = Int.random(in: 0..<count, using: &random)
+      let policy = PublishingPolicy()
+
+      func relay(_ link: (from: Int, to: Int)) {
+        let bundle = fold(gateways[link.from], policy: policy, now: Cases.now)
+        let said = bundle.keys.map { Said(key: $0.forApps, origin: nil, visited: nil) }
+        gateways[link.to].record(admit(said, from: Source(name: "gateway \(link.from)", isRelay: true)))
+      }
+      func run(_ random: inout SeededGenerator) {
+        for _ in 0..<Int.random(in: 0...12, using: &random) {
+          if let link = links.randomElement(using: &random) { relay(link) }
+        }
+      }
+      func settle() { for _ in 0..<count { for link in links { relay(link) } } }
+
+      var key = Cases.key(&random)
+      key.rollingStart = Int32(Cases.firstDay.firstInterval.rawValue)
+      key.reportType = Int32.random(in: 2...3, using: &random)
+      key.isRevised = false
+      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.sources[0]))
+      run(&random)
+      if random.chance(1, in: 2) { settle() }
+      key.reportType = ReportType.revoked.rawValue
+      key.isRevised = true
+      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.sources[0]))
+      run(&random)
+      settle()
+
+      for (number, gateway) in gateways.enumerated() {
+        let beliefs = fold(gateway, policy: policy, now: Cases.now)
+        #expect(beliefs.keys.map(\.isRevocation) == [true], "gateway \(number) of \(count)")
+      }
+      // Settled: relaying on changes no belief.
+      let settled = gateways.map { outcomes($0, policy) }
+      settle()
+      #expect(gateways.map { outcomes($0, policy) } == settled)
+    }
+  }
+
+  /// What one's own region never raised, no echo raises.
+  @Test func relaysCountOnlyWhereNoOriginIsKnown() throws {
+    try forRandomCases { random in
+      let own = Cases.said(&random, origins: ["DE"])
+      var gateway = claimSet([admit([own], from: Cases.sources[0])])
+      let before = outcomes(gateway, PublishingPolicy())
+      try #require(before.count == 1 || gateway.isEmpty)
+      var echoes: [Said] = []
+      for _ in 0..<5 {
+        var echo = Cases.key(&random)
+        echo.key = own.key.key
+        echo.rollingStart = own.key.rollingStart
+        echoes.append(Said(key: echo, origin: "DE", visited: nil))
+      }
+      gateway.record(admit(echoes, from: Source(name: "relay", isRelay: true)))
+      if !before.isEmpty { #expect(outcomes(gateway, PublishingPolicy()) == before) }
+    }
+  }
+}
+
+extension BelievedKey {
+  var isRevocation: Bool { forFederation.reportType == ReportType.revoked.rawValue }
+}
+
+extension Cases {
+  /// Batches that say exactly these claims.
+  static func regrouped(_ claims: [StatedClaim]) -> [AdmittedBatch] {
+    claims.map { claim in
+      var batch = AdmittedBatch(source: claim.source, received: 1)
+      var key = claim.key
+      if let visited = claim.visited {
+        batch.visited.append(visited)
+        key.regions = RegionClaim.ID(rawValue: 1)
+      }
+      if let origin = claim.origin { batch.origins.append(origin) }
+      batch.claims = [
+        AdmittedClaim(
+          key: key, origin: OriginID(rawValue: claim.origin == nil ? 0 : 1), source: SourceID(rawValue: 0))
+      ]
+      return batch
+    }
+  }
+}

@@ -1,0 +1,194 @@
+import ExposureKeys
+import Testing
+
+@testable import KeyNormalization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// SplitMix64: small, and the same on every machine for one seed.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var word = state
+    word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
+    word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
+    return word ^ word >> 31
+  }
+
+  mutating func chance(_ part: Int, in whole: Int) -> Bool { Int.random(in: 0..<whole, using: &self) < part }
+}
+
+/// Runs a law on random cases. A failure names its seed; `KEYFERRY_LAW_SEED` runs that one alone, and
+/// `KEYFERRY_LAW_CASES` sets how many there are.
+func forRandomCases(
+  _ law: (inout SeededGenerator) throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
+) throws {
+  if let text = environment("KEYFERRY_LAW_SEED"), let seed = UInt64(text) {
+    var random = SeededGenerator(seed: seed)
+    try law(&random)
+    return
+  }
+  let cases = environment("KEYFERRY_LAW_CASES").flatMap { Int($0) } ?? 300
+  let first = UInt64.random(in: 0...UInt64.max / 2)
+  for seed in first..<first + UInt64(cases) {
+    nonisolated(unsafe) var isBroken = false
+    try withKnownIssue(isIntermittent: true) {
+      var random = SeededGenerator(seed: seed)
+      try law(&random)
+    } matching: { _ in
+      isBroken = true
+      return false
+    }
+    if isBroken {
+      Issue.record("broken by KEYFERRY_LAW_SEED=\(seed)", sourceLocation: sourceLocation)
+      return
+    }
+  }
+}
+
+func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+/// A claim as a test writes it.
+struct Said: Hashable {
+  var key: ClaimedKey
+  var origin: String?
+  var visited: [String]?
+}
+
+enum Cases {
+  /// 2020-11-01, and a moment thirteen days later.
+  static let firstDay = Day(daysSince1970: 18_567)
+  static let now = Instant(secondsSince1970: 18_580 * 86_400 + 43_200)
+
+  /// A well-formed key of few possible ones, so that claims meet.
+  static func key(_ random: inout SeededGenerator) -> ClaimedKey {
+    let words: [UInt64] = [1, 2, 3, 0x8000_0000_0000_0001, .max - 3]
+    var key = ClaimedKey(
+      key: TemporaryExposureKey(high: words.randomElement(using: &random) ?? 1, low: random.chance(1, in: 8) ? 2 : 7))
+    let day = Cases.firstDay.firstInterval.rawValue + 144 * Int64.random(in: 0...13, using: &random)
+    key.rollingStart = Int32(random.chance(3, in: 4) ? Cases.firstDay.firstInterval.rawValue : day)
+    key.rollingPeriod = [144, 144, 60, 1, 143].randomElement(using: &random)
+    if random.chance(1, in: 12) { key.rollingPeriod = nil }
+    key.transmissionRisk = [nil, 0, 1, 5, 8, .max].randomElement(using: &random) ?? nil
+    key.reportType = [nil, 0, 1, 1, 2, 2, 3, 4, 5, 9].randomElement(using: &random) ?? nil
+    key.daysSinceOnset =
+      [nil, 0, -3, 5, 14, 205, 1903, 1998, 3000, 2996, 4000, 50, .max].randomElement(using: &random) ?? nil
+    key.isRevised = random.chance(1, in: 5)
+    return key
+  }
+
+  static func said(_ random: inout SeededGenerator, origins: [String?] = ["DE", "IT", "CH", nil]) -> Said {
+    let visited: [[String]?] = [nil, [], ["DE"], ["IT", "DE"], ["FR", "de", "FR"], ["ES"]]
+    return Said(
+      key: key(&random), origin: origins.randomElement(using: &random) ?? nil,
+      visited: visited.randomElement(using: &random) ?? nil)
+  }
+
+  static let sources = [
+    Source(name: "efgs", provenance: .signed(by: "efgs")), Source(name: "peer"), Source(name: "mirror", isRelay: true),
+    Source(name: "file", origin: "IE"),
+  ]
+
+  /// A few batches from all sources.
+  static func batches(_ random: inout SeededGenerator) -> [AdmittedBatch] {
+    (0..<Int.random(in: 1...5, using: &random)).map { _ in
+      let said = (0..<Int.random(in: 0...8, using: &random)).map { _ in self.said(&random) }
+      return admit(said, from: sources.randomElement(using: &random) ?? sources[0])
+    }
+  }
+
+  static func publishingPolicy(_ random: inout SeededGenerator) -> PublishingPolicy {
+    var policy = PublishingPolicy()
+    policy.rollingPeriodPreference = random.chance(1, in: 2) ? .widest : .narrowest
+    policy.riskPreference = random.chance(1, in: 2) ? .highest : .lowest
+    policy.symptomPreference = random.chance(1, in: 2) ? .mostPrecise : .nearestDay
+    policy.expandsShortPeriods = random.chance(1, in: 4)
+    if random.chance(1, in: 3) { policy.reportTypes[.unknown] = .publish(as: .confirmedTest) }
+    if random.chance(1, in: 3) { policy.reportTypes[.selfReport] = .leaveOut }
+    policy.emptyVisited = PublishingPolicy.EmptyVisited.allCases.randomElement(using: &random) ?? .all
+    policy.includesOrigin = random.chance(1, in: 2)
+    policy.defaultDaysSinceOnset = random.chance(1, in: 3) ? DayOffset(10) : nil
+    switch Int.random(in: 0...3, using: &random) {
+    case 0:
+      policy.risk.derivation = .fromReportType([.confirmedTest: 2, .selfReport: 4], replacing: .absentOrZero)
+    case 1:
+      policy.risk.derivation = .fromReportType([.confirmedTest: 8, .confirmedClinicalDiagnosis: 6], replacing: .always)
+    case 2:
+      var table = SymptomTable()
+      table.onset = SymptomTable.Days(all: .level(8))
+      table.asymptomatic = SymptomTable.Days(all: .level(3))
+      table.onsetInRange = SymptomTable.Days(all: .leaveOut)
+      policy.risk.derivation = .fromSymptoms(table)
+    default: break
+    }
+    if random.chance(1, in: 3) { policy.risk.cap = 7 }
+    if random.chance(1, in: 3) { policy.risk.fallback = 2 }
+    if policy.risk.fallback != nil, random.chance(1, in: 3) { policy.risk.minimum = 2 }
+    return policy
+  }
+}
+
+/// Admits claims by a policy; every claim of the result is one of `said`.
+func admit(
+  _ said: [Said], from source: Source, policy: ReadingPolicy = ReadingPolicy(), own: Set<String> = [],
+  usualVolumes: [String: Int] = [:], now: Instant = Cases.now
+) -> AdmittedBatch {
+  var regions = RegionTable()
+  let keys = said.map { claim in
+    var key = claim.key
+    key.regions = regions.intern(RegionClaim(origin: claim.origin, visited: claim.visited)) ?? .none
+    return key
+  }
+  var admission = Admission(source: source, policy: policy, own: own, usualVolumes: usualVolumes, now: now)
+  return keys.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
+}
+
+func claimSet(_ batches: some Sequence<AdmittedBatch>) -> ClaimSet {
+  var claims = ClaimSet()
+  for batch in batches { claims.record(batch) }
+  return claims
+}
+
+/// What the keys of a fold say, with names in place of numbers.
+struct PublishedKey: Hashable {
+  var apps: ClaimedKey
+  var federation: ClaimedKey
+  var regions: RegionClaim
+
+  init(_ key: BelievedKey, in table: RegionTable) {
+    (apps, federation) = (key.forApps, key.forFederation)
+    regions = table[key.forFederation.regions]
+    apps.regions = .none
+    federation.regions = .none
+  }
+}
+
+func published(_ beliefs: BelievedKeys) -> [PublishedKey] {
+  beliefs.keys.map { PublishedKey($0, in: beliefs.regions) }
+}
+
+/// All outcomes with names in place of numbers.
+func outcomes(
+  _ claims: ClaimSet, _ policy: PublishingPolicy, region: String? = nil, now: Instant = Cases.now
+) -> [KeySubject: String] {
+  var beliefs = Beliefs(of: claims, policy: policy, region: region, now: now)
+  var result: [KeySubject: String] = [:]
+  while let (subject, outcome) = beliefs.next() {
+    switch outcome {
+    case .publish(let key): result[subject] = "\(PublishedKey(key, in: beliefs.regions))"
+    case .hold(let until, let reason): result[subject] = "hold until \(until): \(reason)"
+    case .leaveOut(let reason): result[subject] = "leave out: \(reason)"
+    }
+  }
+  return result
+}
