@@ -31,6 +31,7 @@ struct Workshop {
     try keyferry(arguments, input: input)
   }
 
+  @discardableResult
   func keyferry(_ arguments: [String], input: [UInt8] = []) throws -> Tool.Outcome {
     let program = try #require(Self.program, "the program keyferry was not built")
     let outcome = try Tool(path: program).run(arguments, input: input, in: folder)

@@ -33,8 +33,11 @@ import Testing
 
   @Test func everyPageWithCodeIsChecked() throws {
     let sources = Self.root.appending(path: "Sources")
-    let found = (FileManager.default.enumerator(atPath: sources.path())?.compactMap { $0 as? String } ?? [])
-      .filter { $0.hasSuffix(".md") && !$0.hasPrefix("BundleTrust/") }
+    let found = try (FileManager.default.enumerator(atPath: sources.path())?.compactMap { $0 as? String } ?? [])
+      .filter { path in
+        // Other modules are no products, or compare their pages in tests of their own.
+        path.hasSuffix(".md") && ["ExposureKeys/", "KeyFormats/"].contains { path.hasPrefix($0) }
+      }
       .filter { try Self.text("Sources/\($0)").contains("```swift") }
     #expect(Set(found.map { "Sources/\($0)" }) == Set(Self.pages.dropFirst()))
   }

@@ -32,6 +32,7 @@ public struct DecodedDocument: Sendable {
   /// Reads a document in any format of the catalogue.
   ///
   /// - Parameters:
+  ///   - bytes: the whole file, an archive too.
   ///   - format: forces a format instead of finding it out from the content.
   ///   - limits: what the document may make this program hold; lower `documentBytes` for bytes of strangers.
   /// - Throws: ``FormatError`` when no format fits, or the document as a whole cannot be read.

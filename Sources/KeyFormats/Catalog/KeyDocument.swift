@@ -22,8 +22,10 @@ public final class KeyDocument {
   /// Finds out what `source` holds and prepares to read it.
   ///
   /// - Parameters:
-  ///   - format: forces a format instead of detecting it.
+  ///   - source: the whole file, an archive too.
+  ///   - forced: a format to take for granted instead of detecting one.
   ///   - signatureFile: the `.sig` that stands beside a bare `.bin`.
+  ///   - limits: what the document may make this program hold.
   ///   - observeExport: is shown every byte of an export (header bytes included) while it is decoded, for a digest.
   /// - Throws: ``FormatError`` when no format fits, or the archive is not sound, or what the source throws.
   public init(
