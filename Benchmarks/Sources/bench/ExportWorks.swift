@@ -1,6 +1,7 @@
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyFormats
 import SwiftProtobuf
 
 /// `export.bin` to columns and back. Yardsticks make what ours makes: an array of claimed keys.
