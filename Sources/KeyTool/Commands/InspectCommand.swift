@@ -10,11 +10,11 @@ struct InspectCommand: ParsableCommand {
     abstract: "Show what is in a key file: header, signatures, distributions, findings.",
     discussion: """
       Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do \
-      not change the exit code, which is 1 only when keys had to be rejected.
+      not change the exit code, which is 1 only when keys had to be rejected. Ages of keys are judged at the end of \
+      the file's own window, so that an old file is not blamed for being old.
 
       Examples:
         keyferry inspect bundle.zip
-        keyferry inspect bundle.zip --at 2020-08-01
         keyferry inspect bundle.zip --keys --hash-keys | less
         keyferry inspect archive/*.zip --json > report.json
         curl -s https://example.org/export.zip | keyferry inspect -
@@ -34,9 +34,6 @@ struct InspectCommand: ParsableCommand {
 
   @Flag(help: "Draw with ASCII characters only.")
   var ascii = false
-
-  @Option(help: ArgumentHelp("Also judge the ages of keys, as seen at this time.", valueName: "time"))
-  var at: Instant?
 
   @OptionGroup var input: InputOptions
 
@@ -88,7 +85,7 @@ struct InspectCommand: ParsableCommand {
       try output.append(lister.heading())
     }
     var examination = try source.located {
-      try Inspector(InspectionOptions(now: at)).examine(
+      try Inspector().examine(
         document, name: source.name, fileSize: source.source.byteCount
       ) { chunk, regions in
         if keys { try lister.list(chunk, regions: regions, to: output) }
