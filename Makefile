@@ -10,7 +10,7 @@ FUZZ_TARGETS ?=
 TEST ?=
 
 release := swift build --configuration release --product keyferry --static-swift-stdlib
-documented := ExposureKeys KeyFormats BundleTrust
+documented := ExposureKeys KeyFormats BundleTrust Gateway
 
 .PHONY: demo test build release format lint bench bench-quick fuzz docs install completions clean help packages
 

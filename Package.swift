@@ -80,7 +80,8 @@ let package = Package(
 
     // Writes the vectors under interop/ and sample dumps for the demo.
     .executableTarget(
-      name: "recipes", dependencies: ["GatewayTesting", "ExposureKeys"], path: "interop/recipes", swiftSettings: strict),
+      name: "recipes", dependencies: ["GatewayTesting", "KeyFormats", "ExposureKeys"], path: "interop/recipes",
+      swiftSettings: strict),
 
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(
@@ -99,7 +100,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
+      dependencies: [
+        "keyferry", "recipes", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "VectorTests",
@@ -107,6 +110,10 @@ let package = Package(
         "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust",
         .product(name: "Crypto", package: "swift-crypto"),
       ],
+      swiftSettings: strict),
+    // The examples of the documentation. They see what other packages see: the public products, and no more.
+    .testTarget(
+      name: "ExampleTests", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], packageAccess: false,
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],

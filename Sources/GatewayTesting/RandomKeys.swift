@@ -1,4 +1,5 @@
 package import ExposureKeys
+package import KeyFormats
 
 /// Makes documents of random keys.
 package struct RandomKeys: Sendable {

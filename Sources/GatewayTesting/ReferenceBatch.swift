@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+package import KeyFormats
 import SwiftProtobuf
 
 /// The federation batch by SwiftProtobuf's generated code, as ``ReferenceExport`` is for the export.

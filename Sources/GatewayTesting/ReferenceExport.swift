@@ -1,5 +1,6 @@
 package import ExposureKeys
 import Foundation
+package import KeyFormats
 import SwiftProtobuf
 
 /// `export.bin` and `export.sig` by SwiftProtobuf's generated code: the reference that the hand-written codec is held

@@ -10,13 +10,18 @@ public struct KeyferryCommand: ParsableCommand {
     commandName: "keyferry",
     abstract: "Look into, verify, convert and sign the key files of Exposure Notification.",
     discussion: """
-      Files are recognised by their content. `-` is standard input or standard output. Results go to standard
+      Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
       output, everything else to standard error.
 
-      Exit codes: 0 done; 1 done, but keys were rejected or a verification failed; 2 it could not be done;
-      64 the command line is wrong.
+      Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, or seconds since 1970; all are UTC.
 
-      Shell completions: keyferry --generate-completion-script bash|zsh|fish
+      Exit codes:
+        0   done
+        1   done, but keys were rejected or a verification failed
+        2   it could not be done
+        64  the command line is wrong
+
+      Shell completions: keyferry --generate-completion-script bash, or zsh, or fish
       """,
     version: "keyferry 0.1.0",
     subcommands: [

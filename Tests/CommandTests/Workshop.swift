@@ -14,7 +14,7 @@ struct Workshop {
   }
 
   /// The built program stands beside the test bundle.
-  private static let program: String? = {
+  static let program: String? = {
     let places = CommandLine.arguments.filter { $0.contains(".xctest") }.map { URL(filePath: $0) }
     let folders = places.flatMap { place in
       // Linux: the bundle is a file in the folder of products; elsewhere a folder in it.
@@ -31,6 +31,7 @@ struct Workshop {
     try keyferry(arguments, input: input)
   }
 
+  @discardableResult
   func keyferry(_ arguments: [String], input: [UInt8] = []) throws -> Tool.Outcome {
     let program = try #require(Self.program, "the program keyferry was not built")
     let outcome = try Tool(path: program).run(arguments, input: input, in: folder)

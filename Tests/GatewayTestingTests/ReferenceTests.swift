@@ -1,5 +1,6 @@
 import ExposureKeys
 import GatewayTesting
+import KeyFormats
 import Testing
 
 @Suite struct ReferenceTests {

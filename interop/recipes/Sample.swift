@@ -1,6 +1,7 @@
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyFormats
 
 /// Sample dumps, each as the system that it is named after writes it.
 enum Sample: String, CaseIterable {

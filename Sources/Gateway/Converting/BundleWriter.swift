@@ -13,6 +13,8 @@ public struct BundleWriter {
   }
 
   /// - Parameters:
+  ///   - header: with the infos of the signers, in their order.
+  ///   - output: where the bundle goes.
   ///   - body: encodes the keys, in the order in which they are to stand.
   ///   - otherSignatures: gives those that are put behind our own, by the digest of what was written.
   /// - Returns: the digest of `export.bin`.

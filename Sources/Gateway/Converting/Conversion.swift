@@ -239,19 +239,10 @@ public struct Conversion {
 extension ConversionPlan {
   /// The encoder of a format whose keys need no global order.
   fileprivate func encoder(_ output: OutputBuffer) throws -> any KeyEncoder {
-    switch target {
-    case .codableJSON:
-      CodableJSONEncoder(
-        output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,
-        generation: jsonStyle.hasRollingPeriod ? .withRollingPeriod : .withoutRollingPeriod)
-    case .publishJSON: PublishJSONEncoder(output)
-    case .efgsProtobuf: BatchEncoder(output)
-    case .efgsJSON: EFGSJSONEncoder(output)
-    case .csv: CSVKeyEncoder(output)
-    case .json: ExportJSONEncoder(output)
-    case .gaenExport, .gaenBeta, .cwaSubmission, .protobufText, .parserText, .parserJSON, .sampleDays:
-      throw FormatError(.unsupported, "\(target.rawValue) is not written as a stream")
-    }
+    guard target == .codableJSON else { return try FormatCatalog.encoder(for: target, output) }
+    return CodableJSONEncoder(
+      output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,
+      generation: jsonStyle.hasRollingPeriod ? .withRollingPeriod : .withoutRollingPeriod)
   }
 }
 

@@ -14,7 +14,9 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
 
   /// Judges the file that `examination` read, rule by rule.
   ///
-  /// - Parameter signature: what the caller's trust ring says about the file's signatures.
+  /// - Parameters:
+  ///   - examination: what inspecting the file gave.
+  ///   - signature: what the caller's trust ring says about the file's signatures.
   public func judge(_ examination: Examination, signature: SignatureStanding) -> ProfileReport {
     let facts = examination.facts
     guard facts.isExport else {

@@ -11,6 +11,7 @@ public final class OutputFile: PatchableSink {
   private var isCommitted = false
 
   /// - Parameters:
+  ///   - path: where the file is to appear.
   ///   - permissions: of the new file, before the process's mask: 0o600 for a secret.
   ///   - replacing: whether a file that stands there already is replaced; otherwise it is a fault.
   public init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {

@@ -70,17 +70,6 @@ public struct SourceDocument {
   }
 }
 
-extension KeyDocument {
-  /// The entries of `export.sig`; none when there is no such file.
-  public func signatures() throws -> [ExportSignature] {
-    do {
-      return try SignatureFile.decode(signatureFile ?? [])
-    } catch let error as FormatError {
-      throw error.within("export.sig")
-    }
-  }
-}
-
 /// Collects a digest from a callback.
 public final class DigestCollector {
   private var digest: ExportDigest

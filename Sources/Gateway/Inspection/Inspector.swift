@@ -10,10 +10,11 @@ public struct Inspector: Sendable {
   /// Reads `document` to its end. Memory is bounded by the options, whatever the document's size.
   ///
   /// - Parameters:
+  ///   - document: as it was opened; it is read once.
   ///   - name: what the report calls the file.
   ///   - fileSize: bytes of the file as it is stored, where known.
   ///   - observe: is shown every chunk on its way, for a listing of keys.
-  /// - Throws: ``KeyFormats/FormatError`` when the document cannot be read on, or what its source throws.
+  /// - Throws: `FormatError` when the document cannot be read on, or what its source throws.
   public func examine(
     _ document: KeyDocument, name: String, fileSize: Int? = nil,
     observe: (borrowing KeyChunk, RegionTable) throws -> Void = { _, _ in }

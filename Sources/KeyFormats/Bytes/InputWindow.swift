@@ -1,6 +1,6 @@
 /// A sliding window over a source: the decoder works on plain memory, and asks for more when a record is cut off.
 ///
-/// The pattern of every decoder: parse one record between ``position`` and ``end``; when the bytes run out, call
+/// The pattern of every decoder: parse one record among the ``unread`` bytes; when the bytes run out, call
 /// ``fill()`` and parse the record again from its start. Windows are large against records, so the repetition costs
 /// nothing, and no decoder needs a state for "in the middle of a record".
 public final class InputWindow {

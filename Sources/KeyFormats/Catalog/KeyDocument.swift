@@ -1,3 +1,5 @@
+public import ExposureKeys
+
 /// One document on its way in: found out what it is, ready to be decoded.
 ///
 /// Formats see bytes only; where they come from (a file, standard input, a server) is the caller's business.
@@ -20,8 +22,10 @@ public final class KeyDocument {
   /// Finds out what `source` holds and prepares to read it.
   ///
   /// - Parameters:
-  ///   - format: forces a format instead of detecting it.
+  ///   - source: the whole file, an archive too.
+  ///   - forced: a format to take for granted instead of detecting one.
   ///   - signatureFile: the `.sig` that stands beside a bare `.bin`.
+  ///   - limits: what the document may make this program hold.
   ///   - observeExport: is shown every byte of an export (header bytes included) while it is decoded, for a digest.
   /// - Throws: ``FormatError`` when no format fits, or the archive is not sound, or what the source throws.
   public init(
@@ -73,6 +77,15 @@ public final class KeyDocument {
     foundFormat = format
     container = format == .gaenExport ? .bare : nil
     decoder = Self.decoder(for: format, window(bytes, observed: format == .gaenExport), limits)
+  }
+
+  /// The entries of `export.sig`; none when there is no such file.
+  public func signatures() throws -> [ExportSignature] {
+    do {
+      return try SignatureFile.decode(signatureFile ?? [])
+    } catch let error as FormatError {
+      throw error.within("export.sig")
+    }
   }
 
   private static func decoder(for format: KeyFormat, _ window: InputWindow, _ limits: ReadLimits) -> any KeyDecoder {

@@ -162,6 +162,26 @@ public enum FormatCatalog {
   }
 }
 
+extension FormatCatalog {
+  /// What writes keys in this format, in its usual spelling. For `gaen-export` that is `export.bin` alone: signing and
+  /// packing come after it.
+  ///
+  /// - Throws: ``FormatError`` with `cannotExpress` when the format is only read.
+  public static func encoder(for format: KeyFormat, _ output: OutputBuffer) throws -> any KeyEncoder {
+    switch format {
+    case .gaenExport: ExportEncoder(output)
+    case .codableJSON: CodableJSONEncoder(output)
+    case .publishJSON: PublishJSONEncoder(output)
+    case .efgsProtobuf: BatchEncoder(output)
+    case .efgsJSON: EFGSJSONEncoder(output)
+    case .csv: CSVKeyEncoder(output)
+    case .json: ExportJSONEncoder(output)
+    case .gaenBeta, .cwaSubmission, .protobufText, .parserText, .parserJSON, .sampleDays:
+      throw FormatError(.cannotExpress, "\(format.rawValue) is only read")
+    }
+  }
+}
+
 extension FormatCapabilities {
   fileprivate static let everything = FormatCapabilities(
     rollingStart: .optional(), rollingPeriod: .optional(), transmissionRisk: .optional(), reportType: .optional(),

@@ -6,7 +6,7 @@ public import ExposureKeys
 /// The dialect is found from the content unless it is given. Lists, members that are read over, and white space
 /// stream through the window; only one key object has to fit into it, up to ``ReadLimits/recordBytes``.
 ///
-/// A key that cannot be taken in becomes a ``ExposureKeys/Rejection``; what breaks the grammar of JSON (RFC 8259) ends
+/// A key that cannot be taken in becomes a `Rejection`; what breaks the grammar of JSON (RFC 8259) ends
 /// the reading with a ``FormatError``.
 public final class JSONKeyDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
@@ -55,7 +55,10 @@ public final class JSONKeyDecoder: KeyDecoder {
   private static let mostNotedNames = 32
   private static let mostTemplates = 8
 
-  /// - Parameter dialect: read as this one, whatever the content looks like.
+  /// - Parameters:
+  ///   - window: the document.
+  ///   - limits: what it may make this program hold.
+  ///   - dialect: read as this one, whatever the content looks like.
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), dialect: JSONDialect? = nil) {
     self.window = window
     self.limits = limits

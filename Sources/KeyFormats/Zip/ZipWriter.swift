@@ -23,7 +23,9 @@ public final class ZipWriter {
   private var directory: [UInt8] = []
   private var entryCount: UInt16 = 0
 
-  /// - Parameter date: goes into every entry; before 1980 or after 2107 becomes 1980-01-01.
+  /// - Parameters:
+  ///   - sink: takes the archive.
+  ///   - date: goes into every entry; before 1980 or after 2107 becomes 1980-01-01.
   public init(_ sink: any PatchableSink, date: Instant) {
     self.sink = sink
     stamp = DOSTime(date)

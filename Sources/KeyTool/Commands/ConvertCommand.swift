@@ -10,22 +10,28 @@ struct ConvertCommand: ParsableCommand {
     commandName: "convert",
     abstract: "Convert key files between formats; many inputs become one output, or one each in a folder.",
     discussion: """
-      What the target cannot carry is reported, never lost in silence; --strict refuses instead. Fields that the
-      target needs and keys do not state are filled from the --default options, each use counted.
+      What the target cannot carry is reported, never lost in silence; --strict refuses instead. Fields that the \
+      target needs and keys do not state are filled from the --default options, each use counted. Keys that the \
+      target refuses are left out and named, and the exit code is then 1.
+
+      A bundle (gaen-export) is signed with --sign-key, or written with --unsigned. An output that ends in .bin gets \
+      its .sig beside it; any other is a zip archive.
 
       Examples:
         keyferry convert dump.json --to csv -o keys.csv
         keyferry convert de.zip it.zip --to json -o - | less
-        keyferry convert batch.bin --to gaen-export -o bundle.zip \\
-          --sign-key key.pem --key-id 310 --key-version v1 --region US
+        keyferry convert north.json south.csv --to gaen-export -o bundle.zip \\
+          --region US --start 2020-12-01 --end 2020-12-02 \\
+          --sign-key key.pem --key-id 310 --key-version v1
         keyferry convert archive/*.zip --to csv -o converted/
-        keyferry convert bundle.zip --to efgs-protobuf --origin DE --default-days-since-onset 4000 -o batch.bin
+        keyferry convert bundle.zip --to efgs-protobuf -o batch.bin \\
+          --origin DE --default-days-since-onset 4000
       """)
 
   @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
   var inputs: [String]
 
-  @Option(help: ArgumentHelp("The format to write; see keyferry formats.", valueName: "format"))
+  @Option(help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"))
   var to: KeyFormat
 
   @Option(
@@ -54,7 +60,7 @@ struct ConvertCommand: ParsableCommand {
 
   @OptionGroup(title: "The bundle") var bundle: BundleOptions
 
-  @Option(help: "Layout of codable-json: \(CodableJSONLayout.allNames).")
+  @Option(help: "What stands around the keys of codable-json.")
   var layout = CodableJSONLayout.array
 
   @Flag(help: "Write codable-json of the beta generation, without rollingPeriod.")
@@ -239,10 +245,10 @@ struct BundleOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The region that the bundle names.", valueName: "region"))
   var region: String?
 
-  @Option(help: ArgumentHelp("Start of the bundle's window.", valueName: "time"))
+  @Option(help: ArgumentHelp("Start of the time window in which the bundle's keys arrived.", valueName: "time"))
   var start: Instant?
 
-  @Option(help: ArgumentHelp("End of the bundle's window, exclusive.", valueName: "time"))
+  @Option(help: ArgumentHelp("End of that window, exclusive; also the date in the zip.", valueName: "time"))
   var end: Instant?
 
   func validate() throws {

@@ -5,6 +5,8 @@ struct FormatsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "formats", abstract: "List the formats that are read and written.",
     discussion: """
+      Names are those that --from and --to take. Every format that is written is also read.
+
       Example:
         keyferry formats
       """)

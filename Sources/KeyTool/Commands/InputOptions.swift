@@ -9,7 +9,7 @@ struct InputOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Take every input for this format instead of recognising it.", valueName: "format"))
   var from: KeyFormat?
 
-  @Option(help: ArgumentHelp("Refuse documents that inflate to more bytes than this.", valueName: "bytes"))
+  @Option(help: ArgumentHelp("Refuse documents of more bytes than this, counted after inflating.", valueName: "bytes"))
   var maxBytes: Int = ReadLimits().documentBytes
 
   var limits: ReadLimits {
@@ -80,10 +80,6 @@ extension Instant: ExpressibleByArgument {
   public init?(argument: String) { self.init(argument) }
 }
 
-extension CodableJSONLayout: ExpressibleByArgument {
-  static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
-}
+extension CodableJSONLayout: ExpressibleByArgument {}
 
-extension DeviceProfile: ExpressibleByArgument {
-  static var allNames: String { allCases.map(\.rawValue).joined(separator: ", ") }
-}
+extension DeviceProfile: ExpressibleByArgument {}

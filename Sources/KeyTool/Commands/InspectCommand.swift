@@ -9,8 +9,9 @@ struct InspectCommand: ParsableCommand {
     commandName: "inspect",
     abstract: "Show what is in a key file: header, signatures, distributions, findings.",
     discussion: """
-      Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do
-      not change the exit code, which is 1 only when keys had to be rejected.
+      Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do \
+      not change the exit code, which is 1 only when keys had to be rejected. Ages of keys are judged at the end of \
+      the file's own window, so that an old file is not blamed for being old.
 
       Examples:
         keyferry inspect bundle.zip
@@ -22,7 +23,7 @@ struct InspectCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "file"))
   var files: [String]
 
-  @Flag(help: "List the keys, one a line.")
+  @Flag(help: "List the keys, one a line, instead of the report.")
   var keys = false
 
   @Flag(help: "Show SHA-256 digests instead of key data, which stays sensitive even when it is public.")
@@ -31,17 +32,16 @@ struct InspectCommand: ParsableCommand {
   @Flag(help: "Print the report as JSON (schemas/inspection.schema.json).")
   var json = false
 
-  @Flag(help: "Draw bars with ASCII characters only.")
+  @Flag(help: "Draw with ASCII characters only.")
   var ascii = false
-
-  @Option(help: ArgumentHelp("Judge ages of keys at this time.", valueName: "time"))
-  var at: Instant?
 
   @OptionGroup var input: InputOptions
 
   func validate() throws {
     try InputOptions.checkPaths(files)
-    guard !(json && keys) else { throw ValidationError("--keys and --json exclude each other; convert --to json lists keys") }
+    guard !(json && keys) else {
+      throw ValidationError("--keys and --json exclude each other; convert --to json lists keys")
+    }
     guard keys || !hashKeys else { throw ValidationError("--hash-keys goes with --keys") }
   }
 
@@ -85,7 +85,7 @@ struct InspectCommand: ParsableCommand {
       try output.append(lister.heading())
     }
     var examination = try source.located {
-      try Inspector(InspectionOptions(now: at)).examine(
+      try Inspector().examine(
         document, name: source.name, fileSize: source.source.byteCount
       ) { chunk, regions in
         if keys { try lister.list(chunk, regions: regions, to: output) }

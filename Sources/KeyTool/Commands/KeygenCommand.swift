@@ -8,12 +8,14 @@ struct KeygenCommand: ParsableCommand {
     commandName: "keygen",
     abstract: "Make a P-256 signing key and print what Apple and Google ask for at its registration.",
     discussion: """
-      The private key is written as PKCS#8 PEM, readable by its owner alone. An existing file is never overwritten.
+      The private key is written as PKCS#8 PEM, readable by its owner alone. An existing file is never overwritten. \
+      What to register is printed; id and version there are those that --key-id and --key-version say when signing.
 
       Examples:
-        keyferry keygen -o 310-v1.key.pem --key-id 310 --key-version v1
-        keyferry keygen -o key.pem --key-id 310 --key-version v1 --app-bundle-id gov.example.app \\
-          --android-package gov.example.app --country US --mcc 310
+        keyferry keygen -o key.pem --public-key ring/310-v1.pem
+        keyferry keygen -o key.pem --key-id 310 --key-version v2 \\
+          --app-bundle-id gov.example.app --android-package gov.example.app \\
+          --country US --mcc 310 > registration.txt
       """)
 
   @Option(name: [.short, .long], help: ArgumentHelp("Where the private key goes.", valueName: "key.pem"))

@@ -9,14 +9,19 @@ struct SignCommand: ParsableCommand {
     commandName: "sign",
     abstract: "Sign or re-sign an export bundle; its keys stay as they are.",
     discussion: """
-      By default our signatures replace all others, because the infos of export.bin, which are signed too, then name
-      our keys. With --add the others' infos are kept beside ours; their signatures stay only if export.bin keeps its
-      bytes. Devices of Apple read the first signature only, and some others need all of them to verify: one
+      By default our signatures replace all others, because the infos of export.bin, which are signed too, then name \
+      our keys. With --add the others' infos are kept beside ours; their signatures stay only if export.bin keeps its \
+      bytes. Devices of Apple read the first signature only, and some others need all of them to verify: one \
       signature a bundle is what every device accepts.
 
+      A bundle with a key that cannot be read is not signed. --sign-key, --key-id and --key-version are needed, each \
+      as often as the others.
+
       Examples:
-        keyferry sign export.bin --sign-key key.pem --key-id 310 --key-version v1 -o bundle.zip
-        keyferry sign foreign.zip --sign-key key.pem --key-id 310 --key-version v2 -o ours.zip
+        keyferry sign export.bin -o bundle.zip \\
+          --sign-key key.pem --key-id 310 --key-version v1
+        keyferry sign foreign.zip --add -o both.zip \\
+          --sign-key key.pem --key-id 310 --key-version v2
       """)
 
   @Argument(help: ArgumentHelp("The bundle: zip or .bin; - is standard input.", valueName: "bundle"))

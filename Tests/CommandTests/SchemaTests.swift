@@ -1,0 +1,82 @@
+import BundleTrust
+import Foundation
+import Gateway
+import GatewayTesting
+import Testing
+
+/// What `--json` prints is what the schemas say.
+@Suite struct SchemaTests {
+  @Test func verification() throws {
+    let schema = try DocumentSchema(named: "verification.schema.json")
+    try Workshop.run { workshop in
+      let signer = try workshop.makeSigner()
+      try workshop.write(Sample.csv, "keys.csv")
+      let convert = ["convert", "keys.csv", "--to", "gaen-export", "-o"]
+      try workshop.keyferry(
+        convert + [
+          "good.zip", "--sign-key", "310-v1.key.pem", "--key-id", signer.keyID, "--key-version", signer.keyVersion,
+        ])
+      try workshop.keyferry(convert + ["bare.bin", "--unsigned"])
+      let outcome = try workshop.keyferry("verify", "good.zip", "bare.bin", "keys.csv", "--trust", "ring", "--json")
+      #expect(outcome.status == 1)
+      #expect(try schema.faults(in: Data(outcome.output)) == [])
+      for profile in DeviceProfile.allCases {
+        let judged = try workshop.keyferry(
+          "verify", "good.zip", "bare.bin", "keys.csv", "--trust", "ring", "--json", "--profile", profile.rawValue)
+        #expect(judged.text.contains("\"skipped_keys\""))
+        #expect(try schema.faults(in: Data(judged.output)) == [], "\(profile)")
+      }
+    }
+  }
+
+  @Test func verificationCodesAreAllListed() throws {
+    let schema = try DocumentSchema(named: "verification.schema.json")
+    let verdicts = Set(BundleTrust.SignatureVerdict.Code.allCases.map(\.rawValue))
+    #expect(schema.values(of: "verdict", in: "signature") == verdicts)
+    #expect(schema.values(of: "observations", in: "signature") == verdicts)
+    let faults = Set(SignatureReportFault.Code.allCases.map(\.rawValue))
+    #expect(schema.values(of: "code", in: "fault") == faults.union(["info-without-signature", "not-signed-format"]))
+    #expect(schema.values(of: "profile", in: "profile") == Set(DeviceProfile.allCases.map(\.rawValue)))
+    #expect(schema.values(of: "verdict", in: "profile") == Set(ProfileReport.Verdict.allCases.map(\.rawValue)))
+    #expect(schema.values(of: "outcome", in: "rule") == Set(ProfileReport.Outcome.allCases.map(\.rawValue)))
+    #expect(schema.values(of: "rule", in: "rule") == Set(ProfileRule.allCases.map(\.rawValue)))
+  }
+
+  @Test func inspection() throws {
+    let schema = try DocumentSchema(named: "inspection.schema.json")
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "keys.csv")
+      try workshop.write(Sample.json, "keys.json")
+      try workshop.write(Sample.batch, "keys.bin")
+      try workshop.keyferry("convert", "keys.csv", "--to", "gaen-export", "-o", "bundle.zip", "--unsigned")
+      let outcome = try workshop.keyferry("inspect", "bundle.zip", "keys.csv", "keys.json", "keys.bin", "--json")
+      #expect(outcome.status == 0)
+      #expect(try schema.faults(in: Data(outcome.output)) == [])
+    }
+  }
+
+  @Test func aWrongDocumentHasFaults() throws {
+    let schema = try DocumentSchema(named: "verification.schema.json")
+    func faults(_ document: String) throws -> [String] { try schema.faults(in: Data(document.utf8)) }
+    #expect(try faults(#"{"report_version":1,"files":[]}"#) == [])
+    #expect(try !faults(#"{"report_version":2,"files":[]}"#).isEmpty)
+    #expect(try !faults(#"{"report_version":1}"#).isEmpty)
+    #expect(try !faults(#"{"report_version":1,"files":[],"more":0}"#).isEmpty)
+    #expect(try !faults(#"{"report_version":1,"files":{}}"#).isEmpty)
+    let file = #"{"name":"a","trusted":true,"signatures":[],"faults":[{"code":"CODE","text":""}]}"#
+    let document = { (code: String) in
+      #"{"report_version":1,"files":[FILE]}"#.replacing("FILE", with: file.replacing("CODE", with: code))
+    }
+    #expect(try faults(document("no-signatures")) == [])
+    #expect(try !faults(document("unheard-of")).isEmpty)
+  }
+
+  /// The index of the folder names every file in it.
+  @Test func theIndexIsComplete() throws {
+    let folder = PackageFolder.root.appending(path: "schemas")
+    let index = try String(contentsOf: folder.appending(path: "README.md"), encoding: .utf8)
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path()) where name != "README.md" {
+      #expect(index.contains("(\(name))"), "\(name)")
+    }
+  }
+}
