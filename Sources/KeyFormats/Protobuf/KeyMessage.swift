@@ -7,14 +7,27 @@ struct KeyMessageLayout {
     case visitedRegion, origin
   }
 
-  /// Indexed by field number; longer numbers are unknown.
-  let meanings: [Meaning]
+  /// The meaning of each field number, four bits each from the lowest on: a table that costs no memory access.
+  private let packed: UInt64
   /// Fields that count as stated even when they are not there: a proto3 zero is not written.
   let implied: KeyFields
   /// This transmission risk means "not given".
   let absentTransmissionRisk: Int32?
   /// Whether a key states its regions; none at all is then an empty list.
-  var namesRegions: Bool { meanings.contains(.origin) }
+  let namesRegions: Bool
+
+  /// - Parameter meanings: by field number, at most sixteen; greater numbers are unknown.
+  private init(meanings: [Meaning], implied: KeyFields, absentTransmissionRisk: Int32?) {
+    packed = meanings.enumerated().reduce(0) { $0 | UInt64($1.element.rawValue) << UInt64(4 * $1.offset) }
+    self.implied = implied
+    self.absentTransmissionRisk = absentTransmissionRisk
+    namesRegions = meanings.contains(.origin)
+  }
+
+  @inline(__always)
+  func meaning(of number: UInt32) -> Meaning {
+    number < 16 ? Meaning(rawValue: UInt8(truncatingIfNeeded: packed >> UInt64(4 * number)) & 15) ?? .unknown : .unknown
+  }
 
   /// `TemporaryExposureKey` of the export file, versions 1 to 1.5.
   static let export = KeyMessageLayout(
@@ -64,8 +77,7 @@ struct KeyMessageReader {
       while !reader.isAtEnd {
         let start = reader.position
         let tag = try reader.readTag()
-        let meaning = tag.number < layout.meanings.count ? layout.meanings[Int(tag.number)] : .unknown
-        switch (meaning, tag.wire) {
+        switch (layout.meaning(of: tag.number), tag.wire) {
         case (.keyData, .length):
           let data = try reader.readBytes()
           keyLength = data.count
@@ -130,7 +142,7 @@ struct KeyMessageReader {
     do {
       while !reader.isAtEnd {
         let tag = try reader.readTag()
-        switch tag.number < layout.meanings.count ? layout.meanings[Int(tag.number)] : .unknown {
+        switch layout.meaning(of: tag.number) {
         case .visitedRegion where tag.wire == .length: claim.visited?.append(try reader.readString())
         case .origin where tag.wire == .length: claim.origin = try reader.readString()
         default: try reader.skip(tag)

@@ -113,8 +113,7 @@ struct KeyRecordTemplates {
       let tag = tail[offset]
       mask[offset] = 0xff
       pattern[offset] = tag
-      let number = Int(tag >> 3)
-      guard tag & 0x87 == 0, number < layout.meanings.count else { return }
+      guard tag & 0x87 == 0 else { return }
       offset += 1
       let start = offset
       repeat {
@@ -124,7 +123,7 @@ struct KeyRecordTemplates {
         offset += 1
       } while tail[offset - 1] & 0x80 != 0
       let place = Place(offset: UInt8(start), mask: UInt32(1) << UInt32(7 * (offset - start)) &- 1)
-      switch layout.meanings[number] {
+      switch layout.meaning(of: UInt32(tag >> 3)) {
       case .transmissionRisk where !template.fields.contains(.transmissionRisk):
         template.transmissionRisk = place
         template.fields.insert(.transmissionRisk)
