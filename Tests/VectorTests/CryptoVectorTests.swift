@@ -102,11 +102,14 @@ struct AES128 {
   @Test func theVectorHolds() throws {
     let vector = try Vector(name: "crypto/rolling_proximity_identifiers")
     let lines = String(decoding: vector.bytes, as: UTF8.self).split(separator: "\n").map { $0.split(separator: " ") }
-    func value(_ name: Substring) throws -> [UInt8] { bytes(try #require(lines.first { $0.first == name })[1]) }
+    func value(_ name: Substring) throws -> [UInt8] {
+      let line = try #require(lines.first { $0.first == name })
+      return bytes(line[1])
+    }
     let derivation = Derivation(try value("tek"))
-    #expect(derivation.identifierKey == (try value("rpik")))
-    #expect(derivation.metadataKey == (try value("aemk")))
-    let metadata = try value("metadata")
+    let (identifierKey, metadataKey, metadata) = try (value("rpik"), value("aemk"), value("metadata"))
+    #expect(derivation.identifierKey == identifierKey)
+    #expect(derivation.metadataKey == metadataKey)
     let identifiers = lines.filter { $0.first == "identifier" }
     #expect(identifiers.count == 6)
     for line in identifiers {
