@@ -68,7 +68,8 @@ import Testing
   @Test func recipesAreUpToDate() throws {
     for recipe in allRecipes {
       let committed = try Data(contentsOf: Vector.folder.appending(path: recipe.name))
-      #expect(Array(committed) == recipe.file, "\(recipe.name)")
+      let isSame = Array(committed) == recipe.file
+      #expect(isSame, "\(recipe.name): write it again with swift run recipes vectors")
     }
   }
 

@@ -7,6 +7,8 @@ import Testing
 private struct Derivation {
   let identifierKey: [UInt8]
   let metadataKey: [UInt8]
+  private let identifierCipher: AES128
+  private let metadataCipher: AES128
 
   init(_ key: [UInt8]) {
     func derived(_ info: String) -> [UInt8] {
@@ -16,16 +18,18 @@ private struct Derivation {
     }
     identifierKey = derived("EN-RPIK")
     metadataKey = derived("EN-AEMK")
+    identifierCipher = AES128(identifierKey)
+    metadataCipher = AES128(metadataKey)
   }
 
   func identifier(_ interval: UInt32) -> [UInt8] {
     let block = Array("EN-RPI".utf8) + [UInt8](repeating: 0, count: 6)
-    return AES128(identifierKey).encrypt(block + (0..<4).map { UInt8(truncatingIfNeeded: interval >> (8 * $0)) })
+    return identifierCipher.encrypt(block + (0..<4).map { UInt8(truncatingIfNeeded: interval >> (8 * $0)) })
   }
 
   /// At most one block of metadata, in counter mode from the identifier on.
   func encrypted(_ metadata: [UInt8], of identifier: [UInt8]) -> [UInt8] {
-    zip(metadata, AES128(metadataKey).encrypt(identifier)).map { $0 ^ $1 }
+    zip(metadata, metadataCipher.encrypt(identifier)).map { $0 ^ $1 }
   }
 }
 
@@ -54,8 +58,9 @@ struct AES128 {
     var state = Self.sum(block, roundKeys[0])
     for round in 1...10 {
       // Bytes through the box, rows rotated by their number; the state stands column by column.
-      state = (0..<16).map { Self.box[Int(state[($0 + 4 * ($0 % 4)) % 16])] }
-      if round < 10 { state = stride(from: 0, to: 16, by: 4).flatMap { Self.mixed(Array(state[$0..<$0 + 4])) } }
+      let before = state
+      for index in 0..<16 { state[index] = Self.box[Int(before[(index + 4 * (index % 4)) % 16])] }
+      if round < 10 { Self.mixColumns(&state) }
       state = Self.sum(state, roundKeys[round])
     }
     return state
@@ -63,9 +68,15 @@ struct AES128 {
 
   private static func sum(_ left: [UInt8], _ right: [UInt8]) -> [UInt8] { zip(left, right).map { $0 ^ $1 } }
 
-  private static func mixed(_ column: [UInt8]) -> [UInt8] {
-    let all = column.reduce(0, ^)
-    return (0..<4).map { column[$0] ^ all ^ doubled(column[$0] ^ column[($0 + 1) % 4]) }
+  private static func mixColumns(_ state: inout [UInt8]) {
+    for start in stride(from: 0, to: 16, by: 4) {
+      let (a, b, c, d) = (state[start], state[start + 1], state[start + 2], state[start + 3])
+      let all = a ^ b ^ c ^ d
+      state[start] = a ^ all ^ doubled(a ^ b)
+      state[start + 1] = b ^ all ^ doubled(b ^ c)
+      state[start + 2] = c ^ all ^ doubled(c ^ d)
+      state[start + 3] = d ^ all ^ doubled(d ^ a)
+    }
   }
 
   private static func doubled(_ value: UInt8) -> UInt8 { value << 1 ^ (value & 0x80 == 0 ? 0 : 0x1b) }
@@ -102,11 +113,14 @@ struct AES128 {
   @Test func theVectorHolds() throws {
     let vector = try Vector(name: "crypto/rolling_proximity_identifiers")
     let lines = String(decoding: vector.bytes, as: UTF8.self).split(separator: "\n").map { $0.split(separator: " ") }
-    func value(_ name: Substring) throws -> [UInt8] { bytes(try #require(lines.first { $0.first == name })[1]) }
+    func value(_ name: Substring) throws -> [UInt8] {
+      let line = try #require(lines.first { $0.first == name })
+      return bytes(line[1])
+    }
     let derivation = Derivation(try value("tek"))
-    #expect(derivation.identifierKey == (try value("rpik")))
-    #expect(derivation.metadataKey == (try value("aemk")))
-    let metadata = try value("metadata")
+    let (identifierKey, metadataKey, metadata) = try (value("rpik"), value("aemk"), value("metadata"))
+    #expect(derivation.identifierKey == identifierKey)
+    #expect(derivation.metadataKey == metadataKey)
     let identifiers = lines.filter { $0.first == "identifier" }
     #expect(identifiers.count == 6)
     for line in identifiers {

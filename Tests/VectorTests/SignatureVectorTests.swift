@@ -21,7 +21,9 @@ import Testing
 
   @Test func theVerdictsThatNeedNoClockHaveVectors() {
     let verdicts = Set(Self.vectors.flatMap { $0["verdict"]?.split(separator: " ").map(String.init) ?? [] })
-    let elsewhere: Set<BundleTrust.SignatureVerdict.Code> = [.notExamined, .searchCutOff, .keyNotYetValid, .keyNoLongerValid]
+    let elsewhere: [BundleTrust.SignatureVerdict.Code] = [
+      .notExamined, .searchCutOff, .keyNotYetValid, .keyNoLongerValid,
+    ]
     for code in BundleTrust.SignatureVerdict.Code.allCases where !elsewhere.contains(code) {
       #expect(verdicts.contains(code.rawValue), "\(code.rawValue)")
     }

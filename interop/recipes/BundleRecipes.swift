@@ -27,7 +27,7 @@ private let deflatedSig = Wire.hexadecimal(
   """)
 /// 1,100,000 zeros.
 private let deflatedZeros =
-  Wire.hexadecimal("edc13101000000c2a0f54f6d0d0fa0") + Array(repeating: 0, count: 1064) + [0x80, 0x37, 0x03]
+  Wire.hexadecimal("edc13101000000c2a0f54f6d0d0fa0") + Array(repeating: 0, count: 1065) + [0x80, 0x37, 0x03]
 
 private let storedBin = Archive.Entry("export.bin", bin)
 private let storedSig = Archive.Entry("export.sig", sig)

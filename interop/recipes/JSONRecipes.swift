@@ -111,7 +111,7 @@ let exportJSONRecipes: [Recipe] = [
     .text("{\"revised_keys\":[\(other)],\"keys\":[\(stated)}],\"region\":\"310\",\"start_timestamp\":1605657600}")),
   Recipe(
     "json/unknown_member", "members of a key and of the document that no system has", keys: 1,
-    notes: "unknown-member-ignored",
+    notes: "member-skipped unknown-member-ignored",
     .text(
       #"{"keys":[{"key_data":"AAECAwQFBgcICQoLDA0ODw==","rolling_period":144,"colour":{"red":[1,2]}}],"colour":7}"#)),
   Recipe(

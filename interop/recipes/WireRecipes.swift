@@ -31,7 +31,7 @@ let betaRecipes: [Recipe] = [
     "gaen-beta/truncated", "the file ends in the middle of its second key", .refused("truncated"),
     .bytes(betaHeader + beta(sixteen) + beta(others).dropLast(9))),
   Recipe(
-    "gaen-beta/length_beyond_file", "a key of 2^40 bytes", .refused("limit-exceeded"),
+    "gaen-beta/length_beyond_file", "a key that is said to have 2^40 bytes", .refused("malformed"),
     .bytes(betaHeader + [0x12] + Wire.varint(1 << 40) + sixteen)),
 ]
 

@@ -51,6 +51,10 @@ public final class JSONKeyDecoder: KeyDecoder {
   private var lastRegions: (claim: RegionClaim, id: RegionClaim.ID)?
   private var notedNames: Set<String> = []
 
+  /// Members of the header that a parser's print has too, so that its keys decide.
+  private static let namesOfSeveralDialects: Set = [
+    "timeWindowStart", "timeWindowEnd", "batchNum", "batchCount", "signatureInfos",
+  ]
   /// At most so many names of members are noted one by one.
   private static let mostNotedNames = 32
   private static let mostTemplates = 8
@@ -385,7 +389,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       header.unknownFields = fields
     }
     foundHeader = true
-    if parser.dialect == nil, !name.hasPrefix("timeWindow"), name != "batchCount" { parser.dialect = .export }
+    if parser.dialect == nil, !Self.namesOfSeveralDialects.contains(name) { parser.dialect = .export }
   }
 
   private func readRequest(_ name: String, _ part: RequestMember) throws {
