@@ -105,7 +105,8 @@ import Testing
   }
 
   @Test func whatItNamesIsThere() throws {
-    for word in Self.readme.split(whereSeparator: { " \n()|`".contains($0) }) {
+    for piece in Self.readme.split(whereSeparator: { " \n()|`".contains($0) }) {
+      let word = piece.last.map(",.;".contains) == true ? piece.dropLast() : piece
       guard word.contains("/"), word.first?.isLetter == true, !word.contains(":"), !word.contains("…") else { continue }
       let top = word.prefix { $0 != "/" }
       guard ["Sources", "Tests", "interop", "schemas", "Benchmarks"].contains(top) else { continue }
