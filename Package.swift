@@ -105,7 +105,11 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      name: "VectorTests",
+      dependencies: [
+        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
       swiftSettings: strict),
     // The examples of the documentation. They see what other packages see: the public products, and no more.
     .testTarget(

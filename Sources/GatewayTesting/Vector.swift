@@ -165,7 +165,12 @@ extension Vector {
     case (2, "hex"): bytes = try hexadecimal(parts[1])
     default: throw fault("a piece is neither text nor hex: \(String(decoding: line, as: UTF8.self))")
     }
-    return Array(repeatElement(bytes, count: times).joined())
+    if times == 1 { return bytes }
+    if bytes.count == 1 { return Array(repeating: bytes[0], count: times) }
+    var run: [UInt8] = []
+    run.reserveCapacity(bytes.count * times)
+    for _ in 0..<times { run += bytes }
+    return run
   }
 
   private func hexadecimal(_ text: ArraySlice<UInt8>) throws -> [UInt8] {

@@ -63,7 +63,7 @@ struct Workshop {
     }
     let errors = outcome.errors.lowercased()
     for secret in Sample.secrets { #expect(!errors.contains(secret.lowercased()), command) }
-    #expect(!outcome.errors.contains("-----BEGIN"), command)
+    #expect(!outcome.errors.contains("PRIVATE KEY-----"), command)
   }
 
   // MARK: Files

@@ -55,6 +55,12 @@ import Testing
       if case .refused(let code) = try vector.expectation() {
         #expect(FormatError.Code(rawValue: code) != nil, "\(vector.name): \(code)")
       }
+      let format = vector["format"] ?? vector.name.split(separator: "/").first.map(String.init) ?? ""
+      #expect(format == "none" || KeyFormat(rawValue: format) != nil, "\(vector.name): \(format)")
+      if let detected = vector["detected"] {
+        let isRefusal = detected.hasPrefix("refused:") && FormatError.Code(rawValue: "\(detected.dropFirst(8))") != nil
+        #expect(isRefusal || KeyFormat(rawValue: detected) != nil, "\(vector.name): \(detected)")
+      }
     }
   }
 

@@ -25,7 +25,7 @@ import Testing
     var random = SeededRandom(for: "thereAndBack \(first.rawValue) \(second.rawValue)")
     for style in RandomKeys.Style.allCases {
       for defaults in [FieldDefaults(), Self.defaults] {
-        let document = Self.random(style, 60, &random)
+        let document = Self.random(style, 30, &random)
         var source = memory(try document.csv(), format: .csv)
         for format in [first, second, first] {
           let before = try read(source)
@@ -249,14 +249,15 @@ import Testing
   @Test(arguments: [KeyFormat.csv, .json, .efgsProtobuf, .efgsJSON])
   func manyInputsIntoAStream(format: KeyFormat) throws {
     var random = SeededRandom(for: "manyInputsIntoAStream")
-    let documents = (0..<5).map { _ in
-      RandomKeys(.plausible, statesRegions: true).document(3000, using: &random)
+    // One of them is longer than a chunk.
+    let documents = [2100, 1, 0, 300].map { count in
+      RandomKeys(.plausible, statesRegions: true).document(count, using: &random)
     }
     let merged = try Converted(ConversionPlan(to: format), documents.map { memory(try $0.csv()) })
     let expected = documents.map { ConversionModel($0.content, to: format, defaults: FieldDefaults()).keys }
       .reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
     #expect(try read(merged.source(format: format)).content.unordered == expected)
-    #expect(merged.receipt.documents.count == 5 && merged.receipt.received == 15_000)
+    #expect(merged.receipt.documents.count == 4 && merged.receipt.received == 2401)
   }
 
   // MARK: Trust and limits
@@ -291,10 +292,10 @@ import Testing
   @Test(arguments: KeyFormat.written)
   func limitsAreRespected(format: KeyFormat) throws {
     var random = SeededRandom(for: "limitsAreRespected")
-    let document = Self.random(.plausible, 2000, &random)
+    let document = Self.random(.plausible, 600, &random)
     let bytes = try Converted(to: format, defaults: Self.defaults, memory(document.csv())).bytes
     var limits = ReadLimits()
-    limits.documentBytes = 20_000
+    limits.documentBytes = 10_000
     let source = SourceDocument(name: "big", source: MemorySource(bytes), format: format, limits: limits)
     let error = #expect(throws: FormatError.self) { try Converted(ConversionPlan(to: .csv), [source]) }
     #expect(error?.code == .limitExceeded)

@@ -25,7 +25,7 @@ private let sig: [UInt8] = [0x0a, 0]
     return sink.bytes
   }
 
-  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 300_000])
+  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 150_000])
   func ourReaderReadsIt(size: Int) throws {
     let archive = try ZipArchive(MemorySource(try Self.archive(size: size)))
     #expect(archive.entries.map(\.name) == ["export.bin", "export.sig"])
@@ -253,13 +253,13 @@ private let sig: [UInt8] = [0x0a, 0]
     try lie(.malformed, "a damaged stream") { $0.entries[0].stored[0] = 0xff }
   }
 
-  /// 20 MB of zeros in 20 KB. What counts is what is allowed, not what the archive announces.
+  /// 3 MB of zeros in 3 KB. What counts is what is allowed, not what the archive announces.
   @Test func bombs() throws {
-    let bomb = [UInt8](repeating: 0, count: 20_000_000)
+    let bomb = [UInt8](repeating: 0, count: 3_000_000)
     var zip = RawZip(try .init("export.bin", bomb))
     var limits = ReadLimits()
-    limits.documentBytes = 1_000_000
-    #expect(zip.bytes.count < 40_000)
+    limits.documentBytes = 200_000
+    #expect(zip.bytes.count < 4_000)
     #expect(code(zip, limits: limits) == .limitExceeded, "announced")
     #expect(code(zip) == .malformed, "read and no protobuf")
     zip.entries[0].size = 1000

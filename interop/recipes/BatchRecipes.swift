@@ -10,7 +10,9 @@ let batchRecipes: [Recipe] = [
         0a2d0a10000102030405060708090a0b0c0d0e0f1080aba30118900120052a0244452a02495432024445380140a43e
         0a270a1008090a0b0c0d0e0f10111213141516171090aca301184820ffffffff073202444538024005
         """))),
-  Recipe("efgs-protobuf/empty", "a batch without keys has no bytes", keys: 0, canonical: true, .bytes([])),
+  Recipe(
+    "efgs-protobuf/empty", "a batch without keys has no bytes", detected: "refused:unrecognized-format", keys: 0,
+    canonical: true, .bytes([])),
   Recipe(
     "efgs-protobuf/zeros_absent", "what is zero is not on the wire: onset on the day of the key", keys: 1,
     canonical: true, .bytes(Wire.bytes(1, Wire.bytes(1, sixteen) + Wire.varint(2, 2_676_096)))),
@@ -50,7 +52,7 @@ let batchRecipes: [Recipe] = [
       "transmissionRiskLevel":5,"visitedCountries":["DE","IT"],"origin":"DE","reportType":"CONFIRMED_TEST",\
       "days_since_onset_of_symptoms":3986}]}
       """)),
-  Recipe("efgs-json/empty", "a batch without keys", keys: 0, .text("{}")),
+  Recipe("efgs-json/empty", "a batch without keys", detected: "codable-json", keys: 0, .text("{}")),
   Recipe(
     "efgs-json/enum_number", "a report type by its number, and the onset in camel case", keys: 1,
     .text(

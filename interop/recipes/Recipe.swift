@@ -17,16 +17,20 @@ struct Recipe {
   }
 
   init(
-    _ name: String, _ comment: String, _ expect: Vector.Expectation = .accepted, keys: Int? = nil, revised: Int? = nil,
-    rejected: String? = nil, canonical: Bool = false, _ body: Body
+    _ name: String, _ comment: String, _ expect: Vector.Expectation = .accepted, format: String? = nil,
+    detected: String? = nil, keys: Int? = nil, revised: Int? = nil, rejected: String? = nil, notes: String? = nil,
+    canonical: Bool = false, _ body: Body
   ) {
     self.name = name
     self.comment = comment
     self.expect = expect
     self.body = body
+    if let format { fields.append(.init("format", format)) }
+    if let detected { fields.append(.init("detected", detected)) }
     if let keys { fields.append(.init("keys", "\(keys)")) }
     if let revised { fields.append(.init("revised", "\(revised)")) }
     if let rejected { fields.append(.init("rejected", rejected)) }
+    if let notes { fields.append(.init("notes", notes)) }
     if canonical { fields.append(.init("canonical", "yes")) }
   }
 
@@ -47,7 +51,10 @@ struct Recipe {
   }
 }
 
-let allRecipes = exportRecipes + batchRecipes + codableRecipes + csvRecipes
+let allRecipes: [Recipe] = [
+  exportRecipes, betaRecipes, submissionRecipes, batchRecipes, codableRecipes, publishRecipes, exportJSONRecipes,
+  csvRecipes, protobufTextRecipes, parserRecipes, bundleRecipes, signatureRecipes, cryptoRecipes,
+].flatMap { $0 }
 
 func writeVectors(to folder: URL) throws {
   precondition(Set(allRecipes.map(\.name)).count == allRecipes.count, "two recipes have one name")
@@ -62,7 +69,8 @@ func writeVectors(to folder: URL) throws {
 /// The bytes of the committed vectors, in a folder for each format. Those of more than 16 KiB would only slow the fuzzer.
 func writeCorpus(to folder: URL) throws {
   for vector in try Vector.all() where vector.bytes.count <= 16 << 10 {
-    let place = folder.appending(path: vector.name)
+    let isArchive = vector.name.hasPrefix("bundle/") || vector.name.hasPrefix("signature/")
+    let place = folder.appending(path: isArchive ? "zip/" + vector.name.replacing("/", with: "_") : vector.name)
     try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data(vector.bytes).write(to: place)
   }

@@ -19,10 +19,8 @@ let codableRecipes: [Recipe] = [
   Recipe("codable-json/lines", "one object a line", keys: 2, .text("\(first)\n\(second)\n")),
   Recipe("codable-json/wrapper_keys", "wrapped in keys", keys: 2, .text("{\"keys\":[\(first),\(second)]}")),
   Recipe(
-    "codable-json/wrapper_temporary_exposure_keys", "wrapped as in a publish request", keys: 1,
-    .text(
-      #"{"temporaryExposureKeys":[{"key":"AAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2649024,"rollingPeriod":144,"#
-        + #""transmissionRisk":3}],"healthAuthorityID":"org.example"}"#)),
+    "codable-json/wrapper_temporary_exposure_keys", "wrapped as in a publish request, the keys as in the sample app",
+    keys: 1, .text("{\"temporaryExposureKeys\":[\(first)]}")),
   Recipe(
     "codable-json/wrapper_gaen_keys", "an upload of DP-3T with one padding key", .rejectedKeys, keys: 1,
     rejected: "marked-fake",
@@ -40,7 +38,8 @@ let codableRecipes: [Recipe] = [
     "codable-json/spelling_unpadded", "base64 without padding, in the URL alphabet", keys: 1,
     .text(#"[{"keyData":"__79_Pv6-fj39vX08_Lx8A","rollingStartNumber":2649024,"transmissionRiskLevel":0}]"#)),
   Recipe(
-    "codable-json/spelling_hexadecimal", "thirty-two hexadecimal digits", keys: 1,
+    "codable-json/spelling_hexadecimal", "thirty-two hexadecimal digits, under the name that publish requests use",
+    detected: "publish-json", keys: 1,
     .text(#"[{"key":"000102030405060708090a0b0c0d0e0f","rollingStartIntervalNumber":2649024}]"#)),
   Recipe(
     "codable-json/spelling_uuid", "the form of a UUID", keys: 1,
@@ -62,8 +61,8 @@ let codableRecipes: [Recipe] = [
     "codable-json/nested_deep_unknown", "the same in a member that is not read", .refused("limit-exceeded"),
     .pieces([.init(#"{"x":"#), .init(#"{"y":"#, times: 100_000), .init("0"), .init("}", times: 100_001)])),
   Recipe(
-    "codable-json/string_long", "two megabytes of one string", .refused("limit-exceeded"),
-    .pieces([.init(#"[{"keyData":""#), .init("A", times: 2_000_000), .init(#""}]"#)])),
+    "codable-json/string_long", "a megabyte of one string", .refused("limit-exceeded"),
+    .pieces([.init(#"[{"keyData":""#), .init("A", times: 1 << 20), .init(#""}]"#)])),
   Recipe(
     "codable-json/truncated", "the file ends in the middle of a key", .refused("truncated"),
     .text("[\(first.dropLast(9))")),
@@ -72,14 +71,36 @@ let codableRecipes: [Recipe] = [
     .text("[\(first) \(second)]")),
 ]
 
-private let columns =
+private let names =
   "key_data,rolling_start_interval_number,rolling_period,transmission_risk_level,report_type,"
-  + "days_since_onset_of_symptoms,revised\n"
-private let row = "000102030405060708090a0b0c0d0e0f,2649024,144,3,CONFIRMED_TEST,-2,false\n"
+  + "days_since_onset_of_symptoms,revised"
+private let cells = "000102030405060708090a0b0c0d0e0f,2649024,144,3,CONFIRMED_TEST,-2,false"
+private let columns = names + "\n"
+private let row = cells + "\n"
+private let metadata = """
+  # start_timestamp=1605657600
+  # end_timestamp=1605744000
+  # region=310
+  # batch_num=1
+  # batch_size=1
+  # signature_info=verification_key_version=v1;verification_key_id=310;signature_algorithm=1.2.840.10045.4.3.2
+
+  """
 
 /// Our table.
 let csvRecipes: [Recipe] = [
-  Recipe("csv/plain", "every column, one key", keys: 1, canonical: true, .text(columns + row)),
+  Recipe("csv/plain", "the seven columns of a key, one key", keys: 1, .text(columns + row)),
+  Recipe(
+    "csv/canonical", "the ten columns as we write them: regions, unknown fields, absent fields, and a revised key",
+    keys: 3, revised: 1, canonical: true,
+    .text(
+      """
+      \(metadata)\(names),origin,visited_regions,unknown_fields
+      \(cells),DE,AT IT,OAI=
+      101112131415161718191a1b1c1d1e1f,,,,,,false,,,
+      202122232425262728292a2b2c2d2e2f,0,0,0,UNKNOWN,0,true,,,
+
+      """)),
   Recipe(
     "csv/empty_cells", "an empty cell is an absent field", keys: 1,
     .text(columns + "000102030405060708090a0b0c0d0e0f,,,,,,\n")),

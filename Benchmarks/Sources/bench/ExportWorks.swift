@@ -8,8 +8,10 @@ import SwiftProtobuf
 let exportWorks = ExportLayout.allCases.flatMap { layout in
   [
     Preparation("export.bin to columns, \(layout.rawValue)") { count in
-      let body = Array(layout.export(count).dropFirst(ReferenceExport.magic.count))
+      let bytes = layout.export(count)
+      let body = Array(bytes.dropFirst(ReferenceExport.magic.count))
       return [
+        .ours { try decode(ExportDecoder(InputWindow(MemorySource(bytes)))) },
         .yardstick("SwiftProtobuf", reach: layout == .canonical ? 100 : 25) {
           var columns: [ClaimedKey] = []
           let export = try ProtoTemporaryExposureKeyExport(serializedBytes: body)
@@ -24,6 +26,7 @@ let exportWorks = ExportLayout.allCases.flatMap { layout in
     Preparation("columns to export.bin, \(layout.rawValue)") { count in
       let document = try ReferenceExport.decode(layout.export(count))
       return [
+        .ours { try encode(document, with: ExportEncoder(OutputBuffer(DiscardingSink()))) },
         .yardstick("SwiftProtobuf", reach: 60) {
           var export = ProtoTemporaryExposureKeyExport()
           export.keys = document.keys.filter { !$0.isRevised }.map(message)

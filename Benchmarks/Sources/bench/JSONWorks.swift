@@ -1,11 +1,14 @@
 import Foundation
 import GatewayTesting
+import KeyFormats
 
 /// Arrays of `CodableDiagnosisKey`.
 let jsonWorks = [
   Preparation("CodableDiagnosisKey JSON, read") { count in
     let bytes = try JSONEncoder().encode(sampleKeys(count))
+    let document = [UInt8](bytes)
     return [
+      .ours { try decode(JSONKeyDecoder(InputWindow(MemorySource(document)), dialect: .codable)) },
       .yardstick("Foundation JSONDecoder", reach: 120) {
         let keys = try JSONDecoder().decode([CodableDiagnosisKey].self, from: bytes)
         blackHole(keys)
@@ -15,7 +18,10 @@ let jsonWorks = [
   },
   Preparation("CodableDiagnosisKey JSON, write") { count in
     let keys = sampleKeys(count)
+    let document = try DecodedDocument(
+      decoding: JSONKeyDecoder(InputWindow(MemorySource([UInt8](try JSONEncoder().encode(keys)))), dialect: .codable))
     return [
+      .ours { try encode(document, with: CodableJSONEncoder(OutputBuffer(DiscardingSink()))) },
       .yardstick("Foundation JSONEncoder", reach: 100) {
         let bytes = try JSONEncoder().encode(keys)
         blackHole(bytes)

@@ -359,9 +359,8 @@ public final class JSONKeyDecoder: KeyDecoder {
         throw FormatError(.malformed, byteOffset: offset, "\(name) is not a number")
       }
       if let value = Number(text) { return value }
-      if Number.self == UInt64.self, let instant = Instant(text), let value = Number(exactly: instant.secondsSince1970)
-      {
-        return value
+      if Number.self == UInt64.self, let instant = Instant(printed: text[...]) {
+        if let value = Number(exactly: instant.secondsSince1970) { return value }
       }
       throw FormatError(
         .malformed, byteOffset: offset,

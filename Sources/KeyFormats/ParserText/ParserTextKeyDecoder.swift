@@ -233,11 +233,16 @@ private struct KeyLine {
 
 /// `2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC`.
 private func validity(_ text: Substring) -> (Instant, Instant)? {
-  let ends = text.split(separator: " - ").map { part in
-    Instant(part.hasSuffix(" UTC") ? part.dropLast(4) + "Z" : part)
-  }
+  let ends = text.split(separator: " - ").map { Instant(printed: $0) }
   guard ends.count == 2, let start = ends[0], let end = ends[1] else { return nil }
   return (start, end)
+}
+
+extension Instant {
+  /// A time in RFC 3339, or as parsers print it: `2020-06-18 00:00:00 UTC`.
+  init?(printed text: Substring) {
+    self.init(text.hasSuffix(" UTC") ? text.dropLast(4) + "Z" : text)
+  }
 }
 
 private func trimmed(_ text: Substring) -> Substring {
