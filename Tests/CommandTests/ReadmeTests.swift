@@ -115,6 +115,14 @@ import Testing
     }
   }
 
+  @Test func everyTargetHasItsPlace() throws {
+    let sources = PackageFolder.root.appending(path: "Sources").path()
+    let row = Self.readme.split(separator: "\n").first { $0.hasPrefix("| Sources |") } ?? ""
+    for target in try FileManager.default.contentsOfDirectory(atPath: sources) where !target.hasPrefix(".") {
+      #expect(row.contains(target), "\(target)")
+    }
+  }
+
   @Test func itIsShort() {
     #expect(Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 170)
   }
