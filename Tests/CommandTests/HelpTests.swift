@@ -12,6 +12,9 @@ import Testing
       #expect(help.status == 0 && help.errors.isEmpty)
       #expect(help.text.contains("Example"))
       #expect(help.text.contains("keyferry \(command)"))
+      let examples = help.text.split(separator: "\n", omittingEmptySubsequences: false)
+        .drop { !$0.hasPrefix("Example") }.dropFirst().prefix { !$0.isEmpty }
+      #expect(!examples.isEmpty && examples.allSatisfy { $0.hasPrefix("  ") }, "an example is wrapped")
       #expect(try workshop.keyferry("help", command).output == help.output)
     }
   }

@@ -105,12 +105,21 @@ import Testing
   }
 
   @Test func whatItNamesIsThere() throws {
-    for word in Self.readme.split(whereSeparator: { " \n()|`".contains($0) }) {
+    for piece in Self.readme.split(whereSeparator: { " \n()|`".contains($0) }) {
+      let word = piece.last.map(",.;".contains) == true ? piece.dropLast() : piece
       guard word.contains("/"), word.first?.isLetter == true, !word.contains(":"), !word.contains("…") else { continue }
       let top = word.prefix { $0 != "/" }
       guard ["Sources", "Tests", "interop", "schemas", "Benchmarks"].contains(top) else { continue }
       let path = PackageFolder.root.appending(path: String(word)).path()
       #expect(FileManager.default.fileExists(atPath: path), "\(word)")
+    }
+  }
+
+  @Test func everyTargetHasItsPlace() throws {
+    let sources = PackageFolder.root.appending(path: "Sources").path()
+    let row = Self.readme.split(separator: "\n").first { $0.hasPrefix("| Sources |") } ?? ""
+    for target in try FileManager.default.contentsOfDirectory(atPath: sources) where !target.hasPrefix(".") {
+      #expect(row.contains(target), "\(target)")
     }
   }
 

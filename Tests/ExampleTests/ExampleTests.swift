@@ -20,7 +20,7 @@ import Testing
   @Test func aClaimIsBuilt() throws {
     let day = try #require(Day("2020-12-01"))
     let claim = describe(TemporaryExposureKey(high: 1, low: 2), of: day)
-    #expect(claim.rollingStart == 2_677_824)
+    #expect(claim.rollingStart == 2_677_968)
     #expect(claim.daysSinceOnset == nil)
     #expect(age(of: claim, at: noon) == 3)
     #expect(age(of: ClaimedKey(key: claim.key), at: noon) == nil)
@@ -28,7 +28,7 @@ import Testing
 
   @Test func keysAreCountedPerDay() throws {
     let days = try countKeysPerDay(csv)
-    #expect(days.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" } == ["2020-12-05 1", "2020-12-06 2"])
+    #expect(days.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" } == ["2020-12-04 1", "2020-12-05 2"])
   }
 
   @Test func keysAreCountedInAStream() throws {
