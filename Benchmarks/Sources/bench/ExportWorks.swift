@@ -20,7 +20,7 @@ let exportWorks = ExportLayout.allCases.flatMap { layout in
           for message in export.revisedKeys { columns.append(claim(message)) }
           blackHole(columns)
           return columns.count
-        }
+        },
       ]
     },
     Preparation("columns to export.bin, \(layout.rawValue)") { count in
@@ -34,7 +34,7 @@ let exportWorks = ExportLayout.allCases.flatMap { layout in
           let bytes: [UInt8] = try export.serializedBytes()
           blackHole(bytes)
           return document.keys.count
-        }
+        },
       ]
     },
   ]

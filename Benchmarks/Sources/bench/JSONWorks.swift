@@ -13,7 +13,7 @@ let jsonWorks = [
         let keys = try JSONDecoder().decode([CodableDiagnosisKey].self, from: bytes)
         blackHole(keys)
         return keys.count
-      }
+      },
     ]
   },
   Preparation("CodableDiagnosisKey JSON, write") { count in
@@ -26,7 +26,7 @@ let jsonWorks = [
         let bytes = try JSONEncoder().encode(keys)
         blackHole(bytes)
         return keys.count
-      }
+      },
     ]
   },
 ]

@@ -39,12 +39,16 @@ struct ProtobufReader {
   }
 
   /// A field's number and wire type.
+  ///
+  /// A tag that is spelled in more than five bytes is refused, as the common libraries do; inside an unknown group,
+  /// which they skip by other code, they accept it.
   @inline(__always)
-  mutating func readTag() throws(ProtobufFault) -> ProtobufTag {
+  mutating func readTag(inGroup: Bool = false) throws(ProtobufFault) -> ProtobufTag {
+    let start = position
     let raw = try readVarint()
-    guard raw <= UInt64(UInt32.max), let wire = WireType(rawValue: UInt8(raw & 7)), raw >> 3 != 0 else {
-      throw .invalidTag(raw)
-    }
+    guard raw <= UInt64(UInt32.max), let wire = WireType(rawValue: UInt8(raw & 7)), raw >> 3 != 0,
+      position - start <= 5 || inGroup
+    else { throw .invalidTag(raw) }
     return ProtobufTag(number: UInt32(raw >> 3), wire: wire)
   }
 
@@ -92,7 +96,7 @@ struct ProtobufReader {
   private mutating func skipGroup(_ number: UInt32) throws(ProtobufFault) {
     var open = [number]
     while let innermost = open.last {
-      let tag = try readTag()
+      let tag = try readTag(inGroup: true)
       switch tag.wire {
       case .startGroup:
         guard open.count < 100 else { throw .groupsTooDeep }
