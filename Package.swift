@@ -54,14 +54,16 @@ let package = Package(
       dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams")],
       exclude: ["Policies", "embed"], swiftSettings: strict),
 
-    // The pipelines: documents in, decode, verify, fit, encode, sign, seal, documents out.
-    .target(name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], swiftSettings: strict),
+    // The pipelines: documents in, decode, verify, admit, fold, fit, encode, sign, seal, documents out.
+    .target(
+      name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      swiftSettings: strict),
 
     // The commands.
     .target(
       name: "KeyTool",
       dependencies: [
-        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust",
+        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -95,11 +97,17 @@ let package = Package(
       name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
-      name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      name: "GatewayTests",
+      dependencies: [
+        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting"],
+      dependencies: [
+        "keyferry", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting", "PolicyFiles",
+        "KeyNormalization",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "VectorTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
