@@ -21,7 +21,9 @@ let package = Package(
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
     // For the package in Benchmarks/ alone: it changes without notice.
-    .library(name: "_KeyferryInternals", targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust"]),
+    .library(
+      name: "_KeyferryInternals",
+      targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust", "KeyNormalization"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

@@ -14,8 +14,8 @@ public struct KeyferryCommand: ParsableCommand {
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard
       output, everything else to standard error.
 
-      Exit codes: 0 done; 1 done, but keys were rejected or a verification failed; 2 it could not be done;
-      64 the command line is wrong.
+      Exit codes: 0 done; 1 done, but keys were rejected, a verification or a check failed, or the key is not known;
+      2 it could not be done; 64 the command line is wrong.
 
       Shell completions: keyferry --generate-completion-script bash|zsh|fish
       """,

@@ -31,32 +31,18 @@ public struct ConversionReceipt: Sendable {
     digests = written.digests
     losses = written.losses
     fillings = written.report.fillings
-    collectWarnings(headers)
-  }
-
-  private mutating func collectWarnings(_ headers: HeaderMerge) {
-    if repeated > 0 { warnings.append("\(counted(repeated, "repeated key")) written once") }
-    if conflicting > 0 {
-      warnings.append(
-        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
-          + "and a device takes one of them")
-    }
+    warnings = written.repeated > 0 ? ["\(counted(written.repeated, "repeated key")) written once"] : []
     if headers.regions.count > 1, header?.region == nil {
       warnings.append(
         "the documents name different regions (\(headers.regions.sorted().joined(separator: ", "))); "
           + "the result names none")
     }
-    if let header {
+    if header != nil {
       for batch in headers.partialBatches {
         warnings.append("a document was batch \(batch.number) of \(batch.size); the result says 1 of 1")
       }
-      if header.startTimestamp == nil || header.endTimestamp == nil {
-        warnings.append("the bundle has no complete time window")
-      }
-      if written > 750_000 {
-        warnings.append("\(counted(written, "key")) in one bundle; platforms recommend at most 750,000")
-      }
     }
+    warnings += written.warnings
   }
 }
 

@@ -79,6 +79,24 @@ struct WrittenDocument {
   var digests: ExportDigests?
 
   var keys: Int { report.written - repeated }
+
+  /// What the operator should know about an export, though nothing was lost.
+  var warnings: [String] {
+    guard let header else { return [] }
+    var warnings: [String] = []
+    if conflicting > 0 {
+      warnings.append(
+        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
+          + "and a device takes one of them")
+    }
+    if header.startTimestamp == nil || header.endTimestamp == nil {
+      warnings.append("the bundle has no complete time window")
+    }
+    if keys > 750_000 {
+      warnings.append("\(counted(keys, "key")) in one bundle; platforms recommend at most 750,000")
+    }
+    return warnings
+  }
 }
 
 extension ConversionPlan {

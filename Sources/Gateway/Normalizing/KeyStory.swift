@@ -28,14 +28,15 @@ public struct KeyStory: Sendable {
 
   /// What the bundle of one region carries of one key.
   public struct Delivery: Sendable {
-    public let region: String
+    /// `nil` stands for the regions that no claim names.
+    public let region: String?
     public let outcomes: [BeliefOutcome]
   }
 
   public let mentions: [Mention]
   /// One for each rolling start under which admitted claims know the key.
   public let explanations: [Explanation]
-  /// By the name of the region: every origin and every visited region that a claim names.
+  /// By the name of the region: every origin and every visited region that a claim names, and all the others.
   public let deliveries: [Delivery]
 
   /// Reads all documents for what they say about the key. Other keys are passed over, so it costs no memory for them.
@@ -60,11 +61,14 @@ public struct KeyStory: Sendable {
     self.mentions = mentions
     explanations = explain(key, claims, policy: publishing, now: now)
     let regions = Set(claims.statedClaims.flatMap { ($0.visited ?? []) + ($0.origin.map { [$0] } ?? []) })
-    deliveries = regions.sorted().map { region in
-      Delivery(
-        region: region,
-        outcomes: explain(key, claims, policy: publishing, region: region, now: now).map(\.outcome))
+    func outcomes(_ region: String) -> [BeliefOutcome] {
+      explain(key, claims, policy: publishing, region: region, now: now).map(\.outcome)
     }
+    deliveries =
+      claims.isEmpty
+      ? []
+      : regions.sorted().map { Delivery(region: $0, outcomes: outcomes($0)) }
+        + [Delivery(region: nil, outcomes: outcomes(""))]
   }
 }
 
@@ -118,11 +122,12 @@ extension KeyStory {
 
   private var deliveryText: String {
     guard !deliveries.isEmpty else { return "" }
-    let width = deliveries.map { printableText($0.region).count }.max() ?? 0
+    let names = deliveries.map { $0.region.map(printableText) ?? "any other region" }
+    let width = names.map(\.count).max() ?? 0
     return "\nbundles\n"
-      + deliveries.map { delivery in
+      + zip(names, deliveries).map { name, delivery in
         let outcomes = delivery.outcomes.map(\.textForApps).joined(separator: "; ")
-        return "  \(pad(printableText(delivery.region), width))  \(outcomes)\n"
+        return "  \(pad(name, width))  \(outcomes)\n"
       }.joined()
   }
 }

@@ -72,11 +72,15 @@ extension NormalizationReceipt.Target {
     _ report: (RejectedKey) throws -> Void
   ) throws {
     var writer = try DocumentWriter(plan.writing, to: output)
+    // By the regions the fold has chosen the keys; a document without a place for them loses nothing that it is to say.
+    let capabilities = plan.writing.capabilities
+    let carriesRegions = capabilities.origin != .notCarried || capabilities.visitedRegions != .notCarried
     var regions = believed.regions
     var chunk = KeyChunk()
     var position = 0
     while case let count = believed.copy(from: position, for: plan.audience, to: &chunk.keys), count > 0 {
       position += count
+      if !carriesRegions { chunk.keys.forgetRegions() }
       try writer.write(&chunk, regions: &regions, header: header)
       for rejection in chunk.rejections {
         try refuse(RejectedKey(rejection, of: name, at: .write), report)
@@ -84,6 +88,14 @@ extension NormalizationReceipt.Target {
       chunk.advance()
     }
     close(try writer.finish(header))
+  }
+}
+
+extension KeyBuffer {
+  fileprivate mutating func forgetRegions() {
+    withMutableKeys { keys in
+      for index in keys.indices { keys[index].regions = .none }
+    }
   }
 }
 

@@ -59,8 +59,8 @@ public struct NormalizationReceipt: Sendable {
     public private(set) var losses: [String] = []
     /// One line for each default that was filled in.
     public private(set) var fillings: [String] = []
-    /// Keys that share their key data with another key of the same list, under another rolling start.
-    public private(set) var conflicting = 0
+    /// What the operator should know, though nothing was lost.
+    public private(set) var warnings: [String] = []
     public private(set) var digests: ExportDigests?
 
     public var refused: Int { refusals.values.reduce(0, +) }
@@ -80,7 +80,7 @@ public struct NormalizationReceipt: Sendable {
       written = document.keys
       losses = document.losses
       fillings = document.report.fillings
-      conflicting = document.conflicting
+      warnings = document.warnings
       digests = document.digests
     }
   }
@@ -125,7 +125,7 @@ extension NormalizationReceipt {
       "published \(grouped(belief.published)) = \(grouped(target.written)) written to \(target.name) (\(format)) + "
       + "\(grouped(target.refused)) refused by the format"
     return [sum] + sorted(target.refusals).map { "  refused, \($0): \(grouped($1))" }
-      + target.fillings.map { "  \($0)" } + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
+      + target.fillings.map { "  \($0)" } + target.warnings + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
   }
 
   private func sorted(_ counts: [String: Int]) -> [(String, Int)] {
@@ -174,7 +174,7 @@ extension NormalizationReceipt: Encodable {
 
 extension NormalizationReceipt.Target: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case name, format, written, refused, refusals, losses, fillings, sha256
+    case name, format, written, refused, refusals, losses, fillings, warnings, sha256
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -186,6 +186,7 @@ extension NormalizationReceipt.Target: Encodable {
     try members.encode(refusals, forKey: .refusals)
     try members.encode(losses, forKey: .losses)
     try members.encode(fillings, forKey: .fillings)
+    try members.encode(warnings, forKey: .warnings)
     try members.encodeIfPresent(digests?.hexadecimal, forKey: .sha256)
   }
 }
