@@ -49,7 +49,8 @@ import Testing
 
   @Test func convertWithPoliciesDoesTheSame() throws {
     try regions { workshop in
-      let rest = ["de.csv", "it.csv", "--to", "efgs-json", "--origin", "DE", "--default-days-since-onset", "4000"]
+      let rest =
+        ["de.csv", "it.csv", "--to", "efgs-json", "--origin", "DE", "--default-days-since-onset", "4000"]
         + Self.now
       let normalized = try workshop.keyferry(["normalize", "-o", "a.json"] + rest)
       for option in ["--reading", "--publishing"] {
@@ -152,7 +153,8 @@ import Testing
     try Workshop.run { workshop in
       let outcome = try workshop.keyferry("policy", "list")
       #expect(outcome.status == 0 && outcome.errors.isEmpty)
-      #expect(outcome.text.split(separator: "\n").map { $0.prefix { $0 != " " } } == ShippedPolicies.names.map { $0[...] })
+      let names = outcome.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+      #expect(names == ShippedPolicies.names)
     }
   }
 

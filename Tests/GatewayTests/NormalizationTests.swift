@@ -198,9 +198,12 @@ private func incoming(
     for path in RealData.files(endingWith: ["zip", "bin", "json", "pb", "textproto"]) {
       let document = try SourceDocument(path: folder.appending(path: path).path())
       do {
+        // A day after the last of its keys has expired.
+        let last = try read(document).keys.compactMap(\.rollingStart).filter { $0 < 3_000_000 }.max() ?? 2_678_000
+        let now = IntervalNumber(Int64(last) + 288).start
         for name in ["default", "efgs", "google-key-server"] {
           let policy = try #require(try ShippedPolicies.policy(named: name))
-          let result = try Normalized([incoming(document, path, policy)], publishing: policy)
+          let result = try Normalized([incoming(document, path, policy)], publishing: policy, now: now)
           #expect(result.receipt.isBalanced, "\(path)")
           if name == "default", result.receipt.received > 0 {
             read += 1

@@ -125,7 +125,8 @@ extension NormalizationReceipt {
       "published \(grouped(belief.published)) = \(grouped(target.written)) written to \(target.name) (\(format)) + "
       + "\(grouped(target.refused)) refused by the format"
     return [sum] + sorted(target.refusals).map { "  refused, \($0): \(grouped($1))" }
-      + target.fillings.map { "  \($0)" } + target.warnings + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
+      + target.fillings.map { "  \($0)" } + target.warnings
+      + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
   }
 
   private func sorted(_ counts: [String: Int]) -> [(String, Int)] {

@@ -50,7 +50,8 @@ struct ConvertCommand: ParsableCommand {
         !publishing.json
       else {
         throw ValidationError(
-          "--input, --now, --audience, --rejected and --json go with --reading or --publishing; see keyferry help normalize")
+          "--input, --now, --audience, --rejected and --json go with --reading or --publishing; "
+            + "see keyferry help normalize")
       }
       return try InputOptions.checkPaths(inputs)
     }
@@ -205,7 +206,9 @@ struct ReportTypeArgument: ExpressibleByArgument {
 }
 
 struct BundleOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The region that the bundle names; with policies, only its keys go there.", valueName: "region"))
+  @Option(
+    help: ArgumentHelp(
+      "The region that the bundle names; with policies, only its keys go there.", valueName: "region"))
   var region: String?
 
   @Option(help: ArgumentHelp("Start of the bundle's window.", valueName: "time"))

@@ -55,7 +55,7 @@ struct PublishingOptions: ParsableArguments {
   var publishing: String?
 
   @Option(
-    help: "Who reads the result: apps are given exact onsets alone, a federation all classes. The format's, if not given."
+    help: "Who reads the result: apps get exact onsets alone, a federation all classes. By default the format's readers."
   )
   var audience: AudienceArgument?
 
