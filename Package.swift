@@ -21,7 +21,9 @@ let package = Package(
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
     // For the package in Benchmarks/ alone: it changes without notice.
-    .library(name: "_KeyferryInternals", targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust"]),
+    .library(
+      name: "_KeyferryInternals",
+      targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust", "KeyNormalization"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -54,14 +56,16 @@ let package = Package(
       dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams")],
       exclude: ["Policies", "embed"], swiftSettings: strict),
 
-    // The pipelines: documents in, decode, verify, fit, encode, sign, seal, documents out.
-    .target(name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], swiftSettings: strict),
+    // The pipelines: documents in, decode, verify, admit, fold, fit, encode, sign, seal, documents out.
+    .target(
+      name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      swiftSettings: strict),
 
     // The commands.
     .target(
       name: "KeyTool",
       dependencies: [
-        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust",
+        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -96,12 +100,16 @@ let package = Package(
       name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
-      name: "GatewayTests", dependencies: ["Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      name: "GatewayTests",
+      dependencies: [
+        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: [
         "keyferry", "recipes", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
+        "PolicyFiles", "KeyNormalization",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -3,12 +3,13 @@ internal import BundleTrust
 internal import Gateway
 internal import Glibc
 internal import KeyFormats
+internal import PolicyFiles
 
-/// The program: looks into key files, verifies, converts and signs them.
+/// The program: looks into key files, verifies, converts, reconciles and signs them.
 public struct KeyferryCommand: ParsableCommand {
   public static let configuration = CommandConfiguration(
     commandName: "keyferry",
-    abstract: "Look into, verify, convert and sign the key files of Exposure Notification.",
+    abstract: "Look into, verify, convert, reconcile and sign the key files of Exposure Notification.",
     discussion: """
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
       output, everything else to standard error.
@@ -17,7 +18,7 @@ public struct KeyferryCommand: ParsableCommand {
 
       Exit codes:
         0   done
-        1   done, but keys were rejected or a verification failed
+        1   done, but keys were rejected, a verification or a check failed, or a key is not known
         2   it could not be done
         64  the command line is wrong
 
@@ -25,8 +26,8 @@ public struct KeyferryCommand: ParsableCommand {
       """,
     version: "keyferry 0.1.0",
     subcommands: [
-      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, KeygenCommand.self, SignCommand.self,
-      FormatsCommand.self,
+      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
+      PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self,
     ])
 
   public init() {}
@@ -54,6 +55,7 @@ public struct KeyferryCommand: ParsableCommand {
       if error.number != EPIPE { Console.note("\(error)") }
     case let error as KeyFault: Console.note("\(error)")
     case let error as TrustRingFileError: Console.note("\(error)")
+    case let error as PolicyFileError: Console.note("\(error)")
     case let error as ConversionRefusal:
       Console.note("\(error)")
       return error.status.rawValue

@@ -3,7 +3,9 @@ import KeyFormats
 import Testing
 
 @Suite struct HelpTests {
-  static let commands = ["inspect", "convert", "verify", "sign", "keygen", "formats"]
+  static let commands = [
+    "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats",
+  ]
 
   @Test(arguments: commands)
   func everyCommandHasExamples(command: String) throws {
@@ -44,6 +46,17 @@ import Testing
     ["convert", "x", "--to", "gaen-export", "-o", "y", "--sign-key", "k", "--key-id", "1"],
     ["sign", "x", "-o", "y"], ["sign", "x", "-o", "y", "--sign-key", "k"], ["verify", "x"], ["verify", "--trust", "r"],
     ["verify", "x", "--trust", "r", "--at", "yesterday"], ["keygen"], ["formats", "more"],
+    ["normalize", "--to", "csv", "-o", "y"], ["normalize", "x", "--to", "csv", "-o", "-", "--json"],
+    ["normalize", "--input", "x", "--to", "csv", "-o", "y"],
+    ["normalize", "--input", "A=x,polcy=efgs", "--to", "csv", "-o", "y"],
+    ["normalize", "--input", "A=x,relay=yes", "--to", "csv", "-o", "y"],
+    ["normalize", "--input", "A=x,origin=", "--to", "csv", "-o", "y"],
+    ["normalize", "-", "--input", "A=-", "--to", "csv", "-o", "y"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--json"],
+    ["convert", "x", "--to", "csv", "-o", "y", "--now", "2020-12-01"],
+    ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
+    ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
+    ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {
     try Workshop.run { workshop in

@@ -53,7 +53,7 @@ public enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
   // An object with the array as its only member, which has this name.
   case keys, temporaryExposureKeys, gaenKeys
 
-  fileprivate var style: CodableJSONEncoder.Style {
+  var style: CodableJSONEncoder.Style {
     switch self {
     case .single: .single
     case .lines: .lines
@@ -61,7 +61,7 @@ public enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  fileprivate var wrapper: CodableJSONEncoder.Wrapper { CodableJSONEncoder.Wrapper(rawValue: rawValue) ?? .none }
+  var wrapper: CodableJSONEncoder.Wrapper { CodableJSONEncoder.Wrapper(rawValue: rawValue) ?? .none }
 }
 
 /// The spelling of `codable-json`.
@@ -108,24 +108,9 @@ public enum ConversionRefusal: Error, Sendable, CustomStringConvertible {
 
 /// Decode, verify (or the operator vouches), fit, encode, sign, seal.
 public struct Conversion {
-  public let plan: ConversionPlan
   private var receipt = ConversionReceipt()
-  private var fitting: Fitting
   private var regions = RegionTable()
   private var headers = HeaderMerge()
-
-  public init(_ plan: ConversionPlan) {
-    self.plan = plan
-    fitting = Fitting(to: plan.target, target: Self.capabilities(of: plan), defaults: plan.defaults)
-  }
-
-  private static func capabilities(of plan: ConversionPlan) -> FormatCapabilities {
-    guard let capabilities = FormatCatalog.description(of: plan.target).capabilities else {
-      preconditionFailure("\(plan.target.rawValue) is only read")
-    }
-    return plan.target == .codableJSON && !plan.jsonStyle.hasRollingPeriod
-      ? capabilities.withoutRollingPeriod : capabilities
-  }
 
   /// Converts the documents into one. Nothing in `output` counts until this returns.
   ///
@@ -133,35 +118,21 @@ public struct Conversion {
   public static func run(
     _ plan: ConversionPlan, from documents: [SourceDocument], to output: ConversionOutput
   ) throws -> ConversionReceipt {
-    var conversion = Conversion(plan)
-    for document in documents { try conversion.verify(document) }
-    if conversion.fitting.target.sortsKeys {
-      try conversion.writeExport(from: documents, to: output)
-    } else {
-      try conversion.writeStream(from: documents, to: output)
+    for document in documents { _ = try document.verification(trusting: plan.trust) }
+    var conversion = Conversion()
+    var writer = try DocumentWriter(plan, to: output)
+    for document in documents {
+      // One document says most of its header before its keys; several are merged, which is known at the end.
+      try conversion.read(document, saysHeaderFirst: documents.count == 1, into: &writer)
     }
-    conversion.receipt.close(conversion.fitting.report, conversion.headers, conversion.fitting.target)
-    if plan.isStrict, !conversion.receipt.losses.isEmpty {
-      throw ConversionRefusal.wouldLose(conversion.receipt.losses)
-    }
+    let written = try writer.finish(conversion.headers.merged)
+    conversion.receipt.close(written, conversion.headers)
+    if plan.isStrict, !written.losses.isEmpty { throw ConversionRefusal.wouldLose(written.losses) }
     return conversion.receipt
   }
 
-  // MARK: Verify
-
-  private func verify(_ document: SourceDocument) throws {
-    guard let trust = plan.trust else { return }
-    guard let report = try document.verify(trusting: trust.ring, at: trust.instant) else {
-      throw ConversionRefusal.cannotBeSigned(name: document.name, format: try document.open().format)
-    }
-    guard report.isTrusted else { throw ConversionRefusal.untrusted(name: document.name, lines: report.lines) }
-  }
-
-  // MARK: Decode and fit
-
-  /// Runs every chunk of a document through fitting and shows it to `use`.
   private mutating func read(
-    _ source: SourceDocument, _ use: (inout KeyChunk, KeyDocument, inout RegionTable) throws -> Void
+    _ source: SourceDocument, saysHeaderFirst: Bool, into writer: inout DocumentWriter
   ) throws {
     let document = try source.open()
     var summary = DocumentSummary(name: source.name)
@@ -171,78 +142,16 @@ public struct Conversion {
       summary.received += chunk.keys.count + chunk.rejections.count
       try source.located { try numbers.translate(&chunk.keys, from: document.decoder.regions, to: &regions) }
       let before = chunk.rejections.count
-      summary.count(chunk.rejections[..<before], in: source.name)
-      fitting.fit(&chunk, regions: &regions)
-      summary.count(chunk.rejections[before...], in: source.name)
+      summary.count(chunk.rejections[..<before])
+      try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? document.decoder.header : ExportHeader())
+      summary.count(chunk.rejections[before...])
       summary.written += chunk.keys.count
-      try use(&chunk, document, &regions)
       chunk.advance()
     }
     summary.format = document.format
     summary.notes = document.decoder.notes
     headers.add(document.decoder.header)
     receipt.documents.append(summary)
-  }
-
-  // MARK: Formats without a global order: keys go out as they come in
-
-  private mutating func writeStream(from documents: [SourceDocument], to output: ConversionOutput) throws {
-    let buffer = OutputBuffer(output.document)
-    let encoder = try plan.encoder(buffer)
-    var hasBegun = false
-    for document in documents {
-      let plan = plan
-      try read(document) { chunk, document, regions in
-        if !hasBegun {
-          // One document says most of its header before its keys; several are merged, which is known at the end.
-          try encoder.begin(plan.header.applied(to: documents.count == 1 ? document.decoder.header : ExportHeader()))
-          hasBegun = true
-        }
-        try chunk.keys.withKeys {
-          try encoder.encode($0, regions: regions, unknownFields: chunk.unknownFields)
-        }
-      }
-    }
-    let header = fitting.fit(plan.header.applied(to: headers.merged))
-    if !hasBegun { try encoder.begin(header) }
-    try encoder.finish(header)
-  }
-
-  // MARK: Exports: sorted, signed, sealed
-
-  private mutating func writeExport(from documents: [SourceDocument], to output: ConversionOutput) throws {
-    var collection = KeyCollection()
-    for document in documents {
-      try read(document) { chunk, _, _ in collection.append(chunk) }
-    }
-    collection.sort()
-    let repeated = collection.dropRepeated()
-    receipt.repeated = repeated.dropped
-    receipt.conflicting = repeated.conflicting
-
-    var header = plan.header.applied(to: headers.merged)
-    header.batchNum = 1
-    header.batchSize = 1
-    if !plan.signers.isEmpty { header.signatureInfos = plan.signers.map(\.info) }
-    header = fitting.fit(header)
-    receipt.header = header
-
-    let bundle = BundleWriter(signers: plan.signers, packing: plan.packing)
-    receipt.digests = try bundle.write(header, to: output) { encoder in
-      try collection.keys.withKeys {
-        try encoder.encode($0, regions: RegionTable(), unknownFields: collection.unknownFields)
-      }
-    }
-  }
-}
-
-extension ConversionPlan {
-  /// The encoder of a format whose keys need no global order.
-  fileprivate func encoder(_ output: OutputBuffer) throws -> any KeyEncoder {
-    guard target == .codableJSON else { return try FormatCatalog.encoder(for: target, output) }
-    return CodableJSONEncoder(
-      output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,
-      generation: jsonStyle.hasRollingPeriod ? .withRollingPeriod : .withoutRollingPeriod)
   }
 }
 

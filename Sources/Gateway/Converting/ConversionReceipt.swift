@@ -24,70 +24,25 @@ public struct ConversionReceipt: Sendable {
   /// Keys that stand in the output.
   public var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
 
-  mutating func close(_ report: FittingReport, _ headers: HeaderMerge, _ target: FormatCapabilities) {
-    for part in KeyPart.allCases {
-      guard let loss = report.lost[part] else { continue }
-      if loss.notCarried > 0 {
-        losses.append("\(counted(loss.notCarried, "key")) \(lose(loss.notCarried)) \(part.rawValue)")
-      }
-      if loss.outOfRange > 0 {
-        losses.append(
-          "\(counted(loss.outOfRange, "key")) \(lose(loss.outOfRange)) \(part.rawValue) "
-            + "(the value is outside what devices accept)")
-      }
-    }
-    let parts = headerLosses(headers.merged, report, target)
-    if !parts.isEmpty { losses.append("the document loses \(parts.joined(separator: ", "))") }
-    for part in KeyPart.allCases {
-      guard let filling = report.defaulted[part] else { continue }
-      fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
-    }
-    if report.originDefaulted > 0 {
-      fillings.append("origin absent, filled in: \(counted(report.originDefaulted, "key"))")
-    }
-    if report.visitedDefaulted > 0 {
-      fillings.append("visited regions absent, filled in: \(counted(report.visitedDefaulted, "key"))")
-    }
-    collectWarnings(headers)
-  }
-
-  private func headerLosses(
-    _ header: ExportHeader, _ report: FittingReport, _ target: FormatCapabilities
-  ) -> [String] {
-    let losesUnknown = !header.unknownFields.isEmpty && !target.carriesUnknownFields || report.headerFieldsLost
-    let unknown = losesUnknown ? ["unknown header fields"] : []
-    if target.carriesHeader { return unknown }
-    let isPart = header.batchNum.map { $0 != 1 } == true || header.batchSize.map { $0 != 1 } == true
-    return [
-      header.startTimestamp == nil && header.endTimestamp == nil ? nil : "time window",
-      header.region == nil ? nil : "region", isPart ? "batch number" : nil,
-      header.signatureInfos.isEmpty ? nil : "signature infos",
-    ].compactMap { $0 } + unknown
-  }
-
-  private mutating func collectWarnings(_ headers: HeaderMerge) {
-    if repeated > 0 { warnings.append("\(counted(repeated, "repeated key")) written once") }
-    if conflicting > 0 {
-      warnings.append(
-        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
-          + "and a device takes one of them")
-    }
+  mutating func close(_ written: WrittenDocument, _ headers: HeaderMerge) {
+    repeated = written.repeated
+    conflicting = written.conflicting
+    header = written.header
+    digests = written.digests
+    losses = written.losses
+    fillings = written.report.fillings
+    warnings = written.repeated > 0 ? ["\(counted(written.repeated, "repeated key")) written once"] : []
     if headers.regions.count > 1, header?.region == nil {
       warnings.append(
         "the documents name different regions (\(headers.regions.sorted().joined(separator: ", "))); "
           + "the result names none")
     }
-    if let header {
+    if header != nil {
       for batch in headers.partialBatches {
         warnings.append("a document was batch \(batch.number) of \(batch.size); the result says 1 of 1")
       }
-      if header.startTimestamp == nil || header.endTimestamp == nil {
-        warnings.append("the bundle has no complete time window")
-      }
-      if written > 750_000 {
-        warnings.append("\(counted(written, "key")) in one bundle; platforms recommend at most 750,000")
-      }
     }
+    warnings += written.warnings
   }
 }
 
@@ -108,7 +63,7 @@ public struct DocumentSummary: Sendable {
 
   init(name: String) { self.name = name }
 
-  mutating func count(_ rejections: ArraySlice<Rejection>, in name: String) {
+  mutating func count(_ rejections: ArraySlice<Rejection>) {
     for rejection in rejections {
       rejectionCounts[rejection.reason, default: 0] += 1
       if self.rejections.count < Self.shownRejections { self.rejections.append(rejection) }
@@ -131,5 +86,3 @@ public func grouped(_ number: Int) -> String {
   }
   return (number < 0 ? "-" : "") + text
 }
-
-private func lose(_ count: Int) -> String { count == 1 ? "loses" : "lose" }

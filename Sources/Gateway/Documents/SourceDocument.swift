@@ -68,6 +68,20 @@ public struct SourceDocument {
         digest.finish(), infos: document.decoder.header.signatureInfos, signatures: signatures, at: instant)
     }
   }
+
+  /// Asks for a signature where there is a ring to judge it; otherwise the operator vouches for the document.
+  ///
+  /// - Throws: ``ConversionRefusal`` when the document has no signature that the ring trusts.
+  public func verification(trusting trust: ConversionPlan.Trust?) throws -> Verification {
+    guard let trust else { return .assertedByOperator() }
+    guard let report = try verify(trusting: trust.ring, at: trust.instant) else {
+      throw ConversionRefusal.cannotBeSigned(name: name, format: try open().format)
+    }
+    guard let verification = report.verification else {
+      throw ConversionRefusal.untrusted(name: name, lines: report.lines)
+    }
+    return verification
+  }
 }
 
 /// Collects a digest from a callback.

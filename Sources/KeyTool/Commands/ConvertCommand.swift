@@ -12,7 +12,8 @@ struct ConvertCommand: ParsableCommand {
     discussion: """
       What the target cannot carry is reported, never lost in silence; --strict refuses instead. Fields that the \
       target needs and keys do not state are filled from the --default options, each use counted. Keys that the \
-      target refuses are left out and named, and the exit code is then 1.
+      target refuses are left out and named, and the exit code is then 1. With --reading \
+      or --publishing keys are reconciled on the way, as keyferry normalize does.
 
       A bundle (gaen-export) is signed with --sign-key, or written with --unsigned. An output that ends in .bin gets \
       its .sig beside it; any other is a zip archive.
@@ -29,10 +30,7 @@ struct ConvertCommand: ParsableCommand {
       """)
 
   @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
-  var inputs: [String]
-
-  @Option(help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"))
-  var to: KeyFormat
+  var inputs: [String] = []
 
   @Option(
     name: [.short, .long],
@@ -42,68 +40,39 @@ struct ConvertCommand: ParsableCommand {
 
   @OptionGroup var input: InputOptions
 
-  @Flag(help: "Write nothing when anything would be lost.")
-  var strict = false
+  @OptionGroup var writing: WritingOptions
+  @OptionGroup(title: "Policies") var sources: SourceOptions
+  @OptionGroup(title: "Policies") var publishing: PublishingOptions
 
-  @OptionGroup(title: "Signing") var signing: SigningOptions
+  private var to: KeyFormat { writing.to }
 
-  @Flag(help: "Write an export without a signature.")
-  var unsigned = false
-
-  @Option(help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"))
-  var trust: String?
-
-  @Option(help: ArgumentHelp("Judge the ring's keys at this time instead of now.", valueName: "time"))
-  var at: Instant?
-
-  @OptionGroup(title: "What keys do not state") var defaults: DefaultOptions
-
-  @OptionGroup(title: "The bundle") var bundle: BundleOptions
-
-  @Option(help: "What stands around the keys of codable-json.")
-  var layout = CodableJSONLayout.array
-
-  @Flag(help: "Write codable-json of the beta generation, without rollingPeriod.")
-  var beta = false
-
-  @Flag(help: "Write binary to a terminal.")
-  var force = false
-
-  @Flag(name: [.short, .long], help: "Say only what went wrong.")
-  var quiet = false
+  /// Whether keys are admitted and folded by policies; otherwise they pass as they were sent.
+  private var normalizes: Bool { sources.reading != nil || publishing.publishing != nil }
 
   func validate() throws {
-    try InputOptions.checkPaths(inputs)
-    guard FormatCatalog.description(of: to).isWritten else {
-      let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue).joined(separator: ", ")
-      throw ValidationError("\(to.rawValue) is only read; --to takes \(written)")
-    }
-    if to == .gaenExport {
-      guard !signing.signKey.isEmpty || unsigned else {
+    guard normalizes else {
+      guard !inputs.isEmpty else { throw ValidationError("missing inputs: give files, or - for standard input") }
+      guard sources.named.isEmpty, sources.now == nil, publishing.audience == nil, publishing.rejected == nil,
+        !publishing.json
+      else {
         throw ValidationError(
-          "devices refuse an unsigned bundle; give --sign-key, --key-id and --key-version, or --unsigned")
+          "--input, --now, --audience, --rejected and --json go with --reading or --publishing; "
+            + "see keyferry help normalize")
       }
-      guard signing.signKey.isEmpty || !unsigned else {
-        throw ValidationError("--sign-key and --unsigned exclude each other")
-      }
-    } else if !signing.signKey.isEmpty || unsigned {
-      throw ValidationError("\(to.rawValue) carries no signature; --sign-key and --unsigned are for gaen-export")
+      return try InputOptions.checkPaths(inputs)
     }
-    if to != .codableJSON, beta || layout != .array {
-      throw ValidationError("--layout and --beta are for codable-json")
-    }
+    try sources.validate(inputs)
+    try publishing.validate(output: output)
   }
 
   func run() throws {
-    var plan = ConversionPlan(to: to)
-    plan.defaults = defaults.fieldDefaults
-    plan.header = bundle.choice
-    plan.jsonStyle.layout = layout
-    plan.jsonStyle.hasRollingPeriod = !beta
-    plan.signers = try signing.identities()
-    plan.isStrict = strict
-    if let trust { plan.trust = .init(ring: try TrustRingFile.read(trust), instant: at ?? Clock.now) }
-
+    guard !normalizes else {
+      return try exit(
+        try NormalizationRun(
+          inputs: inputs, output: output, sources: sources, publishing: publishing, input: input, writing: writing
+        ).run())
+    }
+    let plan = try writing.plan()
     var worst = ExitStatus.done
     for step in try steps() {
       do {
@@ -150,12 +119,13 @@ struct ConvertCommand: ParsableCommand {
   }
 
   private func convert(_ step: Step, _ plan: ConversionPlan) throws -> ConversionReceipt {
-    let documents = try step.inputs.map(input.open)
-    let destination = try Destination(
-      step.output, format: to, inputs: step.inputs + signing.signKey + [trust].compactMap { $0 }, force: force)
+    let progress = Progress()
+    let documents = try step.inputs.map { progress.watching(try input.open($0)) }
+    let destination = try writing.destination(step.output, inputs: step.inputs)
     var plan = plan
     plan.packing = destination.packing
     let receipt = try destination.write { try Conversion.run(plan, from: documents, to: $0) }
+    progress.clear()
     report(receipt, destination)
     return receipt
   }
@@ -174,7 +144,7 @@ struct ConvertCommand: ParsableCommand {
       }
     }
     for loss in receipt.losses { Console.note(loss) }
-    guard !quiet else { return }
+    guard !writing.quiet else { return }
     for document in receipt.documents {
       for (note, count) in document.notes.sorted {
         Console.note("\(document.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
@@ -242,7 +212,9 @@ struct ReportTypeArgument: ExpressibleByArgument {
 }
 
 struct BundleOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The region that the bundle names.", valueName: "region"))
+  @Option(
+    help: ArgumentHelp(
+      "The region that the bundle names; with policies, only its keys go there.", valueName: "region"))
   var region: String?
 
   @Option(help: ArgumentHelp("Start of the time window in which the bundle's keys arrived.", valueName: "time"))

@@ -2,7 +2,7 @@
 public enum ExitStatus: Int32, Sendable {
   /// Done.
   case done = 0
-  /// Done, but keys were rejected or a verification failed.
+  /// Done, but keys were rejected, a verification or a check failed, or the key that was asked for is not known.
   case rejected = 1
   /// It could not be done.
   case failed = 2

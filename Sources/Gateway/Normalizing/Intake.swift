@@ -1,0 +1,139 @@
+internal import BundleTrust
+public import ExposureKeys
+public import KeyFormats
+public import KeyNormalization
+
+/// A document with the door that it comes through and the policy by which that door reads.
+public struct IncomingDocument {
+  public let document: SourceDocument
+  /// What the operator calls the source: `efgs`, or the file's name.
+  public let name: String
+  public let policy: Policy
+  /// The origin of keys that name none.
+  public let origin: String?
+  /// Whether the source passes on others' keys and loses their origin.
+  public let isRelay: Bool
+
+  public init(
+    _ document: SourceDocument, name: String, policy: Policy, origin: String? = nil, isRelay: Bool = false
+  ) {
+    self.document = document
+    self.name = name
+    self.policy = policy
+    self.origin = origin
+    self.isRelay = isRelay
+  }
+
+  /// The source of claims that this document is trusted for.
+  fileprivate func source(_ verification: Verification) -> Source {
+    Source(name: name, isRelay: isRelay, origin: origin, provenance: Provenance(verification))
+  }
+
+  /// Reads the document chunk by chunk, from the start, as its source.
+  func read(
+    trusting trust: ConversionPlan.Trust?, now: Instant,
+    _ use: (inout KeyChunk, KeyDocument, inout Admission) throws -> Void
+  ) throws -> KeyDocument {
+    var admission = Admission(
+      source: source(try document.verification(trusting: trust)), policy: policy.reading, now: now)
+    let reader = try document.open()
+    var chunk = KeyChunk()
+    while try document.located({ try reader.decoder.decode(into: &chunk) }) {
+      try use(&chunk, reader, &admission)
+      chunk.advance()
+    }
+    return reader
+  }
+}
+
+extension Provenance {
+  /// What the verification of a document says about the claims in it.
+  init(_ verification: Verification) {
+    switch verification.basis {
+    case .signed(by: let key):
+      let name = [key.id, key.version].compactMap { $0 }.joined(separator: " ")
+      self = .signed(by: name.isEmpty ? key.fingerprint : name)
+    case .assertedByOperator: self = .assertedByOperator
+    }
+  }
+}
+
+/// Decode, verify (or the operator vouches), admit, record: every way in ends here.
+public struct Intake {
+  public private(set) var claims = ClaimSet()
+  public private(set) var documents: [IntakeSummary] = []
+  private(set) var headers = HeaderMerge()
+
+  private let trust: ConversionPlan.Trust?
+  private let now: Instant
+  private let report: (RejectedKey) throws -> Void
+
+  /// - Parameters:
+  ///   - trust: checks every export's signature first; without a ring the operator vouches for the documents.
+  ///   - now: what "in the future" refers to.
+  ///   - report: is shown every key that is not admitted.
+  public init(
+    trusting trust: ConversionPlan.Trust? = nil, now: Instant,
+    report: @escaping (RejectedKey) throws -> Void = { _ in }
+  ) {
+    self.trust = trust
+    self.now = now
+    self.report = report
+  }
+
+  /// Takes in a document as a whole or, when this throws, perhaps a part of it.
+  public mutating func take(_ incoming: IncomingDocument) throws {
+    let name = incoming.document.name
+    var summary = IntakeSummary(incoming)
+    let reader = try incoming.read(trusting: trust, now: now) { chunk, reader, admission in
+      let batch = admission.admit(chunk, regions: reader.decoder.regions)
+      for rejection in chunk.rejections { try summary.reject(RejectedKey(rejection, of: name, at: .decode), report) }
+      for rejection in batch.rejected { try summary.reject(RejectedKey(rejection, of: name), report) }
+      summary.receipt += claims.record(batch)
+      summary.provenance = batch.source.provenance
+    }
+    summary.format = reader.format
+    summary.notes = reader.decoder.notes
+    headers.add(reader.decoder.header)
+    documents.append(summary)
+  }
+}
+
+/// What became of one document's keys. `received = new + known + rejected + heldForOperator`.
+public struct IntakeSummary: Sendable {
+  public let name: String
+  public let source: String
+  public let policy: String
+  public let origin: String?
+  public let isRelay: Bool
+  public internal(set) var provenance = Provenance.assertedByOperator
+  public internal(set) var format = KeyFormat.gaenExport
+  /// Of the keys that could be decoded.
+  var receipt = ImportReceipt()
+  /// How many keys were rejected, by the code of the reason.
+  public private(set) var rejections: [String: Int] = [:]
+  /// The first of them, for showing.
+  public private(set) var shownRejections: [RejectedKey] = []
+  public internal(set) var notes = ReadingNotes()
+
+  init(_ incoming: IncomingDocument) {
+    name = incoming.document.name
+    source = incoming.name
+    policy = incoming.policy.name
+    origin = incoming.origin
+    isRelay = incoming.isRelay
+  }
+
+  public var received: Int { new + known + heldForOperator + rejected }
+  public var new: Int { receipt.new }
+  public var known: Int { receipt.known }
+  public var heldForOperator: Int { receipt.heldForOperator }
+  public var rejected: Int { rejections.values.reduce(0, +) }
+  public var allowances: [Allowance: Int] { receipt.allowances }
+
+  mutating func reject(_ key: RejectedKey, _ report: (RejectedKey) throws -> Void) rethrows {
+    rejections[key.reason, default: 0] += 1
+    if shownRejections.count < DocumentSummary.shownRejections { shownRejections.append(key) }
+    try report(key)
+  }
+}

@@ -1,0 +1,180 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+internal import KeyNormalization
+
+struct NormalizeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "normalize",
+    abstract: "Reconcile what several sources say about keys, and write what is believed.",
+    discussion: """
+      Every key of every input is admitted or rejected by its source's reading policy; all admitted claims about one
+      key become one published key by the publishing policy, or the key is held, or left out. The receipt on standard
+      error adds up and names each reason and each allowance with its count. The order of the inputs makes no
+      difference.
+
+      Examples:
+        keyferry normalize de.zip it.zip nl.bin --to efgs-json -o all.json
+        keyferry normalize --input DE=de.zip,policy=corona-warn-app,origin=DE \\
+          --input IT=it.zip,policy=immuni,origin=IT --publishing swisscovid --region CH \\
+          --to gaen-export --sign-key key.pem --key-id 228 --key-version v1 -o ch.zip
+        keyferry normalize *.zip --now 2020-12-01 --rejected rejected.jsonl --to csv -o keys.csv --json
+      """)
+
+  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+  var inputs: [String] = []
+
+  @Option(name: [.short, .long], help: ArgumentHelp("A file, or - for standard output.", valueName: "out"))
+  var output: String
+
+  @OptionGroup(title: "Policies") var sources: SourceOptions
+  @OptionGroup(title: "Policies") var publishing: PublishingOptions
+  @OptionGroup var input: InputOptions
+  @OptionGroup var writing: WritingOptions
+
+  func validate() throws {
+    try sources.validate(inputs)
+    try publishing.validate(output: output)
+  }
+
+  func run() throws {
+    try exit(
+      try NormalizationRun(
+        inputs: inputs, output: output, sources: sources, publishing: publishing, input: input, writing: writing
+      ).run())
+  }
+}
+
+/// What is published of the admitted claims, and how that is told.
+struct PublishingOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What is published and in which form: a policy that ships, or a file; see keyferry policy list.",
+      valueName: "policy"))
+  var publishing: String?
+
+  @Option(
+    help: "Who reads the result: apps get exact onsets alone, a federation all classes. By default the format's readers."
+  )
+  var audience: AudienceArgument?
+
+  @Option(help: ArgumentHelp("Write every key that did not get through, as JSON lines.", valueName: "file"))
+  var rejected: String?
+
+  @Flag(help: "Print the receipt as JSON (schemas/receipt.schema.json).")
+  var json = false
+
+  func validate(output: String) throws {
+    guard !json || output != "-" else {
+      throw ValidationError("--json prints the receipt to standard output; give -o FILE for the keys")
+    }
+    guard rejected == nil || rejected != output else {
+      throw ValidationError("--rejected and --output are the same file")
+    }
+  }
+}
+
+enum AudienceArgument: String, ExpressibleByArgument, CaseIterable {
+  case apps, federation
+
+  var audience: BelievedKeys.Audience {
+    switch self {
+    case .apps: .apps
+    case .federation: .federation
+    }
+  }
+}
+
+/// One normalization from the command line: `normalize`, or `convert` with policies.
+struct NormalizationRun {
+  let inputs: [String]
+  let output: String
+  let sources: SourceOptions
+  let publishing: PublishingOptions
+  let input: InputOptions
+  let writing: WritingOptions
+
+  func run() throws -> ExitStatus {
+    let progress = Progress()
+    let documents = try sources.open(inputs, input, origin: writing.defaults.origin, progress: progress)
+    let paths = sources.paths(inputs)
+    let destination = try writing.destination(output, inputs: paths)
+    let log = try publishing.rejected.map { try RejectionLog($0, inputs: paths) }
+
+    var plan = NormalizationPlan(
+      try writing.plan(), publishing: try PolicyChoice.read(publishing.publishing ?? "default"),
+      region: writing.bundle.region, now: sources.instant)
+    plan.writing.packing = destination.packing
+    if let audience = publishing.audience { plan.audience = audience.audience }
+
+    let receipt = try destination.write { output in
+      try Normalization.run(plan, from: documents, to: output, named: destination.name) { stage in
+        progress.enter(stage)
+      } report: { key in
+        try log?.write(key)
+      }
+    }
+    try log?.commit()
+    progress.clear()
+    try tell(receipt)
+    return receipt.rejected + receipt.target.refused > 0 ? .rejected : .done
+  }
+
+  private func tell(_ receipt: NormalizationReceipt) throws {
+    for document in receipt.documents {
+      show(document.shownRejections, of: document.rejected, in: document.name)
+    }
+    show(receipt.target.shownRefusals, of: receipt.target.refused, in: receipt.target.name)
+    if receipt.target.refusals[RejectionReason.fieldRequired.rawValue] != nil {
+      Console.hint(
+        "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help normalize")
+    }
+    for loss in receipt.target.losses { Console.note(loss) }
+    if !writing.quiet {
+      for document in receipt.documents {
+        for (note, count) in document.notes.sorted {
+          Console.note("\(document.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
+        }
+      }
+      for line in receipt.lines { Console.note(line) }
+    }
+    if publishing.json { try Console.result(line: try JSONText.render(receipt)) }
+  }
+
+  private func show(_ keys: [RejectedKey], of count: Int, in name: String) {
+    for key in keys { Console.note(key.description) }
+    if count > keys.count { Console.note("\(name): and \(counted(count - keys.count, "more key")) rejected") }
+  }
+}
+
+extension Progress {
+  fileprivate func enter(_ stage: Normalization.Stage) {
+    switch stage {
+    case .reading: break
+    case .folding: enter("deciding")
+    case .writing: enter("writing")
+    }
+  }
+}
+
+/// The keys that did not get through, one JSON object a line. No key material.
+private final class RejectionLog {
+  private let file: OutputFile
+  private let buffer: OutputBuffer
+
+  init(_ path: String, inputs: [String]) throws {
+    if let target = FileIdentity(path: path), let input = inputs.first(where: { FileIdentity(path: $0) == target }) {
+      throw ValidationError("--rejected \(path) is the input \(input); it would be overwritten")
+    }
+    file = try OutputFile(path: path)
+    buffer = OutputBuffer(file)
+  }
+
+  func write(_ key: RejectedKey) throws { try buffer.append(try JSONText.line(key) + "\n") }
+
+  func commit() throws {
+    try buffer.flush()
+    try file.commit()
+  }
+}

@@ -1,0 +1,187 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyNormalization
+internal import PolicyFiles
+
+struct PolicyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "policy",
+    abstract: "List, check, show and compare the policies by which keys are read and published.",
+    discussion: """
+      Example:
+        keyferry policy list
+      """,
+    subcommands: [List.self, Check.self, Show.self, Diff.self])
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the policies that ship.",
+      discussion: """
+        Example:
+          keyferry policy list
+        """)
+
+    func run() throws {
+      let width = ShippedPolicies.names.map(\.count).max() ?? 0
+      for name in ShippedPolicies.names {
+        let summary = try ShippedPolicies.policy(named: name)?.summary ?? ""
+        try Console.result(line: "\(name.padded(to: width))  \(summary)")
+      }
+    }
+  }
+
+  struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Check policy files as a whole and print every fault with its place.",
+      discussion: """
+        The exit code is 1 when there is a fault.
+
+        Example:
+          keyferry policy check mine.yaml
+        """)
+
+    @Argument(help: ArgumentHelp("Policy files.", valueName: "file"))
+    var files: [String]
+
+    func run() throws {
+      var status = ExitStatus.done
+      for file in files {
+        let bytes = try FileSource.contents(of: file, limit: PolicyFile.byteLimit)
+        do {
+          let policy = try PolicyFile.parse(String(decoding: bytes, as: UTF8.self), named: file)
+          try Console.result(line: "\(file): sound, policy \(policy.name)")
+        } catch let error as PolicyFileError {
+          try Console.result(line: "\(error)")
+          status = .rejected
+        }
+      }
+      try exit(status)
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show the rules of a policy in the order in which they are asked, with the values that it sets.",
+      discussion: """
+        Examples:
+          keyferry policy show efgs
+          keyferry policy show mine.yaml --markdown
+          keyferry policy show default --yaml > mine.yaml
+        """)
+
+    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "policy"))
+    var policy = "default"
+
+    @Flag(help: "Print the table in Markdown, with what each rule does.")
+    var markdown = false
+
+    @Flag(help: "Print the policy file itself.")
+    var yaml = false
+
+    func validate() throws {
+      guard !(markdown && yaml) else { throw ValidationError("--markdown and --yaml exclude each other") }
+    }
+
+    func run() throws {
+      let policy = try PolicyChoice.read(policy)
+      if yaml { return try Console.result(try PolicyChoice.text(self.policy)) }
+      let table = RuleTable(of: policy)
+      if markdown { return try Console.result(table.markdown) }
+      try Console.result(line: "\(policy.name): \(policy.summary)")
+      try Console.result(Self.text(table))
+    }
+
+    /// Rule, value, and what becomes of a key, in columns.
+    static func text(_ table: RuleTable) -> String {
+      let names = table.rows.map(\.rule.name.count).max() ?? 0
+      var stage: RuleTable.Row.Stage?
+      var text = ""
+      for row in table.rows {
+        if row.stage != stage { text += "\n\(row.stage.rawValue)\n" }
+        stage = row.stage
+        text += "  \(row.rule.name.padded(to: names))  \(row.value)\n"
+        for outcome in row.rule.outcome.split(separator: ";") {
+          text += "  \(String(repeating: " ", count: names))    \(outcome.drop { $0 == " " })\n"
+        }
+      }
+      return text
+    }
+  }
+
+  struct Diff: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Count the keys that fare differently under two policies, by what becomes of them.",
+      discussion: """
+        Each policy reads and publishes for itself. An --input that names a policy of its own is read by that one on
+        both sides.
+
+        Example:
+          keyferry policy diff default efgs archive/*.zip
+        """)
+
+    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "before"))
+    var before: String
+
+    @Argument(help: ArgumentHelp("The other one.", valueName: "after"))
+    var after: String
+
+    @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+    var inputs: [String] = []
+
+    @Option(help: ArgumentHelp("Only what this region would get.", valueName: "region"))
+    var region: String?
+
+    @OptionGroup var sources: SourceOptions
+    @OptionGroup var input: InputOptions
+
+    func validate() throws {
+      try sources.validate(inputs)
+      guard sources.reading == nil else { throw ValidationError("--reading is what the two policies say") }
+      guard !sources.paths(inputs).contains("-") else {
+        throw ValidationError("the inputs are read twice, and standard input (-) cannot be")
+      }
+    }
+
+    func run() throws {
+      let policies = [try PolicyChoice.read(before), try PolicyChoice.read(after)]
+      let now = sources.instant
+      let progress = Progress()
+      let sides = try policies.map { policy in
+        var intake = Intake(now: now)
+        for document in try sources.open(inputs, input, reading: policy, progress: progress) {
+          try intake.take(document)
+        }
+        return intake
+      }
+      progress.enter("deciding")
+      let difference = PolicyDifference(
+        from: sides[0].claims, by: policies[0].publishing, to: sides[1].claims, by: policies[1].publishing,
+        region: region, now: now)
+      progress.clear()
+      for (policy, side) in zip(policies, sides) {
+        let rejected = side.documents.reduce(0) { $0 + $1.rejected }
+        if rejected > 0 { Console.note("\(policy.name): \(counted(rejected, "key")) rejected at admission") }
+      }
+      try Console.result(Self.text(difference))
+    }
+
+    static func text(_ difference: PolicyDifference) -> String {
+      let rows = difference.changes.sorted {
+        ($1.value, $0.key.before, $0.key.after) < ($0.value, $1.key.before, $1.key.after)
+      }
+      let counts = rows.map { grouped($0.value) }
+      let width = counts.map(\.count).max() ?? 0
+      let before = rows.map(\.key.before.count).max() ?? 0
+      let lines = zip(rows, counts).map { row, count in
+        String(repeating: " ", count: width - count.count) + "\(count)  \(row.key.before.padded(to: before))  ->  "
+          + "\(row.key.after)\n"
+      }
+      return lines.joined() + "\(grouped(difference.changed)) of \(counted(difference.keys, "key")) fare differently\n"
+    }
+  }
+}
+
+extension String {
+  fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

@@ -1,0 +1,100 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyNormalization
+internal import PolicyFiles
+
+/// Finds a policy by the name of one that ships, or by the path of a file.
+enum PolicyChoice {
+  static func read(_ name: String) throws -> Policy {
+    if let policy = try ShippedPolicies.policy(named: name) { return policy }
+    return try PolicyFile.parse(try text(name), named: name)
+  }
+
+  /// The policy as it is written down.
+  static func text(_ name: String) throws -> String {
+    if let text = ShippedPolicies.text(of: name) { return text }
+    guard name.contains("/") || name.contains(".") || FileIdentity(path: name) != nil else {
+      let shipped = ShippedPolicies.names.joined(separator: ", ")
+      throw ValidationError("no policy is called \(name); those that ship are \(shipped), and a file's path works too")
+    }
+    return String(decoding: try FileSource.contents(of: name, limit: PolicyFile.byteLimit), as: UTF8.self)
+  }
+}
+
+/// The documents of a command that reads them by policies.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    name: .customLong("input"),
+    help: ArgumentHelp(
+      "An input with a name and settings of its own: a policy, the origin of keys that name none, and relay for a "
+        + "source that passes on others' keys. Repeatable.", valueName: "name=file[,policy=...][,origin=...][,relay]"))
+  var named: [NamedInput] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "How inputs without a policy of their own are read; see keyferry policy list.", valueName: "policy"))
+  var reading: String?
+
+  @Option(help: ArgumentHelp("The clock, for what is in the future, still valid or too old.", valueName: "time"))
+  var now: Instant?
+
+  var instant: Instant { now ?? Clock.now }
+
+  /// The paths of all inputs.
+  func paths(_ inputs: [String]) -> [String] { inputs + named.map(\.path) }
+
+  func validate(_ inputs: [String]) throws {
+    guard !paths(inputs).isEmpty else { throw ValidationError("missing inputs: give files, or --input NAME=FILE") }
+    try InputOptions.checkPaths(paths(inputs))
+  }
+
+  /// Opens all inputs.
+  ///
+  /// - Parameters:
+  ///   - reading: reads the inputs without a policy of their own; nothing is what `--reading` says.
+  ///   - origin: of keys that name none, in inputs without an origin of their own.
+  func open(
+    _ inputs: [String], _ options: InputOptions, reading: Policy? = nil, origin: String? = nil, progress: Progress
+  ) throws -> [IncomingDocument] {
+    let common = try reading ?? PolicyChoice.read(self.reading ?? "default")
+    let plain = try inputs.map { path in
+      let document = progress.watching(try options.open(path))
+      return IncomingDocument(document, name: document.name, policy: common, origin: origin)
+    }
+    return try plain
+      + named.map { input in
+        IncomingDocument(
+          progress.watching(try options.open(input.path)), name: input.name,
+          policy: try input.policy.map(PolicyChoice.read) ?? common, origin: input.origin ?? origin,
+          isRelay: input.isRelay)
+      }
+  }
+}
+
+/// `NAME=FILE,policy=POLICY,origin=DE,relay`.
+struct NamedInput: ExpressibleByArgument {
+  let name: String
+  let path: String
+  let policy: String?
+  let origin: String?
+  let isRelay: Bool
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+    guard let head = parts.first, let mark = head.firstIndex(of: "=") else { return nil }
+    name = String(head[..<mark])
+    path = String(head[head.index(after: mark)...])
+    var settings: [Substring: String] = [:]
+    for part in parts.dropFirst() {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = pair.count == 2 ? String(pair[1]) : ""
+      let isAllowed = pair[0] == "relay" ? pair.count == 1 : ["policy", "origin"].contains(pair[0]) && !value.isEmpty
+      guard isAllowed, settings.updateValue(value, forKey: pair[0]) == nil else { return nil }
+    }
+    guard !name.isEmpty, !path.isEmpty else { return nil }
+    policy = settings["policy"]
+    origin = settings["origin"]
+    isRelay = settings["relay"] != nil
+  }
+}

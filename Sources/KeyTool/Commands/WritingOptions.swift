@@ -1,0 +1,80 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyFormats
+
+/// How one document is written: shared by the commands that write keys.
+struct WritingOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"))
+  var to: KeyFormat
+
+  @Flag(help: "Write nothing when anything would be lost.")
+  var strict = false
+
+  @OptionGroup(title: "Signing") var signing: SigningOptions
+
+  @Flag(help: "Write an export without a signature.")
+  var unsigned = false
+
+  @Option(help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"))
+  var trust: String?
+
+  @Option(help: ArgumentHelp("Judge the ring's keys at this time instead of now.", valueName: "time"))
+  var at: Instant?
+
+  @OptionGroup(title: "What keys do not state") var defaults: DefaultOptions
+
+  @OptionGroup(title: "The bundle") var bundle: BundleOptions
+
+  @Option(help: "What stands around the keys of codable-json.")
+  var layout = CodableJSONLayout.array
+
+  @Flag(help: "Write codable-json of the beta generation, without rollingPeriod.")
+  var beta = false
+
+  @Flag(help: "Write binary to a terminal.")
+  var force = false
+
+  @Flag(name: [.short, .long], help: "Say only what went wrong.")
+  var quiet = false
+
+  func validate() throws {
+    guard FormatCatalog.description(of: to).isWritten else {
+      let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue).joined(separator: ", ")
+      throw ValidationError("\(to.rawValue) is only read; --to takes \(written)")
+    }
+    if to == .gaenExport {
+      guard !signing.signKey.isEmpty || unsigned else {
+        throw ValidationError(
+          "devices refuse an unsigned bundle; give --sign-key, --key-id and --key-version, or --unsigned")
+      }
+      guard signing.signKey.isEmpty || !unsigned else {
+        throw ValidationError("--sign-key and --unsigned exclude each other")
+      }
+    } else if !signing.signKey.isEmpty || unsigned {
+      throw ValidationError("\(to.rawValue) carries no signature; --sign-key and --unsigned are for gaen-export")
+    }
+    if to != .codableJSON, beta || layout != .array {
+      throw ValidationError("--layout and --beta are for codable-json")
+    }
+  }
+
+  func plan() throws -> ConversionPlan {
+    var plan = ConversionPlan(to: to)
+    plan.defaults = defaults.fieldDefaults
+    plan.header = bundle.choice
+    plan.jsonStyle.layout = layout
+    plan.jsonStyle.hasRollingPeriod = !beta
+    plan.signers = try signing.identities()
+    plan.isStrict = strict
+    if let trust { plan.trust = .init(ring: try TrustRingFile.read(trust), instant: at ?? Clock.now) }
+    return plan
+  }
+
+  /// - Parameter inputs: files that must not be written over, besides signing keys and ring.
+  func destination(_ output: String, inputs: [String]) throws -> Destination {
+    try Destination(
+      output, format: to, inputs: inputs + signing.signKey + [trust].compactMap { $0 }, force: force)
+  }
+}

@@ -1,0 +1,199 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyFormats
+import PolicyFiles
+import Testing
+
+@Suite struct NormalizeTests {
+  static let key = "00112233445566778899aabbccddeeff"
+  static let columns = "key_data,rolling_start_interval_number,rolling_period,transmission_risk_level,report_type\n"
+  /// Valid on 2020-11-20, and given three different ways.
+  static let german = columns + "\(key),2676384,,3,1\n" + "0f0e0d0c0b0a09080706050403020100,2676384,144,3,1\n"
+  static let italian = columns + "\(key),2676384,100,5,1\n" + "0f0e0d0c0b0a09080706050403020199,2676384,145,5,1\n"
+  static let now = ["--now", "2020-11-25"]
+
+  private func regions(_ body: (Workshop) throws -> Void) throws {
+    try Workshop.run { workshop in
+      try workshop.write(Self.german, "de.csv")
+      try workshop.write(Self.italian, "it.csv")
+      try body(workshop)
+    }
+  }
+
+  @Test func theReceiptAddsUpLineByLine() throws {
+    try regions { workshop in
+      let outcome = try workshop.keyferry(
+        ["normalize", "--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,policy=immuni,origin=IT", "--to", "csv"]
+          + ["-o", "all.csv", "--rejected", "rejected.jsonl"] + Self.now)
+      #expect(outcome.status == 1 && outcome.output.isEmpty)
+      for line in [
+        "it.csv: key 1: rolling period 145, allowed 1...144", "received 4 = 3 new + 0 known + 1 rejected",
+        "  rejected, rolling-period-out-of-range: 1", "  allowed, rolling period absent, read as 144: 1",
+        "  allowed, origin absent, read as the source's: 3",
+        "believed 2 = 2 published + 0 held + 0 left out",
+        "  published, claims contradicted each other, the greater one decided: 1",
+        "published 2 = 2 written to all.csv (csv) + 0 refused by the format",
+      ] {
+        #expect(outcome.errors.contains("keyferry: \(line)\n"), "\(line)\n\(outcome.errors)")
+      }
+      #expect(try workshop.files == ["all.csv", "de.csv", "it.csv", "rejected.jsonl"])
+      let keys = try workshop.keys("all.csv")
+      #expect(keys.keys.map(\.rollingPeriod) == [144, 144])
+      #expect(
+        try workshop.text("rejected.jsonl")
+          == #"{"detail":"rolling period 145, allowed 1...144","document":"it.csv","position":1,"#
+          + #""reason":"rolling-period-out-of-range","step":"admit"}"# + "\n")
+    }
+  }
+
+  @Test func convertWithPoliciesDoesTheSame() throws {
+    try regions { workshop in
+      let rest =
+        ["de.csv", "it.csv", "--to", "efgs-json", "--origin", "DE", "--default-days-since-onset", "4000"]
+        + Self.now
+      let normalized = try workshop.keyferry(["normalize", "-o", "a.json"] + rest)
+      for option in ["--reading", "--publishing"] {
+        let converted = try workshop.keyferry(["convert", "-o", "b.json", option, "default"] + rest)
+        #expect(converted.status == normalized.status)
+        #expect(converted.errors.replacingOccurrences(of: "b.json", with: "a.json") == normalized.errors)
+        #expect(try workshop.bytes("a.json") == workshop.bytes("b.json"))
+      }
+      let plain = try workshop.keyferry(
+        "convert", "de.csv", "it.csv", "--to", "json", "-o", "c.json")
+      #expect(plain.errors.contains("4 keys read (csv), 4 keys written"))
+    }
+  }
+
+  @Test func theReceiptAsJSON() throws {
+    try regions { workshop in
+      let outcome = try workshop.keyferry(
+        ["normalize", "de.csv", "it.csv", "--to", "gaen-export", "--unsigned", "-o", "out.zip", "--json", "-q"]
+          + Self.now)
+      #expect(outcome.status == 1)
+      let receipt = try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any])
+      #expect(receipt["received"] as? Int == 4 && receipt["rejected"] as? Int == 1)
+      #expect(receipt["rejections"] as? [String: Int] == ["rolling-period-out-of-range": 1])
+      #expect((receipt["documents"] as? [[String: Any]])?.count == 2)
+      let schema = PackageFolder.root.appending(path: "schemas/receipt.schema.json")
+      let root = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: schema)) as? [String: Any])
+      try check(receipt, root)
+      let definitions = try #require(root["$defs"] as? [String: [String: Any]])
+      for document in receipt["documents"] as? [[String: Any]] ?? [] { try check(document, definitions["document"]) }
+      try check(receipt["output"] as? [String: Any], definitions["output"])
+    }
+  }
+
+  /// Every member that the schema requires is there, and every member that is there is in the schema.
+  private func check(_ object: [String: Any]?, _ schema: [String: Any]?) throws {
+    let members = Set(try #require(object).keys)
+    let properties = try #require(schema?["properties"] as? [String: Any])
+    #expect(members.isSubset(of: properties.keys), "\(members.subtracting(properties.keys))")
+    #expect(members.isSuperset(of: schema?["required"] as? [String] ?? []))
+  }
+
+  @Test func aRegionsBundleIsSigned() throws {
+    try regions { workshop in
+      try workshop.makeSigner()
+      let outcome = try workshop.keyferry(
+        ["normalize", "--input", "DE=de.csv,origin=DE", "--region", "NL", "--to", "gaen-export", "-o", "nl.zip"]
+          + ["--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1"] + Self.now)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(try workshop.keyferry("verify", "nl.zip", "--trust", "ring").status == 0)
+      #expect(try workshop.keys("nl.zip").header.region == "NL")
+      let strict = try workshop.keyferry(
+        ["normalize", "--input", "DE=de.csv,origin=DE", "--region", "NL", "--publishing", "corona-warn-app", "--to"]
+          + ["csv", "-o", "-"] + Self.now)
+      #expect(strict.errors.contains("keyferry:   left out, other-region: 2\n"))
+    }
+  }
+
+  @Test func signaturesAreAskedForWithARing() throws {
+    try regions { workshop in
+      try workshop.makeSigner()
+      let outcome = try workshop.keyferry(
+        ["normalize", "de.csv", "--to", "csv", "-o", "out.csv", "--trust", "ring", "--rejected", "r.jsonl"] + Self.now)
+      #expect(outcome.status == 1 && outcome.errors.contains("csv carries no signature"))
+      #expect(!workshop.exists("out.csv") && !workshop.exists("r.jsonl"))
+    }
+  }
+
+  @Test func keysThatAreStillValidAreHeld() throws {
+    try regions { workshop in
+      let outcome = try workshop.keyferry(
+        "normalize", "de.csv", "--to", "csv", "-o", "-", "--now", "2020-11-20T12:00:00Z")
+      #expect(outcome.status == 0)
+      #expect(outcome.errors.contains("believed 2 = 0 published + 2 held + 0 left out\n"))
+      #expect(outcome.errors.contains("held, still-valid: 2, the first until 2020-11-21T02:00:00Z\n"))
+    }
+  }
+
+  @Test func explain() throws {
+    try regions { workshop in
+      let inputs = ["--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,origin=IT"] + Self.now
+      let outcome = try workshop.keyferry(["explain", Self.key] + inputs)
+      #expect(outcome.status == 0 && outcome.errors.isEmpty)
+      for text in [
+        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent", "DE, DE: decided\n",
+        "IT, IT: another origin's claim is greater by rolling period\n", "\nbundles\n", "  any other region  carries ",
+      ] {
+        #expect(outcome.text.contains(text), "\(text)\n\(outcome.text)")
+      }
+      let base64 = try workshop.keyferry(["explain", "ABEiM0RVZneImaq7zN3u/w=="] + inputs)
+      #expect(base64.text.split(separator: "\n").dropFirst() == outcome.text.split(separator: "\n").dropFirst())
+      let unknown = try workshop.keyferry(["explain", "ffffffff445566778899aabbccddeeff"] + inputs)
+      #expect(unknown.status == 1 && unknown.output.isEmpty)
+      #expect(unknown.errors == "keyferry: no input knows the key ffffffff445566778899aabbccddeeff\n")
+    }
+  }
+}
+
+@Suite struct PolicyTests {
+  @Test func listNamesEveryPolicy() throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry("policy", "list")
+      #expect(outcome.status == 0 && outcome.errors.isEmpty)
+      let names = outcome.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+      #expect(names == ShippedPolicies.names)
+    }
+  }
+
+  @Test func everyFaultHasItsPlace() throws {
+    try Workshop.run { workshop in
+      try workshop.write("name: mine\npublishing:\n  risk:\n    cap: 9\n  hold: 3\n", "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1 && outcome.errors.isEmpty)
+      #expect(outcome.text.contains("bad.yaml:4:5: publishing.risk.cap: 9, allowed 0...8\n"))
+      #expect(outcome.text.contains("bad.yaml:5:3: publishing.hold: no such setting\n"))
+      let use = try workshop.keyferry("policy", "show", "bad.yaml")
+      #expect(use.status == 2 && use.errors.contains("bad.yaml:4:5: publishing.risk.cap: 9, allowed 0...8\n"))
+      #expect(try workshop.keyferry("policy", "check", "missing.yaml").status == 2)
+    }
+  }
+
+  @Test(arguments: ShippedPolicies.names)
+  func shownPoliciesAreSound(name: String) throws {
+    try Workshop.run { workshop in
+      let yaml = try workshop.keyferry("policy", "show", name, "--yaml")
+      #expect(yaml.text == ShippedPolicies.text(of: name))
+      try workshop.write(yaml.output, "copy.yaml")
+      #expect(try workshop.keyferry("policy", "check", "copy.yaml").text == "copy.yaml: sound, policy \(name)\n")
+      let table = try workshop.keyferry("policy", "show", "copy.yaml")
+      #expect(table.output == (try workshop.keyferry("policy", "show", name)).output)
+      #expect(table.text.contains("\nadmission\n") && table.text.contains("\nbelief\n"))
+      #expect(try workshop.keyferry("policy", "show", name, "--markdown").text.hasPrefix("| stage | rule |"))
+    }
+  }
+
+  @Test func diffCountsKeysByWhatBecomesOfThem() throws {
+    try Workshop.run { workshop in
+      try workshop.write(NormalizeTests.german, "de.csv")
+      let same = try workshop.keyferry(["policy", "diff", "default", "default", "de.csv"] + NormalizeTests.now)
+      #expect(same.status == 0 && same.text == "0 of 2 keys fare differently\n")
+      let outcome = try workshop.keyferry(["policy", "diff", "default", "efgs", "de.csv"] + NormalizeTests.now)
+      #expect(outcome.status == 0)
+      #expect(outcome.text == "1  published  ->  unknown\n1 of 2 keys fare differently\n", "\(outcome.text)")
+      #expect(outcome.errors == "keyferry: efgs: 1 key rejected at admission\n")
+    }
+  }
+}
