@@ -55,7 +55,7 @@ struct PublishingOptions: ParsableArguments {
   var publishing: String?
 
   @Option(
-    help: "Who reads the result: apps get exact onsets alone, a federation all classes. By default the format's readers."
+    help: "Who reads the result: apps (exact onsets alone) or a federation (all classes). The format decides if absent."
   )
   var audience: AudienceArgument?
 
