@@ -13,7 +13,8 @@ struct ExplainCommand: ParsableCommand {
 
       Examples:
         keyferry explain 00112233445566778899aabbccddeeff de.zip it.zip
-        keyferry explain ABEiM0RVZneImaq7zN3u/w== --input DE=de.zip,policy=corona-warn-app,origin=DE it.zip
+        keyferry explain ABEiM0RVZneImaq7zN3u/w== it.zip \\
+          --input DE=de.zip,policy=corona-warn-app,origin=DE
       """)
 
   @Argument(help: ArgumentHelp("The key data.", valueName: "key"))

@@ -17,9 +17,11 @@ struct NormalizeCommand: ParsableCommand {
       Examples:
         keyferry normalize de.zip it.zip nl.bin --to efgs-json -o all.json
         keyferry normalize --input DE=de.zip,policy=corona-warn-app,origin=DE \\
-          --input IT=it.zip,policy=immuni,origin=IT --publishing swisscovid --region CH \\
-          --to gaen-export --sign-key key.pem --key-id 228 --key-version v1 -o ch.zip
-        keyferry normalize *.zip --now 2020-12-01 --rejected rejected.jsonl --to csv -o keys.csv --json
+          --input IT=it.zip,policy=immuni,origin=IT \\
+          --publishing swisscovid --region CH --to gaen-export -o ch.zip \\
+          --sign-key key.pem --key-id 228 --key-version v1
+        keyferry normalize *.zip --now 2020-12-01 --rejected rejected.jsonl \\
+          --to csv -o keys.csv --json
       """)
 
   @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
@@ -55,7 +57,7 @@ struct PublishingOptions: ParsableArguments {
   var publishing: String?
 
   @Option(
-    help: "Who reads the result: apps get exact onsets alone, a federation all classes. By default the format's readers."
+    help: "Who reads the result: apps (exact onsets alone) or a federation (all classes). The format decides if absent."
   )
   var audience: AudienceArgument?
 
