@@ -52,7 +52,8 @@ public final class KeyDocument {
       self.signatureFile = try pair.signature.map { entry in
         try Self.within(entry.name) { try archive.open(entry).readAll(limit: limits.signatureBytes) }
       }
-      decoder = ExportDecoder(window(try archive.open(pair.bin), observed: true), limits: limits)
+      decoder = ExportDecoder(
+        window(try archive.open(pair.bin), observed: true), limits: limits, place: pair.bin.name)
       return
     }
 

@@ -24,14 +24,26 @@ public final class ExportDecoder: KeyDecoder {
   private var keys: ProtobufKeyStream
   private let window: InputWindow
   private let limits: ReadLimits
+  private let place: String
 
-  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+  /// - Parameter place: what the file is called in errors, such as `export.bin` in an archive; empty to leave that to
+  ///   the caller.
+  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), place: String = "") {
     self.window = window
     self.limits = limits
+    self.place = place
     keys = ProtobufKeyStream(window, limits: limits, layout: .export, keyTag: 0x3a, revisedTag: 0x42)
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
+    do {
+      return try decodeFields(into: &chunk)
+    } catch let error as FormatError where error.place.isEmpty && !place.isEmpty {
+      throw error.within(place)
+    }
+  }
+
+  private func decodeFields(into chunk: inout KeyChunk) throws -> Bool {
     if fileHeaderState == nil { try readFileHeader() }
     var header = header
     defer { self.header = header }
