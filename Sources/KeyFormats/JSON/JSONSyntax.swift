@@ -190,7 +190,7 @@ private func holdsSpecialText(_ word: UInt64) -> Bool {
   let backslashes = word ^ ones &* UInt64(UInt8(ascii: "\\"))
   let found =
     (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | (word &- ones &* 0x20) & ~word
-  return found & ones &* 0x80 != 0
+  return found & (ones &* 0x80) != 0
 }
 
 @inline(__always)

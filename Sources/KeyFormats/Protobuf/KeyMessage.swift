@@ -151,6 +151,8 @@ struct KeyMessageReader {
     } catch {
       throw KeyMessageFault(fault: error, offset: 0)
     }
+    // An empty text is what proto3 does not send.
+    if claim.origin == "" { claim.origin = nil }
     guard let id = regions.intern(claim) else {
       throw KeyMessageFault(tooManyRegions: RegionTable.limit)
     }
