@@ -23,7 +23,6 @@ let fuzzTargets: [String: FuzzTarget] = [
   "base64": fuzzBase64,
   "key-text": fuzzKeyText,
   "time": fuzzTime,
-  "vector": { _ = try? Vector(name: "fuzz/input", file: Array($0.prefix(512))) },
 ]
 
 /// What is read is what the reference reads, and what its encoding is read as.
