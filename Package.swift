@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "ExposureKeys", targets: ["ExposureKeys"]),
     .library(name: "KeyFormats", targets: ["KeyFormats"]),
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
+    .library(name: "KeyferryClient", targets: ["KeyferryClient"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
     // For the package in Benchmarks/ alone: it changes without notice.
     .library(
@@ -29,7 +30,15 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     // What is a diagnosis key? Values, units, claims, batches, bundles. Imports nothing, not even Foundation.
@@ -56,16 +65,64 @@ let package = Package(
       dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams")],
       exclude: ["Policies", "embed"], swiftSettings: strict),
 
+    // What does the gateway need from a store? The contract, and the store in memory.
+    .target(name: "KeyStorage", dependencies: ["ExposureKeys", "KeyNormalization"], swiftSettings: strict),
+
+    // The embedded store: one SQLite file.
+    .target(
+      name: "SQLiteStorage",
+      dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", .product(name: "GRDB", package: "GRDB.swift")],
+      swiftSettings: strict),
+
     // The pipelines: documents in, decode, verify, admit, fold, fit, encode, sign, seal, documents out.
     .target(
-      name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage"],
       swiftSettings: strict),
+
+    // What does the operator want? `gateway.yaml`, checked as a whole.
+    .target(
+      name: "GatewaySettings",
+      dependencies: [
+        "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
+        .product(name: "Yams", package: "Yams"),
+      ],
+      swiftSettings: strict),
+
+    // How do bytes come from a peer? HTTP with time-outs, limits, retries and a budget for each host.
+    .target(
+      name: "PeerTransport",
+      dependencies: [
+        "Gateway", "ExposureKeys", "KeyFormats", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+
+    // How do apps get their bundles? HTTP routes, one file a layout, and a page for people.
+    .target(
+      name: "GatewayServer",
+      dependencies: [
+        "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdTLS", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: strict),
+
+    // What an app calls: the method shapes of the sample app's server, over URLSession.
+    .target(name: "KeyferryClient", swiftSettings: strict),
 
     // The commands.
     .target(
       name: "KeyTool",
       dependencies: [
-        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
+        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
+        "GatewaySettings", "SQLiteStorage", "PeerTransport", "GatewayServer",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -103,6 +160,46 @@ let package = Package(
       name: "GatewayTests",
       dependencies: [
         "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
+      ],
+      swiftSettings: strict),
+    // One contract, every store.
+    .testTarget(
+      name: "StorageTests",
+      dependencies: [
+        "KeyStorage", "SQLiteStorage", "KeyNormalization", "ExposureKeys", "GatewayTesting",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "GatewaySettingsTests",
+      dependencies: [
+        "GatewaySettings", "Gateway", "BundleTrust", "ExposureKeys", "KeyNormalization", "GatewayTesting",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "PeerTransportTests",
+      dependencies: [
+        "PeerTransport", "Gateway", "ExposureKeys", "KeyFormats", "GatewayTesting",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "GatewayServerTests",
+      dependencies: [
+        "GatewayServer", "KeyferryClient", "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats", "GatewayTesting",
+        .product(name: "Crypto", package: "swift-crypto"), .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdTesting", package: "hummingbird"), .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    // Several gateways, servers and apps on one machine: pull, publish, serve, download.
+    .testTarget(
+      name: "EndToEndTests",
+      dependencies: [
+        "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage", "SQLiteStorage",
+        "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
+        "GatewayTesting",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -15,6 +15,8 @@ struct KeyMessageLayout {
   let absentTransmissionRisk: Int32?
   /// Whether a key states its regions; none at all is then an empty list.
   let namesRegions: Bool
+  /// Whether empty key data counts as absent: proto3 cannot tell them apart.
+  var emptyIsAbsent: Bool { !implied.isEmpty }
 
   /// - Parameter meanings: by field number, at most sixteen; greater numbers are unknown.
   private init(meanings: [Meaning], implied: KeyFields, absentTransmissionRisk: Int32?) {
@@ -117,7 +119,7 @@ struct KeyMessageReader {
       claim.regions = try regions(in: UnsafeRawBufferPointer(rebasing: named))
     }
     guard keyLength == TemporaryExposureKey.byteCount else {
-      return keyLength < 0
+      return keyLength < 0 || (keyLength == 0 && layout.emptyIsAbsent)
         ? .rejected(.keyDataAbsent, "no key data, required are \(TemporaryExposureKey.byteCount) bytes")
         : .rejected(.keyDataLength, "key data of \(keyLength) bytes, required \(TemporaryExposureKey.byteCount)")
     }

@@ -1,0 +1,109 @@
+public import KeyStorage
+
+/// The conversation with one peer: a pure state machine. It says what to do next, is told how that went, and says what
+/// to do then, until it is done. It knows nothing of sockets, of time, or of the store.
+///
+/// Who drives it asks ``next()`` until that returns ``PeerStep/done``; after ``PeerStep/ask(_:)`` it calls
+/// ``take(_:)`` once, and after ``PeerStep/collect(_:)`` once for each document that was asked for, in the order of
+/// the list.
+public protocol PeerSync: Sendable {
+  mutating func next() -> PeerStep
+  mutating func take(_ answer: PeerAnswer)
+  mutating func take(_ outcome: CollectionOutcome, of document: PeerDocument)
+
+  /// Where the source stands once this document is recorded, given the head of the response that brought it: kept in
+  /// the same transaction as its claims. `nil` leaves the cursor as it is.
+  func cursor(after document: PeerDocument, head: ResponseHead) -> String?
+}
+
+/// What a peer has to be asked, or what has to be fetched and recorded.
+public enum PeerStep: Hashable, Sendable {
+  /// A small answer that the machine reads itself.
+  case ask(PeerRequest)
+  /// Documents that are to be recorded, in this order. Those that are recorded already are skipped by the driver.
+  case collect([PeerDocument])
+  /// Nothing more for now; this cursor is to be kept where it is not `nil`.
+  case done(cursor: String?)
+  /// The peer does not answer as its protocol says; nothing changes.
+  case fail(DocumentFault)
+}
+
+/// A request to a peer; only GET is ever needed.
+public struct PeerRequest: Hashable, Sendable {
+  /// Absolute, or relative to the location of the source.
+  public var url: String
+  public var headers: [Header]
+  /// What the answer may be at most, in bytes, when the machine reads it itself.
+  public var byteLimit: Int
+
+  public init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20) {
+    self.url = url
+    self.headers = headers
+    self.byteLimit = byteLimit
+  }
+
+  public struct Header: Hashable, Sendable {
+    public var name: String
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+}
+
+/// A document of a peer that is to be fetched.
+public struct PeerDocument: Hashable, Sendable {
+  /// Unique for the source, and the same each time.
+  public var name: String
+  public var request: PeerRequest
+  /// Statuses other than 200 that the machine wants to hear about; others are faults.
+  public var otherStatuses: Set<Int>
+  /// The document may grow under its name (today's file): it is fetched again and changes are no fault.
+  public var mayChange: Bool
+
+  public init(name: String, request: PeerRequest, otherStatuses: Set<Int> = [], mayChange: Bool = false) {
+    self.name = name
+    self.request = request
+    self.otherStatuses = otherStatuses
+    self.mayChange = mayChange
+  }
+}
+
+/// Status and headers of a response.
+public struct ResponseHead: Hashable, Sendable {
+  public var status: Int
+  /// In the order of arrival.
+  public var headers: [PeerRequest.Header]
+
+  public init(status: Int, headers: [PeerRequest.Header] = []) {
+    self.status = status
+    self.headers = headers
+  }
+
+  /// The first header of this name, whatever its case.
+  public subscript(name: String) -> String? {
+    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+  }
+}
+
+/// What came of ``PeerStep/ask(_:)``.
+public enum PeerAnswer: Hashable, Sendable {
+  /// Any status; the body is whole.
+  case response(ResponseHead, [UInt8])
+  /// No response after all retries.
+  case fault(DocumentFault)
+}
+
+/// What came of one document of ``PeerStep/collect(_:)``.
+public enum CollectionOutcome: Hashable, Sendable {
+  /// Its claims are in the store now, or were already.
+  case recorded(ResponseHead?)
+  /// One of the statuses that the machine wants to hear about.
+  case answered(ResponseHead)
+  /// It was fetched and refused, and is put aside with its reason.
+  case quarantined(DocumentFault)
+  /// No response after all retries, or a status that is a fault.
+  case fault(DocumentFault)
+}

@@ -1,0 +1,34 @@
+public import KeyStorage
+
+/// How bytes come from a peer. Implementations see to redirects, retries, time-outs, limits and the budget of a host.
+public protocol PeerTransport: Sendable {
+  /// Fetches a small answer as a whole.
+  ///
+  /// - Throws: ``TransportFault``.
+  func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8])
+
+  /// Fetches a document into a file.
+  ///
+  /// - Parameter byteLimit: what the body may be at most.
+  /// - Returns: where the body is; nothing was written unless the status is 200.
+  /// - Throws: ``TransportFault``.
+  func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead
+}
+
+/// Why no response came, or not a whole one.
+public struct TransportFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The stable code: `time-out`, `connection-refused`, `tls`, `too-large`, `redirect-refused`, `name-not-found`, …
+  public var code: String
+  public var reason: String
+  /// Whether the same request may succeed later.
+  public var isTemporary: Bool
+
+  public init(code: String, reason: String, isTemporary: Bool) {
+    self.code = code
+    self.reason = reason
+    self.isTemporary = isTemporary
+  }
+
+  public var description: String { reason }
+  public var documentFault: DocumentFault { DocumentFault(code: code, reason: reason) }
+}

@@ -1,0 +1,74 @@
+public import ExposureKeys
+
+/// One way of laying out published bundles for apps: what each address of it answers. A pure function of the request
+/// and of what is published; the server does the rest (caching, ranges, validators, HEAD, compression, limits).
+public protocol Layout: Sendable {
+  /// The name under which the configuration and the catalogue know it: `google`, `apple`, `dp3t`, `corona-warn-app`,
+  /// `immuni`.
+  static var name: String { get }
+
+  /// - Returns: `nil` where the address is none of this layout's.
+  func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer?
+}
+
+/// A GET (or HEAD) request as layouts see it.
+public struct LayoutRequest: Sendable {
+  /// The path's segments, percent-decoded; `/v1/keys/index` is `["v1", "keys", "index"]`.
+  public var path: [String]
+  /// The last value of each name.
+  public var query: [String: String]
+  /// What apps see as the beginning of every address, without a slash at the end: `https://keys.example.org`.
+  public var baseURL: String
+  public var now: Instant
+
+  public init(path: [String], query: [String: String] = [:], baseURL: String, now: Instant) {
+    self.path = path
+    self.query = query
+    self.baseURL = baseURL
+    self.now = now
+  }
+}
+
+public struct LayoutAnswer: Sendable {
+  public var content: Content
+  public var cache: Cache
+  public var headers: [(name: String, value: String)]
+  /// Whether the answer is to be signed as the DP-3T response JWT.
+  public var isSignedResponse: Bool
+
+  public init(
+    _ content: Content, cache: Cache = .list, headers: [(name: String, value: String)] = [],
+    isSignedResponse: Bool = false
+  ) {
+    self.content = content
+    self.cache = cache
+    self.headers = headers
+    self.isSignedResponse = isSignedResponse
+  }
+
+  public enum Content: Sendable {
+    /// A published archive.
+    case archive(PublishedBundle)
+    /// `export.bin` or `export.sig` of a published archive.
+    case member(PublishedBundle, Member)
+    case bytes([UInt8], mediaType: String)
+    /// 204.
+    case nothing
+    case notFound(String)
+    case badRequest(String)
+  }
+
+  public enum Member: String, Sendable {
+    case export = "export.bin"
+    case signature = "export.sig"
+  }
+
+  public enum Cache: Hashable, Sendable {
+    /// Never changes under this address.
+    case immutable
+    /// An index or a list: revalidate after this many seconds, 300 by default.
+    case list
+    case seconds(Int)
+    case never
+  }
+}

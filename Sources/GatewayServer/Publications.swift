@@ -1,0 +1,60 @@
+public import Gateway
+
+/// What is published at one moment: the manifests of all series, and where their files are. A value; the server makes a
+/// new one when a manifest changes.
+public struct Publications: Sendable {
+  /// In the order of the configuration, or by name.
+  public let series: [PublishedSeries]
+  /// For apps that ask for no series.
+  public let defaultSeries: String?
+
+  public init(series: [PublishedSeries], defaultSeries: String? = nil) {
+    self.series = series
+    self.defaultSeries = defaultSeries
+    byName = Dictionary(series.map { ($0.manifest.series.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private let byName: [String: PublishedSeries]
+
+  /// By its name in any case; `nil` asks for the default one.
+  public subscript(name: String?) -> PublishedSeries? {
+    guard let name = name ?? defaultSeries else { return series.first }
+    return byName[name.lowercased()]
+  }
+}
+
+/// One series and its bundles by kind, each oldest first.
+public struct PublishedSeries: Sendable {
+  public let manifest: SeriesManifest
+  /// Every increment ever, by ordinal; those that are not listed may have no file any more.
+  public let increments: [PublishedBundle]
+  /// Days by their window; of one day the newest last.
+  public let days: [PublishedBundle]
+  /// Everything since a midnight, by start and end.
+  public let since: [PublishedBundle]
+
+  public init(_ manifest: SeriesManifest) {
+    self.manifest = manifest
+    let all = manifest.bundles.map { PublishedBundle(series: manifest.series, $0) }
+    increments = all.filter { $0.facts.kind == "increment" }.sorted { $0.facts.ordinal < $1.facts.ordinal }
+    let byWindow = { (left: PublishedBundle, right: PublishedBundle) in
+      (left.facts.start, left.facts.end, left.facts.ordinal) < (right.facts.start, right.facts.end, right.facts.ordinal)
+    }
+    days = all.filter { $0.facts.kind == "day" }.sorted(by: byWindow)
+    since = all.filter { $0.facts.kind == "since" }.sorted(by: byWindow)
+  }
+}
+
+/// One published bundle.
+public struct PublishedBundle: Hashable, Sendable {
+  public let series: String
+  public let facts: SeriesManifest.Bundle
+
+  public init(series: String, _ facts: SeriesManifest.Bundle) {
+    self.series = series
+    self.facts = facts
+  }
+
+  /// The last part of its path; unique among all bundles of a series.
+  public var fileName: String { facts.path.split(separator: "/").last.map(String.init) ?? facts.path }
+}
