@@ -117,8 +117,8 @@ public struct DocumentFacts: Hashable, Sendable, Codable {
   public var entityTag: String?
   public var lastModified: String?
   public var format: String
-  /// Who signed; `nil` where the operator or the peer's own identity vouches.
-  public var signedBy: String?
+  /// Who stands behind it, for people: a signature, the peer's TLS identity, or the operator.
+  public var vouchedBy: String
   public var received: Int
   public var new: Int
   public var known: Int
@@ -130,7 +130,7 @@ public struct DocumentFacts: Hashable, Sendable, Codable {
 
   public init(
     byteCount: Int, digest: String, entityTag: String? = nil, lastModified: String? = nil, format: String,
-    signedBy: String? = nil, received: Int = 0, new: Int = 0, known: Int = 0, held: Int = 0,
+    vouchedBy: String, received: Int = 0, new: Int = 0, known: Int = 0, held: Int = 0,
     rejections: [String: Int] = [:], allowances: [String: Int] = [:]
   ) {
     self.byteCount = byteCount
@@ -138,7 +138,7 @@ public struct DocumentFacts: Hashable, Sendable, Codable {
     self.entityTag = entityTag
     self.lastModified = lastModified
     self.format = format
-    self.signedBy = signedBy
+    self.vouchedBy = vouchedBy
     self.received = received
     self.new = new
     self.known = known

@@ -33,12 +33,16 @@ public struct KeyferryCommand: ParsableCommand {
   public init() {}
 
   /// Runs the program with these arguments and returns its exit code.
-  public static func run(arguments: [String]) -> Int32 {
+  public static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
     do {
       var command = try parseAsRoot(arguments)
-      try command.run()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
       return ExitStatus.done.rawValue
     } catch let status as ExitCode {
       return status.rawValue

@@ -1,4 +1,4 @@
 import Glibc
 import KeyTool
 
-exit(KeyferryCommand.run(arguments: Array(CommandLine.arguments.dropFirst())))
+exit(await KeyferryCommand.run(arguments: Array(CommandLine.arguments.dropFirst())))

@@ -53,7 +53,7 @@ public enum SignatureStanding: String, Codable, Hashable, Sendable, CaseIterable
 }
 
 struct ProfileEvidence {
-  let facts: DocumentFacts
+  let facts: InspectedDocument
   let keys: KeyFacts
   let signature: SignatureStanding
 }

@@ -15,7 +15,7 @@ extension DeviceProfile {
     ]
   }
 
-  private func archiveEntries(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func archiveEntries(_ facts: InspectedDocument) -> ProfileReport.Row {
     guard let container = facts.container, container.kind == .zip else {
       return .init(.archiveEntries, notJudged: "there is no archive")
     }
@@ -33,7 +33,7 @@ extension DeviceProfile {
     return .init(.archiveEntries, broken: isExact ? 0 : names.count, what: what, reaction)
   }
 
-  private func dataDescriptor(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func dataDescriptor(_ facts: InspectedDocument) -> ProfileReport.Row {
     let entries = (facts.container?.entries ?? []).filter { $0.hasDataDescriptor && $0.method == "stored" }
     let reaction: Reaction =
       switch self {
@@ -44,7 +44,7 @@ extension DeviceProfile {
     return .init(.dataDescriptor, broken: entries.count, what: "a stored entry with a data descriptor", reaction)
   }
 
-  private func fileHeader(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func fileHeader(_ facts: InspectedDocument) -> ProfileReport.Row {
     let isPadding = facts.fileHeader == .wrongPadding
     let reaction: Reaction =
       switch self {
@@ -59,7 +59,7 @@ extension DeviceProfile {
       what: isPadding ? "the file header is wrongly padded" : "there is no file header", reaction)
   }
 
-  private func batch(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func batch(_ facts: InspectedDocument) -> ProfileReport.Row {
     let (number, size) = (facts.header.batchNum, facts.header.batchSize)
     let what = "batch \(number.map(String.init) ?? "?") of \(size.map(String.init) ?? "?")"
     if number == nil, size == nil {
@@ -86,7 +86,7 @@ extension DeviceProfile {
     return .init(.batch, broken: 1, what: what, reaction)
   }
 
-  private func signatureCount(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func signatureCount(_ facts: InspectedDocument) -> ProfileReport.Row {
     let (signatures, infos) = (facts.signatures.count, facts.header.signatureInfos.count)
     let what =
       facts.signatureFault != nil
@@ -117,7 +117,7 @@ extension DeviceProfile {
     return .init(.signatureCount, broken: count, what: "\(count) signatures", reaction)
   }
 
-  private func signatureInfos(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func signatureInfos(_ facts: InspectedDocument) -> ProfileReport.Row {
     let differing =
       self == .strict
       ? zip(facts.header.signatureInfos, facts.signatures).count { !differences($0, $1.info).isEmpty } : 0
@@ -126,7 +126,7 @@ extension DeviceProfile {
       Reaction(.refuseFile, "those beside the signatures must equal those in export.bin"))
   }
 
-  private func keyIdentity(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func keyIdentity(_ facts: InspectedDocument) -> ProfileReport.Row {
     let infos = facts.infosToJudge
     let anonymous = infos.count { $0.verificationKeyID ?? "" == "" }
     let unversioned = infos.count { $0.verificationKeyVersion ?? "" == "" }
@@ -150,7 +150,7 @@ extension DeviceProfile {
     }
   }
 
-  private func algorithm(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func algorithm(_ facts: InspectedDocument) -> ProfileReport.Row {
     var allowed = [SignatureInfo.ecdsaWithSHA256]
     if self == .google || self == .microg { allowed.append(SignatureAlgorithms.ecdsaWithSHA512) }
     let wrong = facts.infosToJudge.filter { !allowed.contains($0.signatureAlgorithm ?? "") }
@@ -166,7 +166,7 @@ extension DeviceProfile {
     return .init(.algorithm, broken: wrong.count, what: "signature algorithm \(name)", reaction)
   }
 
-  private func signatureEncoding(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func signatureEncoding(_ facts: InspectedDocument) -> ProfileReport.Row {
     let judged = self == .iosV1 ? Array(facts.signatureEncodings.prefix(1)) : facts.signatureEncodings
     let wrong = judged.filter { $0 != .der }
     let what =
@@ -218,7 +218,7 @@ extension DeviceProfile {
           + "\(NumberText.grouped(ArchiveLimits.bytes)) bytes"))
   }
 
-  private func window(_ facts: DocumentFacts) -> ProfileReport.Row {
+  private func window(_ facts: InspectedDocument) -> ProfileReport.Row {
     let (start, end) = (facts.header.startTimestamp, facts.header.endTimestamp)
     switch self {
     case .strict:

@@ -11,7 +11,7 @@ enum ArchiveLimits {
 }
 
 /// The findings about a file's container, header and signatures.
-func fileFindings(_ facts: DocumentFacts) -> [Finding] {
+func fileFindings(_ facts: InspectedDocument) -> [Finding] {
   guard facts.isExport else { return [] }
   return containerFindings(facts) + headerFindings(facts) + signatureFindings(facts)
 }
@@ -20,7 +20,7 @@ private func quoted(_ text: String) -> String { text.debugDescription }
 
 // MARK: Container
 
-private func containerFindings(_ facts: DocumentFacts) -> [Finding] {
+private func containerFindings(_ facts: InspectedDocument) -> [Finding] {
   var findings: [Finding] = []
   if let size = facts.fileSize, size > ArchiveLimits.bytes {
     findings.append(
@@ -88,7 +88,7 @@ private func containerFindings(_ facts: DocumentFacts) -> [Finding] {
 
 // MARK: Header
 
-private func headerFindings(_ facts: DocumentFacts) -> [Finding] {
+private func headerFindings(_ facts: InspectedDocument) -> [Finding] {
   var findings: [Finding] = []
   switch facts.fileHeader {
   case .wrongPadding:
@@ -161,7 +161,7 @@ func durationText(_ seconds: UInt64) -> String {
 
 // MARK: Signatures
 
-private func signatureFindings(_ facts: DocumentFacts) -> [Finding] {
+private func signatureFindings(_ facts: InspectedDocument) -> [Finding] {
   var findings: [Finding] = []
   let infos = facts.header.signatureInfos
   if infos.isEmpty {
@@ -216,7 +216,7 @@ func differences(_ left: SignatureInfo, _ right: SignatureInfo) -> [String] {
   ].compactMap(\.self)
 }
 
-private func differingInfos(_ facts: DocumentFacts) -> [Finding] {
+private func differingInfos(_ facts: InspectedDocument) -> [Finding] {
   zip(facts.header.signatureInfos, facts.signatures).enumerated().compactMap { index, pair in
     let fields = differences(pair.0, pair.1.info)
     guard !fields.isEmpty else { return nil }

@@ -28,7 +28,7 @@ public struct Inspector: Sendable {
       chunk.advance()
     }
     let keys = tally.finish(header: decoder.header, regions: decoder.regions)
-    let facts = DocumentFacts(document, fileSize: fileSize)
+    let facts = InspectedDocument(document, fileSize: fileSize)
     let report = InspectionReport(facts, keys, notes: decoder.notes, name: name)
     return Examination(report: report, facts: facts, keys: keys)
   }
@@ -43,12 +43,12 @@ public struct Inspector: Sendable {
 public struct Examination: Sendable {
   /// The digests are for the caller to fill in.
   public var report: InspectionReport
-  let facts: DocumentFacts
+  let facts: InspectedDocument
   let keys: KeyFacts
 }
 
 extension InspectionReport {
-  init(_ facts: DocumentFacts, _ keys: KeyFacts, notes: ReadingNotes, name: String) {
+  init(_ facts: InspectedDocument, _ keys: KeyFacts, notes: ReadingNotes, name: String) {
     let header = facts.header
     let padding = keys.paddingMultiplier
     self.init(

@@ -1,7 +1,7 @@
 import ExposureKeys
 
 /// The findings about a document's keys.
-func keyFindings(_ facts: DocumentFacts, _ keys: KeyFacts) -> [Finding] {
+func keyFindings(_ facts: InspectedDocument, _ keys: KeyFacts) -> [Finding] {
   var findings: [Finding] = []
   if keys.keyCount == 0 {
     findings.append(

@@ -34,6 +34,8 @@ public struct KeyStory: Sendable {
   }
 
   public let mentions: [Mention]
+  /// What a store knows of the key, where the story is told from one.
+  public let stored: [StatedClaim]
   /// One for each rolling start under which admitted claims know the key.
   public let explanations: [Explanation]
   /// By the name of the region: every origin and every visited region that a claim names, and all the others.
@@ -58,7 +60,23 @@ public struct KeyStory: Sendable {
         }
       }
     }
+    self.init(of: key, claims, mentions: mentions, stored: [], publishing: publishing, now: now)
+  }
+
+  /// Tells what a store knows about the key: `claims` are all that it has about it.
+  public init(of key: TemporaryExposureKey, stored claims: ClaimSet, publishing: PublishingPolicy, now: Instant) {
+    let stored = claims.statedClaims.sorted {
+      ($0.source.name, $0.origin ?? "", $0.key.rollingStartWord) < ($1.source.name, $1.origin ?? "", $1.key.rollingStartWord)
+    }
+    self.init(of: key, claims, mentions: [], stored: stored, publishing: publishing, now: now)
+  }
+
+  private init(
+    of key: TemporaryExposureKey, _ claims: ClaimSet, mentions: [Mention], stored: [StatedClaim],
+    publishing: PublishingPolicy, now: Instant
+  ) {
     self.mentions = mentions
+    self.stored = stored
     explanations = explain(key, claims, policy: publishing, now: now)
     let regions = Set(claims.statedClaims.flatMap { ($0.visited ?? []) + ($0.origin.map { [$0] } ?? []) })
     func outcomes(_ region: String) -> [BeliefOutcome] {
@@ -105,7 +123,7 @@ extension KeyStory.Mention {
 extension KeyStory {
   /// The story for people. The key itself is not in it.
   public var text: String {
-    mentions.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined() + deliveryText
+    mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined() + deliveryText
   }
 
   private func text(of explanation: Explanation) -> String {
@@ -146,6 +164,14 @@ extension KeyStory.Mention {
     }
     for allowance in allowances { text += "  allowed, \(allowance.code): \(allowance.text)\n" }
     return text
+  }
+}
+
+extension StatedClaim {
+  fileprivate var text: String {
+    let origin = origin.map { "origin \(printableText($0))" } ?? "origin not known"
+    let visited = visited.map { $0.isEmpty ? "none" : $0.map(printableText).joined(separator: ", ") } ?? "absent"
+    return "source \(printableText(source.name)), \(origin), visited \(visited)\n  admitted: \(key.text)\n"
   }
 }
 

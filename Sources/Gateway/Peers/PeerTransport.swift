@@ -13,6 +13,13 @@ public protocol PeerTransport: Sendable {
   /// - Returns: where the body is; nothing was written unless the status is 200.
   /// - Throws: ``TransportFault``.
   func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead
+
+  /// Puts a refused document out of the way of the next pull and explains why, where the peer is ours to tidy: a folder.
+  func putAside(_ document: String, because reason: String)
+}
+
+extension PeerTransport {
+  public func putAside(_ document: String, because reason: String) {}
 }
 
 /// Why no response came, or not a whole one.

@@ -80,3 +80,11 @@ public struct TransportSettings: Hashable, Sendable {
 
   public init() {}
 }
+
+extension SourceSettings {
+  /// The host that vouches for what it sends by its TLS identity, where no signature is checked.
+  var vouchingHost: String? {
+    guard peer == .efgs, trust == nil else { return nil }
+    return location.split(separator: "/").dropFirst().first.map(String.init)
+  }
+}

@@ -3,18 +3,22 @@ internal import ExposureKeys
 internal import Gateway
 internal import KeyFormats
 internal import KeyNormalization
+internal import KeyStorage
+internal import SQLiteStorage
 
-struct ExplainCommand: ParsableCommand {
+struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
     abstract: "Tell what each source said about one key, how that was decided, and what each region gets.",
     discussion: """
-      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it.
+      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. With --config and
+      without files the store of a gateway answers, for each of its series.
 
       Examples:
         keyferry explain 00112233445566778899aabbccddeeff de.zip it.zip
         keyferry explain ABEiM0RVZneImaq7zN3u/w== it.zip \\
           --input DE=de.zip,policy=corona-warn-app,origin=DE
+        keyferry explain ABEiM0RVZneImaq7zN3u/w== --config gateway.yaml
       """)
 
   @Argument(help: ArgumentHelp("The key data.", valueName: "key"))
@@ -28,14 +32,22 @@ struct ExplainCommand: ParsableCommand {
   @Option(help: ArgumentHelp("What is published: a policy that ships, or a file.", valueName: "policy"))
   var publishing = "default"
 
+  @Option(name: [.short, .long], help: ArgumentHelp("The configuration of a gateway, whose store answers.", valueName: "file"))
+  var config: String?
+
   @OptionGroup var input: InputOptions
 
   func validate() throws {
-    try sources.validate(inputs)
+    if config == nil {
+      try sources.validate(inputs)
+    } else if !sources.paths(inputs).isEmpty {
+      throw ValidationError("--config asks the store of a gateway; leave the files out")
+    }
     _ = try keyData()
   }
 
-  func run() throws {
+  func run() async throws {
+    if let config { return try await explain(fromStoreOf: config) }
     let progress = Progress()
     let documents = try sources.open(inputs, input, progress: progress)
     let story = try KeyStory(
@@ -46,6 +58,24 @@ struct ExplainCommand: ParsableCommand {
       return try exit(.rejected)
     }
     try Console.result("key \(key)\n\n" + story.text)
+  }
+
+  /// What the store knows, and what each series makes of it.
+  private func explain(fromStoreOf config: String) async throws {
+    let (key, now) = (try keyData(), sources.instant)
+    let plan = try GatewayConfiguration.read(config, now: now).plan
+    let store = try SQLiteStorage(folder: plan.stateFolder, now: now, isReadOnly: true)
+    let claims = try await store.read { try $0.claims(about: key) }
+    guard !claims.isEmpty else {
+      Console.note("the store does not know the key \(self.key)")
+      return try exit(.rejected)
+    }
+    let policies = plan.series.isEmpty ? [("", try PolicyChoice.read(publishing))] : plan.series.map { ($0.name, $0.publishing) }
+    for (series, policy) in policies {
+      let story = KeyStory(of: key, stored: claims, publishing: policy.publishing, now: now)
+      let title = series.isEmpty ? "key \(self.key)" : "key \(self.key), series \(series) (policy \(policy.name))"
+      try Console.result(title + "\n\n" + story.text + "\n")
+    }
   }
 
   private func keyData() throws -> TemporaryExposureKey {

@@ -2,7 +2,7 @@ import ExposureKeys
 import KeyFormats
 
 /// What a document says about itself beside its keys, once it has been read.
-struct DocumentFacts {
+struct InspectedDocument {
   let format: KeyFormat
   let fileSize: Int?
   let container: InspectionReport.Container?

@@ -1,0 +1,360 @@
+internal import ExposureKeys
+internal import KeyFormats
+internal import KeyStorage
+
+/// One conversation with a peer, and what comes of it: the machine decides, and this does.
+struct PeerVisit {
+  let source: SourceSettings
+  let transport: any PeerTransport
+  let store: any KeyStorage
+  let spool: SpoolFolder
+  let ownOrigins: Set<String>
+  let usualVolumes: [String: Int]
+  let retention: Retention
+  let clock: @Sendable () -> Instant
+  let watch: @Sendable (PullEvent) -> Void
+  private(set) var receipt: PullReceipt
+  private var rechecks = 0
+
+  init(
+    source: SourceSettings, transport: any PeerTransport, store: any KeyStorage, spool: SpoolFolder,
+    ownOrigins: Set<String>, usualVolumes: [String: Int], retention: Retention,
+    clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void, receipt: PullReceipt
+  ) {
+    self.source = source
+    self.transport = transport
+    self.store = store
+    self.spool = spool
+    self.ownOrigins = ownOrigins
+    self.usualVolumes = usualVolumes
+    self.retention = retention
+    self.clock = clock
+    self.watch = watch
+    self.receipt = receipt
+  }
+
+  /// A document that is refused this often is given up.
+  static let maximumAttempts = 12
+  /// A recorded document that the peer still lists is asked for again after this many seconds, to see whether its
+  /// bytes are still the same.
+  static let recheckSeconds: Int64 = 86_400
+  /// That many documents a pull.
+  static let rechecksPerPull = 64
+
+  // MARK: Recovery
+
+  /// What every pull does first, after a crash or not: what was being fetched is discovered again, and what is in
+  /// quarantine and due is tried again with the bytes that are kept.
+  mutating func recover() async throws {
+    let (name, now) = (source.name, clock())
+    let due = try await store.write { transaction in
+      for document in try transaction.documents(of: name, in: [.fetching], limit: .max) {
+        try transaction.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: now)
+      }
+      return try transaction.documents(of: name, in: [.quarantined], limit: .max).filter {
+        $0.nextAttempt.map { $0 <= now } ?? true
+      }
+    }
+    for document in due { _ = try await retry(document) }
+  }
+
+  /// - Returns: `false` when no bytes are kept.
+  mutating func retry(_ document: DocumentRecord) async throws -> Bool {
+    guard let bytes = try await store.read({ try $0.content(of: document.id) }) else { return false }
+    let path = spool.newPath()
+    defer { spool.remove(path) }
+    let file = try OutputFile(path: path)
+    try file.write(bytes)
+    try file.commit()
+    _ = try await admit(document, at: path, head: nil, cursor: nil)
+    return true
+  }
+
+  // MARK: Conversation
+
+  /// Asks until the peer has nothing new. Each conversation is bounded by its machine, and the next one is only begun
+  /// when something was recorded in the last.
+  ///
+  /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
+  mutating func converse(isOnce: Bool) async throws -> DocumentFault? {
+    while true {
+      let before = receipt.recorded
+      var machine = try PeerCatalog.machine(for: source, cursor: receipt.cursor, now: clock())
+      if let fault = try await converse(&machine) { return fault }
+      if isOnce || receipt.recorded == before { return nil }
+    }
+  }
+
+  private mutating func converse(_ machine: inout any PeerSync) async throws -> DocumentFault? {
+    while true {
+      try Task.checkCancellation()
+      switch machine.next() {
+      case .ask(let request):
+        watch(.asked(source: source.name))
+        machine.take(try await answer(to: request))
+      case .collect(let documents):
+        try await collect(documents, for: &machine)
+      case .done(let cursor):
+        if let cursor, cursor != receipt.cursor {
+          let name = source.name
+          try await store.write { try $0.setCursor(cursor, of: name) }
+          receipt.cursor = cursor
+        }
+        return nil
+      case .fail(let fault):
+        return fault
+      }
+    }
+  }
+
+  private func answer(to request: PeerRequest) async throws -> PeerAnswer {
+    do {
+      let (head, body) = try await transport.ask(request)
+      return .response(head, body)
+    } catch let fault as TransportFault {
+      return .fault(fault.documentFault)
+    }
+  }
+
+  // MARK: Documents
+
+  /// What to do with a document that the peer lists.
+  private enum Plan {
+    case skip(CollectionOutcome)
+    case fetch(DocumentRecord)
+  }
+
+  private mutating func collect(_ documents: [PeerDocument], for machine: inout any PeerSync) async throws {
+    let (names, name, now) = (documents.map(\.name), source.name, clock())
+    let records = try await store.write { try $0.discover(names, of: name, at: now) }
+    receipt.listed += documents.count
+    let tasks = zip(documents, records).map { plan($0, $1, now: now) }
+    watch(.listed(source: name, documents: documents.count, new: records.count { $0.state == .discovered }))
+
+    // Fetching runs ahead of recording, a few documents at a time; recording keeps the peer's order.
+    let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
+    let ahead = max(1, min(source.transport.connectionsPerHost, 8))
+    try await withThrowingTaskGroup(of: (Int, DocumentFetcher.Result).self) { group in
+      var waiting = tasks.indices.filter { if case .fetch = tasks[$0] { true } else { false } }[...]
+      var arrived: [Int: DocumentFetcher.Result] = [:]
+      func start() {
+        guard let index = waiting.popFirst(), case .fetch(let record) = tasks[index] else { return }
+        let document = documents[index]
+        group.addTask { (index, try await fetcher.fetch(document, record)) }
+      }
+      for _ in 0..<ahead { start() }
+      for (index, document) in documents.enumerated() {
+        switch tasks[index] {
+        case .skip(let outcome):
+          machine.take(outcome, of: document)
+        case .fetch(let record):
+          while arrived[index] == nil, let (number, result) = try await group.next() { arrived[number] = result }
+          guard let result = arrived.removeValue(forKey: index) else { throw CancellationError() }
+          let outcome = try await settle(result, document, record, machine)
+          machine.take(outcome, of: document)
+          start()
+        }
+      }
+    }
+  }
+
+  private mutating func plan(_ document: PeerDocument, _ record: DocumentRecord, now: Instant) -> Plan {
+    switch record.state {
+    case .discovered, .fetching: return .fetch(record)
+    case .givenUp: return .skip(.recorded(nil))
+    case .quarantined:
+      if let next = record.nextAttempt, next > now {
+        return .skip(.quarantined(record.fault ?? DocumentFault(code: "quarantined", reason: "in quarantine")))
+      }
+      return .fetch(record)
+    case .recorded:
+      if document.mayChange { return .fetch(record) }
+      let hasValidator = record.facts?.entityTag != nil || record.facts?.lastModified != nil
+      guard hasValidator, now.secondsSince1970 - record.changed.secondsSince1970 >= Self.recheckSeconds,
+        rechecks < Self.rechecksPerPull
+      else { return .skip(.recorded(nil)) }
+      rechecks += 1
+      return .fetch(record)
+    }
+  }
+
+  private mutating func settle(
+    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord, _ machine: any PeerSync
+  ) async throws -> CollectionOutcome {
+    switch result {
+    case .fault(let fault):
+      try await postpone(record, fault)
+      return .fault(fault)
+    case .answered(let head):
+      if head.status == 304, let facts = record.facts {
+        try await touch(record, facts, machine.cursor(after: document, head: head))
+        return .recorded(head)
+      }
+      if document.otherStatuses.contains(head.status) { return .answered(head) }
+      let fault = DocumentFault(code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
+      try await postpone(record, fault)
+      return .fault(fault)
+    case .fetched(let head, let path):
+      defer { spool.remove(path) }
+      watch(.fetched(source: source.name, document: document.name))
+      if let check = document.responseCheck, let fault = try ResponseChecking.fault(check, head, path, now: clock()) {
+        let refused = try await quarantine(record, fault, at: path, cursor: nil)
+        return .quarantined(refused)
+      }
+      let cursor = machine.cursor(after: document, head: head)
+      if let facts = record.facts, record.state == .recorded {
+        return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
+      }
+      return try await admit(record, at: path, head: head, cursor: cursor)
+    }
+  }
+
+  /// A document that is recorded has come again: are its bytes the same?
+  private mutating func compare(
+    _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
+    cursor: String?
+  ) async throws -> CollectionOutcome {
+    let import_ = documentImport(record.name, path)
+    let examination: DocumentImport.Examination
+    do {
+      examination = try import_.examine()
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      return try await noteChange(of: record, fault, at: path)
+    }
+    if examination.digest == facts.digest {
+      try await touch(record, facts, cursor)
+      return .recorded(head)
+    }
+    if document.mayChange { return try await admit(record, at: path, head: head, cursor: cursor) }
+    let fault = DocumentFault(
+      code: "changed-under-its-name",
+      reason: "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(examination.digest.prefix(16))… now")
+    return try await noteChange(of: record, fault, at: path)
+  }
+
+  /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.
+  private mutating func noteChange(
+    of record: DocumentRecord, _ fault: DocumentFault, at path: String
+  ) async throws -> CollectionOutcome {
+    let (name, source, now) = ("\(record.name)#changed", source.name, clock())
+    if let facts = record.facts { try await touch(record, facts, nil) }
+    let changed = try await store.write { try $0.discover([name], of: source, at: now) }
+    if let changed = changed.first, changed.state == .discovered {
+      _ = try await quarantine(changed, fault, at: path, cursor: nil)
+    }
+    return .recorded(nil)
+  }
+
+  /// Asked for, and the same as before.
+  private mutating func touch(_ record: DocumentRecord, _ facts: DocumentFacts, _ cursor: String?) async throws {
+    let (name, now) = (source.name, clock())
+    try await store.write { transaction in
+      try transaction.complete(record.id, facts, at: now)
+      if let cursor { try transaction.setCursor(cursor, of: name) }
+    }
+    if let cursor { receipt.cursor = cursor }
+    receipt.unchanged += 1
+  }
+
+  /// Decode, verify, admit, record; or put aside with the reason.
+  private mutating func admit(
+    _ record: DocumentRecord, at path: String, head: ResponseHead?, cursor: String?
+  ) async throws -> CollectionOutcome {
+    let import_ = documentImport(record.name, path)
+    let (name, now) = (source.name, import_.now)
+    let evidence = try retention.evidenceDays > 0 ? FileSource.contents(of: path, limit: source.documentByteLimit) : nil
+    let keptUntil = now.adding(days: retention.evidenceDays)
+    do {
+      let examination = try import_.examine()
+      let facts = try await store.write { transaction in
+        let facts = try import_.record(examination, as: record.id, head: head, in: transaction)
+        if let evidence { try transaction.keep(evidence, of: record.id, until: keptUntil) }
+        if let cursor { try transaction.setCursor(cursor, of: name) }
+        return facts
+      }
+      if let cursor { receipt.cursor = cursor }
+      receipt.add(facts)
+      watch(.recorded(source: name, document: record.name, keys: facts.received))
+      return .recorded(head)
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      return .quarantined(try await quarantine(record, fault, at: path, cursor: cursor))
+    }
+  }
+
+  private func documentImport(_ name: String, _ path: String) -> DocumentImport {
+    DocumentImport(
+      source: source, name: name, path: path, now: clock(), ownOrigins: ownOrigins, usualVolumes: usualVolumes)
+  }
+
+  // MARK: Refusals
+
+  /// Puts a document aside with its bytes. Because they are kept, the peer's chain goes on behind it: one bad batch
+  /// does not stop all that follow.
+  private mutating func quarantine(
+    _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?
+  ) async throws -> DocumentFault {
+    let (name, now, attempts) = (source.name, clock(), record.attempts + 1)
+    let bytes = try FileSource.contents(of: path, limit: source.documentByteLimit)
+    let keptUntil = now.adding(days: retention.quarantineDays)
+    let keeps = retention.quarantineDays > 0
+    try await store.write { transaction in
+      if keeps { try transaction.keep(bytes, of: record.id, until: keptUntil) }
+      try transaction.move(
+        record.id, to: attempts < Self.maximumAttempts ? .quarantined : .givenUp, fault: fault,
+        nextAttempt: now.adding(seconds: Backoff.seconds(afterFailures: attempts + 3, longest: 86_400)), at: now)
+      if let cursor { try transaction.setCursor(cursor, of: name) }
+    }
+    if let cursor { receipt.cursor = cursor }
+    receipt.refusals.append(PullReceipt.Refusal(document: record.name, fault: fault))
+    watch(.refused(source: name, document: record.name, fault))
+    transport.putAside(record.name, because: fault.reason)
+    return fault
+  }
+
+  /// It could not be fetched: it stays discovered, and the next pull tries again.
+  private mutating func postpone(_ record: DocumentRecord, _ fault: DocumentFault) async throws {
+    let now = clock()
+    if record.state != .recorded {
+      try await store.write {
+        try $0.move(record.id, to: .discovered, fault: fault, nextAttempt: nil, at: now)
+      }
+    }
+    watch(.refused(source: source.name, document: record.name, fault))
+  }
+}
+
+/// Fetches documents into the spool.
+struct DocumentFetcher: Sendable {
+  enum Result: Sendable {
+    case fetched(ResponseHead, path: String)
+    case answered(ResponseHead)
+    case fault(DocumentFault)
+  }
+
+  let transport: any PeerTransport
+  let spool: SpoolFolder
+  let byteLimit: Int
+
+  func fetch(_ document: PeerDocument, _ record: DocumentRecord) async throws -> Result {
+    var request = document.request
+    if record.state == .recorded, let facts = record.facts {
+      if let tag = facts.entityTag { request.headers.append(.init("If-None-Match", tag)) }
+      if let time = facts.lastModified { request.headers.append(.init("If-Modified-Since", time)) }
+    }
+    let path = spool.newPath()
+    do {
+      let head = try await transport.fetch(request, into: path, byteLimit: byteLimit)
+      return head.status == 200 ? .fetched(head, path: path) : .answered(head)
+    } catch let fault as TransportFault {
+      spool.remove(path)
+      return .fault(fault.documentFault)
+    }
+  }
+}
+
+extension Instant {
+  func adding(seconds: Int64) -> Instant { Instant(secondsSince1970: secondsSince1970 + seconds) }
+  func adding(days: Int64) -> Instant { adding(seconds: days * 86_400) }
+}

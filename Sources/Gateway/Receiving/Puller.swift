@@ -1,0 +1,127 @@
+public import ExposureKeys
+internal import Glibc
+internal import KeyFormats
+public import KeyStorage
+
+/// Pulls from sources: asks their peers what is new, fetches it, and records it.
+///
+/// A pull is the recovery of the one before: documents that a crash left half fetched are discovered again, and what is
+/// in quarantine and due is tried again, before the peer is asked for anything new. A document is recorded in one
+/// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing.
+public struct Puller: Sendable {
+  private let store: any KeyStorage
+  private let spool: SpoolFolder
+  private let ownOrigins: Set<String>
+  private let retention: Retention
+  private let clock: @Sendable () -> Instant
+  private let watch: @Sendable (PullEvent) -> Void
+
+  /// - Parameters:
+  ///   - spool: a folder for what is being fetched; what is in it when a pull begins is dropped.
+  ///   - watch: is told what happens, from any thread.
+  public init(
+    store: any KeyStorage, spool: String, ownOrigins: Set<String> = [], retention: Retention = Retention(),
+    clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
+  ) throws {
+    self.store = store
+    self.spool = try SpoolFolder(spool)
+    self.ownOrigins = ownOrigins
+    self.retention = retention
+    self.clock = clock
+    self.watch = watch
+  }
+
+  /// Pulls from one source until its peer has nothing new.
+  ///
+  /// - Parameters:
+  ///   - isForced: asks also a source that failed not long ago, or is not due yet.
+  ///   - isOnce: ends after one conversation, even where the peer has more.
+  /// - Throws: what the store throws, and cancellation. What goes wrong with the peer or with its documents is in the
+  ///   receipt.
+  public func pull(
+    _ source: SourceSettings, through transport: any PeerTransport, isForced: Bool = false, isOnce: Bool = false
+  ) async throws -> PullReceipt {
+    var receipt = PullReceipt(source: source.name)
+    let state = try await store.read { state in
+      (record: try state.source(named: source.name), pauses: try state.pauses(), volumes: try state.usualVolumes())
+    }
+    guard !state.pauses.contains(where: { $0.subject == .source(source.name) }) else {
+      receipt.outcome = .paused
+      return receipt
+    }
+    if !isForced, let next = state.record?.nextAttempt, next > clock() {
+      receipt.outcome = .waiting(until: next)
+      return receipt
+    }
+    receipt.cursor = state.record?.cursor
+
+    var visit = PeerVisit(
+      source: source, transport: transport, store: store, spool: spool, ownOrigins: ownOrigins,
+      usualVolumes: state.volumes, retention: retention, clock: clock, watch: watch, receipt: receipt)
+    let fault: DocumentFault?
+    do {
+      try await visit.recover()
+      fault = try await visit.converse(isOnce: isOnce)
+    } catch let error as PeerSetupFault {
+      fault = DocumentFault(code: "configuration", reason: "\(error)")
+    } catch let error as FileFault {
+      fault = DocumentFault(code: "storage", reason: "\(error)")
+    }
+    receipt = visit.receipt
+    if let fault { receipt.outcome = .failed(fault) }
+    try await remember(fault, of: source, failures: state.record?.failures ?? 0)
+    watch(.finished(receipt))
+    return receipt
+  }
+
+  /// Tries one document of the quarantine again, with the bytes that are kept.
+  ///
+  /// - Returns: what became of it; `nil` when no bytes are kept, so that the next pull has to fetch it.
+  public func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
+    let volumes = try await store.read { try $0.usualVolumes() }
+    var visit = PeerVisit(
+      source: source, transport: NoTransport(), store: store, spool: spool, ownOrigins: ownOrigins,
+      usualVolumes: volumes, retention: retention, clock: clock, watch: watch,
+      receipt: PullReceipt(source: source.name))
+    guard try await visit.retry(document) else { return nil }
+    return visit.receipt
+  }
+
+  private func remember(_ fault: DocumentFault?, of source: SourceSettings, failures: Int) async throws {
+    let now = clock()
+    let wait = fault == nil ? source.interval : Backoff.seconds(afterFailures: failures + 1, longest: source.interval)
+    let attempt = SourceAttempt(
+      time: now, fault: fault, nextAttempt: Instant(secondsSince1970: now.secondsSince1970 + wait))
+    try await store.write { try $0.setAttempt(attempt, of: source.name) }
+  }
+}
+
+/// What happens during a pull.
+public enum PullEvent: Sendable {
+  case asked(source: String)
+  case listed(source: String, documents: Int, new: Int)
+  case fetched(source: String, document: String)
+  case recorded(source: String, document: String, keys: Int)
+  case refused(source: String, document: String, DocumentFault)
+  case finished(PullReceipt)
+}
+
+/// How long to wait after failures in a row.
+enum Backoff {
+  /// One minute, doubled with each failure, up to `longest` (and never more than a day).
+  static func seconds(afterFailures failures: Int, longest: Int64) -> Int64 {
+    min(60 << Int64(min(max(failures, 1) - 1, 20)), max(60, min(longest, 86_400)))
+  }
+}
+
+/// Nothing can be fetched through it.
+private struct NoTransport: PeerTransport {
+  func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) { throw Self.fault }
+
+  func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
+    throw Self.fault
+  }
+
+  private static let fault = TransportFault(
+    code: "not-connected", reason: "the peer is not asked here", isTemporary: true)
+}

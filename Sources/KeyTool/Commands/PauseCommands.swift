@@ -1,0 +1,90 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import SQLiteStorage
+
+/// `pause` and `resume`: a source of the configuration, or an origin.
+struct PauseTarget: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp("A source of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.", valueName: "subject"))
+  var subject: String
+
+  @OptionGroup var gateway: GatewayOptions
+
+  func resolved(_ plan: GatewayPlan) throws -> Pause.Subject {
+    if subject.hasPrefix("source:") { return try source(String(subject.dropFirst(7)), plan) }
+    if subject.hasPrefix("origin:") { return .origin(subject.dropFirst(7).uppercased()) }
+    if plan.sources.contains(where: { $0.name == subject }) { return .source(subject) }
+    guard subject.count == 2 || subject.count == 3, subject.allSatisfy({ $0.isASCII && $0.isLetter }) else {
+      return try source(subject, plan)
+    }
+    return .origin(subject.uppercased())
+  }
+
+  private func source(_ name: String, _ plan: GatewayPlan) throws -> Pause.Subject {
+    guard plan.sources.contains(where: { $0.name == name }) else {
+      let known = plan.sources.map(\.name).joined(separator: ", ")
+      throw ValidationError("the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
+    }
+    return .source(name)
+  }
+}
+
+struct PauseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pause",
+    abstract: "Stop a source or an origin at once: it is not pulled, and nothing of it is released.",
+    discussion: """
+      A paused source is not asked. Claims of a paused origin are still recorded, so that nothing is lost, but keys that
+      only paused sources and origins stand behind are not released. What was released stays as it is; keyferry recall
+      withdraws.
+
+      Examples:
+        keyferry pause germany --reason "signing key leaked"
+        keyferry pause origin:DE
+      """)
+
+  @OptionGroup var target: PauseTarget
+
+  @Option(help: ArgumentHelp("Why, for those who look later.", valueName: "text"))
+  var reason: String?
+
+  func run() async throws {
+    let plan = try target.gateway.plan()
+    let pause = Pause(try target.resolved(plan), since: target.gateway.clock(), reason: reason)
+    try await target.gateway.storage(plan).write { try $0.pause(pause) }
+    Console.note("\(pause.subject.text) is paused")
+  }
+}
+
+struct ResumeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "resume",
+    abstract: "Let a paused source or origin go on.",
+    discussion: """
+      The exit code is 1 when it was not paused.
+
+      Example:
+        keyferry resume germany
+      """)
+
+  @OptionGroup var target: PauseTarget
+
+  func run() async throws {
+    let plan = try target.gateway.plan()
+    let subject = try target.resolved(plan)
+    let wasPaused = try await target.gateway.storage(plan).write { try $0.resume(subject) }
+    Console.note(wasPaused ? "\(subject.text) goes on" : "\(subject.text) was not paused")
+    try exit(wasPaused ? .done : .rejected)
+  }
+}
+
+extension Pause.Subject {
+  fileprivate var text: String {
+    switch self {
+    case .source(let name): "source \(name)"
+    case .origin(let name): "origin \(name)"
+    }
+  }
+}

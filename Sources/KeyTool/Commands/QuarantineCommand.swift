@@ -1,0 +1,198 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import SQLiteStorage
+
+struct QuarantineCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "quarantine",
+    abstract: "Look at what was refused, try it again, or drop it; admit or drop what is held.",
+    discussion: """
+      A document gets here when it could be fetched and not be admitted: its signature is not trusted, its bytes are
+      broken, or they changed under their name. Its bytes are kept for as long as the configuration says. Claims of an
+      origin that sent far more than usual are held here too.
+
+      Examples:
+        keyferry quarantine list
+        keyferry quarantine show 17 --output refused.zip
+        keyferry quarantine retry 17
+        keyferry quarantine discard 17
+      """,
+    subcommands: [List.self, Show.self, Retry.self, Discard.self], defaultSubcommand: List.self)
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the documents in quarantine, and those whose claims are held.",
+      discussion: """
+        The exit code is 1 when there are any.
+
+        Example:
+          keyferry quarantine list --all --json
+        """)
+
+    @OptionGroup var gateway: GatewayOptions
+
+    @Flag(help: "Also those that were given up.")
+    var all = false
+
+    @Flag(help: "Print the list as JSON (schemas/quarantine.schema.json).")
+    var json = false
+
+    func run() async throws {
+      let store = try gateway.reader(try gateway.plan())
+      let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
+      let documents = try await store.read { state in
+        try state.documents(of: nil, in: states, limit: .max)
+          + state.documents(of: nil, in: [.recorded], limit: .max).filter { $0.held > 0 }
+      }
+      if json {
+        try Console.result(line: try JSONText.render(QuarantineDocument(documents: documents.map(QuarantineRow.init))))
+      } else {
+        for document in documents { try Console.result(line: document.line) }
+        if documents.isEmpty { Console.note("nothing is in quarantine") }
+      }
+      try exit(documents.isEmpty ? .done : .rejected)
+    }
+  }
+
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "Tell why a document was refused, and write its bytes to a file.",
+      discussion: """
+        Example:
+          keyferry quarantine show 17 --output refused.zip && keyferry inspect refused.zip
+        """)
+
+    @OptionGroup var target: QuarantineTarget
+
+    @Option(name: [.short, .long], help: ArgumentHelp("Write the bytes that were received.", valueName: "file"))
+    var output: String?
+
+    func run() async throws {
+      let store = try target.gateway.reader(try target.gateway.plan())
+      let (document, bytes) = try await store.read { state in
+        let document = try target.find(in: state)
+        return (document, try state.content(of: document.id))
+      }
+      for line in document.lines(hasBytes: bytes != nil) { try Console.result(line: line) }
+      guard let output else { return }
+      guard let bytes else { throw StorageFault(.notFound, "the bytes of document \(document.id.rawValue) are not kept any more") }
+      let file = try OutputFile(path: output, replacing: false)
+      try file.write(bytes)
+      try file.commit()
+    }
+  }
+
+  struct Retry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "retry", abstract: "Try to admit a document again, with today's keys and policies.",
+      discussion: """
+        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again.
+
+        Example:
+          keyferry quarantine retry 17
+        """)
+
+    @OptionGroup var target: QuarantineTarget
+
+    func run() async throws {
+      let plan = try target.gateway.plan()
+      let store = try target.gateway.storage(plan)
+      let clock = target.gateway.clock
+      let document = try await store.read { try target.find(in: $0) }
+      if document.state == .recorded {
+        let receipt = try await store.write { try $0.releaseHeld(of: document.id, at: clock()) }
+        return Console.note("\(counted(receipt.new, "claim")) admitted, \(grouped(receipt.known)) known already")
+      }
+      guard let source = plan.sources.first(where: { $0.name == document.source }) else {
+        throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
+      }
+      let receiving = try Receiving(plan, store: store, clock: clock) { _ in }
+      let receipt = try await receiving.retry(document, of: source)
+      await receiving.close()
+      guard let receipt else {
+        try await store.write { try $0.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: clock()) }
+        return Console.note("the bytes are not kept any more; the next pull fetches the document again")
+      }
+      for line in receipt.lines { try Console.result(line: line) }
+      try exit([receipt].status)
+    }
+  }
+
+  struct Discard: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "discard", abstract: "Give a document up: it is not tried again.",
+      discussion: """
+        For claims that are held, it drops them; the document's other claims stay.
+
+        Example:
+          keyferry quarantine discard 17
+        """)
+
+    @OptionGroup var target: QuarantineTarget
+
+    func run() async throws {
+      let store = try target.gateway.storage(try target.gateway.plan())
+      let now = target.gateway.clock()
+      let (document, dropped) = try await store.write { transaction in
+        let document = try target.find(in: transaction)
+        guard document.state != .recorded else { return (document, try transaction.discardHeld(of: document.id)) }
+        try transaction.move(document.id, to: .givenUp, fault: document.fault, nextAttempt: nil, at: now)
+        return (document, 0)
+      }
+      Console.note(
+        document.state == .recorded
+          ? "\(counted(dropped, "held claim")) dropped" : "document \(document.id.rawValue) of \(document.source) given up")
+    }
+  }
+}
+
+/// Which document a command is about.
+struct QuarantineTarget: ParsableArguments {
+  @Argument(help: ArgumentHelp("The document's number, as quarantine list shows it.", valueName: "number"))
+  var number: Int64
+
+  @OptionGroup var gateway: GatewayOptions
+
+  func find(in state: any StoredState) throws -> DocumentRecord {
+    guard let document = try state.document(DocumentID(rawValue: number)) else {
+      throw StorageFault(.notFound, "there is no document \(number); keyferry quarantine list shows those that are refused")
+    }
+    guard document.state == .quarantined || document.state == .givenUp || document.held > 0 else {
+      throw StorageFault(.notFound, "document \(number) is \(document.state.rawValue) and not in quarantine")
+    }
+    return document
+  }
+}
+
+private struct QuarantineDocument: Encodable {
+  let reportVersion = 1
+  let documents: [QuarantineRow]
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case documents
+  }
+}
+
+extension DocumentRecord {
+  fileprivate var line: String {
+    let reason = held > 0 ? "flood: \(counted(held, "claim")) held" : fault.map { $0.code } ?? ""
+    return "\(id.rawValue)  \(source)  \(shown(name))  \(state.rawValue) since \(changed)  \(reason)"
+  }
+
+  fileprivate func lines(hasBytes: Bool) -> [String] {
+    var lines = ["document \(id.rawValue) of \(source): \(shown(name))", "state     \(state.rawValue) since \(changed)"]
+    if let fault { lines += ["reason    \(fault.code): \(shown(fault.reason))"] }
+    if held > 0 { lines.append("held      \(counted(held, "claim"))") }
+    lines.append("attempts  \(attempts)" + (nextAttempt.map { ", the next one at \($0)" } ?? ""))
+    lines.append("bytes     " + (hasBytes ? "kept; --output FILE writes them" : "not kept any more"))
+    return lines
+  }
+}
+
+/// What a stranger wrote, with control characters made visible.
+func shown(_ text: String) -> String {
+  String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.isNoncharacterCodePoint || $0.value < 32 || $0.value == 127 ? "\u{fffd}" : $0 }))
+}

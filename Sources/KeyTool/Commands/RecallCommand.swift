@@ -1,0 +1,99 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import SQLiteStorage
+
+struct RecallCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "recall",
+    abstract: "Withdraw what an origin sent, after showing what would change.",
+    discussion: """
+      Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose
+      their last one. Withdrawn claims stay known, so that the same ones coming in again change nothing. The next
+      publishing round tells apps, as far as their devices accept that.
+
+      Examples:
+        keyferry recall DE
+        keyferry recall DE --since 2020-11-30T12:00:00Z --yes
+        keyferry recall DE --batch 17 --yes
+      """)
+
+  @Argument(help: ArgumentHelp("The origin, such as DE.", valueName: "origin"))
+  var origin: String
+
+  @Option(help: ArgumentHelp("Only what was recorded from then on.", valueName: "time"))
+  var since: Instant?
+
+  @Option(help: ArgumentHelp("Only what came in with this document; its number.", valueName: "number"))
+  var batch: Int64?
+
+  @Flag(help: "Do it.")
+  var yes = false
+
+  @Flag(help: "Print the figures as JSON (schemas/recall.schema.json).")
+  var json = false
+
+  @OptionGroup var gateway: GatewayOptions
+
+  func run() async throws {
+    let plan = try gateway.plan()
+    let request = RecallRequest(
+      origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)))
+    let now = gateway.clock()
+    let preview =
+      if yes {
+        try await gateway.storage(plan).write { try $0.recall(request, at: now) }
+      } else {
+        try await gateway.reader(plan).read { try $0.preview(request) }
+      }
+    if json {
+      try Console.result(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
+    } else {
+      for line in lines(preview) { try Console.result(line: line) }
+      if !yes, preview.claims > 0 { Console.hint("the same command with --yes does it") }
+    }
+    try exit(preview.claims > 0 ? .done : .rejected)
+  }
+
+  private func lines(_ preview: RecallPreview) -> [String] {
+    guard preview.claims > 0 else { return ["nothing in the store is of the origin \(origin.uppercased()), as asked for"] }
+    let verb = yes ? "withdrawn" : "would be withdrawn"
+    return [
+      "\(counted(preview.claims, "claim")) of \(counted(preview.documents, "document")) \(verb)",
+      "\(counted(preview.keysLeftWithoutClaims, "key")) left without any claim",
+    ]
+      + preview.released.sorted { $0.key < $1.key }.map { series, count in
+        "  of these, released by \(series): \(grouped(count))"
+      }
+  }
+}
+
+private struct RecallDocument: Encodable {
+  let reportVersion = 1
+  let origin: String
+  let since: String?
+  let batch: Int64?
+  let done: Bool
+  let claims: Int
+  let documents: Int
+  let keysLeftWithoutClaims: Int
+  let released: [String: Int]
+
+  init(_ request: RecallRequest, _ preview: RecallPreview, isDone: Bool) {
+    origin = request.origin
+    since = request.since?.description
+    batch = request.document?.rawValue
+    done = isDone
+    claims = preview.claims
+    documents = preview.documents
+    keysLeftWithoutClaims = preview.keysLeftWithoutClaims
+    released = preview.released
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case origin, since, batch, done, claims, documents, released
+    case keysLeftWithoutClaims = "keys_left_without_claims"
+  }
+}

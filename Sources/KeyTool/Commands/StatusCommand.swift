@@ -1,0 +1,38 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import SQLiteStorage
+
+struct StatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Show what the gateway's store knows about each source.",
+    discussion: """
+      For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine.
+      It works beside a gateway that runs. The exit code is 1 when a source is failing or has a quarantine.
+
+      Examples:
+        keyferry status --config gateway.yaml
+        keyferry status --json
+      """)
+
+  @OptionGroup var gateway: GatewayOptions
+
+  @Flag(help: "Print the report as JSON (schemas/status.schema.json).")
+  var json = false
+
+  func run() async throws {
+    let plan = try gateway.plan()
+    let store = try gateway.reader(plan)
+    let now = gateway.clock()
+    let report = try await store.read { try StatusReport($0, settings: plan.sources, now: now) }
+    if json {
+      try Console.result(line: try JSONText.render(report))
+    } else {
+      for line in report.lines { try Console.result(line: line) }
+    }
+    try exit(
+      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil } ? .rejected : .done)
+  }
+}

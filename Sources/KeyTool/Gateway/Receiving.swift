@@ -1,0 +1,63 @@
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import NIOPosix
+internal import PeerTransport
+
+/// The receiving half of a gateway, put together: the puller, and the way to each peer.
+final class Receiving: Sendable {
+  private let puller: Puller
+  private let clients: PeerClients
+  private let store: any KeyStorage
+  private let retention: Retention
+  private let clock: @Sendable () -> Instant
+
+  init(
+    _ plan: GatewayPlan, store: any KeyStorage, clock: @escaping @Sendable () -> Instant,
+    watch: @escaping @Sendable (PullEvent) -> Void
+  ) throws {
+    puller = try Puller(
+      store: store, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
+      clock: clock, watch: watch)
+    clients = PeerClients()
+    self.store = store
+    self.clock = clock
+    retention = plan.retention
+  }
+
+  func close() async { await clients.shutdown() }
+
+  /// Pulls from all these sources at once; the receipts come in their order.
+  func pull(_ sources: [SourceSettings], isForced: Bool = false, isOnce: Bool = false) async throws -> [PullReceipt] {
+    try await withThrowingTaskGroup(of: (Int, PullReceipt).self) { group in
+      for (index, source) in sources.enumerated() {
+        group.addTask { (index, try await self.pull(source, isForced: isForced, isOnce: isOnce)) }
+      }
+      var receipts: [(Int, PullReceipt)] = []
+      for try await receipt in group { receipts.append(receipt) }
+      return receipts.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
+    let transport = try transport(for: source)
+    return try await puller.pull(source, through: transport, isForced: isForced, isOnce: isOnce)
+  }
+
+  func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
+    try await puller.retry(document, of: source)
+  }
+
+  /// Removes what has been kept long enough.
+  func expire() async throws -> ExpiryReceipt {
+    let now = clock()
+    let limit = Instant(secondsSince1970: now.secondsSince1970 - retention.keyDays * 86_400)
+    return try await store.write { try $0.expire(keysExpiredBefore: limit, at: now) }
+  }
+
+  /// How bytes come from this source: a folder, or HTTP.
+  private func transport(for source: SourceSettings) throws -> any Gateway.PeerTransport {
+    source.peer == .files
+      ? FolderTransport(folder: source.location) : try clients.transport(for: source)
+  }
+}
