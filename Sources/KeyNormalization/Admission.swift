@@ -173,9 +173,10 @@ public struct AdmittedBatch: Sendable {
   public internal(set) var rejected: [AdmissionRejection] = []
   public internal(set) var allowances: [Allowance: Int] = [:]
 
-  var origins: [String] = [""]
+  /// The first one is the lost origin.
+  package internal(set) var origins: [String] = [""]
   /// Sets of visited regions; the first stands for none named.
-  var visited: [[String]?] = [nil]
+  package internal(set) var visited: [[String]?] = [nil]
 
   init(source: Source, received: Int) {
     self.source = source

@@ -11,8 +11,8 @@ public struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
   public internal(set) var origin: OriginID
   public internal(set) var source: SourceID
 
-  @usableFromInline
-  init(key: ClaimedKey, origin: OriginID, source: SourceID) {
+  /// For admission, and for stores that read back what was admitted.
+  package init(key: ClaimedKey, origin: OriginID, source: SourceID) {
     self.key = key
     self.origin = origin
     self.source = source

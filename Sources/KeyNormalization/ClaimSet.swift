@@ -29,12 +29,7 @@ public struct ClaimSet: Sendable {
   /// - Returns: what became of the batch; its counts add up.
   @discardableResult
   public mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
-    var receipt = ImportReceipt()
-    receipt.received = batch.received
-    receipt.heldForOperator = batch.held.count
-    receipt.allowances = batch.allowances
-    for rejection in batch.rejected { receipt.rejections[rejection.reason, default: 0] += 1 }
-
+    var receipt = ImportReceipt(beforeRecording: batch)
     let numbers = Renumbering(
       origins: batch.origins.enumerated().map { $0 == 0 ? 0 : number(ofOrigin: $1) },
       visited: batch.visited.map { number(ofVisited: $0) },
@@ -107,6 +102,23 @@ public struct ClaimSet: Sendable {
     return true
   }
 
+  // MARK: Reading back
+
+  /// The number of an origin in this set, for ``insert(stored:)``; `nil` is the lost one.
+  package mutating func id(ofOrigin name: String?) -> OriginID {
+    name.map { OriginID(rawValue: number(ofOrigin: $0)) } ?? .lost
+  }
+
+  /// The number of a set of visited regions, sorted; `nil` where none were named.
+  package mutating func id(ofVisited regions: [String]?) -> RegionClaim.ID {
+    RegionClaim.ID(rawValue: number(ofVisited: regions))
+  }
+
+  package mutating func id(of source: Source) -> SourceID { SourceID(rawValue: number(of: source)) }
+
+  /// Adds a claim that a store has kept since it was admitted. Its numbers are this set's.
+  package mutating func insert(stored claim: AdmittedClaim) { insert(claim) }
+
   // MARK: Names
 
   private mutating func number(ofOrigin name: String) -> UInt32 {
@@ -158,6 +170,23 @@ public struct StatedClaim: Hashable, Sendable {
   /// The visited regions, sorted; `nil` where none were named.
   public let visited: [String]?
   public let source: Source
+
+  /// A claim of a batch, by its names.
+  package init(_ claim: AdmittedClaim, of batch: AdmittedBatch) {
+    var key = claim.key
+    key.regions = .none
+    self.key = key
+    origin = claim.origin == .lost ? nil : batch.origins[Int(claim.origin.rawValue)]
+    visited = batch.visited[Int(claim.key.regions.rawValue)]
+    source = batch.source
+  }
+
+  init(key: ClaimedKey, origin: String?, visited: [String]?, source: Source) {
+    self.key = key
+    self.origin = origin
+    self.visited = visited
+    self.source = source
+  }
 }
 
 /// Claims in segments of fixed size: growing never copies, and never needs twice the memory.

@@ -1,19 +1,27 @@
 /// What became of the claims of one import. `received = new + known + rejected + heldForOperator`; nothing is held for
 /// an operator in normal times.
 public struct ImportReceipt: Hashable, Sendable {
-  public internal(set) var received = 0
+  public package(set) var received = 0
   /// Claims that nobody had made through this source before.
-  public internal(set) var new = 0
+  public package(set) var new = 0
   /// Claims that were there already, each as it stands.
-  public internal(set) var known = 0
-  public internal(set) var heldForOperator = 0
+  public package(set) var known = 0
+  public package(set) var heldForOperator = 0
   /// How many claims were rejected, by reason.
-  public internal(set) var rejections: [AdmissionReason: Int] = [:]
+  public package(set) var rejections: [AdmissionReason: Int] = [:]
   /// How many of the others needed each allowance.
-  public internal(set) var allowances: [Allowance: Int] = [:]
+  public package(set) var allowances: [Allowance: Int] = [:]
 
   /// The receipt of nothing.
   public init() {}
+
+  /// What admission decided; whoever records the claims counts those that are new and those that are known.
+  package init(beforeRecording batch: AdmittedBatch) {
+    received = batch.received
+    heldForOperator = batch.held.count
+    allowances = batch.allowances
+    for rejection in batch.rejected { rejections[rejection.reason, default: 0] += 1 }
+  }
 
   public var rejected: Int { rejections.values.reduce(0, +) }
 

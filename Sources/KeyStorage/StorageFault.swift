@@ -8,6 +8,8 @@ public struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// A newer version wrote the store, or it is none of ours.
     case incompatible
     case corrupt
+    /// It contradicts what is there: a bundle's place is taken already.
+    case conflict
     case full
     case inputOutput = "input-output"
   }
@@ -21,4 +23,20 @@ public struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var description: String { reason }
+}
+
+extension StorageFault {
+  package static func noDocument(_ id: DocumentID) -> Self {
+    Self(.notFound, "there is no document \(id.rawValue) in the store")
+  }
+
+  package static func noBundle(_ id: BundleID) -> Self {
+    Self(.notFound, "there is no bundle \(id.rawValue) in the store")
+  }
+
+  package static func placeTaken(_ bundle: NewBundle) -> Self {
+    Self(
+      .conflict,
+      "series \(bundle.series) has a bundle of kind \(bundle.kind.rawValue) with number \(bundle.ordinal) already")
+  }
 }

@@ -1,0 +1,78 @@
+package import ExposureKeys
+
+// What every store does alike.
+
+extension DocumentState {
+  /// Whether a document in this state has a reason for being there.
+  package var keepsFault: Bool {
+    switch self {
+    case .quarantined, .givenUp: true
+    case .discovered, .fetching, .recorded: false
+    }
+  }
+}
+
+extension DocumentFacts {
+  /// The held keys were admitted; those that were not new are known.
+  package mutating func heldWasReleased(new count: Int) {
+    new += count
+    known += held - count
+    held = 0
+  }
+
+  /// The held keys were refused.
+  package mutating func heldWasDiscarded() {
+    if held > 0 { rejections["flood", default: 0] += held }
+    held = 0
+  }
+}
+
+extension SourceRecord {
+  package mutating func note(_ attempt: SourceAttempt) {
+    lastAttempt = attempt.time
+    nextAttempt = attempt.nextAttempt
+    lastFault = attempt.fault
+    if attempt.fault == nil {
+      lastSuccess = attempt.time
+      failures = 0
+    } else {
+      failures += 1
+    }
+  }
+}
+
+extension Pause.Subject: Comparable {
+  /// Origins are in upper case, as admission has them.
+  package var normalized: Self {
+    switch self {
+    case .source: self
+    case .origin(let name): .origin(name.uppercased())
+    }
+  }
+
+  /// Sources before origins, then by name.
+  public static func < (left: Self, right: Self) -> Bool {
+    switch (left, right) {
+    case (.source(let left), .source(let right)), (.origin(let left), .origin(let right)): left < right
+    case (.source, .origin): true
+    case (.origin, .source): false
+    }
+  }
+}
+
+extension RecallRequest {
+  /// Whether a claim is withdrawn that came with this document at this time.
+  package func means(origin name: String?, document number: DocumentID, at time: Instant) -> Bool {
+    name == origin.uppercased() && since.map { time >= $0 } ?? true && document.map { number == $0 } ?? true
+  }
+}
+
+extension ReleasedKey {
+  /// The key without numbers that belong to a table elsewhere.
+  package var withoutTables: Self {
+    var released = self
+    released.key.regions = .none
+    released.key.unknownFields = 0
+    return released
+  }
+}

@@ -1,0 +1,60 @@
+internal import ExposureKeys
+internal import KeyNormalization
+
+/// Everything that the store in memory holds.
+struct MemoryState: Sendable {
+  var sources: [String: SourceRecord] = [:]
+  /// The document with number n stands at n − 1.
+  var documents: [DocumentRecord] = []
+  var documentIDs: [DocumentName: DocumentID] = [:]
+  var contents: [DocumentID: Content] = [:]
+
+  var claims: [TemporaryExposureKey: [StatedClaim: Arrival]] = [:]
+  /// The keys of `claims` in their order.
+  var keys: [TemporaryExposureKey] = []
+  var held: [DocumentID: Set<StatedClaim>] = [:]
+  /// How many claims of an origin were new in one arrival.
+  var volumes: [OriginArrival: Int] = [:]
+  var pauses: [Pause.Subject: Pause] = [:]
+  var recalls: [Recall] = []
+
+  /// The bundle with number n stands at n − 1.
+  var bundles: [BundleRecord] = []
+  var bundleContents: [BundleID: [UInt8]] = [:]
+  var released: [String: [KeySubject: ReleasedKey]] = [:]
+  var notes: [String: [UInt8]] = [:]
+
+  struct DocumentName: Hashable {
+    var source: String
+    var name: String
+  }
+
+  struct Content {
+    var bytes: [UInt8]
+    var end: Instant
+  }
+
+  /// When a claim came in first, and with what.
+  struct Arrival: Hashable {
+    var document: DocumentID
+    var time: Instant
+    var isRecalled = false
+  }
+
+  struct OriginArrival: Hashable {
+    var origin: String
+    var document: DocumentID
+    var time: Instant
+  }
+}
+
+extension StatedClaim {
+  var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+}
+
+extension ClaimedKey {
+  /// Whether the key is not valid any more at `instant`.
+  func isOver(at instant: Instant) -> Bool {
+    IntervalNumber(Int64(rollingStartWord) + Int64(rollingPeriodWord)).start <= instant
+  }
+}

@@ -1,0 +1,348 @@
+internal import ExposureKeys
+internal import KeyNormalization
+
+/// One state of the store in memory, which its body may change; nobody else sees it before the body has returned.
+final class MemoryTransaction: StorageTransaction {
+  private(set) var state: MemoryState
+
+  init(_ state: MemoryState) { self.state = state }
+
+  // MARK: Sources and documents
+
+  func sources() -> [SourceRecord] { state.sources.values.sorted { $0.name < $1.name } }
+
+  func source(named name: String) -> SourceRecord? { state.sources[name] }
+
+  func documents(of source: String?, in states: Set<DocumentState>, limit: Int) -> [DocumentRecord] {
+    let all = state.documents.filter { states.contains($0.state) && (source == nil || $0.source == source) }
+    return all.suffix(max(0, limit)).map(withHeld)
+  }
+
+  func document(_ id: DocumentID) -> DocumentRecord? {
+    guard let index = index(of: id) else { return nil }
+    return withHeld(state.documents[index])
+  }
+
+  func document(named name: String, of source: String) -> DocumentRecord? {
+    state.documentIDs[.init(source: source, name: name)].flatMap(document)
+  }
+
+  func content(of document: DocumentID) -> [UInt8]? { state.contents[document]?.bytes }
+
+  func summary(of source: String) -> SourceSummary {
+    var summary = SourceSummary()
+    for document in state.documents where document.source == source {
+      summary.documents[document.state, default: 0] += 1
+      guard document.state == .recorded, let facts = document.facts else { continue }
+      summary.received += facts.received
+      summary.new += facts.new
+      summary.known += facts.known
+      summary.held += facts.held
+      summary.rejections.merge(facts.rejections, uniquingKeysWith: +)
+    }
+    return summary
+  }
+
+  func discover(_ names: [String], of source: String, at now: Instant) -> [DocumentRecord] {
+    addSource(source)
+    return names.map { name in
+      if let known = document(named: name, of: source) { return known }
+      let id = DocumentID(rawValue: Int64(state.documents.count + 1))
+      let record = DocumentRecord(
+        id: id, source: source, name: name, state: .discovered, discovered: now, changed: now)
+      state.documents.append(record)
+      state.documentIDs[.init(source: source, name: name)] = id
+      return record
+    }
+  }
+
+  func move(
+    _ document: DocumentID, to state: DocumentState, fault: DocumentFault?, nextAttempt: Instant?, at now: Instant
+  ) throws {
+    try change(document) { record in
+      record.state = state
+      record.fault = state.keepsFault ? fault : nil
+      record.nextAttempt = nextAttempt
+      record.changed = now
+      if state == .fetching { record.attempts += 1 }
+    }
+  }
+
+  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws {
+    guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
+    state.contents[document] = .init(bytes: bytes, end: end)
+  }
+
+  func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws {
+    try change(document) { record in
+      record.state = .recorded
+      record.fault = nil
+      record.nextAttempt = nil
+      record.changed = now
+      record.facts = facts
+    }
+  }
+
+  func setCursor(_ cursor: String?, of source: String) {
+    addSource(source)
+    state.sources[source]?.cursor = cursor
+  }
+
+  func setAttempt(_ attempt: SourceAttempt, of source: String) {
+    addSource(source)
+    state.sources[source]?.note(attempt)
+  }
+
+  private func addSource(_ name: String) {
+    if state.sources[name] == nil { state.sources[name] = SourceRecord(name: name) }
+  }
+
+  private func index(of id: DocumentID) -> Int? {
+    state.documents.indices.contains(Int(id.rawValue) - 1) ? Int(id.rawValue) - 1 : nil
+  }
+
+  private func change(_ id: DocumentID, _ body: (inout DocumentRecord) -> Void) throws {
+    guard let index = index(of: id) else { throw StorageFault.noDocument(id) }
+    body(&state.documents[index])
+  }
+
+  private func withHeld(_ document: DocumentRecord) -> DocumentRecord {
+    var document = document
+    document.held = state.held[document.id]?.count ?? 0
+    return document
+  }
+
+  // MARK: Claims
+
+  func claims(from start: TemporaryExposureKey, limit: Int) -> ClaimPage {
+    var page = ClaimSet()
+    var index = state.keys.partition { $0 >= start }
+    while index < state.keys.count, page.count < max(1, limit) {
+      add(state.keys[index], to: &page)
+      index += 1
+    }
+    // Withdrawn claims at the end would make a page without claims.
+    while index < state.keys.count, !hasClaims(state.keys[index]) { index += 1 }
+    return ClaimPage(claims: page, next: index < state.keys.count ? state.keys[index] : nil)
+  }
+
+  func claims(about key: TemporaryExposureKey) -> ClaimSet {
+    var claims = ClaimSet()
+    add(key, to: &claims)
+    return claims
+  }
+
+  func claimCount() -> Int {
+    state.claims.values.reduce(0) { $0 + $1.values.count { !$0.isRecalled } }
+  }
+
+  func usualVolumes() -> [String: Int] {
+    var totals: [String: (claims: Int, days: Set<Day>)] = [:]
+    for (arrival, count) in state.volumes {
+      totals[arrival.origin, default: (0, [])].claims += count
+      totals[arrival.origin, default: (0, [])].days.insert(arrival.time.day)
+    }
+    return totals.mapValues { $0.claims / max(1, $0.days.count) }
+  }
+
+  func record(_ batch: AdmittedBatch, of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+    guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
+    var receipt = ImportReceipt(beforeRecording: batch)
+    insert(batch.claims.lazy.map { StatedClaim($0, of: batch) }, of: document, at: now, counting: &receipt)
+    if !batch.held.isEmpty {
+      state.held[document, default: []].formUnion(batch.held.lazy.map { StatedClaim($0, of: batch) })
+    }
+    return receipt
+  }
+
+  func releaseHeld(of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+    guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
+    let held = state.held.removeValue(forKey: document) ?? []
+    var receipt = ImportReceipt()
+    receipt.received = held.count
+    insert(held, of: document, at: now, counting: &receipt)
+    try change(document) { $0.facts?.heldWasReleased(new: receipt.new) }
+    return receipt
+  }
+
+  func discardHeld(of document: DocumentID) throws -> Int {
+    try change(document) { $0.facts?.heldWasDiscarded() }
+    return state.held.removeValue(forKey: document)?.count ?? 0
+  }
+
+  private func add(_ key: TemporaryExposureKey, to claims: inout ClaimSet) {
+    for (claim, arrival) in state.claims[key] ?? [:] where !arrival.isRecalled { claims.insert(stored: claim) }
+  }
+
+  private func hasClaims(_ key: TemporaryExposureKey) -> Bool {
+    state.claims[key]?.values.contains { !$0.isRecalled } ?? false
+  }
+
+  private func insert(
+    _ claims: some Sequence<StatedClaim>, of document: DocumentID, at now: Instant,
+    counting receipt: inout ImportReceipt
+  ) {
+    let arrival = MemoryState.Arrival(document: document, time: now)
+    let keyCount = state.keys.count
+    for claim in claims {
+      let key = claim.key.key
+      if state.claims[key] == nil { state.keys.append(key) }
+      guard state.claims[key]?[claim] == nil else {
+        receipt.known += 1
+        continue
+      }
+      state.claims[key, default: [:]][claim] = arrival
+      receipt.new += 1
+      if let origin = claim.origin {
+        state.volumes[.init(origin: origin, document: document, time: now), default: 0] += 1
+      }
+    }
+    if state.keys.count > keyCount { state.keys.sort() }
+  }
+
+  // MARK: Pauses and recalls
+
+  func pauses() -> [Pause] { state.pauses.values.sorted { $0.subject < $1.subject } }
+
+  func pause(_ pause: Pause) {
+    var pause = pause
+    pause.subject = pause.subject.normalized
+    if case .source(let name) = pause.subject { addSource(name) }
+    state.pauses[pause.subject] = pause
+  }
+
+  func resume(_ subject: Pause.Subject) -> Bool { state.pauses.removeValue(forKey: subject.normalized) != nil }
+
+  func recalls() -> [Recall] { state.recalls }
+
+  func preview(_ recall: RecallRequest) -> RecallPreview {
+    var preview = RecallPreview(claims: 0, documents: 0, keysLeftWithoutClaims: 0, released: [:])
+    var documents: Set<DocumentID> = []
+    for said in state.claims.values {
+      var isLeft: [KeySubject: Bool] = [:]
+      for (claim, arrival) in said where !arrival.isRecalled {
+        let isMeant = recall.means(origin: claim.origin, document: arrival.document, at: arrival.time)
+        isLeft[claim.subject] = isLeft[claim.subject] ?? false || !isMeant
+        guard isMeant else { continue }
+        preview.claims += 1
+        documents.insert(arrival.document)
+      }
+      for (subject, isLeft) in isLeft where !isLeft {
+        preview.keysLeftWithoutClaims += 1
+        for (series, keys) in state.released where keys[subject] != nil { preview.released[series, default: 0] += 1 }
+      }
+    }
+    preview.documents = documents.count
+    return preview
+  }
+
+  func recall(_ request: RecallRequest, at now: Instant) -> RecallPreview {
+    let preview = preview(request)
+    for (key, said) in state.claims {
+      for (claim, arrival) in said
+      where request.means(origin: claim.origin, document: arrival.document, at: arrival.time) {
+        state.claims[key]?[claim]?.isRecalled = true
+      }
+    }
+    state.volumes = state.volumes.filter {
+      !request.means(origin: $0.key.origin, document: $0.key.document, at: $0.key.time)
+    }
+    state.recalls.append(Recall(request: request, time: now, claims: preview.claims))
+    return preview
+  }
+
+  // MARK: Expiry
+
+  func expire(keysExpiredBefore: Instant, at now: Instant) -> ExpiryReceipt {
+    var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
+    for (key, said) in state.claims {
+      let left = said.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
+      receipt.claims += said.count - left.count
+      state.claims[key] = left.isEmpty ? nil : left
+    }
+    state.keys.removeAll { state.claims[$0] == nil }
+    for (document, held) in state.held {
+      let left = held.filter { !$0.key.isOver(at: keysExpiredBefore) }
+      receipt.claims += held.count - left.count
+      state.held[document] = left.isEmpty ? nil : left
+    }
+    for (series, keys) in state.released {
+      let left = keys.filter { !$0.value.key.isOver(at: keysExpiredBefore) }
+      receipt.released += keys.count - left.count
+      state.released[series] = left
+    }
+    let kept = state.contents.filter { $0.value.end > now }
+    receipt.contents = state.contents.count - kept.count
+    state.contents = kept
+    return receipt
+  }
+
+  // MARK: Publishing
+
+  func bundles(of series: String?, in states: Set<BundleState>) -> [BundleRecord] {
+    state.bundles.filter { states.contains($0.state) && (series == nil || $0.bundle.series == series) }
+  }
+
+  func content(of bundle: BundleID) -> [UInt8]? { state.bundleContents[bundle] }
+
+  func released(by series: String, from start: TemporaryExposureKey, limit: Int) -> [ReleasedKey] {
+    let all = (state.released[series] ?? [:]).filter { $0.key.key >= start }.sorted { $0.key < $1.key }
+    return all.prefix(max(0, limit)).map(\.value)
+  }
+
+  func note(named name: String) -> [UInt8]? { state.notes[name] }
+
+  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord {
+    let isTaken = state.bundles.contains {
+      $0.bundle.series == bundle.series && $0.bundle.kind == bundle.kind && $0.bundle.ordinal == bundle.ordinal
+    }
+    if isTaken { throw StorageFault.placeTaken(bundle) }
+    let id = BundleID(rawValue: Int64(state.bundles.count + 1))
+    let record = BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
+    state.bundles.append(record)
+    state.bundleContents[id] = content
+    return record
+  }
+
+  func release(_ keys: [ReleasedKey], by series: String) throws {
+    for key in keys {
+      guard state.bundles.indices.contains(Int(key.bundle.rawValue) - 1) else {
+        throw StorageFault.noBundle(key.bundle)
+      }
+      let tidied = key.withoutTables
+      let subject = KeySubject(key: tidied.key.key, rollingStart: tidied.key.rollingStartWord)
+      state.released[series, default: [:]][subject] = tidied
+    }
+  }
+
+  func move(_ bundle: BundleID, to end: BundleState, at now: Instant) throws {
+    let index = Int(bundle.rawValue) - 1
+    guard state.bundles.indices.contains(index) else { throw StorageFault.noBundle(bundle) }
+    state.bundles[index].state = end
+    state.bundles[index].changed = now
+    if end == .published, state.bundles[index].published == nil { state.bundles[index].published = now }
+    if end != .staged { state.bundleContents[bundle] = nil }
+  }
+
+  func setNote(_ value: [UInt8]?, named name: String) { state.notes[name] = value }
+}
+
+extension ClaimSet {
+  fileprivate mutating func insert(stored claim: StatedClaim) {
+    var key = claim.key
+    key.regions = id(ofVisited: claim.visited)
+    insert(stored: AdmittedClaim(key: key, origin: id(ofOrigin: claim.origin), source: id(of: claim.source)))
+  }
+}
+
+extension [TemporaryExposureKey] {
+  /// The first position for which `isLater` holds, in an array where it holds from some position on.
+  fileprivate func partition(_ isLater: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isLater(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
