@@ -21,6 +21,7 @@ struct DocumentImport: Sendable {
   /// What the first reading found.
   struct Examination: Sendable {
     let byteCount: Int
+    let keyCount: Int
     /// Lower-case hexadecimal SHA-256 of `export.bin`, or of the whole body where there is none: signatures are
     /// randomised, and archives carry the time, so the same keys come in ever other archives.
     let digest: String
@@ -35,17 +36,21 @@ struct DocumentImport: Sendable {
     let digest = DigestCollector(includingBody: source.trust != nil)
     let reader = try document.open(observeExport: digest.update)
     var chunk = KeyChunk()
-    while try document.located({ try reader.decoder.decode(into: &chunk) }) { chunk.advance() }
+    var keyCount = 0
+    while try document.located({ try reader.decoder.decode(into: &chunk) }) {
+      keyCount += chunk.keys.count + chunk.rejections.count
+      chunk.advance()
+    }
 
     guard reader.container != nil else {
       guard source.trust == nil else { throw ConversionRefusal.cannotBeSigned(name: name, format: reader.format) }
       return Examination(
-        byteCount: document.source.byteCount, digest: try wholeDigest(of: document),
-        verification: .assertedByOperator())
+        byteCount: document.source.byteCount, keyCount: keyCount,
+        digest: try Self.digest(of: document.source).hexadecimal, verification: .assertedByOperator())
     }
     let digests = digest.finish()
     return Examination(
-      byteCount: document.source.byteCount, digest: digests.hexadecimal,
+      byteCount: document.source.byteCount, keyCount: keyCount, digest: digests.hexadecimal,
       verification: try verification(of: reader, digests, in: document))
   }
 
@@ -94,22 +99,31 @@ struct DocumentImport: Sendable {
     return facts
   }
 
+  /// Who stands behind it, for people.
+  func voucher(_ examination: Examination) -> String { source.voucher(examination.verification) }
+
   private func document() throws -> SourceDocument {
-    SourceDocument(name: name, source: try FileSource(path: path), limits: ReadLimits(documentBytes: limit))
+    let companion = path + ".sig"
+    let signatureFile =
+      FileIdentity(path: companion) == nil ? nil : try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
+    return SourceDocument(
+      name: name, source: try FileSource(path: path), signatureFile: signatureFile,
+      limits: ReadLimits(documentBytes: limit))
   }
 
   /// What an archive may hold, once it is inflated: keys shrink by less than half.
   private var limit: Int { source.documentByteLimit.multipliedReportingOverflow(by: 4).partialValue }
 
-  private func wholeDigest(of document: SourceDocument) throws -> String {
+  /// SHA-256 of a whole file.
+  static func digest(of source: any SeekableSource) throws -> ExportDigests {
     var digest = ExportDigest()
-    let bytes = SequentialSource(document.source)
+    let bytes = SequentialSource(source)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     while case let count = try bytes.read(into: buffer), count > 0 {
       digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
-    return digest.finalize().hexadecimal
+    return digest.finalize()
   }
 }
 

@@ -45,7 +45,9 @@ struct PeerVisit {
 
   /// What every pull does first, after a crash or not: what was being fetched is discovered again, and what is in
   /// quarantine and due is tried again with the bytes that are kept.
-  mutating func recover() async throws {
+  ///
+  /// - Returns: the names of those whose bytes are not kept, so that the peer has to be asked for them once more.
+  mutating func recover() async throws -> [String] {
     let (name, now) = (source.name, clock())
     let due = try await store.write { transaction in
       for document in try transaction.documents(of: name, in: [.fetching], limit: .max) {
@@ -55,7 +57,9 @@ struct PeerVisit {
         $0.nextAttempt.map { $0 <= now } ?? true
       }
     }
-    for document in due { _ = try await retry(document) }
+    var lacking: [String] = []
+    for document in due where try await !retry(document) { lacking.append(document.name) }
+    return lacking
   }
 
   /// - Returns: `false` when no bytes are kept.
@@ -76,11 +80,16 @@ struct PeerVisit {
   /// when something was recorded in the last.
   ///
   /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
-  mutating func converse(isOnce: Bool) async throws -> DocumentFault? {
+  mutating func converse(alsoFetching names: [String], isOnce: Bool) async throws -> DocumentFault? {
+    var names = names
     while true {
       let before = receipt.recorded
       var machine = try PeerCatalog.machine(for: source, cursor: receipt.cursor, now: clock())
-      if let fault = try await converse(&machine) { return fault }
+      try await collect(names.compactMap(machine.document(named:)), for: &machine, isAskedFor: false)
+      names = []
+      let fault = try await converse(&machine)
+      receipt.notices += machine.notices
+      if let fault { return fault }
       if isOnce || receipt.recorded == before { return nil }
     }
   }
@@ -93,7 +102,7 @@ struct PeerVisit {
         watch(.asked(source: source.name))
         machine.take(try await answer(to: request))
       case .collect(let documents):
-        try await collect(documents, for: &machine)
+        try await collect(documents, for: &machine, isAskedFor: true)
       case .done(let cursor):
         if let cursor, cursor != receipt.cursor {
           let name = source.name
@@ -124,7 +133,11 @@ struct PeerVisit {
     case fetch(DocumentRecord)
   }
 
-  private mutating func collect(_ documents: [PeerDocument], for machine: inout any PeerSync) async throws {
+  /// - Parameter isAskedFor: whether the machine asked for them, and hears what became of them.
+  private mutating func collect(
+    _ documents: [PeerDocument], for machine: inout any PeerSync, isAskedFor: Bool
+  ) async throws {
+    guard !documents.isEmpty else { return }
     let (names, name, now) = (documents.map(\.name), source.name, clock())
     let records = try await store.write { try $0.discover(names, of: name, at: now) }
     receipt.listed += documents.count
@@ -146,12 +159,12 @@ struct PeerVisit {
       for (index, document) in documents.enumerated() {
         switch tasks[index] {
         case .skip(let outcome):
-          machine.take(outcome, of: document)
+          if isAskedFor { machine.take(outcome, of: document) }
         case .fetch(let record):
           while arrived[index] == nil, let (number, result) = try await group.next() { arrived[number] = result }
           guard let result = arrived.removeValue(forKey: index) else { throw CancellationError() }
-          let outcome = try await settle(result, document, record, machine)
-          machine.take(outcome, of: document)
+          let outcome = try await settle(result, document, record, isAskedFor ? machine : nil)
+          if isAskedFor { machine.take(outcome, of: document) }
           start()
         }
       }
@@ -179,7 +192,7 @@ struct PeerVisit {
   }
 
   private mutating func settle(
-    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord, _ machine: any PeerSync
+    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord, _ machine: (any PeerSync)?
   ) async throws -> CollectionOutcome {
     switch result {
     case .fault(let fault):
@@ -187,7 +200,7 @@ struct PeerVisit {
       return .fault(fault)
     case .answered(let head):
       if head.status == 304, let facts = record.facts {
-        try await touch(record, facts, machine.cursor(after: document, head: head))
+        try await touch(record, facts, machine?.cursor(after: document, head: head))
         return .recorded(head)
       }
       if document.otherStatuses.contains(head.status) { return .answered(head) }
@@ -197,11 +210,16 @@ struct PeerVisit {
     case .fetched(let head, let path):
       defer { spool.remove(path) }
       watch(.fetched(source: source.name, document: document.name))
-      if let check = document.responseCheck, let fault = try ResponseChecking.fault(check, head, path, now: clock()) {
-        let refused = try await quarantine(record, fault, at: path, cursor: nil)
-        return .quarantined(refused)
+      if let check = document.check {
+        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        if let fault = check.verify(head, sha256OfBody: digest, now: clock()) {
+          // Who answered is not known, so what it says is not kept: the peer is asked again.
+          try await postpone(record, fault)
+          receipt.refusals.append(PullReceipt.Refusal(document: record.name, fault: fault))
+          return .fault(fault)
+        }
       }
-      let cursor = machine.cursor(after: document, head: head)
+      let cursor = machine?.cursor(after: document, head: head)
       if let facts = record.facts, record.state == .recorded {
         return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
       }
@@ -344,8 +362,18 @@ struct DocumentFetcher: Sendable {
       if let time = facts.lastModified { request.headers.append(.init("If-Modified-Since", time)) }
     }
     let path = spool.newPath()
+    if let response = document.response {
+      let file = try OutputFile(path: path)
+      try file.write(response.body)
+      try file.commit()
+      return .fetched(response.head, path: path)
+    }
     do {
       let head = try await transport.fetch(request, into: path, byteLimit: byteLimit)
+      if head.status == 200, document.otherStatuses.contains(204), try FileSource(path: path).byteCount == 0 {
+        spool.remove(path)
+        return .answered(ResponseHead(status: 204, headers: head.headers))
+      }
       return head.status == 200 ? .fetched(head, path: path) : .answered(head)
     } catch let fault as TransportFault {
       spool.remove(path)

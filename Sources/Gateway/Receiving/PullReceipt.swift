@@ -26,6 +26,8 @@ public struct PullReceipt: Hashable, Sendable {
   /// Documents that were asked for again and have not changed.
   public internal(set) var unchanged = 0
   public internal(set) var refusals: [Refusal] = []
+  /// What was odd about the peer's answers and yet no fault.
+  public internal(set) var notices: [DocumentFault] = []
   public internal(set) var byteCount = 0
   public internal(set) var received = 0
   public internal(set) var new = 0
@@ -71,6 +73,7 @@ extension PullReceipt {
     }
     for (reason, count) in Self.sorted(rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
     for (allowance, count) in Self.sorted(allowances) { lines.append("  allowed, \(allowance): \(grouped(count))") }
+    for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
     for refusal in refusals {
       lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason))")
     }
@@ -97,7 +100,7 @@ extension PullReceipt {
 extension PullReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
     case source, outcome, fault, listed, recorded, unchanged, bytes, received, new, known, rejected, held, rejections
-    case allowances, refused, cursor
+    case allowances, refused, notices, cursor
     case waitingUntil = "waiting_until"
   }
 
@@ -133,6 +136,7 @@ extension PullReceipt: Encodable {
       try entry.encode(refusal.document, forKey: .document)
       try entry.encode(refusal.fault, forKey: .fault)
     }
+    try members.encode(notices, forKey: .notices)
     try members.encodeIfPresent(cursor, forKey: .cursor)
   }
 }

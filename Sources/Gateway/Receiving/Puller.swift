@@ -60,9 +60,9 @@ public struct Puller: Sendable {
       usualVolumes: state.volumes, retention: retention, clock: clock, watch: watch, receipt: receipt)
     let fault: DocumentFault?
     do {
-      try await visit.recover()
-      fault = try await visit.converse(isOnce: isOnce)
-    } catch let error as PeerSetupFault {
+      let lacking = try await visit.recover()
+      fault = try await visit.converse(alsoFetching: lacking, isOnce: isOnce)
+    } catch let error as PeerSettingsFault {
       fault = DocumentFault(code: "configuration", reason: "\(error)")
     } catch let error as FileFault {
       fault = DocumentFault(code: "storage", reason: "\(error)")

@@ -16,7 +16,7 @@ final class SpoolFolder: Sendable {
       let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      if name.hasSuffix(Self.suffix) || name.hasSuffix(Self.suffix + ".part") { unlink("\(path)/\(name)") }
+      if name.contains(Self.suffix) { unlink("\(path)/\(name)") }
     }
   }
 
@@ -26,7 +26,11 @@ final class SpoolFolder: Sendable {
     return "\(path)/\(getpid())-\(number)\(Self.suffix)"
   }
 
-  func remove(_ file: String) { unlink(file) }
+  /// Removes a file and the signature file beside it.
+  func remove(_ file: String) {
+    unlink(file)
+    unlink(file + ".sig")
+  }
 
   private static let suffix = ".fetched"
 }

@@ -1,0 +1,94 @@
+public import ExposureKeys
+internal import KeyFormats
+public import KeyStorage
+
+/// Tries a source without recording anything: is it there, does it answer as its protocol says, and can its newest
+/// document be read and trusted?
+public struct SourceProbe: Sendable {
+  public let source: String
+  /// What was found, line by line.
+  public internal(set) var findings: [String] = []
+  /// Why the source cannot be used as it is.
+  public internal(set) var faults: [DocumentFault] = []
+
+  public var isUsable: Bool { faults.isEmpty }
+
+  /// How many questions a probe asks before it is content with what it has.
+  private static let maximumQuestions = 40
+
+  /// - Parameter spool: a folder for what is being fetched.
+  public static func probe(
+    _ source: SourceSettings, through transport: any PeerTransport, spool: String, now: Instant
+  ) async throws -> SourceProbe {
+    var probe = SourceProbe(source: source.name)
+    do {
+      try await probe.converse(source, transport, try SpoolFolder(spool), now)
+    } catch let fault as PeerSettingsFault {
+      probe.faults.append(DocumentFault(code: "configuration", reason: "\(fault)"))
+    }
+    return probe
+  }
+
+  private init(source: String) { self.source = source }
+
+  private mutating func converse(
+    _ source: SourceSettings, _ transport: any PeerTransport, _ spool: SpoolFolder, _ now: Instant
+  ) async throws {
+    var machine = try PeerCatalog.machine(for: source, cursor: nil, now: now)
+    for _ in 0..<Self.maximumQuestions {
+      switch machine.next() {
+      case .ask(let request):
+        do {
+          let (head, body) = try await transport.ask(request)
+          machine.take(.response(head, body))
+        } catch let fault as TransportFault {
+          faults.append(fault.documentFault)
+          return
+        }
+      case .collect(let documents):
+        findings.append("lists \(counted(documents.count, "document"))")
+        guard let newest = documents.last else { continue }
+        return try await examine(newest, source, transport, spool, now)
+      case .done:
+        findings.append("has nothing to fetch")
+        return
+      case .fail(let fault):
+        faults.append(fault)
+        return
+      }
+    }
+    findings.append("answered \(Self.maximumQuestions) questions, and lists nothing yet")
+  }
+
+  private mutating func examine(
+    _ document: PeerDocument, _ source: SourceSettings, _ transport: any PeerTransport, _ spool: SpoolFolder,
+    _ now: Instant
+  ) async throws {
+    let path = spool.newPath()
+    defer { spool.remove(path) }
+    do {
+      let head = try await transport.fetch(document.request, into: path, byteLimit: source.documentByteLimit)
+      guard head.status == 200 else {
+        if document.otherStatuses.contains(head.status) {
+          findings.append("\(printableText(document.name)): nothing there now (\(head.status))")
+        } else {
+          faults.append(
+            DocumentFault(
+              code: "status-\(head.status)", reason: "\(printableText(document.name)): the peer answers \(head.status)"))
+        }
+        return
+      }
+      let import_ = DocumentImport(
+        source: source, name: document.name, path: path, now: now, ownOrigins: [], usualVolumes: [:])
+      let examination = try import_.examine()
+      findings.append(
+        "\(printableText(document.name)): \(grouped(examination.byteCount)) bytes, \(counted(examination.keyCount, "key")), "
+          + import_.voucher(examination))
+    } catch let fault as TransportFault {
+      faults.append(fault.documentFault)
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      faults.append(fault)
+    }
+  }
+}

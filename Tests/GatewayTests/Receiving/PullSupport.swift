@@ -1,0 +1,219 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import KeyFormats
+import KeyNormalization
+import KeyStorage
+import PolicyFiles
+import Synchronization
+import Testing
+
+/// A peer in memory: what it answers under each path, whatever the host.
+final class MemoryPeer: PeerTransport {
+  struct Answer: Sendable {
+    var status = 200
+    var body: [UInt8] = []
+    var headers: [PeerRequest.Header] = []
+    var fault: TransportFault?
+  }
+
+  private struct State {
+    var answers: [String: Answer] = [:]
+    var asked: [String] = []
+    var asides: [String: String] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  subscript(path: String) -> Answer? {
+    get { state.withLock { $0.answers[path] } }
+    set { state.withLock { $0.answers[path] = newValue } }
+  }
+
+  /// The paths that were asked for, in order.
+  var asked: [String] { state.withLock { $0.asked } }
+  func forget() { state.withLock { $0.asked = [] } }
+  var asides: [String: String] { state.withLock { $0.asides } }
+
+  func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
+    let answer = try answer(to: request)
+    return (ResponseHead(status: answer.status, headers: answer.headers), answer.body)
+  }
+
+  func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
+    let answer = try answer(to: request)
+    let head = ResponseHead(status: answer.status, headers: answer.headers)
+    if let tag = head["etag"], request.headers.contains(where: { $0.name == "If-None-Match" && $0.value == tag }) {
+      return ResponseHead(status: 304, headers: answer.headers)
+    }
+    if answer.status == 200 {
+      let file = try OutputFile(path: path)
+      try file.write(answer.body)
+      try file.commit()
+    }
+    return head
+  }
+
+  func putAside(_ document: String, because reason: String) { state.withLock { $0.asides[document] = reason } }
+
+  private func answer(to request: PeerRequest) throws -> Answer {
+    let path =
+      request.url.contains("://")
+      ? "/" + request.url.split(separator: "/", omittingEmptySubsequences: true).dropFirst(2).joined(separator: "/")
+      : request.url.hasPrefix("/") ? request.url : "/" + request.url
+    let answer = state.withLock { state in
+      state.asked.append(path)
+      return state.answers[path]
+    }
+    if let fault = answer?.fault { throw fault }
+    return answer ?? Answer(status: 404)
+  }
+}
+
+/// A regional server of Google's kind with a signing key, and what it has published.
+struct IndexServer {
+  let peer = MemoryPeer()
+  let identity: SigningIdentity
+  private(set) var names: [String] = []
+
+  init(keyID: String = "310") throws {
+    identity = try SigningIdentity(key: .generate(), keyID: keyID, keyVersion: "v1")
+    peer["/index.txt"] = MemoryPeer.Answer()
+  }
+
+  var ring: TrustRing { TrustRing(keys: [identity.verificationKey]) }
+
+  /// Publishes a bundle, signed by the server's key or another one.
+  mutating func publish(
+    _ document: DecodedDocument, as name: String, signedBy other: SigningIdentity? = nil, tag: String? = nil
+  ) throws {
+    try replace(name, with: document, signedBy: other, tag: tag)
+    names.append(name)
+    peer["/index.txt"] = MemoryPeer.Answer(body: Array((names.joined(separator: "\n") + "\n").utf8))
+  }
+
+  func replace(
+    _ name: String, with document: DecodedDocument, signedBy other: SigningIdentity? = nil, tag: String? = nil
+  ) throws {
+    peer["/" + name] = MemoryPeer.Answer(
+      body: try bundle(document, signedBy: other ?? identity), headers: tag.map { [.init("ETag", $0)] } ?? [])
+  }
+
+  func settings(
+    _ name: String = "us", trust: TrustRing? = nil, origin: String? = "US", isRelay: Bool = false
+  ) -> SourceSettings {
+    SourceSettings(
+      name: name, peer: .index, location: "https://keys.example.org/", options: ["index": "index.txt"],
+      trust: trust ?? ring, reading: Policy(name: "default"), origin: origin, isRelay: isRelay)
+  }
+}
+
+/// An archive of these keys, signed.
+func bundle(_ document: DecodedDocument, signedBy identity: SigningIdentity) throws -> [UInt8] {
+  var plan = ConversionPlan(to: .gaenExport)
+  plan.signers = [identity]
+  let csv = try document.csv()
+  return try Converted(plan, [memory(csv, format: .csv)]).bytes
+}
+
+/// Plausible keys that are old enough to go out on the usual day.
+func keys(_ count: Int, seed: UInt64) -> DecodedDocument {
+  var random = SeededRandom(seed: seed)
+  return RandomKeys(.plausible).document(count, using: &random)
+}
+
+let usualNoon = Instant(secondsSince1970: RandomKeys.usualDay.start.secondsSince1970 + 43_200)
+
+/// A gateway's receiving half on a store, with a clock that tests move.
+final class Receiver: Sendable {
+  let store: any KeyStorage
+  private let time: Mutex<Instant>
+  private let folder: String
+  private let own: Set<String>
+
+  init(_ store: any KeyStorage = MemoryStorage(), folder: String, own: Set<String> = [], at now: Instant = usualNoon) {
+    self.store = store
+    self.folder = folder
+    self.own = own
+    time = Mutex(now)
+  }
+
+  func advance(seconds: Int64) {
+    time.withLock { $0 = Instant(secondsSince1970: $0.secondsSince1970 + seconds) }
+  }
+
+  var now: Instant { time.withLock { $0 } }
+
+  func puller() throws -> Puller {
+    try Puller(store: store, spool: folder + "/spool", ownOrigins: own, clock: { [self] in now })
+  }
+
+  func pull(
+    _ source: SourceSettings, _ peer: any PeerTransport, isForced: Bool = true
+  ) async throws -> PullReceipt {
+    let receipt = try await puller().pull(source, through: peer, isForced: isForced)
+    #expect(receipt.isBalanced)
+    return receipt
+  }
+
+  func claims() async throws -> Set<StatedClaim> {
+    try await store.read { state in
+      var all: Set<StatedClaim> = []
+      var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
+      while let from = start {
+        let page = try state.claims(from: from, limit: 1000)
+        all.formUnion(page.claims.statedClaims)
+        start = page.next
+      }
+      return all
+    }
+  }
+
+  func documents(_ states: Set<DocumentState> = Set(DocumentState.allCases)) async throws -> [DocumentRecord] {
+    try await store.read { try $0.documents(of: nil, in: states, limit: .max) }
+  }
+}
+
+/// A store that fails at one of its writes, before the body, or after it and so without effect.
+final class FailingStorage: KeyStorage {
+  struct Failure: Error {}
+
+  private let store: any KeyStorage
+  private let remaining: Mutex<Int>
+
+  /// - Parameter number: the write that fails, counted from 0.
+  init(_ store: any KeyStorage, failingAt number: Int) {
+    self.store = store
+    remaining = Mutex(number)
+  }
+
+  var hasFailed: Bool { remaining.withLock { $0 < 0 } }
+
+  func read<Result: Sendable>(_ body: @Sendable (any StoredState) throws -> Result) async throws -> Result {
+    try await store.read(body)
+  }
+
+  func write<Result: Sendable>(
+    _ body: @Sendable (any StorageTransaction) throws -> Result
+  ) async throws -> Result {
+    let left = remaining.withLock { count in
+      count -= 1
+      return count
+    }
+    guard left < 0 else { return try await store.write(body) }
+    return try await store.write { transaction in
+      _ = try body(transaction)
+      throw Failure()
+    }
+  }
+}
+
+/// A folder of its own for an asynchronous test.
+func withFolder(_ body: (String) async throws -> Void) async throws {
+  let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  try await body(folder.path())
+}

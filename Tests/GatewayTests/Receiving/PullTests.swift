@@ -1,0 +1,244 @@
+import BundleTrust
+import ExposureKeys
+import Gateway
+import GatewayTesting
+import KeyFormats
+import KeyNormalization
+import KeyStorage
+import Testing
+
+@Suite("Pulling from a peer")
+struct PullTests {
+  @Test("records what is new, once")
+  func recordsOnce() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(100, seed: 1), as: "a.zip")
+      try server.publish(keys(50, seed: 2), as: "b.zip")
+      let receiver = Receiver(folder: folder)
+
+      let first = try await receiver.pull(server.settings(), server.peer)
+      #expect(first.outcome == .done)
+      #expect(first.recorded == 2)
+      #expect(first.new == 150)
+      #expect(try await receiver.claims().count == 150)
+
+      server.peer.forget()
+      let second = try await receiver.pull(server.settings(), server.peer)
+      #expect(second.recorded == 0)
+      #expect(server.peer.asked == ["/index.txt"], "what is recorded is not fetched again")
+
+      try server.publish(keys(10, seed: 3), as: "c.zip")
+      let third = try await receiver.pull(server.settings(), server.peer)
+      #expect(third.new == 10)
+      let facts = try #require(try await receiver.documents().last?.facts)
+      #expect(facts.vouchedBy == "signature of 310 v1")
+    }
+  }
+
+  @Test("puts a bundle without a trusted signature into quarantine, and goes on")
+  func quarantine() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      let stranger = try SigningIdentity(key: .generate(), keyID: "666", keyVersion: "v1")
+      try server.publish(keys(10, seed: 1), as: "good.zip")
+      try server.publish(keys(20, seed: 2), as: "bad.zip", signedBy: stranger)
+      try server.publish(keys(30, seed: 3), as: "also-good.zip")
+      let receiver = Receiver(folder: folder)
+
+      let receipt = try await receiver.pull(server.settings(), server.peer)
+      #expect(receipt.outcome == .done)
+      #expect(receipt.recorded == 2)
+      #expect(receipt.refusals.map(\.document) == ["bad.zip"])
+      #expect(receipt.refusals.map(\.fault.code) == ["signature-not-trusted"])
+      #expect(try await receiver.claims().count == 40)
+      let refused = try #require(try await receiver.documents([.quarantined]).first)
+      #expect(try await receiver.store.read { try $0.content(of: refused.id) } == server.peer["/bad.zip"]?.body)
+
+      // Before its time it is not tried again; afterwards it is, with the ring of that day.
+      server.peer.forget()
+      _ = try await receiver.pull(server.settings(), server.peer)
+      #expect(server.peer.asked == ["/index.txt"])
+      receiver.advance(seconds: 86_400)
+      let trusting = TrustRing(keys: [server.identity.verificationKey, stranger.verificationKey])
+      let later = try await receiver.pull(server.settings(trust: trusting), server.peer)
+      #expect(later.new == 20)
+      #expect(try await receiver.documents([.quarantined]).isEmpty)
+    }
+  }
+
+  @Test("gives a document up that is refused again and again, and keeps its reason")
+  func givesUp() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip")
+      server.peer["/a.zip"] = MemoryPeer.Answer(body: Array("<!DOCTYPE html><html>not found</html>".utf8))
+      let receiver = Receiver(folder: folder)
+      for _ in 0..<20 {
+        _ = try await receiver.pull(server.settings(), server.peer)
+        receiver.advance(seconds: 172_800)
+      }
+      let document = try #require(try await receiver.documents().first)
+      #expect(document.state == .givenUp)
+      #expect(document.fault?.code == "unrecognized-format")
+      #expect(try await receiver.claims().isEmpty)
+    }
+  }
+
+  @Test("tries again what could not be fetched", arguments: [404, 500, 503])
+  func statuses(status: Int) async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip")
+      try server.publish(keys(10, seed: 2), as: "b.zip")
+      let whole = server.peer["/a.zip"]
+      server.peer["/a.zip"] = MemoryPeer.Answer(status: status, body: whole?.body ?? [])
+      let receiver = Receiver(folder: folder)
+      let first = try await receiver.pull(server.settings(), server.peer)
+      #expect(first.recorded == 1)
+      #expect(try await receiver.documents([.discovered]).map(\.fault?.code) == ["status-\(status)"])
+      server.peer["/a.zip"] = whole
+      #expect(try await receiver.pull(server.settings(), server.peer).recorded == 1)
+      #expect(try await receiver.claims().count == 20)
+    }
+  }
+
+  @Test("a peer that does not answer is a failure that changes nothing, and waits before the next try")
+  func unreachable() async throws {
+    try await withFolder { folder in
+      let server = try IndexServer()
+      server.peer["/index.txt"] = MemoryPeer.Answer(
+        fault: TransportFault(code: "connection-refused", reason: "keys.example.org refuses", isTemporary: true))
+      let receiver = Receiver(folder: folder)
+      let receipt = try await receiver.pull(server.settings(), server.peer, isForced: false)
+      guard case .failed(let fault) = receipt.outcome else {
+        Issue.record("\(receipt.outcome)")
+        return
+      }
+      #expect(fault.code == "connection-refused")
+      let again = try await receiver.pull(server.settings(), server.peer, isForced: false)
+      guard case .waiting = again.outcome else {
+        Issue.record("\(again.outcome)")
+        return
+      }
+      let record = try await receiver.store.read { try $0.source(named: "us") }
+      #expect(record?.failures == 1)
+      receiver.advance(seconds: 61)
+      _ = try await receiver.pull(server.settings(), server.peer, isForced: false)
+      #expect(try await receiver.store.read { try $0.source(named: "us") }?.failures == 2)
+    }
+  }
+
+  @Test("notices bytes that changed under their name, and keeps both")
+  func changedBytes() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip", tag: "\"1\"")
+      let receiver = Receiver(folder: folder)
+      _ = try await receiver.pull(server.settings(), server.peer)
+
+      receiver.advance(seconds: 90_000)
+      let same = try await receiver.pull(server.settings(), server.peer)
+      #expect(same.unchanged == 1 && same.refusals.isEmpty)
+
+      // Signed anew, the same keys are the same document.
+      try server.replace("a.zip", with: keys(10, seed: 1), tag: "\"2\"")
+      receiver.advance(seconds: 90_000)
+      let resigned = try await receiver.pull(server.settings(), server.peer)
+      #expect(resigned.unchanged == 1 && resigned.refusals.isEmpty)
+
+      try server.replace("a.zip", with: keys(10, seed: 9), tag: "\"3\"")
+      receiver.advance(seconds: 90_000)
+      let changed = try await receiver.pull(server.settings(), server.peer)
+      #expect(changed.refusals.map(\.fault.code) == ["changed-under-its-name"])
+      #expect(try await receiver.claims().count == 10)
+
+      let aside = try #require(try await receiver.documents([.quarantined]).first)
+      let retried = try await receiver.puller().retry(aside, of: server.settings())
+      #expect(retried?.new == 10)
+      #expect(try await receiver.claims().count == 20)
+    }
+  }
+
+  @Test("a paused source is not asked")
+  func paused() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip")
+      let receiver = Receiver(folder: folder)
+      try await receiver.store.write { try $0.pause(Pause(.source("us"), since: usualNoon)) }
+      #expect(try await receiver.pull(server.settings(), server.peer).outcome == .paused)
+      #expect(server.peer.asked.isEmpty)
+      try await receiver.store.write { _ = try $0.resume(.source("us")) }
+      #expect(try await receiver.pull(server.settings(), server.peer).new == 10)
+    }
+  }
+
+  @Test("own keys that come back are recognised, and origins that the source may not speak for are rejected")
+  func origins() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip")
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let own = try await receiver.pull(server.settings(origin: "NL"), server.peer)
+      #expect(own.rejections == ["own-key-returned": 10])
+
+      var other = server.settings("other", origin: "FR")
+      other.allowedOrigins = ["DE"]
+      #expect(try await receiver.pull(other, server.peer).rejections == ["origin-not-allowed": 10])
+      #expect(try await receiver.claims().isEmpty)
+    }
+  }
+
+  @Test("a write that fails, whichever it is, costs nothing once the pull is repeated")
+  func interruptedAnywhere() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      let stranger = try SigningIdentity(key: .generate(), keyID: "666", keyVersion: "v1")
+      for number in 0..<4 { try server.publish(keys(30, seed: UInt64(number)), as: "\(number).zip") }
+      try server.publish(keys(30, seed: 9), as: "bad.zip", signedBy: stranger)
+      let undisturbed = Receiver(folder: folder + "/undisturbed")
+      _ = try await undisturbed.pull(server.settings(), server.peer)
+      let expected = try await undisturbed.claims()
+      let states = try await undisturbed.documents().map { "\($0.name) \($0.state)" }
+      #expect(expected.count == 120)
+
+      var number = 0
+      while true {
+        let store = MemoryStorage()
+        let failing = FailingStorage(store, failingAt: number)
+        let broken = Receiver(failing, folder: folder + "/\(number)")
+        do {
+          _ = try await broken.pull(server.settings(), server.peer)
+        } catch is FailingStorage.Failure {}
+        let isOver = !failing.hasFailed
+        let receiver = Receiver(store, folder: folder + "/\(number)")
+        let receipt = try await receiver.pull(server.settings(), server.peer)
+        #expect(receipt.outcome == .done, "after write \(number)")
+        #expect(try await receiver.claims() == expected, "after write \(number)")
+        #expect(try await receiver.documents().map { "\($0.name) \($0.state)" } == states, "after write \(number)")
+        if isOver { break }
+        number += 1
+      }
+      #expect(number >= 6, "discovery, each document, and the attempt are writes of their own")
+    }
+  }
+
+  @Test("the order of sources makes no difference")
+  func orderOfSources() async throws {
+    try await withFolder { folder in
+      var (first, second) = (try IndexServer(keyID: "1"), try IndexServer(keyID: "2"))
+      try first.publish(keys(40, seed: 1), as: "a.zip")
+      try second.publish(keys(40, seed: 1), as: "b.zip")
+      let there = Receiver(folder: folder + "/there")
+      let back = Receiver(folder: folder + "/back")
+      let (one, two) = (first.settings("one", origin: "AA"), second.settings("two", origin: "BB"))
+      _ = try await there.pull(one, first.peer)
+      _ = try await there.pull(two, second.peer)
+      _ = try await back.pull(two, second.peer)
+      _ = try await back.pull(one, first.peer)
+      #expect(try await there.claims() == back.claims())
+      #expect(try await there.claims().count == 80)
+    }
+  }
+}
