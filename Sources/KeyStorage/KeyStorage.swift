@@ -6,10 +6,11 @@ public import KeyNormalization
 /// A body runs without suspension and may run on any thread. Implementations pass the contract suite in `StorageTests`.
 public protocol KeyStorage: Sendable {
   /// Runs `body` on one state of the store, which does not change meanwhile.
-  func read<Result: Sendable>(_ body: @Sendable (any StoredState) throws -> Result) async throws -> Result
+  func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result
 
   /// Runs `body`, and keeps what it did when it returns. One body at a time.
-  func write<Result: Sendable>(_ body: @Sendable (any StorageTransaction) throws -> Result) async throws -> Result
+  func write<Result: Sendable>(_ body: @escaping @Sendable (any StorageTransaction) throws -> Result) async throws
+    -> Result
 }
 
 /// One state of the store, to read.

@@ -10,12 +10,14 @@ public final class MemoryStorage: KeyStorage {
 
   public init() {}
 
-  public func read<Result: Sendable>(_ body: @Sendable (any StoredState) throws -> Result) async throws -> Result {
+  public func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws
+    -> Result
+  {
     try body(MemoryTransaction(state.withLock { $0 }))
   }
 
   public func write<Result: Sendable>(
-    _ body: @Sendable (any StorageTransaction) throws -> Result
+    _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
   ) async throws -> Result {
     try writing.withLock { _ in
       let draft = MemoryTransaction(state.withLock { $0 })
