@@ -1,0 +1,280 @@
+internal import AsyncHTTPClient
+public import Gateway
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The way to one source over HTTP/1.1 and HTTP/2. ``PeerClients`` makes it.
+///
+/// A request's address is absolute, or is put behind the location's path with exactly one slash between them. Only the
+/// location's host and the allowed hosts are asked, by requests and redirects alike, and `https` never leads to `http`.
+/// The secret headers go to the scheme, host and port of the location alone.
+///
+/// Connection faults, time-outs and the statuses 408, 425, 429, 500, 502, 503 and 504 are tried again, with
+/// exponential back-off and full jitter, and not before a `Retry-After`; a server that asks for more than a minute is
+/// not asked again now. When the retries are spent such a status is an answer like every other.
+///
+/// Faults have the codes `bad-address`, `bad-header`, `host-refused`, `redirect-refused`, `too-many-redirects`,
+/// `name-not-found`, `connection-refused`, `unreachable`, `connection-closed`, `tls`, `time-out`,
+/// `malformed-response`, `too-large` and `storage`. Their texts hold neither queries nor headers. A cancelled task gets
+/// `CancellationError`.
+public final class HTTPPeerTransport: PeerTransport {
+  private static let redirectLimit = 5
+  /// What is read of the body of an answer that is not the document.
+  private static let otherBodyLimit = 64 << 10
+  private static let eventStep = 256 << 10
+
+  private let location: WebAddress
+  private let allowedHosts: Set<String>
+  private let secretHeaders: [PeerRequest.Header]
+  private let concurrency: Int
+  private let retryPolicy: RetryPolicy
+  private let client: HTTPClient
+  private let budget: ConnectionBudget
+  private let limits: TimeLimits
+  private let clock: TransportClock
+  private let userAgent: String
+  private let onEvent: @Sendable (TransportEvent) -> Void
+
+  init(
+    location: String, settings: TransportSettings, client: HTTPClient, budget: ConnectionBudget, limits: TimeLimits,
+    clock: TransportClock, version: String, onEvent: @escaping @Sendable (TransportEvent) -> Void
+  ) throws {
+    self.location = try WebAddress(location)
+    guard self.location.query == nil else {
+      throw TransportFault(
+        code: "bad-address", reason: "\(self.location): a location has no query; tokens belong in the headers",
+        isTemporary: false)
+    }
+    try Self.check(settings.headers)
+    allowedHosts = Set(settings.allowedHosts.map { $0.lowercased() })
+    secretHeaders = settings.headers
+    concurrency = settings.connectionsPerHost
+    retryPolicy = RetryPolicy(retries: settings.retries)
+    self.client = client
+    self.budget = budget
+    self.limits = limits
+    self.clock = clock
+    userAgent = "Keyferry/\(version) (diagnosis key gateway)"
+    self.onEvent = onEvent
+  }
+
+  /// Answers of other statuses than 200 come without their body where that is larger than 64 KiB, or encoded.
+  public func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
+    try await answer(to: request, Destination(path: nil, byteLimit: request.byteLimit))
+  }
+
+  /// The file appears whole, in the place of one that stands there, or not at all.
+  public func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
+    try await answer(to: request, Destination(path: path, byteLimit: byteLimit)).head
+  }
+}
+
+/// Where a body goes; `nil` is memory.
+private struct Destination: Sendable {
+  let path: String?
+  let byteLimit: Int
+}
+
+private typealias Answer = (head: ResponseHead, body: [UInt8])
+
+// MARK: - Retries and redirects
+
+extension HTTPPeerTransport {
+  private func answer(to request: PeerRequest, _ destination: Destination) async throws -> Answer {
+    try Self.check(request.headers)
+    let address = try location.address(for: request.url)
+    guard isAllowed(address.host) else {
+      throw TransportFault(
+        code: "host-refused",
+        reason: "\(address): the host \(address.host) is neither the source's, \(location.host), nor an allowed one",
+        isTemporary: false)
+    }
+    var retry = 1
+    while true {
+      try Task.checkCancellation()
+      let reason: String
+      let delay: Duration?
+      do {
+        let answer = try await followRedirects(from: address, request.headers, destination)
+        guard RetryPolicy.isTemporary(status: answer.head.status) else { return answer }
+        let wish = answer.head["retry-after"].flatMap { RetryPolicy.seconds(retryAfter: $0, now: clock.now()) }
+        delay = retryPolicy.delay(beforeRetry: retry, wish: wish, random: clock.random())
+        guard delay != nil else { return answer }
+        reason = "\(address): status \(answer.head.status)"
+      } catch let fault as TransportFault where fault.isTemporary && fault.code != "storage" {
+        delay = retryPolicy.delay(beforeRetry: retry, random: clock.random())
+        guard delay != nil else { throw fault }
+        reason = fault.reason
+      }
+      guard let delay else { continue }
+      onEvent(.retrying(number: retry, limit: retryPolicy.retries, delay: delay, reason: reason))
+      try await clock.sleep(delay)
+      retry += 1
+    }
+  }
+
+  private func followRedirects(
+    from first: WebAddress, _ headers: [PeerRequest.Header], _ destination: Destination
+  ) async throws -> Answer {
+    var address = first
+    for _ in 0...Self.redirectLimit {
+      let answer = try await budget.withPermit(for: address.authority, limit: concurrency) {
+        try await exchange(address, headers, destination)
+      }
+      guard [301, 302, 303, 307, 308].contains(answer.head.status), let target = answer.head["location"] else {
+        return answer
+      }
+      let next = try redirectTarget(target, from: address)
+      onEvent(.redirected(from: address.description, to: next.description))
+      address = next
+    }
+    throw TransportFault(
+      code: "too-many-redirects", reason: "\(first): more than \(Self.redirectLimit) redirects, the last to \(address)",
+      isTemporary: false)
+  }
+
+  private func redirectTarget(_ target: String, from address: WebAddress) throws -> WebAddress {
+    func refusal(_ reason: String) -> TransportFault {
+      TransportFault(
+        code: "redirect-refused", reason: "\(address) redirects to \(WebAddress.displayable(target)): \(reason)",
+        isTemporary: false)
+    }
+    guard let next = try? address.address(ofRedirect: target) else { throw refusal("that is no http or https address") }
+    guard isAllowed(next.host) else { throw refusal("the host \(next.host) is not an allowed one") }
+    guard next.scheme == .https || address.scheme == .http else { throw refusal("https does not lead to http") }
+    return next
+  }
+
+  private func isAllowed(_ host: String) -> Bool { host == location.host || allowedHosts.contains(host) }
+}
+
+// MARK: - One request
+
+extension HTTPPeerTransport {
+  private func exchange(
+    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: Destination
+  ) async throws -> Answer {
+    let start = ContinuousClock.now
+    do {
+      let patience = min(limits.total, limits.connect + limits.idle)
+      let response = try await client.execute(
+        request(to: address, headers), deadline: .now() + TimeAmount(patience))
+      let head = ResponseHead(
+        status: Int(response.status.code), headers: response.headers.map { PeerRequest.Header($0.name, $0.value) })
+      guard head.status == 200 else {
+        return (head, await otherBody(of: response, at: address, destination, since: start))
+      }
+      return (head, try await body(of: response, at: address, destination, since: start))
+    } catch {
+      throw try TransportFault.translating(error, at: address, limits)
+    }
+  }
+
+  private func request(to address: WebAddress, _ headers: [PeerRequest.Header]) -> HTTPClientRequest {
+    var request = HTTPClientRequest(url: address.text)
+    request.headers.add(name: "User-Agent", value: userAgent)
+    let isHome = address.hasSameOrigin(as: location)
+    for header in (isHome ? secretHeaders : []) + headers {
+      request.headers.replaceOrAdd(name: header.name, value: header.value)
+    }
+    // Limits and digests count the bytes that are sent, so nothing may be compressed on the way.
+    request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
+    return request
+  }
+
+  /// The body of a 200: whole, within its limit, as it is.
+  private func body(
+    of response: HTTPClientResponse, at address: WebAddress, _ destination: Destination,
+    since start: ContinuousClock.Instant
+  ) async throws -> [UInt8] {
+    if let encoding = response.contentEncoding {
+      throw TransportFault.malformed(
+        address, "its Content-Encoding is \(encoding.prefix(40)), although none was asked for")
+    }
+    let expected = try response.announcedByteCount(at: address)
+    if let expected, expected > destination.byteLimit {
+      throw TransportFault.tooLarge(address, "\(expected)", limit: destination.byteLimit)
+    }
+    let progress = BodyProgress()
+    return try await progress.watching(address, limits, since: start) { [onEvent] in
+      var kept: [UInt8] = []
+      var file = try destination.path.map { try PartFile($0) }
+      var count = 0
+      var reported = 0
+      for try await piece in response.body {
+        count += piece.readableBytes
+        guard count <= destination.byteLimit else {
+          throw TransportFault.tooLarge(address, "\(count) or more", limit: destination.byteLimit)
+        }
+        if file != nil {
+          try file?.write(piece)
+        } else {
+          piece.withUnsafeReadableBytes { kept.append(contentsOf: $0) }
+        }
+        progress.add(piece.readableBytes)
+        if count - reported >= Self.eventStep {
+          reported = count
+          onEvent(.received(byteCount: count, expected: expected, address: address.description))
+        }
+      }
+      // A cancelled sequence may end as if it were whole.
+      try Task.checkCancellation()
+      guard count == expected ?? count else { throw TransportFault.closed(address) }
+      try file.take()?.commit()
+      onEvent(.received(byteCount: count, expected: expected, address: address.description))
+      return kept
+    }
+  }
+
+  /// The body of an answer that says something else than the document. It is small talk: whatever is wrong with it, the
+  /// status stands.
+  private func otherBody(
+    of response: HTTPClientResponse, at address: WebAddress, _ destination: Destination,
+    since start: ContinuousClock.Instant
+  ) async -> [UInt8] {
+    let limit = min(Self.otherBodyLimit, destination.byteLimit)
+    let progress = BodyProgress()
+    let body = try? await progress.watching(address, limits, since: start) {
+      var kept: [UInt8] = []
+      for try await piece in response.body {
+        guard kept.count + piece.readableBytes <= limit else { return [UInt8]() }
+        piece.withUnsafeReadableBytes { kept.append(contentsOf: $0) }
+        progress.add(piece.readableBytes)
+      }
+      return kept
+    }
+    return destination.path == nil && response.contentEncoding == nil ? body ?? [] : []
+  }
+
+  private static func check(_ headers: [PeerRequest.Header]) throws {
+    for header in headers {
+      let isToken =
+        !header.name.isEmpty
+        && header.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+      guard isToken else {
+        throw TransportFault(
+          code: "bad-header", reason: "the name of a header has a character that cannot be sent", isTemporary: false)
+      }
+      guard header.value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
+        throw TransportFault(
+          code: "bad-header", reason: "the value of the header \(header.name) has a control character",
+          isTemporary: false)
+      }
+    }
+  }
+}
+
+extension HTTPClientResponse {
+  /// What the body is encoded with, where it is.
+  fileprivate var contentEncoding: String? {
+    headers[canonicalForm: "content-encoding"].first { !$0.isEmpty && $0.lowercased() != "identity" }.map(String.init)
+  }
+
+  fileprivate func announcedByteCount(at address: WebAddress) throws -> Int? {
+    guard let text = headers.first(name: "content-length") else { return nil }
+    guard let count = Int(text), count >= 0 else {
+      throw TransportFault.malformed(address, "its Content-Length is not a number of bytes")
+    }
+    return count
+  }
+}
