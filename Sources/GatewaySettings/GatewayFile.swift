@@ -1,0 +1,88 @@
+public import ExposureKeys
+public import Gateway
+internal import KeyFormats
+internal import PolicyFiles
+
+/// Reads `gateway.yaml`: everything the operator says, checked as a whole, relations between settings included.
+public enum GatewayFile {
+  /// The file holds settings, not data.
+  public static let byteLimit = 262_144
+
+  /// Reads a configuration and the files that it names: policies, rings, keys, secrets.
+  ///
+  /// - Parameters:
+  ///   - path: relative paths in the file are relative to its folder.
+  ///   - environment: where `{env: NAME}` looks.
+  ///   - now: the clock, for signing keys that begin and end.
+  ///   - layouts: the names that `server.layouts` may state.
+  ///   - checkingOptions: what is wrong with a source's options, by its protocol; a message that begins with
+  ///     `NAME: ` is placed at that option.
+  /// - Returns: the plan, and what is likely wrong with it.
+  /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` with everything that is wrong.
+  public static func read(
+    path: String, environment: [String: String], now: Instant, layouts: Set<String>,
+    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+  ) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
+    let files = SystemFiles()
+    let text = String(decoding: try files.contents(of: path, limit: byteLimit), as: UTF8.self)
+    return try parse(
+      text, path: path, files: files, environment: environment, now: now, layouts: layouts,
+      checkingOptions: checkingOptions)
+  }
+
+  /// As ``read(path:environment:now:layouts:checkingOptions:)``, of a text whose files are found elsewhere.
+  public static func parse(
+    _ text: String, path: String, files: any SettingFiles, environment: [String: String], now: Instant,
+    layouts: Set<String>, checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+  ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
+    let reader = GatewayReader(path: path, files: files, environment: environment, now: now, layouts: layouts)
+    let plan = reader.plan(text, checkingOptions: checkingOptions)
+    let faults = reader.faults
+    guard let plan, !faults.contains(where: { $0.severity == .error }) else { throw GatewayFaults(all: faults) }
+    return (plan, faults)
+  }
+}
+
+/// One thing that is wrong with a configuration, or likely wrong. Never holds a secret.
+public struct GatewayFault: Error, Hashable, Sendable, CustomStringConvertible {
+  public enum Severity: String, Hashable, Sendable, Codable {
+    /// The configuration cannot be used.
+    case error
+    /// It can, but most likely does not do what was meant.
+    case warning
+  }
+
+  public var severity: Severity
+  /// The path of `gateway.yaml`, or of a policy that it names.
+  public var file: String
+  /// The setting: `sources.germany.every`.
+  public var place: String
+  /// Where that stands in its file, counted from 1; 0 where it is not known.
+  public var line: Int
+  public var column: Int
+  /// What was found and what is allowed.
+  public var reason: String
+
+  public init(severity: Severity, file: String, place: String, line: Int = 0, column: Int = 0, reason: String) {
+    self.severity = severity
+    self.file = file
+    self.place = place
+    self.line = line
+    self.column = column
+    self.reason = reason
+  }
+
+  /// `gateway.yaml:12:5: error: sources.germany.every: 5 s, allowed 10 s...7 days`.
+  public var description: String {
+    "\(file):" + (line > 0 ? "\(line):\(column):" : "") + " \(severity.rawValue): \(place): \(reason)"
+  }
+}
+
+/// Everything that is wrong with a configuration, and likely wrong: at least one error.
+public struct GatewayFaults: Error, Hashable, Sendable, CustomStringConvertible {
+  /// By file, in the order of their places.
+  public let all: [GatewayFault]
+
+  /// One line a fault.
+  public var description: String { all.map(\.description).joined(separator: "\n") }
+}

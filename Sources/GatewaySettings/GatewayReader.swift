@@ -1,0 +1,219 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyNormalization
+internal import PolicyFiles
+
+/// One reading of a configuration: where its files, its secrets and its policies come from, and what is wrong so far.
+final class GatewayReader {
+  let document = SettingsDocument(holding: "configuration", byteLimit: GatewayFile.byteLimit)
+  let files: any SettingFiles
+  let environment: [String: String]
+  let now: Instant
+  let layouts: Set<String>
+  private let path: String
+  private var policyFaults: [GatewayFault] = []
+  private var policiesByName: [String: Policy] = [:]
+  /// `nil` is a file that is at fault; that is told once.
+  private var policiesByPath: [String: Policy?] = [:]
+
+  init(path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>) {
+    self.path = path
+    self.files = files
+    self.environment = environment
+    self.now = now
+    self.layouts = layouts
+  }
+
+  /// In the order of the file, then those of the policies.
+  var faults: [GatewayFault] {
+    document.faults.sorted().map {
+      GatewayFault(
+        severity: $0.isWarning ? .warning : .error, file: path, place: $0.place.path, line: $0.place.line,
+        column: $0.place.column, reason: $0.reason)
+    } + policyFaults
+  }
+
+  /// `nil` adds a fault.
+  func plan(_ text: String, checkingOptions: (SourceSettings) -> [String]) -> GatewayPlan? {
+    guard let root = document.root(of: text) else { return nil }
+    let state = root.need("state", "a folder").flatMap(resolvedPath)
+    root.read("policies") { readPolicies($0) }
+    let ownOrigins = root.take("own-origins").flatMap(codes) ?? []
+    var retention = Retention()
+    root.section("retention") { self.retention(&retention, $0) }
+    let sources = entries(of: root.take("sources")) { source($0, checkingOptions: checkingOptions) }
+    let series = entries(of: root.take("series"), self.series)
+    var publication: String?
+    root.section("publication") { section in
+      publication = section.need("folder", "a folder").flatMap(resolvedPath)
+    }
+    var server: StatedServer?
+    root.section("server") { server = self.server($0) }
+    root.finish()
+
+    check(sources, ownOrigins: ownOrigins)
+    check(series)
+    if let server { check(server, series: series, sources: sources, publication: publication) }
+    checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
+    guard let state else { return nil }
+    return GatewayPlan(
+      stateFolder: state, sources: sources.map(\.settings), series: series.map(\.settings),
+      publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings)
+  }
+
+  private func retention(_ retention: inout Retention, _ section: Section) {
+    set(&retention.keyDays, section.take("keys")?.days(Allowed.keyDays))
+    set(&retention.evidenceDays, section.take("evidence")?.days(Allowed.evidenceDays))
+    set(&retention.quarantineDays, section.take("quarantine")?.days(Allowed.evidenceDays))
+  }
+
+  private func entries<Entry>(of list: Setting?, _ read: (Setting) -> Entry?) -> [Entry] {
+    (list?.list() ?? []).compactMap(read)
+  }
+
+  // MARK: Values
+
+  /// A path of this machine, seen from the folder of the configuration.
+  func resolvedPath(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    guard !text.isEmpty, text.utf8.count <= 4096, !text.utf8.contains(0) else {
+      return setting.fault("\(setting.shown), allowed a path")
+    }
+    return FilePath.resolved(text, in: FilePath.folder(of: path))
+  }
+
+  /// Letters, digits and these marks.
+  func name(_ setting: Setting, marks: String) -> String? {
+    guard let text = setting.text() else { return nil }
+    let isName =
+      (1...Allowed.nameLength).contains(text.utf8.count)
+      && text.unicodeScalars.allSatisfy { $0.isLetterOrDigit || marks.unicodeScalars.contains($0) }
+    guard isName, text.unicodeScalars.contains(where: \.isLetterOrDigit) else {
+      let marks = marks.map { "\"\($0)\"" }.joined(separator: ", ")
+      return setting.fault("\(setting.shown), allowed 1...\(Allowed.nameLength) letters, digits, \(marks)")
+    }
+    return text
+  }
+
+  /// A code of a region or an origin, in capital letters.
+  func code(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    guard (2...16).contains(text.utf8.count), text.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" }) else {
+      return setting.fault("\(setting.shown), allowed a region's code: DE, US-VA")
+    }
+    return text.uppercased()
+  }
+
+  /// A list of codes, at least one.
+  func codes(_ setting: Setting) -> Set<String>? {
+    guard let list = setting.list() else { return nil }
+    guard !list.isEmpty else { return setting.fault("empty, allowed one or more codes: [DE, US-VA]") }
+    var codes: Set<String> = []
+    for entry in list {
+      guard let code = code(entry) else { continue }
+      if !codes.insert(code).inserted { entry.add("\(code) is named twice") }
+    }
+    return codes
+  }
+
+  /// A line for people, or for a header.
+  func line(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    guard (1...255).contains(text.utf8.count), text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+    else { return setting.fault("\(setting.shown), allowed one line of 1...255 bytes") }
+    return text
+  }
+
+  func instant(_ setting: Setting) -> Instant? {
+    guard let text = setting.text() else { return nil }
+    return Instant(text) ?? setting.fault("\(setting.shown), allowed a time in UTC: 2020-06-01T00:00:00Z")
+  }
+
+  /// The bytes of a file that the setting names.
+  func contents(_ setting: Setting, limit: Int) -> [UInt8]? {
+    guard let path = resolvedPath(setting) else { return nil }
+    do throws(FileFault) {
+      return try files.contents(of: path, limit: limit)
+    } catch {
+      return setting.fault("\(error)")
+    }
+  }
+
+  /// The text of a file with PEM blocks of this kind.
+  func pem(_ setting: Setting, holding label: String) -> String? {
+    guard let bytes = contents(setting, limit: Allowed.secretBytes) else { return nil }
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard text.contains("-----BEGIN \(label)-----") else {
+      return setting.fault("the file has no PEM block, allowed -----BEGIN \(label)-----")
+    }
+    return text
+  }
+
+  // MARK: Policies
+
+  private func readPolicies(_ setting: Setting) {
+    for entry in setting.list() ?? [] {
+      guard let path = resolvedPath(entry), policiesByPath[path] == nil, let policy = policy(at: path, entry) else {
+        continue
+      }
+      if ShippedPolicies.names.contains(policy.name) || policiesByName[policy.name] != nil {
+        entry.add("another policy is called \(policy.name) already")
+      } else {
+        policiesByName[policy.name] = policy
+      }
+    }
+  }
+
+  /// A policy by the name of one that ships or is listed under `policies`, or by its file.
+  func policy(_ setting: Setting) -> Policy? {
+    guard let name = setting.text() else { return nil }
+    if let policy = policiesByName[name] { return policy }
+    do throws(PolicyFileError) {
+      if let policy = try ShippedPolicies.policy(named: name) { return policy }
+    } catch {
+      return setting.fault("\(error)")
+    }
+    guard name.contains("/") || name.contains(".") else {
+      let names = ShippedPolicies.names + policiesByName.keys.sorted()
+      return setting.fault("\(setting.shown), allowed \(names.joined(separator: ", ")), or the path of a file: ./mine.yaml")
+    }
+    return resolvedPath(setting).flatMap { policy(at: $0, setting) }
+  }
+
+  private func policy(at path: String, _ setting: Setting) -> Policy? {
+    if let known = policiesByPath[path] { return known }
+    var policy: Policy?
+    do throws(FileFault) {
+      let bytes = try files.contents(of: path, limit: PolicyFile.byteLimit)
+      policy = parsed(String(decoding: bytes, as: UTF8.self), path)
+    } catch {
+      setting.add("\(error)")
+    }
+    policiesByPath[path] = .some(policy)
+    return policy
+  }
+
+  private func parsed(_ text: String, _ path: String) -> Policy? {
+    do throws(PolicyFileError) {
+      return try PolicyFile.parse(text, named: path)
+    } catch {
+      policyFaults += error.faults.map {
+        GatewayFault(
+          severity: .error, file: path, place: $0.place, line: $0.line, column: $0.column, reason: $0.reason)
+      }
+      return nil
+    }
+  }
+}
+
+extension Unicode.Scalar {
+  var isLetterOrDigit: Bool {
+    ("a"..."z").contains(self) || ("A"..."Z").contains(self) || ("0"..."9").contains(self)
+  }
+}
+
+/// Keeps the default where the file says nothing, or is at fault.
+func set<Value>(_ target: inout Value, _ value: Value?) {
+  if let value { target = value }
+}

@@ -1,0 +1,204 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyNormalization
+internal import PolicyFiles
+
+/// What must hold between settings that are each right for themselves.
+extension GatewayReader {
+  // MARK: Sources
+
+  func check(_ sources: [StatedSource], ownOrigins: Set<String>) {
+    var names: [String: StatedSource] = [:]
+    var places: [String: StatedSource] = [:]
+    for source in sources {
+      let (settings, section) = (source.settings, source.section)
+      if let other = names.updateValue(source, forKey: settings.name.lowercased()) {
+        document.add(section.place(of: "name"), "line \(other.section.place(of: "name").line) has a source of that name")
+      }
+      let options = settings.options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+      let place = ([settings.peer.rawValue, settings.location.withoutEndingSlash] + options).joined(separator: "\n")
+      if let other = places.updateValue(source, forKey: place) {
+        document.add(
+          section.place(of: "location"), "the source \(other.settings.name) pulls the same, by the same protocol and options")
+      }
+      checkOrigins(source, ownOrigins: ownOrigins)
+      if settings.peer == .efgs, !section.states("http") || settings.transport.clientCertificatePEM == nil {
+        warn(section.place(of: "http"), "without client-certificate and client-key, no gateway of this kind lets us in")
+      }
+    }
+  }
+
+  private func checkOrigins(_ source: StatedSource, ownOrigins: Set<String>) {
+    let (settings, section) = (source.settings, source.section)
+    if settings.isRelay, settings.origin != nil {
+      document.add(section.place(of: "origin"), "a relay's keys have no origin; leave out origin, or relay")
+    }
+    guard let allowed = settings.allowedOrigins else { return }
+    if let origin = settings.origin, !allowed.contains(origin) {
+      document.add(section.place(of: "origins"), "lacks \(origin), which is the source's own origin")
+    }
+    if settings.isRelay {
+      warn(section.place(of: "origins"), "has no effect: a relay's keys have no origin")
+    }
+    let echoes = ownOrigins.intersection(allowed).subtracting([settings.origin ?? ""])
+    if !echoes.isEmpty {
+      warn(
+        section.place(of: "origins"),
+        "names \(echoes.sorted().joined(separator: ", ")) of own-origins: what it says about our keys would count")
+    }
+  }
+
+  // MARK: Series
+
+  func check(_ series: [StatedSeries]) {
+    var names: [String: StatedSeries] = [:]
+    for one in series {
+      let (settings, section) = (one.settings, one.section)
+      if let other = names.updateValue(one, forKey: settings.name.lowercased()) {
+        document.add(
+          section.place(of: "name"), "line \(other.section.place(of: "name").line) has a series of that name, in any case")
+      }
+      if settings.minimumKeys > settings.maximumKeys {
+        document.add(
+          section.place(of: "minimum"), "\(settings.minimumKeys) keys, allowed 0...\(settings.maximumKeys), as split says")
+      }
+      if settings.minimumKeys == 0, settings.pads {
+        warn(section.place(of: "minimum"), "pads to no number of keys; state keys: 100")
+      }
+      let both = settings.selection.include?.intersection(settings.selection.exclude) ?? []
+      if !both.isEmpty {
+        document.add(
+          section.place(of: "exclude"), "\(both.sorted().joined(separator: ", ")) is included and excluded")
+      }
+      checkSchedule(of: one)
+    }
+    checkIdentities(series)
+  }
+
+  /// Exactly one key signs at a time: the one that began last.
+  private func checkSchedule(of series: StatedSeries) {
+    // One that cannot be read has its fault already, and would only look like a gap.
+    guard series.statedKeys == series.identities.count else { return }
+    let ordered = series.identities.enumerated().sorted {
+      ($0.element.start, $0.offset) < ($1.element.start, $1.offset)
+    }.map(\.element)
+    guard let first = ordered.first else { return document.add(series.section.place(of: "sign"), "empty, allowed one key or more") }
+    var end = first.end
+    for (earlier, later) in zip(ordered, ordered.dropFirst()) {
+      if earlier.start == later.start {
+        let start = later.scheduled.from.map { "at \($0)" } ?? "from ever: state from"
+        document.add(later.section.place(of: "from"), "another key of this series begins \(start)")
+      }
+      if end < later.start, later.start > now {
+        document.add(
+          later.section.place(of: "from"), "no key signs from \(end) until \(later.start); let the keys overlap")
+      }
+      end = max(end, later.end)
+    }
+    let sign = series.section.place(of: "sign")
+    // A clock alone never turns a good configuration into a bad one: a gateway must be able to start again.
+    if first.start > now {
+      warn(sign, "the first key begins at \(first.start); nothing is published before")
+    } else if end <= now {
+      warn(sign, "no key signs now, the last one ended at \(end); nothing is published")
+    } else if end < .distantFuture, end.secondsSince1970 - now.secondsSince1970 < Allowed.endingSoon {
+      warn(sign, "the last key ends at \(end); add the next one")
+    }
+  }
+
+  /// Phones find a key by id and version, for the app that asks.
+  private func checkIdentities(_ series: [StatedSeries]) {
+    var seen: [(series: String, identity: StatedIdentity)] = []
+    for one in series {
+      for identity in one.identities {
+        for (name, other) in seen where other.fingerprint == identity.fingerprint || other.hasName(of: identity) {
+          let sameApp = other.identity.sharesApp(with: identity.identity)
+          if other.fingerprint != identity.fingerprint, name == one.settings.name || sameApp {
+            document.add(
+              identity.section.place(of: "id"),
+              "line \(other.section.place(of: "id").line) gives id \(printable(identity.identity.keyID)), version "
+                + "\(printable(identity.identity.keyVersion)) to another key")
+          } else if other.fingerprint == identity.fingerprint, name != one.settings.name,
+            other.identity.appBundleID != identity.identity.appBundleID
+              || other.identity.androidPackage != identity.identity.androidPackage
+          {
+            warn(
+              identity.section.place(of: "key"),
+              "the series \(name) signs with the same key for another app; phones trust a key for one app")
+          }
+        }
+        seen.append((one.settings.name, identity))
+      }
+    }
+  }
+
+  // MARK: Server and folders
+
+  func check(_ server: StatedServer, series: [StatedSeries], sources: [StatedSource], publication: String?) {
+    let (settings, section) = (server.settings, server.section)
+    if publication == nil {
+      document.add(section.place, "there is nothing to serve, publication.folder is missing")
+    }
+    let names = series.map(\.settings.name)
+    let allowed = names.isEmpty ? "no series is stated" : "allowed \(names.joined(separator: ", "))"
+    let named =
+      [("default-series", settings.defaultSeries), ("travel", settings.travelSeries)].map {
+        (section.place(of: $0.0), $0.1)
+      }
+      + settings.roaming.sorted { $0.key < $1.key }.map {
+        (document.place(of: "\(section.place.path).roaming.\($0.key)"), Optional($0.value))
+      }
+    for case (let place, let name?) in named where !names.contains(name) {
+      document.add(place, "no series \"\(printable(name))\", \(allowed)")
+    }
+    guard let door = server.uploads, let uploads = settings.uploads else { return }
+    if let publication, FilePath.overlap(uploads.folder, publication) {
+      document.add(door.place(of: "folder"), "uploads would be published: it is in publication.folder, or the other way round")
+    }
+    if !sources.contains(where: { $0.settings.peer == .files && $0.settings.location == uploads.folder }) {
+      warn(door.place(of: "folder"), "no source with the protocol files has this location; uploads are never read")
+    }
+    let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?.isLoopback
+    if settings.certificatePEM == nil, isLocal != true {
+      warn(door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+    }
+  }
+
+  func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {
+    if let state, let publication, FilePath.overlap(state, publication) {
+      document.add(
+        document.place(of: "publication.folder"), "\(printable(publication)), allowed a folder apart from state, \(printable(state))")
+    }
+    if hasSeries, !root.states("publication") {
+      document.add(root.place(of: "series"), "there is nowhere to publish, publication.folder is missing")
+    }
+  }
+
+  private func warn(_ place: SettingPlace, _ reason: String) { document.add(place, reason, isWarning: true) }
+}
+
+extension StatedIdentity {
+  fileprivate var start: Instant { scheduled.from ?? .distantPast }
+  fileprivate var end: Instant { scheduled.until ?? .distantFuture }
+
+  fileprivate func hasName(of other: StatedIdentity) -> Bool {
+    identity.keyID == other.identity.keyID && identity.keyVersion == other.identity.keyVersion
+  }
+}
+
+extension SigningIdentity {
+  fileprivate func sharesApp(with other: SigningIdentity) -> Bool {
+    (appBundleID != nil && appBundleID == other.appBundleID)
+      || (androidPackage != nil && androidPackage == other.androidPackage)
+  }
+}
+
+extension Instant {
+  fileprivate static let distantPast = Instant(secondsSince1970: .min)
+  fileprivate static let distantFuture = Instant(secondsSince1970: .max)
+}
+
+extension String {
+  fileprivate var withoutEndingSlash: String { hasSuffix("/") ? String(dropLast()) : self }
+}

@@ -1,0 +1,111 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+internal import KeyNormalization
+internal import PolicyFiles
+
+/// A series, and where its settings stand.
+struct StatedSeries {
+  var settings: SeriesSettings
+  /// Those that could be read.
+  var identities: [StatedIdentity]
+  /// How many the file lists; `nil` where it lists none.
+  var statedKeys: Int?
+  var section: Section
+}
+
+struct StatedIdentity {
+  var scheduled: ScheduledIdentity
+  var section: Section
+
+  var identity: SigningIdentity { scheduled.identity }
+  /// The names and the public half: what a phone knows.
+  var fingerprint: String { identity.key.publicKey.fingerprint }
+}
+
+private enum TooFew: String, CaseIterable { case pad, wait }
+private enum EmptyWindows: String, CaseIterable { case publish, skip }
+private enum Rollup: String, CaseIterable { case day, since }
+
+extension GatewayReader {
+  /// `nil` adds a fault.
+  func series(_ setting: Setting) -> StatedSeries? {
+    guard let section = setting.section(labelledBy: "name") else { return nil }
+    let name = section.need("name", "letters, digits, hyphens").flatMap { self.name($0, marks: "-") }
+    let title = section.take("title").flatMap(line)
+    let selection = RegionSelection(
+      include: section.take("include").flatMap(codes), exclude: section.take("exclude").flatMap(codes) ?? [],
+      origins: section.take("origins").flatMap(codes),
+      travellersOnly: section.take("travellers-only")?.flag() ?? false)
+    let publishing = section.take("publishing").flatMap(policy)
+    let keys = section.need("sign", "a list of signing keys")?.list()
+    let identities = (keys ?? []).compactMap(identity)
+    var settings = SeriesSettings(
+      name: name ?? "", title: title, selection: selection, publishing: publishing ?? Policy(name: "default"),
+      headerRegion: section.take("region").flatMap(line), identities: identities.map(\.scheduled))
+    section.read("every") { set(&settings.period, period($0)) }
+    section.section("minimum") { section in
+      set(&settings.minimumKeys, section.take("keys")?.number(Allowed.minimumKeys))
+      settings.pads = section.take("too-few")?.option(TooFew.self) == .pad
+    }
+    settings.publishesEmptyWindows = section.take("empty-windows")?.option(EmptyWindows.self) == .publish
+    section.section("split") { section in
+      set(&settings.maximumKeys, section.take("keys")?.number(Allowed.splitKeys))
+      set(&settings.maximumBytes, section.take("bytes")?.byteCount(Allowed.splitBytes))
+    }
+    section.read("rollups") { setting in
+      let rollups = Set((setting.list() ?? []).compactMap { $0.option(Rollup.self) })
+      settings.makesDays = rollups.contains(.day)
+      settings.makesSince = rollups.contains(.since)
+    }
+    set(&settings.listedDays, section.take("listed")?.days(Allowed.listedDays))
+    set(&settings.graceSeconds, section.take("grace")?.duration(Allowed.graceSeconds))
+    section.finish()
+    guard name != nil else { return nil }
+    return StatedSeries(settings: settings, identities: identities, statedKeys: keys?.count, section: section)
+  }
+
+  private func period(_ setting: Setting) -> Int64? {
+    guard let seconds = setting.duration(Allowed.period) else { return nil }
+    guard 86_400 % seconds == 0 else {
+      return setting.fault("\(TimeSpan.text(seconds)), allowed what divides a day: 30 min, 2 hours, 1 day")
+    }
+    return seconds
+  }
+
+  private func identity(_ setting: Setting) -> StatedIdentity? {
+    guard let section = setting.section() else { return nil }
+    let keySetting = section.need("key", Self.secretForm)
+    let key = keySetting.flatMap { setting in secret(setting).flatMap { signingKey($0, setting) } }
+    let id = section.need("id", "the key's id as registered: 310")?.text()
+    let version = section.need("version", "the key's version as registered: v1")?.text()
+    let app = section.take("app").flatMap { $0.text() }
+    let android = section.take("android").flatMap { $0.text() }
+    let from = section.take("from").flatMap(instant)
+    let until = section.take("until").flatMap(instant)
+    section.finish()
+    if let from, let until, until <= from {
+      document.add(section.place(of: "until"), "\(until), allowed a time after from, \(from)")
+    }
+    guard let key, let id, let version else { return nil }
+    do throws(KeyFault) {
+      let identity = try SigningIdentity(
+        key: key, keyID: id, keyVersion: version, appBundleID: app, androidPackage: android)
+      return StatedIdentity(
+        scheduled: ScheduledIdentity(identity: identity, from: from, until: until), section: section)
+    } catch {
+      let names = ["key id": "id", "key version": "version", "app bundle id": "app", "Android package": "android"]
+      document.add(names[error.place].map(section.place(of:)) ?? section.place, error.reason)
+      return nil
+    }
+  }
+
+  /// A P-256 key; `nil` adds a fault at the setting.
+  func signingKey(_ pem: String, _ setting: Setting) -> SigningKey? {
+    do throws(KeyFault) {
+      return try SigningKey(pem: pem)
+    } catch {
+      return setting.fault("\(error)")
+    }
+  }
+}

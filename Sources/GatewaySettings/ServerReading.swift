@@ -1,0 +1,103 @@
+internal import FoundationEssentials
+internal import Gateway
+internal import PolicyFiles
+
+/// The server, and where its settings stand.
+struct StatedServer {
+  var settings: ServerSettings
+  var section: Section
+  var uploads: Section?
+}
+
+extension GatewayReader {
+  func server(_ section: Section) -> StatedServer {
+    var settings = ServerSettings()
+    if let listen = section.take("listen").flatMap(listen) { (settings.host, settings.port) = (listen.host, listen.port) }
+    settings.publicURL = section.take("url").flatMap(address)
+    settings.certificatePEM = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
+    settings.privateKeyPEM = section.take("key").flatMap(privateKey)
+    if section.states("certificate") != section.states("key") {
+      let missing = section.states("key") ? "certificate" : "key"
+      document.add(section.place(of: missing), "missing: a certificate and its key go together")
+    }
+    section.read("response-key") { setting in
+      settings.responseKeyPEM = secret(setting).flatMap { pem in signingKey(pem, setting).map { _ in pem } }
+    }
+    section.read("layouts") { settings.layouts = readLayouts($0) }
+    settings.defaultSeries = section.take("default-series").flatMap { $0.text() }
+    settings.travelSeries = section.take("travel").flatMap { $0.text() }
+    section.section("roaming") { section in
+      section.readAll { name, setting in
+        guard name.utf8.count == 2, name.unicodeScalars.allSatisfy({ ("A"..."Z").contains($0) }) else {
+          return setting.add("allowed the code of a country: DE")
+        }
+        settings.roaming[name] = setting.text()
+      }
+    }
+    settings.exposureConfiguration = section.take("exposure-configuration").flatMap(exposureConfiguration)
+    section.read("rate") { settings.requestsPerMinute = rate($0) }
+    var uploads: Section?
+    section.section("uploads") { section in
+      uploads = section
+      let folder = section.need("folder", "a folder").flatMap(resolvedPath)
+      let token = section.need("token", Self.secretForm).flatMap(uploadToken)
+      if let folder, let token { settings.uploads = UploadSettings(folder: folder, token: token) }
+    }
+    return StatedServer(settings: settings, section: section, uploads: uploads)
+  }
+
+  private func listen(_ setting: Setting) -> HostAndPort? {
+    guard let text = setting.text() else { return nil }
+    return HostAndPort(text[...], defaultPort: nil)
+      ?? setting.fault("\(setting.shown), allowed an address and a port: 127.0.0.1:8080, \"[::1]:8080\"")
+  }
+
+  private func readLayouts(_ setting: Setting) -> Set<String>? {
+    let known = layouts.sorted()
+    return setting.list().map { list in
+      Set(
+        list.compactMap { entry in
+          guard let name = entry.text() else { return nil }
+          guard layouts.contains(name) else {
+            return entry.fault("\(entry.shown), allowed \(known.joined(separator: ", "))")
+          }
+          return name
+        })
+    }
+  }
+
+  private func exposureConfiguration(_ setting: Setting) -> String? {
+    guard let bytes = contents(setting, limit: Allowed.exposureConfigurationBytes) else { return nil }
+    guard (try? JSONDecoder().decode([String: AnyMember].self, from: Data(bytes))) != nil else {
+      return setting.fault("the file is no JSON object")
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func rate(_ setting: Setting) -> Int? {
+    if setting.isWord("none") { return nil }
+    let allowed = Allowed.requestsPerMinute
+    guard let text = setting.text(), text.hasSuffix("/min"),
+      let number = Int(text.dropLast(4).filter { $0 != " " }), allowed.contains(number)
+    else {
+      let range = "\(allowed.lowerBound)/min...\(allowed.upperBound)/min"
+      return setting.isText ? setting.fault("\(setting.shown), allowed none, \(range)") : nil
+    }
+    return number
+  }
+
+  private func uploadToken(_ setting: Setting) -> String? {
+    guard let token = secret(setting) else { return nil }
+    guard Allowed.tokenLength.contains(token.utf8.count), token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
+      return setting.fault(
+        "a token is \(Allowed.tokenLength.lowerBound)...\(Allowed.tokenLength.upperBound) letters, digits and marks; "
+          + "openssl rand -hex 32 makes one")
+    }
+    return token
+  }
+}
+
+/// Any member of a JSON object.
+private struct AnyMember: Decodable {
+  init(from decoder: any Decoder) throws {}
+}

@@ -1,0 +1,240 @@
+internal import BundleTrust
+internal import Gateway
+internal import KeyNormalization
+
+/// Every setting of `gateway.yaml`: the documentation is made of it, and a test holds it against what is read.
+package enum SettingsTable {
+  package struct Row: Hashable, Sendable {
+    /// With the sections around it; `[]` is each entry of a list, `*` any name: `sources[].http.headers.*`.
+    package var name: String
+    package var meaning: String
+    /// Empty where the setting must be stated.
+    package var normally: String
+    package var allowed: String
+
+    fileprivate init(_ name: String, _ meaning: String, _ normally: String, _ allowed: String) {
+      self.name = name
+      self.meaning = meaning
+      self.normally = normally
+      self.allowed = allowed
+    }
+  }
+
+  package struct Group: Sendable {
+    package var title: String
+    package var rows: [Row]
+  }
+
+  package static let groups = [
+    Group(title: "The gateway", rows: gateway), Group(title: "Sources", rows: sources),
+    Group(title: "How a source is reached", rows: transport), Group(title: "Series", rows: series),
+    Group(title: "Signing keys of a series", rows: signing), Group(title: "Server", rows: server),
+  ]
+
+  /// A Markdown table a group.
+  package static var markdown: String {
+    groups.map { group in
+      let rows = group.rows.map { row in
+        "| `\(row.name)` | \(row.meaning) | \(row.normally.isEmpty ? "*must be stated*" : row.normally) | \(row.allowed) |\n"
+      }
+      return "### \(group.title)\n\n| setting | meaning | default | allowed |\n|---|---|---|---|\n" + rows.joined()
+    }.joined(separator: "\n")
+  }
+
+  private static let none = "none"
+  private static let codes = "a list of codes: `[DE, US-VA]`"
+  private static let secret = "`{file: PATH}` or `{env: NAME}`"
+  private static let path = "a path, relative to the file's folder"
+
+  private static let gateway: [Row] = {
+    let retention = Retention()
+    return [
+      Row("state", "The folder of the store and of what is being fetched.", path),
+      Row("own-origins", "The gateway's own origins: their keys are recognised when they come back.", none, codes),
+      Row("retention", "How long things are kept.", "the defaults", "a section"),
+      Row(
+        "retention.keys", "How long keys are kept after their expiry.", TimeSpan.text(retention.keyDays * 86_400),
+        Allowed.keyDays.days),
+      Row(
+        "retention.evidence", "How long received bytes are kept as evidence.",
+        TimeSpan.text(retention.evidenceDays * 86_400), Allowed.evidenceDays.days),
+      Row(
+        "retention.quarantine", "How long the bytes of refused documents are kept.",
+        TimeSpan.text(retention.quarantineDays * 86_400), Allowed.evidenceDays.days),
+      Row("policies", "Policy files that can then be named by the name that they state.", none, "a list of paths"),
+      Row("sources", "Where keys are pulled from.", none, "a list of sections"),
+      Row("series", "What is published.", none, "a list of sections"),
+      Row("publication", "Where bundles are published.", "nothing is published", "a section"),
+      Row("publication.folder", "The folder of the bundles, apart from `state`.", path),
+      Row("server", "How publications are served.", "nothing is served", "a section"),
+    ]
+  }()
+
+  private static let sources: [Row] = {
+    let source = SourceSettings(name: "", peer: .index, location: "", reading: Policy(name: ""))
+    return [
+      Row("sources[].name", "What the operator calls it; unique.", "letters, digits, `-`, `.`"),
+      Row(
+        "sources[].protocol", "What the peer speaks.",
+        PeerProtocol.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+      Row("sources[].location", "Where it is.", "`https://…` or `http://…`; for `files` a folder"),
+      Row("sources[].options", "What else the protocol needs.", none, "a section"),
+      Row("sources[].options.*", "As the protocol says.", none, "a line of text"),
+      Row(
+        "sources[].trust",
+        "Who may sign its bundles: a ring. `operator`: whoever runs this gateway vouches for what comes. `gateway`, "
+          + "for `efgs`: the peer's TLS identity does, origins are not verified yet.",
+        "a PEM file, a folder of `ID-VERSION.pem`, a JSON ring; `operator`; `gateway`"),
+      Row("sources[].reading", "The policy by which its keys are read.", "`default`", "a policy's name or path"),
+      Row("sources[].origin", "The origin of its keys that name none.", none, "a code: `DE`"),
+      Row(
+        "sources[].relay", "It passes on others' keys and loses their origin.", "`\(source.isRelay)`", "`true`, `false`"),
+      Row("sources[].origins", "The origins that it may speak for.", "any", codes),
+      Row("sources[].every", "The time between pulls.", TimeSpan.text(source.interval), Allowed.interval.durations),
+      Row("sources[].limits", "What is refused for its size.", "the defaults", "a section"),
+      Row(
+        "sources[].limits.document", "A document may be this large.", ByteCount.text(source.documentByteLimit),
+        Allowed.documentBytes.byteCounts),
+    ]
+  }()
+
+  private static let transport: [Row] = {
+    let transport = TransportSettings()
+    return [
+      Row("sources[].http", "How its server is reached; not for `files`.", "the defaults", "a section"),
+      Row("sources[].http.headers", "Headers sent to its host, and to no other.", none, "a section"),
+      Row(
+        "sources[].http.headers.*", "The header's value.", none,
+        "a text where it is no secret; `{file: PATH, prefix: \"Bearer \"}`, `{env: NAME}`"),
+      Row(
+        "sources[].http.headers.*.file", "The file that holds the secret; white space around it is dropped.", none, path),
+      Row("sources[].http.headers.*.env", "The variable of the environment that holds it.", none, "a name"),
+      Row("sources[].http.headers.*.prefix", "What stands before the secret.", none, "a text"),
+      Row("sources[].http.roots", "The certificates to trust instead of the system's.", "the system's", "a PEM file"),
+      Row("sources[].http.client-certificate", "Our certificate, for peers that ask for one.", none, "a PEM file"),
+      Row("sources[].http.client-key", "Its private key.", none, secret),
+      Row("sources[].http.client-key.file", "The file that holds the key.", none, path),
+      Row("sources[].http.client-key.env", "The variable that holds the key.", none, "a name"),
+      Row(
+        "sources[].http.allowed-hosts", "Hosts besides the location's that redirects and links may lead to.", none,
+        "a list of names"),
+      Row("sources[].http.http2", "Whether HTTP/2 is spoken where the peer can.", "`\(transport.http2)`", "`true`, `false`"),
+      Row(
+        "sources[].http.connect", "Until a connection must stand.", TimeSpan.text(transport.connectSeconds),
+        Allowed.connectSeconds.durations),
+      Row(
+        "sources[].http.idle", "Until a body must make progress.", TimeSpan.text(transport.idleSeconds),
+        Allowed.idleSeconds.durations),
+      Row(
+        "sources[].http.total", "For one response as a whole.", TimeSpan.text(transport.totalSeconds),
+        Allowed.totalSeconds.durations),
+      Row(
+        "sources[].http.retries", "How often a failed request is tried again.", "\(transport.retries)",
+        Allowed.retries.text),
+      Row(
+        "sources[].http.connections", "Connections to one host at a time.", "\(transport.connectionsPerHost)",
+        Allowed.connections.text),
+    ]
+  }()
+
+  private static let series: [Row] = {
+    let series = SeriesSettings(
+      name: "", selection: RegionSelection(), publishing: Policy(name: ""), identities: [])
+    return [
+      Row("series[].name", "Its name and its folder; unique in any case.", "letters, digits, `-`"),
+      Row("series[].title", "Its name for people.", "the name", "a line of text"),
+      Row("series[].include", "Keys for any of these regions.", "all keys", codes),
+      Row("series[].exclude", "Not keys for these, unless they are for an included one as well.", none, codes),
+      Row("series[].origins", "Only keys of these origins.", "any", codes),
+      Row(
+        "series[].travellers-only", "Only keys for more than one region.", "`\(series.selection.travellersOnly)`",
+        "`true`, `false`"),
+      Row("series[].publishing", "The policy by which keys are published.", "`default`", "a policy's name or path"),
+      Row(
+        "series[].region", "What the header of a bundle says; by convention the mobile country code.", none,
+        "a line of text"),
+      Row(
+        "series[].every", "The length of a window; divides a day.", TimeSpan.text(series.period),
+        Allowed.period.durations),
+      Row("series[].minimum", "What becomes of small windows.", "the defaults", "a section"),
+      Row(
+        "series[].minimum.keys", "Keys go out when there are this many, padding included.", "\(series.minimumKeys)",
+        Allowed.minimumKeys.text),
+      Row(
+        "series[].minimum.too-few", "Fewer are padded, or wait for the next window.",
+        series.pads ? "`pad`" : "`wait`", "`pad`, `wait`"),
+      Row(
+        "series[].empty-windows", "A window without keys gives a signed bundle without keys, or none.",
+        series.publishesEmptyWindows ? "`publish`" : "`skip`", "`publish`, `skip`"),
+      Row("series[].split", "When a window is split into several bundles.", "the defaults", "a section"),
+      Row(
+        "series[].split.keys", "No bundle has more keys.", "\(series.maximumKeys)", Allowed.splitKeys.text),
+      Row(
+        "series[].split.bytes", "No archive is larger.", ByteCount.text(series.maximumBytes),
+        Allowed.splitBytes.byteCounts),
+      Row(
+        "series[].rollups", "Bundles made besides those of the windows.",
+        series.makesDays ? (series.makesSince ? "`[day, since]`" : "`[day]`") : "`[]`", "a list of `day`, `since`"),
+      Row(
+        "series[].listed", "How long indexes name a bundle.", TimeSpan.text(series.listedDays * 86_400),
+        Allowed.listedDays.days),
+      Row(
+        "series[].grace", "How long a file stays after the last index that named it.",
+        TimeSpan.text(series.graceSeconds), Allowed.graceSeconds.durations),
+      Row("series[].sign", "The keys that sign, each in its time; the one that began last signs.", "a list, at least one"),
+    ]
+  }()
+
+  private static let signing: [Row] = [
+    Row("series[].sign[].key", "The P-256 private key, PEM.", secret),
+    Row("series[].sign[].key.file", "The file that holds the key.", none, path),
+    Row("series[].sign[].key.env", "The variable that holds the key.", none, "a name"),
+    Row("series[].sign[].id", "The key's id as registered.", "letters, digits, `_`, `.`"),
+    Row("series[].sign[].version", "The key's version as registered.", "letters, digits, `_`, `.`"),
+    Row("series[].sign[].app", "The iOS app that trusts the key.", none, "a bundle id"),
+    Row("series[].sign[].android", "The Android app that trusts the key.", none, "a package name"),
+    Row("series[].sign[].from", "When it begins to sign.", "from ever", "a time in UTC: `2020-06-01T00:00:00Z`"),
+    Row("series[].sign[].until", "When it signs no more.", "for ever", "a time in UTC, after `from`"),
+  ]
+
+  private static let server: [Row] = {
+    let server = ServerSettings()
+    return [
+      Row("server.listen", "Address and port.", "`\(server.host):\(server.port)`", "`HOST:PORT`; port 0 is any free one"),
+      Row("server.url", "How apps see the beginning of every address.", "what a request says", "`https://…`"),
+      Row("server.certificate", "Our certificate; without it the server speaks plain HTTP.", none, "a PEM file"),
+      Row("server.key", "Its private key.", none, secret),
+      Row("server.key.file", "The file that holds the key.", none, path),
+      Row("server.key.env", "The variable that holds the key.", none, "a name"),
+      Row("server.response-key", "The P-256 key that signs the answers of the layout `dp3t`.", none, secret),
+      Row("server.response-key.file", "The file that holds the key.", none, path),
+      Row("server.response-key.env", "The variable that holds the key.", none, "a name"),
+      Row("server.layouts", "What is served.", "all layouts", "a list of layouts"),
+      Row("server.default-series", "The series for an app that asks for none.", "the first", "a series"),
+      Row("server.travel", "The series of travellers, in the roaming map.", none, "a series"),
+      Row("server.roaming", "The series of each country, for the roaming map.", none, "a section"),
+      Row("server.roaming.*", "A country by its code: `DE`.", none, "a series"),
+      Row("server.exposure-configuration", "The exposure configuration to serve.", "a default", "a JSON file"),
+      Row(
+        "server.rate", "Requests a minute from one address.",
+        server.requestsPerMinute.map { "`\($0)/min`" } ?? "`none`",
+        "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
+      Row("server.uploads", "The upload door.", "closed", "a section"),
+      Row("server.uploads.folder", "Where uploads are put; a source of the protocol `files` reads them.", path),
+      Row("server.uploads.token", "The bearer token that opens it, 16 characters or more.", secret),
+      Row("server.uploads.token.file", "The file that holds the token.", none, path),
+      Row("server.uploads.token.env", "The variable that holds the token.", none, "a name"),
+    ]
+  }()
+}
+
+extension SettingsTable.Row {
+  /// A setting that must be stated.
+  fileprivate init(_ name: String, _ meaning: String, _ allowed: String) {
+    self.init(name, meaning, "", allowed)
+  }
+}
+
+extension ClosedRange<Int> {
+  fileprivate var text: String { "\(lowerBound)...\(upperBound)" }
+}

@@ -1,0 +1,401 @@
+internal import Yams
+
+/// A YAML file of settings while it is read: what is wrong with it, and where its settings stand.
+///
+/// Settings are taken one by one by their names; whatever nobody took is a fault. Anchors and aliases are refused, so a
+/// document is never larger than its text.
+package final class SettingsDocument {
+  package private(set) var faults: [SettingFault] = []
+  /// Every setting that was asked for, whether the file states it or not: `sources[].name`.
+  package private(set) var names: Set<String> = []
+  private let noun: String
+  private let byteLimit: Int
+  private var marks: [String: SettingPlace] = [:]
+
+  package static let nestingLimit = 32
+  /// Of what may be anchors and aliases, before it is known whether they are.
+  private static let anchorLimit = 16
+
+  /// - Parameter noun: what the file holds: `policy`.
+  package init(holding noun: String, byteLimit: Int) {
+    self.noun = noun
+    self.byteLimit = byteLimit
+  }
+
+  /// The outermost mapping; `nil` adds a fault.
+  package func root(of text: String) -> Section? {
+    let whole = SettingPlace(path: noun)
+    guard text.utf8.count <= byteLimit else { return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)") }
+    guard deepestNesting(of: text) <= Self.nestingLimit else {
+      return fault(whole, "nested more than \(Self.nestingLimit) levels deep")
+    }
+    guard possibleAnchors(in: text) <= Self.anchorLimit else { return fault(whole, Self.noAnchors) }
+    do {
+      let parser = try Parser(yaml: text, encoding: .utf8)
+      guard let node = try parser.singleRoot() else { return fault(whole, "empty, a \(noun) is expected") }
+      guard node.mapping != nil else { return fault(whole, "allowed a mapping of settings") }
+      // Nodes hold their anchors weakly; the parser owns them.
+      if let anchored = withExtendedLifetime(parser, { firstAnchored(in: node) }) {
+        return fault(SettingPlace(path: noun, anchored.mark), Self.noAnchors)
+      }
+      return Section(node, place: SettingPlace(path: ""), name: "", in: self)
+    } catch let error as YamlError {
+      let (reason, mark) = error.cause
+      return fault(SettingPlace(path: "YAML", mark), reason)
+    } catch {
+      return fault(SettingPlace(path: "YAML"), "cannot be read")
+    }
+  }
+
+  /// Adds a fault, once.
+  package func add(_ place: SettingPlace, _ reason: String, isWarning: Bool = false) {
+    var place = place
+    if place.path.isEmpty { place.path = noun }
+    let fault = SettingFault(place: place, reason: reason, isWarning: isWarning)
+    if !faults.contains(fault) { faults.append(fault) }
+  }
+
+  /// Where a setting stands, or the nearest section around it that the file states.
+  package func place(of path: String) -> SettingPlace {
+    var outer = path[...]
+    while !outer.isEmpty {
+      if let mark = marks[String(outer)] { return SettingPlace(path: path, line: mark.line, column: mark.column) }
+      outer = outer.lastIndex(of: ".").map { outer[..<$0] } ?? ""
+    }
+    return SettingPlace(path: path)
+  }
+
+  fileprivate func note(_ place: SettingPlace) {
+    if place.line > 0, marks[place.path] == nil { marks[place.path] = place }
+  }
+
+  fileprivate func note(asked name: String) { names.insert(name) }
+
+  private func fault<Value>(_ place: SettingPlace, _ reason: String) -> Value? {
+    add(place, reason)
+    return nil
+  }
+
+  // MARK: Bounds
+
+  private static let noAnchors = "anchors and aliases (&, *) are not read; state each setting where it belongs"
+
+  /// An upper bound, so that the reader's recursion stays small: brackets, dashes of nested lists, indentation.
+  private func deepestNesting(of text: String) -> Int {
+    var deepest = 0
+    var brackets = 0
+    for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
+      let lead = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "?") }
+      var depth = lead.count / 2
+      for byte in line {
+        if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") { brackets += 1 }
+        if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}") { brackets = max(0, brackets - 1) }
+        depth = max(depth, lead.count / 2 + brackets)
+      }
+      deepest = max(deepest, depth)
+    }
+    return deepest
+  }
+
+  /// An upper bound, so that nested aliases cannot grow while the text is composed.
+  private func possibleAnchors(in text: String) -> Int {
+    var count = 0
+    var before = UInt8(ascii: "\n")
+    var isOpen = false
+    for byte in text.utf8 {
+      let isSpace = byte <= 0x20
+      if isOpen, !isSpace { count += 1 }
+      let isWithinWord =
+        Unicode.Scalar(before).properties.isAlphabetic || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(before)
+      isOpen = (byte == UInt8(ascii: "&") || byte == UInt8(ascii: "*")) && !isWithinWord
+      before = byte
+    }
+    return count
+  }
+
+  private func firstAnchored(in node: Node) -> Node? {
+    switch node {
+    case .scalar(let scalar): return scalar.anchor == nil ? nil : node
+    case .alias: return node
+    case .sequence(let sequence):
+      if sequence.anchor != nil { return node }
+      for element in sequence {
+        if let found = firstAnchored(in: element) { return found }
+      }
+    case .mapping(let mapping):
+      if mapping.anchor != nil { return node }
+      for (key, value) in mapping {
+        if let found = firstAnchored(in: key) ?? firstAnchored(in: value) { return found }
+      }
+    }
+    return nil
+  }
+}
+
+/// Where a setting stands.
+package struct SettingPlace: Hashable, Sendable {
+  /// With the names of the sections around it: `publishing.risk.cap`.
+  package var path: String
+  /// In the file, counted from 1; 0 where that is not known.
+  package var line: Int
+  package var column: Int
+
+  package init(path: String, line: Int = 0, column: Int = 0) {
+    self.path = path
+    self.line = line
+    self.column = column
+  }
+
+  fileprivate init(path: String, _ mark: Mark?) {
+    self.init(path: path, line: mark?.line ?? 0, column: mark?.column ?? 0)
+  }
+}
+
+/// One thing that is wrong with a file of settings, or likely wrong.
+package struct SettingFault: Hashable, Comparable, Sendable {
+  package var place: SettingPlace
+  /// What was found and what is allowed.
+  package var reason: String
+  package var isWarning: Bool
+
+  /// The order of the file.
+  package static func < (left: Self, right: Self) -> Bool {
+    (left.place.line, left.place.column, left.place.path) < (right.place.line, right.place.column, right.place.path)
+  }
+}
+
+extension YamlError {
+  /// Only the reader's own words: the text around a fault may be a secret.
+  fileprivate var cause: (String, Mark?) {
+    switch self {
+    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+      .composer(_, let problem, let mark, _):
+      (problem, mark)
+    case .duplicatedKeysInMapping(let duplicates, let context):
+      ("stated twice: " + duplicates.map { printable($0) }.sorted().joined(separator: ", "), context.mark)
+    case .reader(let problem, let offset, _, _): (problem + (offset.map { " at byte \($0)" } ?? ""), nil)
+    default: ("cannot be read", nil)
+    }
+  }
+}
+
+/// A mapping of the file, whose settings are taken one by one; what is left over is a fault.
+package final class Section {
+  package let place: SettingPlace
+  /// The place without the names of list entries: `sources[].http`.
+  private let name: String
+  private let document: SettingsDocument
+  /// Names may be secrets that were put in the wrong place.
+  private let hidesNames: Bool
+  private var nodes: [(key: String, node: Node)] = []
+  private var places: [String: SettingPlace] = [:]
+  private var asked: [String] = []
+
+  fileprivate init(
+    _ node: Node, place: SettingPlace, name: String, in document: SettingsDocument, hidesNames: Bool = false
+  ) {
+    self.place = place
+    self.name = name
+    self.document = document
+    self.hidesNames = hidesNames
+    guard let mapping = node.mapping else {
+      document.add(place, "allowed a mapping of settings")
+      return
+    }
+    for (key, value) in mapping {
+      guard let name = key.scalar?.string else {
+        document.add(place, "a setting's name is a word")
+        continue
+      }
+      let place = SettingPlace(path: path(name), key.mark)
+      places[name] = place
+      document.note(place)
+      nodes.append((name, value))
+    }
+  }
+
+  /// The setting of this name, if the file states it.
+  package func take(_ name: String) -> Setting? {
+    document.note(asked: pattern(name))
+    asked.append(name)
+    guard let index = nodes.firstIndex(where: { $0.key == name }) else { return nil }
+    return Setting(node: nodes.remove(at: index).node, place: place(of: name), name: pattern(name), document: document)
+  }
+
+  /// The setting of this name; `nil` adds a fault.
+  package func need(_ name: String, _ allowed: String) -> Setting? {
+    if let setting = take(name) { return setting }
+    document.add(place(of: name), "missing, allowed \(allowed)")
+    return nil
+  }
+
+  /// Hands over the setting of this name, if the file states it.
+  package func read(_ name: String, _ body: (Setting) -> Void) {
+    if let setting = take(name) { body(setting) }
+  }
+
+  package func section(_ name: String, _ body: (Section) -> Void) {
+    guard let section = take(name)?.section() else { return }
+    body(section)
+    section.finish()
+  }
+
+  /// Hands over all settings that are left.
+  package func readAll(_ body: (_ name: String, Setting) -> Void) {
+    document.note(asked: pattern("*"))
+    for (key, node) in nodes {
+      body(key, Setting(node: node, place: place(of: key), name: pattern("*"), document: document))
+    }
+    nodes = []
+  }
+
+  /// Makes what is left a fault.
+  package func finish() {
+    for (key, _) in nodes {
+      let nearest = hidesNames ? nil : asked.nearest(to: key)
+      let hint = hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
+      document.add(place(of: key), "no such setting\(hint)")
+    }
+    nodes = []
+  }
+
+  /// Where a setting of this section stands: its name, or the section where the file does not state it.
+  package func place(of name: String) -> SettingPlace {
+    places[name] ?? SettingPlace(path: path(name), line: place.line, column: place.column)
+  }
+
+  package func states(_ name: String) -> Bool { places[name] != nil }
+
+  private func path(_ name: String) -> String {
+    if hidesNames { return place.path }
+    return place.path.isEmpty ? printable(name) : "\(place.path).\(printable(name))"
+  }
+
+  private func pattern(_ name: String) -> String { self.name.isEmpty ? name : "\(self.name).\(name)" }
+}
+
+/// One value of the file. What cannot be read adds a fault and is `nil`.
+package struct Setting {
+  fileprivate let node: Node
+  package let place: SettingPlace
+  fileprivate let name: String
+  fileprivate let document: SettingsDocument
+
+  package func text() -> String? {
+    guard let scalar = node.scalar else { return fault("allowed a text") }
+    return scalar.string
+  }
+
+  package func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
+    guard let scalar = node.scalar, let number = Number(scalar.string) else {
+      return fault("\(shown), allowed a whole number")
+    }
+    return number
+  }
+
+  package func option<Option: RawRepresentable & CaseIterable>(_ type: Option.Type = Option.self) -> Option?
+  where Option.RawValue == String {
+    if let option = node.scalar.flatMap({ Option(rawValue: $0.string) }) { return option }
+    return fault("\(shown), allowed \(Option.allCases.map(\.rawValue).joined(separator: ", "))")
+  }
+
+  /// `word` is `true`, `other` is `false`.
+  package func choice(_ word: String, _ other: String) -> Bool? {
+    switch node.scalar?.string {
+    case word: true
+    case other: false
+    default: fault("\(shown), allowed \(word), \(other)")
+    }
+  }
+
+  package func list() -> [Setting]? {
+    guard let sequence = node.sequence else { return fault("\(shown), allowed a list") }
+    return sequence.enumerated().map { index, node in
+      let place = SettingPlace(path: "\(place.path).\(index)", node.mark)
+      document.note(place)
+      return Setting(node: node, place: place, name: "\(name)[]", document: document)
+    }
+  }
+
+  /// - Parameters:
+  ///   - label: the setting by whose value people know this entry of a list: its place is `sources.germany` then.
+  ///   - hidesNames: whether unknown names may be secrets in the wrong place.
+  package func section(labelledBy label: String? = nil, hidesNames: Bool = false) -> Section? {
+    var place = place
+    if let label, let text = node.mapping?.first(where: { $0.key.scalar?.string == label })?.value.scalar?.string,
+      (1...64).contains(text.utf8.count), text.utf8.allSatisfy(\.isPlain), let dot = place.path.lastIndex(of: ".")
+    {
+      place.path = place.path[...dot] + text
+    }
+    let section = Section(node, place: place, name: name, in: document, hidesNames: hidesNames)
+    return node.mapping == nil ? nil : section
+  }
+
+  /// Whether the value is this word.
+  package func isWord(_ word: String) -> Bool { node.scalar?.string == word }
+
+  package var isText: Bool { node.scalar != nil }
+  package var isList: Bool { node.sequence != nil }
+
+  package func fault<Value>(_ reason: String) -> Value? {
+    add(reason)
+    return nil
+  }
+
+  package func add(_ reason: String, isWarning: Bool = false) { document.add(place, reason, isWarning: isWarning) }
+
+  /// The value for a message.
+  package var shown: String {
+    switch node {
+    case .scalar(let scalar): "\"\(printable(scalar.string))\""
+    case .mapping: "a mapping"
+    case .sequence: "a list"
+    case .alias: "an alias"
+    }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isPlain: Bool {
+    Unicode.Scalar(self).properties.isASCIIHexDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+      || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
+  }
+}
+
+/// The beginning of a text from a file, as it may stand in a message on a terminal.
+package func printable(_ text: some StringProtocol) -> String {
+  var result = ""
+  for scalar in text.unicodeScalars.prefix(60) {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+      result += "\\u{\(String(scalar.value, radix: 16))}"
+    default: result.unicodeScalars.append(scalar)
+    }
+  }
+  return result
+}
+
+extension [String] {
+  /// The one that a misspelling most likely stands for.
+  package func nearest(to name: String) -> String? {
+    guard name.utf8.count <= 64 else { return nil }
+    let ranked = map { (name: $0, distance: editDistance([UInt8](name.lowercased().utf8), [UInt8]($0.utf8))) }
+    guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
+    return best.distance <= Swift.max(1, best.name.utf8.count / 3) ? best.name : nil
+  }
+}
+
+/// How many letters have to be added, dropped or changed.
+private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+  var row = Array(0...right.count)
+  for (i, byte) in left.enumerated() {
+    var diagonal = row[0]
+    row[0] = i + 1
+    for (j, other) in right.enumerated() {
+      let changed = diagonal + (byte == other ? 0 : 1)
+      diagonal = row[j + 1]
+      row[j + 1] = min(changed, diagonal + 1, row[j] + 1)
+    }
+  }
+  return row[right.count]
+}
