@@ -14,6 +14,13 @@ public protocol PeerSync: Sendable {
   /// Where the source stands once this document is recorded, given the head of the response that brought it: kept in
   /// the same transaction as its claims. `nil` leaves the cursor as it is.
   func cursor(after document: PeerDocument, head: ResponseHead) -> String?
+
+  /// How to fetch a document once more that was put aside, when the peer may not list it any more. It says nothing
+  /// about the cursor; `nil` where the name is none of this protocol's, or the peer cannot be asked for it by itself.
+  func document(named name: String) -> PeerDocument?
+
+  /// What was odd about the peer's answers and yet no fault: an index that shrank, entries that were passed over.
+  var notices: [DocumentFault] { get }
 }
 
 /// What a peer has to be asked, or what has to be fetched and recorded.
@@ -58,16 +65,27 @@ public struct PeerDocument: Hashable, Sendable {
   /// Unique for the source, and the same each time.
   public var name: String
   public var request: PeerRequest
-  /// Statuses other than 200 that the machine wants to hear about; others are faults.
+  /// Statuses other than 200 that the machine wants to hear about; others are faults. Where 204 is one of them, a
+  /// body of no bytes is answered as 204, whatever its status.
   public var otherStatuses: Set<Int>
-  /// The document may grow under its name (today's file): it is fetched again and changes are no fault.
+  /// The document may grow under its name (today's file): it is fetched again, also when it is recorded already, and
+  /// changes are no fault.
   public var mayChange: Bool
+  /// What the head of the response must prove before the body is read.
+  public var check: ResponseCheck?
+  /// What the machine has been answered already: then nothing is fetched, and this is the document.
+  public var response: PeerResponse?
 
-  public init(name: String, request: PeerRequest, otherStatuses: Set<Int> = [], mayChange: Bool = false) {
+  public init(
+    name: String, request: PeerRequest, otherStatuses: Set<Int> = [], mayChange: Bool = false,
+    check: ResponseCheck? = nil, response: PeerResponse? = nil
+  ) {
     self.name = name
     self.request = request
     self.otherStatuses = otherStatuses
     self.mayChange = mayChange
+    self.check = check
+    self.response = response
   }
 }
 
@@ -88,6 +106,17 @@ public struct ResponseHead: Hashable, Sendable {
   }
 }
 
+/// A response as a whole.
+public struct PeerResponse: Hashable, Sendable {
+  public var head: ResponseHead
+  public var body: [UInt8]
+
+  public init(head: ResponseHead, body: [UInt8]) {
+    self.head = head
+    self.body = body
+  }
+}
+
 /// What came of ``PeerStep/ask(_:)``.
 public enum PeerAnswer: Hashable, Sendable {
   /// Any status; the body is whole.
@@ -98,7 +127,7 @@ public enum PeerAnswer: Hashable, Sendable {
 
 /// What came of one document of ``PeerStep/collect(_:)``.
 public enum CollectionOutcome: Hashable, Sendable {
-  /// Its claims are in the store now, or were already.
+  /// Its claims are in the store now, or were already: then nothing was fetched and there is no head.
   case recorded(ResponseHead?)
   /// One of the statuses that the machine wants to hear about.
   case answered(ResponseHead)

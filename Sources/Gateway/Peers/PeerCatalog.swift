@@ -1,0 +1,165 @@
+internal import BundleTrust
+public import ExposureKeys
+internal import KeyStorage
+
+/// The protocols that sources can speak.
+public enum PeerCatalog {
+  /// In the order in which help lists them.
+  public static let all: [PeerDescription] = PeerProtocol.allCases.map(description)
+
+  public static func description(of peer: PeerProtocol) -> PeerDescription {
+    switch peer {
+    case .index: IndexPeer.description
+    case .coronaWarnApp: CoronaWarnAppPeer.description
+    case .dp3t: DP3TPeer.description
+    case .immuni: ImmuniPeer.description
+    case .efgs: EFGSPeer.description
+    case .sampleApp: SampleAppPeer.description
+    case .files: FilesPeer.description
+    }
+  }
+
+  /// What is wrong with a source's options: unknown ones, missing ones, values that are not allowed. Empty is good.
+  public static func faults(of settings: SourceSettings) -> [String] {
+    let description = description(of: settings.peer)
+    var faults: [String] = []
+    for (name, value) in settings.options.sorted(by: { $0.key < $1.key }) {
+      guard let option = description.options.first(where: { $0.name == name }) else {
+        faults.append("options.\(name): unknown to protocol \(settings.peer.rawValue), \(description.knownOptions)")
+        continue
+      }
+      if let fault = option.values.fault(of: value) { faults.append("options.\(name): \(fault)") }
+    }
+    for option in description.options where option.isRequired && settings.options[option.name] == nil {
+      faults.append("options.\(option.name): missing; protocol \(settings.peer.rawValue) needs it: \(option.meaning)")
+    }
+    return faults
+  }
+
+  /// The conversation with a source.
+  ///
+  /// - Parameters:
+  ///   - cursor: where it stands, as the machine of the last run said; one that is none of this protocol's is as good
+  ///     as none, and what is recorded already is skipped by its name.
+  ///   - now: decides which days are asked for.
+  /// - Throws: ``PeerSettingsFault`` with everything that ``faults(of:)`` finds.
+  public static func machine(
+    for settings: SourceSettings, cursor: String?, now: Instant
+  ) throws(PeerSettingsFault) -> any PeerSync {
+    let faults = faults(of: settings)
+    guard faults.isEmpty else { throw PeerSettingsFault(source: settings.name, faults: faults) }
+    return description(of: settings.peer).makeMachine(settings, cursor, now)
+  }
+}
+
+/// A protocol, in words and as a machine.
+public struct PeerDescription: Sendable {
+  public let peer: PeerProtocol
+  /// One line.
+  public let summary: String
+  public let options: [PeerOption]
+  /// What the operator should know before relying on the source; shown with the configuration check.
+  public let caution: String?
+  /// Expects settings without faults.
+  let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
+
+  init(
+    _ peer: PeerProtocol, summary: String, options: [PeerOption] = [], caution: String? = nil,
+    makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
+  ) {
+    self.peer = peer
+    self.summary = summary
+    self.options = options
+    self.caution = caution
+    self.makeMachine = makeMachine
+  }
+
+  var knownOptions: String {
+    guard !options.isEmpty else { return "which has no options" }
+    return "which knows \(options.map(\.name).joined(separator: ", "))"
+  }
+}
+
+/// What a protocol must be told beside the location of the source.
+public struct PeerOption: Sendable {
+  public let name: String
+  /// One line, for the manual and for faults.
+  public let meaning: String
+  public let isRequired: Bool
+  public let values: Values
+
+  init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
+    self.name = name
+    self.meaning = meaning
+    self.isRequired = isRequired
+    self.values = values
+  }
+
+  public enum Values: Sendable {
+    /// `true` or `false`.
+    case flag
+    case number(ClosedRange<Int64>)
+    case choice([String])
+    /// A country code of two or three capital letters.
+    case country
+    /// Visible ASCII, at most 2,048 characters.
+    case address
+    /// The end of a file's name; empty is any.
+    case ending
+    /// A P-256 public key: PEM, or base64 of its SubjectPublicKeyInfo.
+    case publicKey
+
+    /// What is wrong with a value, and what is allowed; `nil` is nothing.
+    func fault(of value: String) -> String? {
+      if case .publicKey = self { return publicKeyFault(of: value) }
+      return isAllowed(value) ? nil : "\(peerText(value)), allowed \(allowed)"
+    }
+
+    private func isAllowed(_ value: String) -> Bool {
+      switch self {
+      case .flag: ["true", "false"].contains(value)
+      case .number(let range): decimalNumber(value).map { range.contains($0) } ?? false
+      case .choice(let choices): choices.contains(value)
+      case .country: (2...3).contains(value.utf8.count) && value.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+      case .address: (1...2048).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+      case .ending: value.utf8.count <= 32 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+      case .publicKey: publicKeyFault(of: value) == nil
+      }
+    }
+
+    /// In words, for faults and for the manual.
+    public var allowed: String {
+      switch self {
+      case .flag: "true or false"
+      case .number(let range): "\(range.lowerBound)...\(range.upperBound)"
+      case .choice(let choices): choices.joined(separator: ", ")
+      case .country: "two or three capital letters, such as DE"
+      case .address: "an address or a path in visible ASCII, at most 2048 characters"
+      case .ending: "an ending such as .zip, at most 32 characters"
+      case .publicKey: "a P-256 public key in PEM, or base64 of its SubjectPublicKeyInfo"
+      }
+    }
+
+    private func publicKeyFault(of value: String) -> String? {
+      do throws(KeyFault) {
+        _ = try P256PublicKey(text: value)
+        return nil
+      } catch {
+        return error.description
+      }
+    }
+  }
+}
+
+extension SourceSettings {
+  func flag(_ option: String) -> Bool? { options[option].map { $0 == "true" } }
+  func number(_ option: String) -> Int64? { options[option].flatMap { decimalNumber($0) } }
+}
+
+/// A source whose options are no good; all faults at once.
+public struct PeerSettingsFault: Error, Hashable, Sendable, CustomStringConvertible {
+  public var source: String
+  public var faults: [String]
+
+  public var description: String { faults.map { "source \(source): \($0)" }.joined(separator: "\n") }
+}

@@ -1,0 +1,142 @@
+public import BundleTrust
+public import ExposureKeys
+internal import FoundationEssentials
+internal import KeyFormats
+public import KeyStorage
+
+/// What a response has to prove beside the signature of the bundle in it.
+public enum ResponseCheck: Hashable, Sendable {
+  /// DP-3T's response token: a JSON Web Token (RFC 7519, ES256) in the header `Signature`, whose claims name the hash
+  /// of the body and repeat the headers that an app relies on.
+  case token(P256PublicKey)
+
+  /// Clocks of the peer and of the gateway may differ by this much, in seconds, as the apps allow.
+  static let leeway: Int64 = 10
+  private static let tokenLimit = 16 << 10
+  /// Response headers that carry a cursor, and the claims that repeat them.
+  private static let protectedHeaders = [
+    ("x-published-until", "published-until"), ("x-key-bundle-tag", "key-bundle-tag"),
+  ]
+
+  /// - Parameter digest: SHA-256 of the body as it was received, 32 bytes.
+  /// - Returns: what is wrong, or `nil`. Codes: `response-unsigned`, `response-malformed`, `response-signature`,
+  ///   `response-time`, `response-content`, `response-header`.
+  public func verify(_ head: ResponseHead, sha256OfBody digest: [UInt8], now: Instant) -> DocumentFault? {
+    switch self {
+    case .token(let key):
+      do throws(PeerFault) {
+        guard let text = head["signature"] else {
+          throw PeerFault("response-unsigned", "the response has no header Signature, and a key for it is configured")
+        }
+        let claims = try Self.claims(of: text, signedBy: key)
+        try Self.judge(claims, digest: digest, now: now)
+        try Self.compare(claims, with: head)
+        return nil
+      } catch {
+        return error.documentFault
+      }
+    }
+  }
+
+  private static func claims(of text: String, signedBy key: P256PublicKey) throws(PeerFault) -> Claims {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard text.utf8.count <= tokenLimit, parts.count == 3, let header = Base64.decode(parts[0]),
+      let payload = Base64.decode(parts[1]), let signature = Base64.decode(parts[2])
+    else {
+      throw PeerFault(
+        "response-malformed",
+        "the header Signature is no token: expected three parts of base64url, at most \(tokenLimit) bytes")
+    }
+    guard let algorithm = PeerJSON.value(Algorithm.self, in: header)?.alg else {
+      throw PeerFault("response-malformed", "the token's header does not name an algorithm, expected alg ES256")
+    }
+    guard algorithm == "ES256" else {
+      throw PeerFault("response-malformed", "the token's algorithm is \(peerText(algorithm)), expected ES256")
+    }
+    // The bytes as they were received: writers differ in padding, and the signature covers theirs.
+    let message = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
+    guard key.verifies(rawSignature: signature, of: message) else {
+      throw PeerFault("response-signature", "the response's token is not signed by the configured key")
+    }
+    guard let claims = PeerJSON.value(Claims.self, in: payload) else {
+      throw PeerFault("response-malformed", "the token's claims are not the JSON object that DP-3T describes")
+    }
+    return claims
+  }
+
+  private static func judge(_ claims: Claims, digest: [UInt8], now: Instant) throws(PeerFault) {
+    guard claims.iss == "dp3t" else {
+      throw PeerFault("response-malformed", "the token's issuer is \(peerText(claims.iss ?? "none")), expected dp3t")
+    }
+    guard let issued = claims.iat?.seconds, let expires = claims.exp?.seconds else {
+      throw PeerFault("response-malformed", "the token lacks iat or exp")
+    }
+    guard issued <= now.secondsSince1970 + leeway else {
+      throw PeerFault("response-time", "the token was issued at \(issued), after now, \(now)")
+    }
+    guard expires >= now.secondsSince1970 - leeway else {
+      throw PeerFault("response-time", "the token expired at \(expires), before now, \(now)")
+    }
+    guard claims.hashAlg?.lowercased() == "sha-256" else {
+      throw PeerFault("response-malformed", "the token's hash-alg is \(peerText(claims.hashAlg ?? "none"))")
+    }
+    guard let hash = claims.contentHash.flatMap({ Base64.decode($0.utf8) }), hash == digest else {
+      throw PeerFault("response-content", "the body is not the one whose hash the token states")
+    }
+  }
+
+  private static func compare(_ claims: Claims, with head: ResponseHead) throws(PeerFault) {
+    for (header, claim) in protectedHeaders {
+      guard let stated = claims.others[claim], let received = head[header] else { continue }
+      guard stated == received else {
+        throw PeerFault(
+          "response-header", "the header \(header) is \(peerText(received)), and its token says \(peerText(stated))")
+      }
+    }
+  }
+
+  private struct Algorithm: Decodable { var alg: String? }
+
+  /// A time in seconds, with or without a fraction.
+  private struct NumericDate: Decodable {
+    var seconds: Int64?
+
+    init(from decoder: any Decoder) throws {
+      seconds = Int64(exactly: try decoder.singleValueContainer().decode(Double.self).rounded(.down))
+    }
+  }
+
+  private struct Claims: Decodable {
+    var iss: String?
+    var iat: NumericDate?
+    var exp: NumericDate?
+    var contentHash: String?
+    var hashAlg: String?
+    /// The claims that repeat headers, as text.
+    var others: [String: String] = [:]
+
+    private struct Name: CodingKey {
+      var stringValue: String
+      var intValue: Int? { nil }
+      init(stringValue: String) { self.stringValue = stringValue }
+      init?(intValue: Int) { nil }
+    }
+
+    init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: Name.self)
+      iss = try members.decodeIfPresent(String.self, forKey: Name(stringValue: "iss"))
+      iat = try members.decodeIfPresent(NumericDate.self, forKey: Name(stringValue: "iat"))
+      exp = try members.decodeIfPresent(NumericDate.self, forKey: Name(stringValue: "exp"))
+      contentHash = try members.decodeIfPresent(String.self, forKey: Name(stringValue: "content-hash"))
+      hashAlg = try members.decodeIfPresent(String.self, forKey: Name(stringValue: "hash-alg"))
+      for (_, claim) in ResponseCheck.protectedHeaders {
+        let name = Name(stringValue: claim)
+        if let text = try? members.decode(String.self, forKey: name) {
+          others[claim] = text
+        } else if let number = try? members.decode(Int64.self, forKey: name) {
+          others[claim] = String(number)
+        }
+      }
+    }
+  }
+}
