@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import ExposureKeys
 internal import KeyFormats
 internal import KeyStorage
