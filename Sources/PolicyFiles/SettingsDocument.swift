@@ -25,7 +25,9 @@ package final class SettingsDocument {
   /// The outermost mapping; `nil` adds a fault.
   package func root(of text: String) -> Section? {
     let whole = SettingPlace(path: noun)
-    guard text.utf8.count <= byteLimit else { return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)") }
+    guard text.utf8.count <= byteLimit else {
+      return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)")
+    }
     guard deepestNesting(of: text) <= Self.nestingLimit else {
       return fault(whole, "nested more than \(Self.nestingLimit) levels deep")
     }
@@ -253,7 +255,8 @@ package final class Section {
   package func finish() {
     for (key, _) in nodes {
       let nearest = hidesNames ? nil : asked.nearest(to: key)
-      let hint = hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
+      let hint =
+        hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
       document.add(place(of: key), "no such setting\(hint)")
     }
     nodes = []
