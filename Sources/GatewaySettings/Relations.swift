@@ -25,7 +25,7 @@ extension GatewayReader {
           "the source \(other.settings.name) pulls the same, by the same protocol and options")
       }
       checkOrigins(source, ownOrigins: ownOrigins)
-      if settings.peer == .efgs, !section.states("http") || settings.transport.clientCertificatePEM == nil {
+      if settings.peer == .efgs, settings.transport.clientCertificatePEM == nil {
         warn(section.place(of: "http"), "without client-certificate and client-key, no gateway of this kind lets us in")
       }
     }
