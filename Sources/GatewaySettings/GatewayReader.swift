@@ -16,6 +16,8 @@ final class GatewayReader {
   private var policiesByName: [String: Policy] = [:]
   /// `nil` is a file that is at fault; that is told once.
   private var policiesByPath: [String: Policy?] = [:]
+  /// Where the file asks for no policy.
+  let defaultPolicy = (try? ShippedPolicies.policy(named: "default")) ?? Policy(name: "default")
 
   init(path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>) {
     self.path = path
@@ -176,7 +178,8 @@ final class GatewayReader {
     }
     guard name.contains("/") || name.contains(".") else {
       let names = ShippedPolicies.names + policiesByName.keys.sorted()
-      return setting.fault("\(setting.shown), allowed \(names.joined(separator: ", ")), or the path of a file: ./mine.yaml")
+      return setting.fault(
+        "\(setting.shown), allowed \(names.joined(separator: ", ")), or the path of a file: ./mine.yaml")
     }
     return resolvedPath(setting).flatMap { policy(at: $0, setting) }
   }

@@ -14,16 +14,18 @@ extension GatewayReader {
     for source in sources {
       let (settings, section) = (source.settings, source.section)
       if let other = names.updateValue(source, forKey: settings.name.lowercased()) {
-        document.add(section.place(of: "name"), "line \(other.section.place(of: "name").line) has a source of that name")
+        document.add(
+          section.place(of: "name"), "line \(other.section.place(of: "name").line) has a source of that name")
       }
       let options = settings.options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
       let place = ([settings.peer.rawValue, settings.location.withoutEndingSlash] + options).joined(separator: "\n")
       if let other = places.updateValue(source, forKey: place) {
         document.add(
-          section.place(of: "location"), "the source \(other.settings.name) pulls the same, by the same protocol and options")
+          section.place(of: "location"),
+          "the source \(other.settings.name) pulls the same, by the same protocol and options")
       }
       checkOrigins(source, ownOrigins: ownOrigins)
-      if settings.peer == .efgs, !section.states("http") || settings.transport.clientCertificatePEM == nil {
+      if settings.peer == .efgs, settings.transport.clientCertificatePEM == nil {
         warn(section.place(of: "http"), "without client-certificate and client-key, no gateway of this kind lets us in")
       }
     }
@@ -57,11 +59,13 @@ extension GatewayReader {
       let (settings, section) = (one.settings, one.section)
       if let other = names.updateValue(one, forKey: settings.name.lowercased()) {
         document.add(
-          section.place(of: "name"), "line \(other.section.place(of: "name").line) has a series of that name, in any case")
+          section.place(of: "name"),
+          "line \(other.section.place(of: "name").line) has a series of that name, in any case")
       }
       if settings.minimumKeys > settings.maximumKeys {
         document.add(
-          section.place(of: "minimum"), "\(settings.minimumKeys) keys, allowed 0...\(settings.maximumKeys), as split says")
+          section.place(of: "minimum"),
+          "\(settings.minimumKeys) keys, allowed 0...\(settings.maximumKeys), as split says")
       }
       if settings.minimumKeys == 0, settings.pads {
         warn(section.place(of: "minimum"), "pads to no number of keys; state keys: 100")
@@ -83,7 +87,9 @@ extension GatewayReader {
     let ordered = series.identities.enumerated().sorted {
       ($0.element.start, $0.offset) < ($1.element.start, $1.offset)
     }.map(\.element)
-    guard let first = ordered.first else { return document.add(series.section.place(of: "sign"), "empty, allowed one key or more") }
+    guard let first = ordered.first else {
+      return document.add(series.section.place(of: "sign"), "empty, allowed one key or more")
+    }
     var end = first.end
     for (earlier, later) in zip(ordered, ordered.dropFirst()) {
       if earlier.start == later.start {
@@ -102,7 +108,7 @@ extension GatewayReader {
       warn(sign, "the first key begins at \(first.start); nothing is published before")
     } else if end <= now {
       warn(sign, "no key signs now, the last one ended at \(end); nothing is published")
-    } else if end < .distantFuture, end.secondsSince1970 - now.secondsSince1970 < Allowed.endingSoon {
+    } else if end < .distantFuture, end.secondsSince1970 - now.secondsSince1970 <= Allowed.endingSoon {
       warn(sign, "the last key ends at \(end); add the next one")
     }
   }
@@ -154,21 +160,25 @@ extension GatewayReader {
     }
     guard let door = server.uploads, let uploads = settings.uploads else { return }
     if let publication, FilePath.overlap(uploads.folder, publication) {
-      document.add(door.place(of: "folder"), "uploads would be published: it is in publication.folder, or the other way round")
+      document.add(
+        door.place(of: "folder"), "uploads would be published: it is in publication.folder, or the other way round")
     }
     if !sources.contains(where: { $0.settings.peer == .files && $0.settings.location == uploads.folder }) {
       warn(door.place(of: "folder"), "no source with the protocol files has this location; uploads are never read")
     }
-    let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?.isLoopback
+    let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
+      .isLoopback
     if settings.certificatePEM == nil, isLocal != true {
-      warn(door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+      warn(
+        door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
     }
   }
 
   func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {
     if let state, let publication, FilePath.overlap(state, publication) {
       document.add(
-        document.place(of: "publication.folder"), "\(printable(publication)), allowed a folder apart from state, \(printable(state))")
+        document.place(of: "publication.folder"),
+        "\(printable(publication)), allowed a folder apart from state, \(printable(state))")
     }
     if hasSeries, !root.states("publication") {
       document.add(root.place(of: "series"), "there is nowhere to publish, publication.folder is missing")

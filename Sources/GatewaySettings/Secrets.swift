@@ -37,7 +37,9 @@ extension GatewayReader {
   }
 
   private func secret(inFile setting: Setting) -> String? {
-    guard let path = resolvedPath(setting), let bytes = contents(setting, limit: Allowed.secretBytes) else { return nil }
+    guard let path = resolvedPath(setting), let bytes = contents(setting, limit: Allowed.secretBytes) else {
+      return nil
+    }
     if let permissions = files.permissions(of: path) {
       // The group may be the service's own.
       if permissions & 0o007 != 0 {
@@ -67,7 +69,8 @@ extension GatewayReader {
   func headers(_ section: Section) -> [PeerRequest.Header] {
     var headers: [PeerRequest.Header] = []
     section.readAll { name, setting in
-      guard (1...64).contains(name.utf8.count), name.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "_" })
+      guard (1...64).contains(name.utf8.count),
+        name.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "_" })
       else { return setting.add("allowed the name of a header: Authorization") }
       guard !headers.contains(where: { $0.name.lowercased() == name.lowercased() }) else {
         return setting.add("the header is stated twice")

@@ -41,7 +41,7 @@ extension GatewayReader {
     let keys = section.need("sign", "a list of signing keys")?.list()
     let identities = (keys ?? []).compactMap(identity)
     var settings = SeriesSettings(
-      name: name ?? "", title: title, selection: selection, publishing: publishing ?? Policy(name: "default"),
+      name: name ?? "", title: title, selection: selection, publishing: publishing ?? defaultPolicy,
       headerRegion: section.take("region").flatMap(line), identities: identities.map(\.scheduled))
     section.read("every") { set(&settings.period, period($0)) }
     section.section("minimum") { section in

@@ -12,7 +12,9 @@ struct StatedServer {
 extension GatewayReader {
   func server(_ section: Section) -> StatedServer {
     var settings = ServerSettings()
-    if let listen = section.take("listen").flatMap(listen) { (settings.host, settings.port) = (listen.host, listen.port) }
+    if let listen = section.take("listen").flatMap(listen) {
+      (settings.host, settings.port) = (listen.host, listen.port)
+    }
     settings.publicURL = section.take("url").flatMap(address)
     settings.certificatePEM = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
     settings.privateKeyPEM = section.take("key").flatMap(privateKey)

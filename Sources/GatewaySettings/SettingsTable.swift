@@ -88,7 +88,8 @@ package enum SettingsTable {
       Row("sources[].reading", "The policy by which its keys are read.", "`default`", "a policy's name or path"),
       Row("sources[].origin", "The origin of its keys that name none.", none, "a code: `DE`"),
       Row(
-        "sources[].relay", "It passes on others' keys and loses their origin.", "`\(source.isRelay)`", "`true`, `false`"),
+        "sources[].relay", "It passes on others' keys and loses their origin.", "`\(source.isRelay)`", "`true`, `false`"
+      ),
       Row("sources[].origins", "The origins that it may speak for.", "any", codes),
       Row("sources[].every", "The time between pulls.", TimeSpan.text(source.interval), Allowed.interval.durations),
       Row("sources[].limits", "What is refused for its size.", "the defaults", "a section"),
@@ -107,7 +108,8 @@ package enum SettingsTable {
         "sources[].http.headers.*", "The header's value.", none,
         "a text where it is no secret; `{file: PATH, prefix: \"Bearer \"}`, `{env: NAME}`"),
       Row(
-        "sources[].http.headers.*.file", "The file that holds the secret; white space around it is dropped.", none, path),
+        "sources[].http.headers.*.file", "The file that holds the secret; white space around it is dropped.", none, path
+      ),
       Row("sources[].http.headers.*.env", "The variable of the environment that holds it.", none, "a name"),
       Row("sources[].http.headers.*.prefix", "What stands before the secret.", none, "a text"),
       Row("sources[].http.roots", "The certificates to trust instead of the system's.", "the system's", "a PEM file"),
@@ -118,7 +120,9 @@ package enum SettingsTable {
       Row(
         "sources[].http.allowed-hosts", "Hosts besides the location's that redirects and links may lead to.", none,
         "a list of names"),
-      Row("sources[].http.http2", "Whether HTTP/2 is spoken where the peer can.", "`\(transport.http2)`", "`true`, `false`"),
+      Row(
+        "sources[].http.http2", "Whether HTTP/2 is spoken where the peer can.", "`\(transport.http2)`",
+        "`true`, `false`"),
       Row(
         "sources[].http.connect", "Until a connection must stand.", TimeSpan.text(transport.connectSeconds),
         Allowed.connectSeconds.durations),
@@ -181,7 +185,8 @@ package enum SettingsTable {
       Row(
         "series[].grace", "How long a file stays after the last index that named it.",
         TimeSpan.text(series.graceSeconds), Allowed.graceSeconds.durations),
-      Row("series[].sign", "The keys that sign, each in its time; the one that began last signs.", "a list, at least one"),
+      Row(
+        "series[].sign", "The keys that sign, each in its time; the one that began last signs.", "a list, at least one"),
     ]
   }()
 
@@ -200,7 +205,8 @@ package enum SettingsTable {
   private static let server: [Row] = {
     let server = ServerSettings()
     return [
-      Row("server.listen", "Address and port.", "`\(server.host):\(server.port)`", "`HOST:PORT`; port 0 is any free one"),
+      Row(
+        "server.listen", "Address and port.", "`\(server.host):\(server.port)`", "`HOST:PORT`; port 0 is any free one"),
       Row("server.url", "How apps see the beginning of every address.", "what a request says", "`https://…`"),
       Row("server.certificate", "Our certificate; without it the server speaks plain HTTP.", none, "a PEM file"),
       Row("server.key", "Its private key.", none, secret),

@@ -47,7 +47,7 @@ extension GatewayReader {
     let reading = section.take("reading").flatMap(policy)
     var settings = SourceSettings(
       name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, trust: ring,
-      reading: reading ?? Policy(name: "default"))
+      reading: reading ?? defaultPolicy)
     settings.origin = section.take("origin").flatMap(code)
     set(&settings.isRelay, section.take("relay")?.flag())
     settings.allowedOrigins = section.take("origins").flatMap(codes)
@@ -205,13 +205,15 @@ struct HostAndPort {
       guard let end = text.firstIndex(of: "]") else { return nil }
       host = String(text[text.index(after: text.startIndex)..<end])
       rest = text[text.index(after: end)...]
-      guard host.contains(":"), host.unicodeScalars.allSatisfy({ $0.properties.isASCIIHexDigit || $0 == ":" || $0 == "." })
+      guard host.contains(":"),
+        host.unicodeScalars.allSatisfy({ $0.properties.isASCIIHexDigit || $0 == ":" || $0 == "." })
       else { return nil }
     } else {
       let name = text.prefix { $0 != ":" }
       host = String(name)
       rest = text[name.endIndex...]
-      guard (1...253).contains(host.utf8.count), host.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "." })
+      guard (1...253).contains(host.utf8.count),
+        host.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "." })
       else { return nil }
     }
     if rest.isEmpty, let defaultPort {

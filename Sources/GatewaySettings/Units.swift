@@ -1,7 +1,7 @@
 internal import PolicyFiles
 
 /// Lengths of time as people write them: `90 s`, `5 min`, `2 hours`, `14 days`.
-enum TimeSpan {
+package enum TimeSpan {
   static let example = "a time with its unit: 90 s, 5 min, 2 hours, 14 days"
   private static let units: [(seconds: Int64, names: [String])] = [
     (86_400, ["day", "days", "d"]), (3600, ["hour", "hours", "h"]), (60, ["min", "minute", "minutes"]),
@@ -17,7 +17,7 @@ enum TimeSpan {
   }
 
   /// `5400` is `90 min`.
-  static func text(_ seconds: Int64) -> String {
+  package static func text(_ seconds: Int64) -> String {
     for (size, names) in units where seconds >= size && seconds % size == 0 {
       let count = seconds / size
       return "\(count) \(size >= 3600 && count != 1 ? names[1] : names[0])"

@@ -1,6 +1,7 @@
 public import ArgumentParser
 internal import BundleTrust
 internal import Gateway
+internal import GatewaySettings
 internal import Glibc
 internal import KeyFormats
 internal import PolicyFiles
@@ -27,6 +28,7 @@ public struct KeyferryCommand: ParsableCommand {
     version: "keyferry 0.1.0",
     subcommands: [
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
+      CheckCommand.self, RegistrationCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self,
     ])
 
@@ -60,6 +62,7 @@ public struct KeyferryCommand: ParsableCommand {
     case let error as KeyFault: Console.note("\(error)")
     case let error as TrustRingFileError: Console.note("\(error)")
     case let error as PolicyFileError: Console.note("\(error)")
+    case let error as GatewayFaults: Console.note("\(error)")
     case let error as ConversionRefusal:
       Console.note("\(error)")
       return error.status.rawValue

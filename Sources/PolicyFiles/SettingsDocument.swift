@@ -25,7 +25,9 @@ package final class SettingsDocument {
   /// The outermost mapping; `nil` adds a fault.
   package func root(of text: String) -> Section? {
     let whole = SettingPlace(path: noun)
-    guard text.utf8.count <= byteLimit else { return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)") }
+    guard text.utf8.count <= byteLimit else {
+      return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)")
+    }
     guard deepestNesting(of: text) <= Self.nestingLimit else {
       return fault(whole, "nested more than \(Self.nestingLimit) levels deep")
     }
@@ -100,15 +102,13 @@ package final class SettingsDocument {
   /// An upper bound, so that nested aliases cannot grow while the text is composed.
   private func possibleAnchors(in text: String) -> Int {
     var count = 0
-    var before = UInt8(ascii: "\n")
+    var wasWord = false
     var isOpen = false
     for byte in text.utf8 {
-      let isSpace = byte <= 0x20
-      if isOpen, !isSpace { count += 1 }
-      let isWithinWord =
-        Unicode.Scalar(before).properties.isAlphabetic || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(before)
-      isOpen = (byte == UInt8(ascii: "&") || byte == UInt8(ascii: "*")) && !isWithinWord
-      before = byte
+      let isWord = byte.isPlain && byte != UInt8(ascii: ".")
+      if isOpen, isWord { count += 1 }
+      isOpen = !wasWord && (byte == UInt8(ascii: "&") || byte == UInt8(ascii: "*"))
+      wasWord = isWord
     }
     return count
   }
@@ -253,7 +253,8 @@ package final class Section {
   package func finish() {
     for (key, _) in nodes {
       let nearest = hidesNames ? nil : asked.nearest(to: key)
-      let hint = hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
+      let hint =
+        hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
       document.add(place(of: key), "no such setting\(hint)")
     }
     nodes = []
@@ -357,7 +358,8 @@ package struct Setting {
 
 extension UInt8 {
   fileprivate var isPlain: Bool {
-    Unicode.Scalar(self).properties.isASCIIHexDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
       || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
   }
 }

@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct HelpTests {
   static let commands = [
-    "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats",
+    "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats", "check",
+    "registration",
   ]
 
   @Test(arguments: commands)
@@ -56,6 +57,7 @@ import Testing
     ["convert", "x", "--to", "csv", "-o", "y", "--now", "2020-12-01"],
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
+    ["check"], ["check", "gateway.yaml"], ["check", "--config", "x", "--at", "noon"], ["registration", "NL"],
     ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {

@@ -1,0 +1,61 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import Gateway
+internal import GatewaySettings
+
+struct RegistrationCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "registration",
+    abstract: "Print what Apple and Google must be told about the keys that sign a gateway's series.",
+    discussion: """
+      A phone trusts only the key that is registered for the app that asks, so every key of every series is \
+      registered: id, version, app and public half. The country is that of the series where it has one, and the \
+      mobile country code is the series' region where that has three digits.
+
+      Examples:
+        keyferry registration --config gateway.yaml
+        keyferry registration --config gateway.yaml NL > registration.txt
+        keyferry registration --config gateway.yaml US-VA --country US-VA --mcc 310
+      """)
+
+  @OptionGroup var gateway: GatewayOptions
+
+  @Argument(help: ArgumentHelp("Only these series.", valueName: "series"))
+  var series: [String] = []
+
+  @Option(help: "ISO 3166 code of the country or state.")
+  var country: String?
+
+  @Option(help: "A mobile country code. Repeatable.")
+  var mcc: [String] = []
+
+  func run() throws {
+    let (plan, warnings) = try gateway.read()
+    for warning in warnings where warning.place.hasPrefix("series.") { Console.note("\(warning)") }
+    for name in series where !plan.series.contains(where: { $0.name == name }) {
+      let names = plan.series.map(\.name).joined(separator: ", ")
+      throw ValidationError("no series is called \(name); those of \(gateway.config) are \(names)")
+    }
+    let chosen = plan.series.filter { series.isEmpty || series.contains($0.name) }
+    let sheets = try chosen.flatMap { series in try series.identities.map { try sheet(of: $0, in: series) } }
+    try Console.result(sheets.joined(separator: "\n"))
+  }
+
+  /// The head, and what to register.
+  private func sheet(of scheduled: ScheduledIdentity, in series: SeriesSettings) throws -> String {
+    let regions = (series.selection.include ?? []).filter { $0.prefix { $0 != "-" }.utf8.count == 2 }
+    let region = series.headerRegion.flatMap { Self.isMobileCountryCode($0) ? $0 : nil }
+    let registration = try Registration(
+      of: scheduled.identity, country: country ?? (regions.count == 1 ? regions.first : nil),
+      mobileCountryCodes: mcc.isEmpty ? region.map { [$0] } ?? [] : mcc)
+    let from = scheduled.from.map { " from \($0)" } ?? ""
+    let until = scheduled.until.map { " until \($0)" } ?? ""
+    let time = from.isEmpty && until.isEmpty ? "" : ", signs\(from)\(until)"
+    let text = registration.text
+    return "Series \(series.name) (\(series.title))\(time)\n\n" + (text.hasSuffix("\n") ? text : text + "\n")
+  }
+
+  private static func isMobileCountryCode(_ text: String) -> Bool {
+    text.utf8.count == 3 && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}

@@ -1,0 +1,413 @@
+import ExposureKeys
+import Gateway
+import GatewaySettings
+import Testing
+
+/// What is wrong, and where it is said to be.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var name: String
+    var text: String
+    /// A line each.
+    var faults: String
+    var testDescription: String { name }
+  }
+
+  static let cases: [Case] = [
+    Case(
+      name: "units and ranges",
+      text: """
+        state: /s
+        retention: {keys: 14, evidence: 36 hours, quarantine: 11 years}
+        own-origins: [NL, nl, "x y", N]
+        sources:
+          - name: a
+            protocol: index
+            location: https://a.example
+            trust: operator
+            every: 5 s
+            origin: Netherlands, The
+            relay: maybe
+            limits: {document: 1 TB}
+            http: {connect: 1 hour, retries: -1, connections: many, http2: yes, allowed-hosts: ["https://b.example"]}
+        """,
+      faults: """
+        2:13: error: retention.keys: "14", allowed a time with its unit: 90 s, 5 min, 2 hours, 14 days
+        2:23: error: retention.evidence: "36 hours", allowed whole days: 14 days
+        2:43: error: retention.quarantine: "11 years", allowed a time with its unit: 90 s, 5 min, 2 hours, 14 days
+        3:19: error: own-origins.1: NL is named twice
+        3:23: error: own-origins.2: "x y", allowed a region's code: DE, US-VA
+        3:30: error: own-origins.3: "N", allowed a region's code: DE, US-VA
+        9:5: error: sources.a.every: 5 s, allowed 10 s...7 days
+        10:5: error: sources.a.origin: "Netherlands, The", allowed a region's code: DE, US-VA
+        11:5: error: sources.a.relay: "maybe", allowed true, false
+        12:14: error: sources.a.limits.document: "1 TB", allowed a size with its unit: 500 KB, 64 MB, 64 MiB, 1 GB
+        13:12: error: sources.a.http.connect: 1 hour, allowed 1 s...5 min
+        13:29: error: sources.a.http.retries: -1, allowed 0...10
+        13:42: error: sources.a.http.connections: "many", allowed a whole number
+        13:61: error: sources.a.http.http2: "yes", allowed true, false
+        13:89: error: sources.a.http.allowed-hosts.0: "https://b.example", allowed the name of a host: cdn.example.org
+        """),
+    Case(
+      name: "names that nobody knows",
+      text: """
+        state: /s
+        source: []
+        sources:
+          - {name: a, protocol: index, location: "https://a.example", trust: operator, evry: 1 hour, colour: red}
+        server: {listn: x, uploads: {folders: x}}
+        """,
+      faults: """
+        2:1: error: source: no such setting, did you mean sources
+        4:80: error: sources.a.evry: no such setting, did you mean every
+        4:94: error: sources.a.colour: no such setting
+        5:1: error: server: there is nothing to serve, publication.folder is missing
+        5:10: error: server.listn: no such setting, did you mean listen
+        5:20: error: server.uploads.folder: missing, allowed a folder
+        5:20: error: server.uploads.token: missing, allowed {file: PATH} or {env: NAME}
+        5:30: error: server.uploads.folders: no such setting, did you mean folder
+        """),
+    Case(
+      name: "sources lack what they need",
+      text: """
+        sources:
+          - {}
+          - name: /etc
+            protocol: ftp
+            location: [x]
+            trust: keys/missing.pem
+          - index
+        """,
+      faults: """
+         error: state: missing, allowed a folder
+        2:5: error: sources.0.location: missing, allowed an address: https://keys.example.org, or a folder for files
+        2:5: error: sources.0.name: missing, allowed letters, digits, hyphens, dots
+        2:5: error: sources.0.protocol: missing, allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
+        2:5: error: sources.0.trust: missing, allowed a ring of public keys (PEM, folder, JSON), operator, or \
+        gateway for efgs
+        3:5: error: sources.1.name: "/etc", allowed 1...64 letters, digits, "-", "."
+        4:5: error: sources.1.protocol: "ftp", allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
+        5:5: error: sources.1.location: allowed a text
+        6:5: error: sources.1.trust: /etc/k/keys/missing.pem: cannot open: no such file or directory
+        7:5: error: sources.2: allowed a mapping of settings
+        """),
+    Case(
+      name: "whom to trust",
+      text: """
+        state: /s
+        sources:
+          - {name: a, protocol: sample-app, location: "https://a.example", trust: keys/de.pem}
+          - {name: b, protocol: efgs, location: "https://b.example", trust: keys/de.pem}
+          - {name: c, protocol: efgs, location: "https://c.example", trust: gateway}
+          - {name: d, protocol: index, location: "https://d.example", trust: gateway}
+          - {name: e, protocol: index, location: "https://e.example", trust: keys/bad.pem}
+          - {name: f, protocol: index, location: "http://f.example", trust: keys/old.json}
+        """,
+      faults: """
+        3:68: error: sources.a.trust: "keys/de.pem", allowed operator: what comes by this protocol is not signed
+        4:5: warning: sources.b.http: without client-certificate and client-key, no gateway of this kind lets us in
+        4:62: error: sources.b.trust: "keys/de.pem", allowed gateway, operator
+        5:5: warning: sources.c.http: without client-certificate and client-key, no gateway of this kind lets us in
+        5:62: warning: sources.c.trust: origins are not verified yet: the gateway's TLS identity vouches for all \
+        that it sends
+        6:63: error: sources.d.trust: gateway is for efgs alone, allowed a ring of public keys (PEM, folder, JSON), \
+        or operator
+        7:63: error: sources.e.trust: /etc/k/keys/bad.pem: no PEM block, expected -----BEGIN PUBLIC KEY-----
+        8:32: warning: sources.f.location: plain HTTP: anyone on the way can read and change what comes
+        8:62: warning: sources.f.trust: /etc/k/keys/old.json: none of its keys is valid now
+        """),
+    Case(
+      name: "sources beside each other",
+      text: """
+        state: /s
+        own-origins: [NL]
+        sources:
+          - {name: a, protocol: index, location: "https://a.example/", trust: operator, options: {index: x}}
+          - {name: A, protocol: index, location: "https://a.example", trust: operator, options: {index: x}}
+          - {name: b, protocol: index, location: "https://a.example", trust: operator, options: {index: y}}
+          - {name: c, protocol: files, location: in, trust: operator, relay: true, origin: DE, http: {retries: 1}}
+          - {name: d, protocol: files, location: other, trust: operator, origin: DE, origins: [AT, NL]}
+          - {name: e, protocol: files, location: third, trust: operator, relay: true, origins: [AT]}
+        """,
+      faults: """
+        5:6: error: sources.A.name: line 4 has a source of that name
+        5:32: error: sources.A.location: the source a pulls the same, by the same protocol and options
+        7:76: error: sources.c.origin: a relay's keys have no origin; leave out origin, or relay
+        7:88: error: sources.c.http: files are read from a folder, without HTTP
+        8:78: error: sources.d.origins: lacks DE, which is the source's own origin
+        8:78: warning: sources.d.origins: names NL of own-origins: what it says about our keys would count
+        9:79: warning: sources.e.origins: has no effect: a relay's keys have no origin
+        """),
+    Case(
+      name: "secrets and the files that hold them",
+      text: """
+        state: /s
+        sources:
+          - name: a
+            protocol: index
+            location: https://user@a.example
+            trust: operator
+            http:
+              client-key: keys/a.key
+              headers:
+                Authorization: Bearer abc
+                X-Token: {file: short, env: TOKEN}
+                Accept: {file: missing}
+                Cookie: {file: short}
+                "X Y": 1
+                accept: zip
+                X-Empty: {env: EMPTY}
+        """,
+      faults: """
+        5:5: error: sources.a.location: a user and a password do not belong into an address; see http.headers
+        7:5: error: sources.a.http.client-certificate: missing: a client certificate and its key go together
+        8:7: error: sources.a.http.client-key: a secret is never written here, allowed {file: PATH} or {env: NAME}
+        10:9: error: sources.a.http.headers.Authorization: a secret is never written here, allowed {file: PATH, \
+        prefix: "Bearer "} or {env: NAME}
+        11:9: error: sources.a.http.headers.X-Token: allowed one of {file: PATH} or {env: NAME}
+        12:18: error: sources.a.http.headers.Accept: /etc/k/missing: cannot open: no such file or directory
+        13:18: warning: sources.a.http.headers.Cookie: mode 0660: its group may write it; chmod g-w it
+        14:9: error: sources.a.http.headers.X Y: allowed the name of a header: Authorization
+        16:9: error: sources.a.http.headers.X-Empty: the secret is empty
+        """),
+    Case(
+      name: "policies",
+      text: """
+        state: /s
+        policies: [policies/broken.yaml, policies/mine.yaml, ./policies/default.yaml, policies/missing.yaml]
+        sources:
+          - {name: a, protocol: files, location: a, trust: operator, reading: mine}
+          - {name: b, protocol: files, location: b, trust: operator, reading: policies/broken.yaml}
+          - {name: c, protocol: files, location: c, trust: operator, reading: efsg}
+        """,
+      faults: """
+        2:54: error: policies.2: another policy is called default already
+        2:79: error: policies.3: /etc/k/policies/missing.yaml: cannot open: no such file or directory
+        6:62: error: sources.c.reading: "efsg", allowed default, corona-warn-app, coronamelder, efgs, \
+        google-key-server, immuni, koronavilkku, nhs, radar-covid, swisscovid, mine, or the path of a file: \
+        ./mine.yaml
+        /etc/k/policies/broken.yaml:3:3: error: publishing.hold-minutes: "soon", allowed a whole number
+        """),
+    Case(
+      name: "series",
+      text: """
+        state: /s
+        series:
+          - name: N_L
+            every: 7 hours
+            rollups: [week]
+            empty-windows: maybe
+            sign: []
+          - name: NL
+            every: 2 days
+            include: [NL]
+            exclude: [NL]
+            minimum: {keys: 200, too-few: drop}
+            split: {keys: 100, bytes: 1 GB}
+            listed: 90 days
+            sign:
+              - {key: {file: rsa.key}, id: "204", version: v1}
+              - {key: {file: a.key}, id: "2 4", version: v1, android: a-b}
+              - {id: "204"}
+              - {key: {file: open.key}, id: "204", version: v1, from: yesterday}
+          - {name: nl, minimum: {too-few: pad}}
+        """,
+      faults: """
+        2:1: error: series: there is nowhere to publish, publication.folder is missing
+        3:5: error: series.N_L.name: "N_L", allowed 1...64 letters, digits, "-"
+        4:5: error: series.N_L.every: 7 hours, allowed what divides a day: 30 min, 2 hours, 1 day
+        5:15: error: series.N_L.rollups.0: "week", allowed day, since
+        6:5: error: series.N_L.empty-windows: "maybe", allowed publish, skip
+        9:5: error: series.NL.every: 2 days, allowed 1 min...1 day
+        11:5: error: series.NL.exclude: NL is included and excluded
+        12:5: error: series.NL.minimum: 200 keys, allowed 0...100, as split says
+        12:26: error: series.NL.minimum.too-few: "drop", allowed pad, wait
+        13:24: error: series.NL.split.bytes: "1 GB", allowed 1 KiB...16 MiB
+        14:5: error: series.NL.listed: 90 days, allowed 1 day...60 days
+        16:10: error: series.NL.sign.0.key: line 1: the content of the block is not base64
+        17:30: error: series.NL.sign.1.id: "2 4", allowed are letters, digits, "_", "."
+        18:9: error: series.NL.sign.2.key: missing, allowed {file: PATH} or {env: NAME}
+        18:9: error: series.NL.sign.2.version: missing, allowed the key's version as registered: v1
+        19:16: warning: series.NL.sign.3.key: mode 0644: everyone on this machine may open it; chmod o= it
+        19:57: error: series.NL.sign.3.from: "yesterday", allowed a time in UTC: 2020-06-01T00:00:00Z
+        20:5: error: series.nl.sign: missing, allowed a list of signing keys
+        20:6: error: series.nl.name: line 8 has a series of that name, in any case
+        20:16: warning: series.nl.minimum: pads to no number of keys; state keys: 100
+        """),
+    Case(
+      name: "series of the same keys",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series:
+          - name: A
+            sign:
+              - {key: {file: a.key}, id: "204", version: v1, app: one}
+              - {key: {file: b.key}, id: "204", version: v1, app: one, from: 2020-12-01}
+          - name: B
+            sign:
+              - {key: {file: a.key}, id: "204", version: v2, app: two}
+          - name: C
+            sign:
+              - {key: {file: b.key}, id: "204", version: v2, app: two}
+          - name: D
+            sign: [{key: {env: TOKEN}, id: "204", version: v2, app: three}]
+        """,
+      faults: """
+        7:30: error: series.A.sign.1.id: line 6 gives id 204, version v1 to another key
+        10:10: warning: series.B.sign.0.key: the series A signs with the same key for another app; phones trust a \
+        key for one app
+        13:10: warning: series.C.sign.0.key: the series A signs with the same key for another app; phones trust a \
+        key for one app
+        13:30: error: series.C.sign.0.id: line 10 gives id 204, version v2 to another key
+        15:13: error: series.D.sign.0.key: no PEM block, expected PRIVATE KEY or EC PRIVATE KEY
+        """),
+    Case(
+      name: "the server",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server:
+          listen: 8080
+          url: keys.example.org
+          certificate: token
+          layouts: [google, goggle]
+          default-series: DE
+          travel: travel
+          roaming: {NL: NL, Germany: NL, DE: DE}
+          exposure-configuration: list.json
+          rate: 600
+          uploads: {folder: /p/in, token: {file: short}}
+        """,
+      faults: """
+        4:1: error: server.key: missing: a certificate and its key go together
+        5:3: error: server.listen: "8080", allowed an address and a port: 127.0.0.1:8080, "[::1]:8080"
+        6:3: error: server.url: "keys.example.org", allowed an address: https://keys.example.org
+        7:3: error: server.certificate: the file has no PEM block, allowed -----BEGIN CERTIFICATE-----
+        8:21: error: server.layouts.1: "goggle", allowed apple, corona-warn-app, dp3t, google, immuni
+        9:3: error: server.default-series: no series "DE", allowed NL
+        10:3: error: server.travel: no series "travel", allowed NL
+        11:21: error: server.roaming.Germany: allowed the code of a country: DE
+        11:34: error: server.roaming.DE: no series "DE", allowed NL
+        12:3: error: server.exposure-configuration: the file is no JSON object
+        13:3: error: server.rate: "600", allowed none, 1/min...1000000/min
+        14:28: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
+        makes one
+        14:36: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
+        """),
+    Case(
+      name: "folders",
+      text: """
+        state: /srv/keyferry
+        publication: {folder: /srv/./keyferry/../keyferry/public/}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server:
+          listen: 0.0.0.0:80
+          uploads: {folder: /srv/keyferry/public/in, token: {env: TOKEN}}
+        """,
+      faults: """
+        2:15: error: publication.folder: /srv/keyferry/public, allowed a folder apart from state, /srv/keyferry
+        6:13: error: server.uploads.folder: uploads would be published: it is in publication.folder, or the other \
+        way round
+        6:13: warning: server.uploads.folder: no source with the protocol files has this location; uploads are \
+        never read
+        6:46: warning: server.uploads.token: the token comes over plain HTTP; state certificate and key, or listen \
+        on 127.0.0.1
+        """),
+  ]
+
+  @Test(arguments: cases) func everyFaultIsToldWithItsPlace(given: Case) {
+    let faults = Fixture.faults(given.text)
+    #expect(faults == given.faults.split(separator: "\n").map(String.init))
+  }
+
+  // MARK: The schedule of signing keys
+
+  /// Keys with these bounds, judged at 2020-12-01.
+  @Test(arguments: [
+    ([("", "")], []),
+    ([("2020-01-01", "2021-06-01")], []),
+    (
+      [("2020-01-01", "2020-12-31")],
+      ["5:3: warning: series.A.sign: the last key ends at 2020-12-31T00:00:00Z; add the next one"]
+    ),
+    (
+      [("2020-01-01", "2020-12-01")],
+      [
+        "5:3: warning: series.A.sign: no key signs now, the last one ended at 2020-12-01T00:00:00Z; nothing is published"
+      ]
+    ),
+    (
+      [("2021-01-01", "")],
+      ["5:3: warning: series.A.sign: the first key begins at 2021-01-01T00:00:00Z; nothing is published before"]
+    ),
+    (
+      [("2020-06-01", "2020-06-01")],
+      [
+        "5:3: warning: series.A.sign: no key signs now, the last one ended at 2020-06-01T00:00:00Z; nothing is published",
+        "6:68: error: series.A.sign.0.until: 2020-06-01T00:00:00Z, allowed a time after from, 2020-06-01T00:00:00Z",
+      ]
+    ),
+    ([("", "2021-01-01"), ("2020-12-31", "")], []),
+    ([("2020-12-31", ""), ("", "2021-01-01")], []),
+    ([("", "2021-01-01"), ("2021-01-01", "")], []),
+    (
+      [("", "2021-01-01"), ("2021-01-02", "")],
+      [
+        "7:50: error: series.A.sign.1.from: no key signs from 2021-01-01T00:00:00Z until 2021-01-02T00:00:00Z; let the keys overlap"
+      ]
+    ),
+    // A gap that is over is history.
+    ([("", "2020-06-01"), ("2020-07-01", "")], []),
+    // The first covers the gap between the others.
+    ([("", ""), ("2021-01-01", "2021-02-01"), ("2021-03-01", "2021-04-01")], []),
+    (
+      [("", ""), ("", "2021-06-01")],
+      ["7:7: error: series.A.sign.1.from: another key of this series begins from ever: state from"]
+    ),
+    (
+      [("2020-06-01", ""), ("2020-06-01T00:00:00Z", "")],
+      [
+        "7:50: error: series.A.sign.1.from: another key of this series begins at 2020-06-01T00:00:00Z"
+      ]
+    ),
+  ])
+  func schedules(bounds: [(String, String)], faults: [String]) {
+    var text = "state: /s\npublication: {folder: /p}\nseries:\n- name: A\n  sign:\n"
+    for (index, (from, until)) in bounds.enumerated() {
+      text += "    - {key: {file: \(["a", "b", "open"][index]).key}, id: \"1\", version: v\(index)"
+      text += (from.isEmpty ? "" : ", from: \(from)") + (until.isEmpty ? "" : ", until: \(until)") + "}\n"
+    }
+    #expect(Fixture.faults(text).filter { !$0.contains("mode 0644") } == faults)
+  }
+
+  @Test func optionsAreJudgedByTheirProtocol() {
+    let text = """
+      state: /s
+      sources:
+        - name: a.b
+          protocol: immuni
+          location: https://a.example
+          options: {country: XX, more: 1}
+          trust: operator
+      """
+    let faults = Fixture.faults(text) { source in
+      #expect(source.name == "a.b" && source.options == ["country": "XX", "more": "1"])
+      return ["country: \"XX\", allowed IT", "series: missing", "are too many"]
+    }
+    #expect(
+      faults == [
+        "6:5: error: sources.a.b.options: are too many", "6:5: error: sources.a.b.options.series: missing",
+        "6:15: error: sources.a.b.options.country: \"XX\", allowed IT",
+      ])
+  }
+
+  @Test func warningsDoNotRefuse() throws {
+    let (plan, warnings) = try Fixture.parse(
+      "state: /s\nsources: [{name: a, protocol: efgs, location: \"https://a.example\", trust: gateway}]")
+    #expect(plan.sources.count == 1)
+    #expect(warnings.map(\.severity) == [.warning, .warning])
+    #expect(warnings.first?.description.hasPrefix("/etc/k/gateway.yaml:2:") == true)
+  }
+}

@@ -1,0 +1,165 @@
+import BundleTrust
+import ExposureKeys
+import Gateway
+import GatewaySettings
+
+/// Files that are not on this machine.
+struct MemoryFiles: SettingFiles {
+  var texts: [String: String] = [:]
+  var modes: [String: UInt32] = [:]
+  /// What every file holds that is not named above, by the end of its name.
+  var endings: [(ending: String, text: String)] = []
+
+  func contents(of path: String, limit: Int) throws(FileFault) -> [UInt8] {
+    guard let text = texts[path] ?? endings.first(where: { path.hasSuffix($0.ending) })?.text else {
+      throw FileFault("open", path, reason: "no such file or directory")
+    }
+    guard text.utf8.count <= limit else { throw FileFault("read", path, reason: "it is too large") }
+    return Array(text.utf8)
+  }
+
+  func names(in folder: String) throws(FileFault) -> [String]? {
+    let names = texts.keys.filter { $0.hasPrefix("\(folder)/") }.map { String($0.dropFirst(folder.count + 1)) }
+    return names.isEmpty ? nil : names
+  }
+
+  func permissions(of path: String) -> UInt32? { modes[path] ?? 0o640 }
+}
+
+enum Fixture {
+  static let now = Instant(secondsSince1970: 1_606_780_800)  // 2020-12-01
+  static let layouts: Set<String> = ["apple", "corona-warn-app", "dp3t", "google", "immuni"]
+  static let secret = "hunter2hunter2hunter2"
+  static let keys = [SigningKey.generate(), SigningKey.generate(), SigningKey.generate()]
+  static let environment = ["TOKEN": secret, "EMPTY": "", "KEYFERRY_UPLOAD_TOKEN": secret]
+
+  static let files = MemoryFiles(
+    texts: [
+      "/etc/k/keys/de.pem": keys[0].publicKey.pem,
+      "/etc/k/keys/nl/204-v1.pem": keys[1].publicKey.pem,
+      "/etc/k/keys/old.json": """
+      {"keys": [{"id": "1", "version": "v1", "until": "2020-06-01T00:00:00Z", "publicKey": "\(base64(keys[0]))"}]}
+      """,
+      "/etc/k/keys/bad.pem": "nothing",
+      "/etc/k/a.key": keys[0].pemRepresentation,
+      "/etc/k/b.key": keys[1].pemRepresentation,
+      "/etc/k/open.key": keys[2].pemRepresentation,
+      "/etc/k/rsa.key": "-----BEGIN PRIVATE KEY-----\n\(secret)\n-----END PRIVATE KEY-----\n",
+      "/etc/k/token": "\(secret)\n",
+      "/etc/k/short": "hunter2\n",
+      "/etc/k/roots.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+      "/etc/k/policies/mine.yaml": "name: mine\nreading: {origins: [DE]}\n",
+      "/etc/k/policies/default.yaml": "name: default\n",
+      "/etc/k/policies/broken.yaml": "name: broken\npublishing:\n  hold-minutes: soon\n",
+      "/etc/k/exposure.json": "{\"minimumRiskScore\": 1}",
+      "/etc/k/list.json": "[]",
+    ],
+    modes: ["/etc/k/open.key": 0o644, "/etc/k/short": 0o660])
+
+  private static func base64(_ key: SigningKey) -> String {
+    key.publicKey.pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
+  }
+
+  static func parse(
+    _ text: String, files: MemoryFiles = files, now: Instant = now,
+    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+  ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
+    try GatewayFile.parse(
+      text, path: "/etc/k/gateway.yaml", files: files, environment: environment, now: now, layouts: layouts,
+      checkingOptions: checkingOptions)
+  }
+
+  /// What is wrong, without the file's name where it is the configuration's.
+  static func faults(
+    _ text: String, now: Instant = now, checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+  ) -> [String] {
+    let faults: [GatewayFault]
+    do throws(GatewayFaults) {
+      faults = try parse(text, now: now, checkingOptions: checkingOptions).warnings
+    } catch {
+      faults = error.all
+    }
+    return faults.map { fault in
+      let text = "\(fault)"
+      let own = "/etc/k/gateway.yaml:"
+      return text.hasPrefix(own) ? String(text.dropFirst(own.count)) : text
+    }
+  }
+
+  /// Every setting there is.
+  static let full = """
+    state: state
+    own-origins: [nl, BQ]
+    retention: {keys: 20 days, evidence: 0 days, quarantine: 3650 days}
+    policies: [policies/mine.yaml]
+    sources:
+      - name: germany
+        protocol: corona-warn-app
+        location: https://svc90.example.de:8443/version/v1
+        options: {country: DE, hours: true}
+        trust: keys/de.pem
+        reading: mine
+        origin: DE
+        relay: false
+        origins: [DE, AT]
+        every: 90 min
+        limits: {document: 64 MB}
+        http:
+          headers:
+            Authorization: {file: token, prefix: "Bearer "}
+            X-Api-Key: {env: TOKEN}
+            User-Agent: keyferry
+          roots: roots.pem
+          client-certificate: roots.pem
+          client-key: {file: a.key}
+          allowed-hosts: [CDN.example.de]
+          http2: false
+          connect: 5 s
+          idle: 1 min
+          total: 1 hour
+          retries: 2
+          connections: 8
+      - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: true}
+      - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl}
+    series:
+      - name: NL
+        title: Netherlands
+        include: [NL, BE]
+        exclude: [DE]
+        origins: [NL]
+        travellers-only: true
+        publishing: ./policies/mine.yaml
+        region: "204"
+        every: 4 hours
+        minimum: {keys: 100, too-few: pad}
+        empty-windows: publish
+        split: {keys: 1000, bytes: 500 KB}
+        rollups: [since]
+        listed: 10 days
+        grace: 2 hours
+        sign:
+          - key: {file: a.key}
+            id: "204"
+            version: v1
+            app: nl.example.app
+            android: nl.example
+            from: 2020-06-01
+            until: 2021-01-01T00:00:00Z
+          - {key: {file: b.key}, id: "204", version: v2, app: nl.example.app, android: nl.example, from: 2020-12-31}
+      - {name: travel, sign: [{key: {file: b.key}, id: "204", version: t1, app: nl.example.app, android: nl.example}]}
+    publication: {folder: /srv/keys}
+    server:
+      listen: "[::1]:0"
+      url: https://keys.example.org/en
+      certificate: roots.pem
+      key: {file: a.key, }
+      response-key: {file: a.key}
+      layouts: [google, dp3t]
+      default-series: NL
+      travel: travel
+      roaming: {NL: NL, DE: travel}
+      exposure-configuration: exposure.json
+      rate: 600/min
+      uploads: {folder: ../drop/box, token: {env: TOKEN}}
+    """
+}

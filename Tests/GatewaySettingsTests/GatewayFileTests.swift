@@ -1,0 +1,226 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import KeyNormalization
+import PolicyFiles
+import Testing
+
+@testable import GatewaySettings
+
+@Suite struct GatewayFileTests {
+  @Test func everySettingIsRead() throws {
+    let (plan, warnings) = try Fixture.parse(Fixture.full)
+    #expect(warnings == [])
+    #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
+    #expect(plan.ownOrigins == ["NL", "BQ"])
+    #expect(plan.retention.keyDays == 20 && plan.retention.evidenceDays == 0 && plan.retention.quarantineDays == 3650)
+
+    let germany = try #require(plan.sources.first)
+    #expect(plan.sources.map(\.name) == ["germany", "drop", "nl"])
+    #expect(germany.peer == .coronaWarnApp && germany.location == "https://svc90.example.de:8443/version/v1")
+    #expect(germany.options == ["country": "DE", "hours": "true"])
+    #expect(germany.trust?.keys.map(\.publicKey) == [Fixture.keys[0].publicKey])
+    #expect(germany.reading.name == "mine" && germany.reading.reading.origins == ["DE"])
+    #expect(germany.origin == "DE" && !germany.isRelay && germany.allowedOrigins == ["DE", "AT"])
+    #expect(germany.interval == 5400 && germany.documentByteLimit == 64_000_000)
+    let http = germany.transport
+    #expect(
+      http.headers.map { "\($0.name): \($0.value)" } == [
+        "Authorization: Bearer \(Fixture.secret)", "X-Api-Key: \(Fixture.secret)", "User-Agent: keyferry",
+      ])
+    #expect(http.rootsPEM == http.clientCertificatePEM && http.rootsPEM?.hasPrefix("-----BEGIN CERTIFICATE") == true)
+    #expect(http.clientKeyPEM?.contains("PRIVATE KEY") == true)
+    #expect(http.allowedHosts == ["cdn.example.de"] && !http.http2)
+    #expect(http.connectSeconds == 5 && http.idleSeconds == 60 && http.totalSeconds == 3600)
+    #expect(http.retries == 2 && http.connectionsPerHost == 8)
+    #expect(plan.sources[1].location == "/etc/drop/box" && plan.sources[1].trust == nil && plan.sources[1].isRelay)
+    #expect(plan.sources[2].trust?.keys.map(\.id) == ["204"])
+    #expect(plan.sources[2].reading == (try ShippedPolicies.policy(named: "default")))
+
+    let series = try #require(plan.series.first)
+    #expect(series.name == "NL" && series.title == "Netherlands" && series.headerRegion == "204")
+    #expect(
+      series.selection
+        == RegionSelection(include: ["NL", "BE"], exclude: ["DE"], origins: ["NL"], travellersOnly: true))
+    #expect(series.publishing.name == "mine" && series.period == 14_400)
+    #expect(series.minimumKeys == 100 && series.pads && series.publishesEmptyWindows)
+    #expect(series.maximumKeys == 1000 && series.maximumBytes == 500_000)
+    #expect(!series.makesDays && series.makesSince && series.listedDays == 10 && series.graceSeconds == 7200)
+    #expect(series.identities.map(\.identity.keyVersion) == ["v1", "v2"])
+    #expect(series.identities[0].identity.key.publicKey == Fixture.keys[0].publicKey)
+    #expect(series.identities[0].identity.appBundleID == "nl.example.app")
+    #expect(series.identities[0].identity.androidPackage == "nl.example")
+    #expect(series.identities[0].until == Instant("2021-01-01") && series.identities[1].from == Instant("2020-12-31"))
+    #expect(plan.series[1].title == "travel" && plan.series[1].selection == RegionSelection())
+
+    let server = try #require(plan.server)
+    #expect(server.host == "::1" && server.port == 0 && server.publicURL == "https://keys.example.org/en")
+    #expect(server.certificatePEM != nil && server.privateKeyPEM != nil && server.responseKeyPEM != nil)
+    #expect(server.layouts == ["google", "dp3t"] && server.defaultSeries == "NL" && server.travelSeries == "travel")
+    #expect(server.roaming == ["NL": "NL", "DE": "travel"])
+    #expect(server.exposureConfiguration == "{\"minimumRiskScore\": 1}" && server.requestsPerMinute == 600)
+    #expect(server.uploads == UploadSettings(folder: "/etc/drop/box", token: Fixture.secret))
+  }
+
+  @Test func whatIsNotStatedIsAsTheContractsSay() throws {
+    let (plan, warnings) = try Fixture.parse(
+      """
+      state: /s
+      sources: [{name: a, protocol: immuni, location: "https://a.example", trust: operator}]
+      series: [{name: A, sign: [{key: {file: a.key}, id: "1", version: v1}]}]
+      publication: {folder: /p}
+      server: {}
+      """)
+    #expect(warnings == [] && plan.retention == Retention() && plan.ownOrigins == [])
+    let source = try #require(plan.sources.first)
+    let policy = try #require(try ShippedPolicies.policy(named: "default"))
+    let plain = SourceSettings(name: "a", peer: .immuni, location: "https://a.example", reading: policy)
+    #expect(source.reading.reading == plain.reading.reading && source.reading.name == "default")
+    #expect(source.interval == plain.interval && source.documentByteLimit == plain.documentByteLimit)
+    #expect(source.origin == nil && source.allowedOrigins == nil && !source.isRelay && source.transport.http2)
+    let series = try #require(plan.series.first)
+    let bare = SeriesSettings(name: "A", selection: RegionSelection(), publishing: policy, identities: [])
+    #expect(series.period == bare.period && series.makesDays == bare.makesDays && series.pads == bare.pads)
+    #expect(series.maximumBytes == bare.maximumBytes && series.graceSeconds == bare.graceSeconds)
+    #expect(plan.server == ServerSettings())
+  }
+
+  // MARK: Secrets
+
+  /// Wherever a secret is put, by right or by mistake, no message repeats it.
+  @Test(arguments: [
+    "http: {headers: {Authorization: SECRET}}", "http: {headers: {X-Api-Key: SECRET}}",
+    "http: {headers: {Accept: Bearer SECRET}}", "http: {headers: {Cookie: {SECRET: 1}}}",
+    "http: {headers: {Cookie: {file: token, prefix: SECRET, more: 1}}}", "http: {headers: {Cookie: [SECRET]}}",
+    "http: {headers: {Cookie: {env: SECRET}}}", "http: {client-key: SECRET}", "http: {client-key: {SECRET}}",
+    "http: {client-key: {file: token}}", "http: {client-key: {env: TOKEN}, client-certificate: token}",
+    "http: {headers: {Cookie: {file: short, SECRET: x}}}", "location: https://SECRET@a.example",
+    "location: https://user:SECRET@a.example/path", "location: https://a.example/?token=SECRET",
+    "location: ftp://user:SECRET@a.example", "trust: token", "http: {roots: token}",
+    "http: {headers: {Cookie: \"SECRET", "http: {headers: {Cookie: {env: \"SECRET\"]}}",
+  ])
+  func secretsAreNeverRepeated(setting: String) throws {
+    var settings = ["name: a", "protocol: index", "location: https://a.example", "trust: operator"]
+    let name = setting.prefix { $0 != ":" }
+    settings.removeAll { $0.hasPrefix("\(name):") }
+    settings.append(setting.replacing("SECRET", with: Fixture.secret))
+    let text = "state: /s\nsources:\n  - " + settings.joined(separator: "\n    ") + "\n"
+    let faults = Fixture.faults(text)
+    #expect(!faults.isEmpty)
+    #expect(!faults.contains { $0.contains("hunter2") }, "\(faults)")
+  }
+
+  @Test(arguments: [
+    "key: SECRET", "key: {SECRET: x}", "key: {env: SECRET}", "key: {file: rsa.key}", "key: {env: TOKEN}",
+  ])
+  func signingKeysAreNeverRepeated(setting: String) {
+    let key = setting.replacing("SECRET", with: Fixture.secret)
+    let faults = Fixture.faults(
+      """
+      state: /s
+      series: [{name: A, sign: [{\(key), id: "1", version: v1}]}]
+      publication: {folder: /p}
+      server: {uploads: {folder: /u, token: \(Fixture.secret)}, response-\(key), \(key)}
+      """)
+    #expect(faults.count >= 4)
+    #expect(!faults.contains { $0.contains("hunter2") }, "\(faults)")
+  }
+
+  // MARK: The example
+
+  @Test func theExampleIsSound() throws {
+    let text = try String(
+      contentsOf: PackageFolder.root.appending(path: "interop/deploy/gateway.yaml"), encoding: .utf8)
+    var files = MemoryFiles()
+    files.texts = [
+      "/etc/keyferry/policies/travel.yaml": "name: travel\n",
+      "/etc/keyferry/keys/netherlands/204-v1.pem": Fixture.keys[0].publicKey.pem,
+      "/etc/keyferry/secrets/nl-v1.key.pem": Fixture.keys[1].pemRepresentation,
+    ]
+    files.endings = [
+      (".key.pem", Fixture.keys[0].pemRepresentation), ("germany.pem", Fixture.keys[0].publicKey.pem),
+      ("tls/efgs.pem", "-----BEGIN CERTIFICATE-----\n"),
+    ]
+    let (plan, warnings) = try GatewayFile.parse(
+      text, path: "/etc/keyferry/gateway.yaml", files: files, environment: Fixture.environment, now: Fixture.now,
+      layouts: Fixture.layouts)
+    #expect(warnings.map(\.place) == ["sources.efgs.trust"], "\(warnings)")
+    #expect(plan.sources.count == 4 && plan.series.count == 2 && plan.server?.uploads != nil)
+  }
+
+  // MARK: Hostile texts
+
+  @Test func whatIsNoConfiguration() {
+    #expect(Fixture.faults("") == [" error: configuration: empty, a configuration is expected"])
+    #expect(Fixture.faults("- a") == [" error: configuration: allowed a mapping of settings"])
+    #expect(Fixture.faults("{}") == [" error: state: missing, allowed a folder"])
+    #expect(Fixture.faults("state: [") == ["2:1: error: YAML: did not find expected node content"])
+    #expect(Fixture.faults("state: /s\nstate: /t") == ["1:1: error: YAML: stated twice: state"])
+    #expect(Fixture.faults("--- {}\n--- {}").count == 1)
+    let anchors = "anchors and aliases (&, *) are not read; state each setting where it belongs"
+    #expect(Fixture.faults("state: &a /s\nown-origins: [*a]") == ["1:8: error: configuration: \(anchors)"])
+    var bomb = "a0: &a0 [x, x]\n"
+    for level in 1...40 {
+      bomb += "? [*a\(level - 1), *a\(level - 1)]\n: &a\(level) [*a\(level - 1), *a\(level - 1)]\n"
+    }
+    #expect(Fixture.faults(bomb) == [" error: configuration: \(anchors)"])
+    #expect(Fixture.faults(String(repeating: "{", count: 9000))[0].contains("nested more than 32 levels"))
+    #expect(Fixture.faults("state: " + String(repeating: "a", count: 300_000))[0].contains("allowed 0...262144"))
+    #expect(Fixture.faults("state: /s\nsources: [{name: \"\\e[2J\"}]").allSatisfy { !$0.contains("\u{1b}") })
+  }
+
+  /// Whatever a text is, it is read or refused, and no fault repeats a secret.
+  @Test func mutatedTexts() {
+    var random = SeededRandom(for: "mutated configurations")
+    let whole = Array(Fixture.full.utf8)
+    let pieces = [
+      "&a ", "*a", "[", "]", "{", "}", "- ", ": ", "? ", "!!binary ", "|\n", ">\n", "\t", "\u{0}", "\"", "'", "#", "\n",
+      "\u{FEFF}", "é", "-1", "99999999999999999999", "<<: ", "%", "@", "--- ", "...\n", "0x1F", "~",
+    ]
+    for round in 0..<250 {
+      var text = whole
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        let place = Int.random(in: 0..<text.count, using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: text.remove(at: place)
+        case 1: text[place] = UInt8.random(in: 0...255, using: &random)
+        case 2: text.insert(contentsOf: pieces.randomElement(using: &random)?.utf8 ?? "".utf8, at: place)
+        default:
+          let end = min(text.count, place + Int.random(in: 1...200, using: &random))
+          text.replaceSubrange(place..<end, with: text[Int.random(in: 0..<text.count, using: &random)...].prefix(40))
+        }
+      }
+      let faults = Fixture.faults(String(decoding: text, as: UTF8.self))
+      #expect(
+        !faults.contains { $0.contains("hunter2") || $0.contains("PRIVATE KEY-----\n") }, "round \(round): \(faults)")
+    }
+  }
+
+  // MARK: The documentation
+
+  @Test func theTableNamesEverySettingThatIsRead() throws {
+    let reader = GatewayReader(
+      path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
+      layouts: Fixture.layouts)
+    _ = try #require(reader.plan(Fixture.full) { _ in [] })
+    let rows = SettingsTable.groups.flatMap(\.rows).map(\.name)
+    #expect(Set(rows).count == rows.count)
+    #expect(reader.document.names.subtracting(rows) == [], "read, but not in the table")
+    #expect(Set(rows).subtracting(reader.document.names) == [], "in the table, but not read")
+  }
+
+  /// `KEYFERRY_REFRESH=1` writes the tables anew.
+  @Test func theManualIsCurrent() throws {
+    let place = PackageFolder.root.appending(path: "Sources/Gateway/Gateway.docc/Configuration.md")
+    let heading = "## All settings\n\n"
+    let text = try String(contentsOf: place, encoding: .utf8)
+    let end = try #require(text.range(of: heading)?.upperBound)
+    let current = text[..<end] + SettingsTable.markdown
+    if ProcessInfo.processInfo.environment["KEYFERRY_REFRESH"] != nil {
+      try String(current).write(to: place, atomically: true, encoding: .utf8)
+    }
+    #expect(try String(contentsOf: place, encoding: .utf8) == current, "run the tests once with KEYFERRY_REFRESH=1")
+  }
+}
