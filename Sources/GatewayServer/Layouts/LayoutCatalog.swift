@@ -1,7 +1,7 @@
 public import Gateway
 
-/// The layouts that there are.
-public enum LayoutCatalog {
+/// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
+public struct LayoutCatalog: Sendable {
   public static let all: [LayoutDescription] = [
     describe(GoogleLayout.self, GoogleLayout.Address.self, "index.txt and archives: Google's apps, EN Express") {
       GoogleLayout(roaming: $0.server.roaming, travelSeries: $0.server.travelSeries)
@@ -21,10 +21,21 @@ public enum LayoutCatalog {
     },
   ]
 
-  /// The layouts that the operator chose, all of them by default, in the order of the catalogue.
-  public static func layouts(_ settings: LayoutSettings) -> [any Layout] {
-    all.filter { settings.server.layouts?.contains($0.name) ?? true }.map { $0.make(settings) }
+  public let layouts: [any Layout]
+
+  /// - Parameters:
+  ///   - layouts: all there are.
+  ///   - names: those that are served; `nil` is all.
+  public init(_ layouts: [any Layout], serving names: Set<String>? = nil) {
+    self.layouts = layouts.filter { names?.contains(type(of: $0).name) ?? true }
   }
+
+  /// The layouts that the operator chose.
+  public init(_ settings: LayoutSettings) {
+    self.init(Self.all.map { $0.make(settings) }, serving: settings.server.layouts)
+  }
+
+  public var names: [String] { layouts.map { type(of: $0).name } }
 
   private static func describe<Made: Layout, Address: AddressTemplates>(
     _ layout: Made.Type, _ addresses: Address.Type, _ summary: String,
