@@ -42,19 +42,25 @@ public struct PublishedSeries: Sendable {
     }
     days = all.filter { $0.facts.kind == "day" }.sorted(by: byWindow)
     since = all.filter { $0.facts.kind == "since" }.sorted(by: byWindow)
+    byFileName = Dictionary(all.map { ($0.fileName, $0) }, uniquingKeysWith: { first, _ in first })
   }
+
+  private let byFileName: [String: PublishedBundle]
+
+  /// The bundle of any kind whose path ends in this name.
+  public subscript(fileName fileName: String) -> PublishedBundle? { byFileName[fileName] }
 }
 
 /// One published bundle.
 public struct PublishedBundle: Hashable, Sendable {
   public let series: String
   public let facts: SeriesManifest.Bundle
+  /// The last part of its path; unique among all bundles of a series.
+  public let fileName: String
 
   public init(series: String, _ facts: SeriesManifest.Bundle) {
     self.series = series
     self.facts = facts
+    fileName = facts.path.split(separator: "/").last.map(String.init) ?? facts.path
   }
-
-  /// The last part of its path; unique among all bundles of a series.
-  public var fileName: String { facts.path.split(separator: "/").last.map(String.init) ?? facts.path }
 }

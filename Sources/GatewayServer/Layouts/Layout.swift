@@ -33,25 +33,31 @@ public struct LayoutAnswer: Sendable {
   public var content: Content
   public var cache: Cache
   public var headers: [(name: String, value: String)]
+  /// Headers whose values follow from the `export.bin` of the bundle that is answered.
+  public var exportHeaders: [ExportHeader]
   /// Whether the answer is to be signed as the DP-3T response JWT.
   public var isSignedResponse: Bool
 
   public init(
     _ content: Content, cache: Cache = .list, headers: [(name: String, value: String)] = [],
-    isSignedResponse: Bool = false
+    exportHeaders: [ExportHeader] = [], isSignedResponse: Bool = false
   ) {
     self.content = content
     self.cache = cache
     self.headers = headers
+    self.exportHeaders = exportHeaders
     self.isSignedResponse = isSignedResponse
   }
 
   public enum Content: Sendable {
-    /// A published archive.
+    /// A published archive; 404 when its file is gone.
     case archive(PublishedBundle)
-    /// `export.bin` or `export.sig` of a published archive.
+    /// `export.bin` or `export.sig` of a published archive; 404 when its file is gone.
     case member(PublishedBundle, Member)
     case bytes([UInt8], mediaType: String)
+    /// Computed from the `export.bin` of these bundles, which `render` is given in this order; it throws when they are
+    /// not what the manifest says.
+    case page(of: [PublishedBundle], mediaType: String, render: @Sendable (_ exports: [[UInt8]]) throws -> [UInt8])
     /// 204.
     case nothing
     case notFound(String)
@@ -61,6 +67,17 @@ public struct LayoutAnswer: Sendable {
   public enum Member: String, Sendable {
     case export = "export.bin"
     case signature = "export.sig"
+  }
+
+  public struct ExportHeader: Sendable {
+    public var name: String
+    /// Its value for these bytes of `export.bin`.
+    public var value: @Sendable (_ export: [UInt8]) -> String
+
+    public init(name: String, value: @escaping @Sendable (_ export: [UInt8]) -> String) {
+      self.name = name
+      self.value = value
+    }
   }
 
   public enum Cache: Hashable, Sendable {

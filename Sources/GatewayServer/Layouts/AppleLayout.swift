@@ -1,0 +1,204 @@
+import ExposureKeys
+import Gateway
+import KeyFormats
+
+/// The layout for apps that were made from Apple's sample, which has a server only as a stub: the answers have the
+/// meaning of its methods. Without `{series}` the default series is meant.
+///
+/// - `/apple/{series}/files?startingAt=N` is what `getDiagnosisKeyFileURLs(startingAt:)` returns: a JSON array of one
+///   absolute URL an archive, oldest first. The sample counts files, two an archive (`.bin` and `.sig`), so archive
+///   *k* has the places 2*k* and 2*k* + 1, and N is rounded up to an even number; with `unit=archives` archives are
+///   counted. An expired archive keeps its places but is not listed. `x-next-index` is where to go on. An app that
+///   adds two for each archive instead comes to the same number unless archives had expired before it came; then it
+///   gets some archives again, and never misses one.
+/// - `/apple/{series}/archives/{name}` is an archive, and with `.bin` or `.sig` behind the name a file of it. Names are
+///   unique over all series, because an app names local files after them and phones pair files by name.
+/// - `/apple/{series}/keys?index=N&maximumCount=M` is a page of keys for the apps of the beta:
+///   `{"keys":[CodableDiagnosisKey…],"done":…,"nextIndex":…}`. A key's place is counted over the released keys of all
+///   increments by ordinal, those of expired ones included; revised keys have no place, because these apps know of no
+///   revision.
+/// - `/apple/{series}/configuration` is the exposure configuration for every generation.
+public struct AppleLayout: Layout {
+  public static let name = "apple"
+
+  /// The most keys of a page; more are asked for again.
+  public static let maximumPage: Int64 = 10_000
+  /// What one page may make the server read.
+  static let pageArchives = 64
+  static let pageArchiveBytes = 32 << 20
+
+  enum Address: String, AddressTemplates {
+    case defaultFiles = "/apple/files"
+    case defaultKeys = "/apple/keys"
+    case defaultConfiguration = "/apple/configuration"
+    case files = "/apple/{series}/files"
+    case keys = "/apple/{series}/keys"
+    case configuration = "/apple/{series}/configuration"
+    case export = "/apple/{series}/archives/{name}.bin"
+    case signature = "/apple/{series}/archives/{name}.sig"
+    case archive = "/apple/{series}/archives/{name}"
+  }
+
+  private static let addresses = AddressTable<Address>()
+  private let configuration: [UInt8]
+
+  /// - Parameter configuration: the JSON of the exposure configuration.
+  public init(configuration: [UInt8]) { self.configuration = configuration }
+
+  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+    guard let (address, values) = Self.addresses.match(request.path) else { return nil }
+    guard let series = publications[values.first] else { return .noSeries(publications) }
+    switch address {
+    case .defaultFiles, .files: return files(of: series, request)
+    case .defaultKeys, .keys: return keys(of: series, request)
+    case .defaultConfiguration, .configuration:
+      return LayoutAnswer(.bytes(configuration, mediaType: "application/json"), cache: .list)
+    case .archive: return bundle(values[1], of: series) { .archive($0) }
+    case .export: return bundle(values[1], of: series) { .member($0, .export) }
+    case .signature: return bundle(values[1], of: series) { .member($0, .signature) }
+    }
+  }
+
+  // MARK: Archives
+
+  private func files(of series: PublishedSeries, _ request: LayoutRequest) -> LayoutAnswer {
+    guard let start = request.count("startingAt", absent: 0) else {
+      return .invalid("startingAt is the number of the first file, allowed 0...\(Int64.max)")
+    }
+    let filesOfArchive: Int64
+    switch request.query["unit"] ?? "files" {
+    case "files": filesOfArchive = 2
+    case "archives": filesOfArchive = 1
+    default: return .invalid("unit is what startingAt counts, allowed files, archives")
+    }
+    let first = start / filesOfArchive + (start % filesOfArchive == 0 ? 0 : 1)
+    let urls = series.listedIncrements.filter { $0.facts.ordinal >= first }.map { bundle in
+      let folder = addressSegment(series.manifest.series)
+      return "\(request.baseURL)/apple/\(folder)/archives/\(addressSegment(Self.archiveName(of: bundle)))"
+    }
+    let next = Int64((series.increments.last?.facts.ordinal ?? -1) + 1) * filesOfArchive
+    return .json(urls, headers: [("x-next-index", String(next))])
+  }
+
+  /// Unique over all series, without an ending.
+  private static func archiveName(of bundle: PublishedBundle) -> String {
+    "\(bundle.series)-\(bundle.fileName.hasSuffix(".zip") ? String(bundle.fileName.dropLast(4)) : bundle.fileName)"
+  }
+
+  private func bundle(
+    _ name: String, of series: PublishedSeries, _ content: (PublishedBundle) -> LayoutAnswer.Content
+  ) -> LayoutAnswer {
+    let prefix = series.manifest.series + "-"
+    guard name.hasPrefix(prefix), let bundle = series[fileName: name.dropFirst(prefix.count) + ".zip"] else {
+      return .missing("no such archive")
+    }
+    return LayoutAnswer(content(bundle), cache: .immutable)
+  }
+
+  // MARK: Pages of keys
+
+  private func keys(of series: PublishedSeries, _ request: LayoutRequest) -> LayoutAnswer {
+    guard let index = request.count("index", absent: 0) else {
+      return .invalid("index is the place of the first key, allowed 0...\(Int64.max)")
+    }
+    guard let maximum = request.count("maximumCount", absent: 1000), maximum > 0 else {
+      return .invalid("maximumCount is the most keys of the page, allowed 1...\(Int64.max)")
+    }
+    let page = KeyPage(of: series, from: index, count: min(maximum, Self.maximumPage))
+    return LayoutAnswer(
+      .page(of: page.parts.map(\.bundle), mediaType: "application/json") { try page.render($0) }, cache: .list)
+  }
+}
+
+/// A run of released keys that stand next to each other in the count over all increments of a series.
+struct KeyPage: Sendable {
+  struct Part: Sendable {
+    let bundle: PublishedBundle
+    /// Places among the bundle's released keys.
+    let keys: Range<Int64>
+  }
+
+  private(set) var parts: [Part] = []
+  /// The place behind the last key.
+  private(set) var nextIndex: Int64
+  /// Whether there is no listed key behind.
+  private(set) var isLast = true
+
+  /// The first keys that are still listed from `start` on: a page never reaches over expired keys, so that an app may
+  /// add the number of keys to the place of the first.
+  init(of series: PublishedSeries, from start: Int64, count: Int64) {
+    var place: Int64 = 0
+    var left = count
+    var bytesLeft = AppleLayout.pageArchiveBytes
+    var end: Int64?
+    for bundle in series.increments {
+      let keys = place..<place + Int64(max(bundle.facts.keys, 0))
+      place = keys.upperBound
+      guard bundle.facts.isListed, keys.upperBound > start, !keys.isEmpty else { continue }
+      let first = max(start, keys.lowerBound)
+      let isNeighbour = end == nil || end == first
+      let hasRoom =
+        parts.isEmpty || left > 0 && parts.count < AppleLayout.pageArchives && bundle.facts.bytes <= bytesLeft
+      guard isNeighbour, hasRoom else {
+        isLast = false
+        break
+      }
+      let taken = first..<min(keys.upperBound, first + left)
+      parts.append(
+        Part(bundle: bundle, keys: taken.lowerBound - keys.lowerBound..<taken.upperBound - keys.lowerBound))
+      left -= Int64(taken.count)
+      bytesLeft -= bundle.facts.bytes
+      end = taken.upperBound
+      if taken.upperBound < keys.upperBound {
+        isLast = false
+        break
+      }
+    }
+    nextIndex = end ?? place
+  }
+
+  /// - Throws: ``FormatError`` when the exports do not hold the keys that the manifest says.
+  func render(_ exports: [[UInt8]]) throws -> [UInt8] {
+    guard exports.count == parts.count else {
+      throw FormatError(.malformed, "a page of \(parts.count) bundles was given \(exports.count)")
+    }
+    let sink = MemorySink()
+    let output = OutputBuffer(sink)
+    try output.append("{\"keys\":")
+    let encoder = CodableJSONEncoder(output)
+    try encoder.begin(ExportHeader())
+    for (part, export) in zip(parts, exports) { try Self.write(part, of: export, encoder) }
+    try encoder.finish(ExportHeader())
+    try output.append(",\"done\":\(isLast),\"nextIndex\":\(nextIndex)}")
+    try output.flush()
+    return sink.bytes
+  }
+
+  private static func write(_ part: Part, of export: [UInt8], _ encoder: CodableJSONEncoder) throws {
+    let decoder = ExportDecoder(InputWindow(MemorySource(export)), place: part.bundle.fileName)
+    var chunk = KeyChunk()
+    var page = KeyBuffer()
+    var place: Int64 = 0
+    while place < part.keys.upperBound, try decoder.decode(into: &chunk) {
+      chunk.keys.withKeys { keys in
+        for var key in keys where !key.isRevised {
+          if part.keys.contains(place) {
+            key.rollingPeriod = key.rollingPeriod ?? 144
+            key.transmissionRisk = key.transmissionRisk ?? 0
+            page.append(key)
+          }
+          place += 1
+        }
+      }
+      let (regions, unknownFields) = (decoder.regions, chunk.unknownFields)
+      try page.withKeys { try encoder.encode($0, regions: regions, unknownFields: unknownFields) }
+      page.removeAll()
+      chunk.advance()
+    }
+    guard place >= part.keys.upperBound else {
+      throw FormatError(
+        .malformed, place: part.bundle.fileName,
+        "it has \(place) released keys, the manifest says \(part.bundle.facts.keys)")
+    }
+  }
+}

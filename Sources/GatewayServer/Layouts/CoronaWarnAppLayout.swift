@@ -1,0 +1,101 @@
+import Crypto
+import ExposureKeys
+import Gateway
+
+/// The layout of Germany's Corona-Warn-App, also used in Belgium and Slovenia. Below `/version/v1/diagnosis-keys`:
+///
+/// - `/country` lists the country codes.
+/// - `/country/{country}/date` lists the days (`2021-01-03`) before today for which there is a complete roll-up, and
+///   `/country/{country}/date/{date}` is that roll-up.
+/// - `/country/{country}/date/{date}/hour` lists the hours (0...23) of a day for which there is an increment, and
+///   `…/hour/{hour}` is that increment. The increment of a window stands under the window's last hour. Hours without
+///   an increment are not listed, and neither are those with more than one, which happens where windows are shorter
+///   than an hour or were split: the day's roll-up has their keys.
+///
+/// A series must make roll-ups of days. One that publishes no bundles for empty windows has gaps in its hours.
+///
+/// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
+public struct CoronaWarnAppLayout: Layout {
+  public static let name = "corona-warn-app"
+
+  enum Address: String, AddressTemplates {
+    case countries = "/version/v1/diagnosis-keys/country"
+    case dates = "/version/v1/diagnosis-keys/country/{country}/date"
+    case date = "/version/v1/diagnosis-keys/country/{country}/date/{date}"
+    case hours = "/version/v1/diagnosis-keys/country/{country}/date/{date}/hour"
+    case hour = "/version/v1/diagnosis-keys/country/{country}/date/{date}/hour/{hour}"
+  }
+
+  private static let addresses = AddressTable<Address>()
+  private let countries: CountrySeries
+
+  /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
+  public init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
+
+  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+    guard let (address, values) = Self.addresses.match(request.path) else { return nil }
+    switch address {
+    case .countries: return list(countries.countries(in: publications).map(\.code))
+    case .dates:
+      return answer(country: values[0], in: publications) { series in
+        list(completeDays(of: series, at: request.now).map(\.description))
+      }
+    case .date:
+      return answer(country: values[0], date: values[1], in: publications) { series, day in
+        archive(completeDays(of: series, at: request.now).contains(day) ? series.rollUp(of: day) : nil)
+      }
+    case .hours:
+      return answer(country: values[0], date: values[1], in: publications) { series, day in
+        list(hours(of: series, day).keys.sorted())
+      }
+    case .hour:
+      return answer(country: values[0], date: values[1], in: publications) { series, day in
+        archive(decimal(values[2]).flatMap { hours(of: series, day)[$0] })
+      }
+    }
+  }
+
+  private func answer(
+    country: String, in publications: Publications, _ answer: (PublishedSeries) -> LayoutAnswer
+  ) -> LayoutAnswer {
+    countries.series(of: country, in: publications).map(answer) ?? .noSeries(publications)
+  }
+
+  private func answer(
+    country: String, date: String, in publications: Publications, _ answer: (PublishedSeries, Day) -> LayoutAnswer
+  ) -> LayoutAnswer {
+    self.answer(country: country, in: publications) { series in
+      Day(date).map { answer(series, $0) } ?? .missing("a date is yyyy-MM-dd")
+    }
+  }
+
+  private func completeDays(of series: PublishedSeries, at now: Instant) -> [Day] {
+    let days = series.days.filter { $0.facts.isListed && $0.day < now.day }.map(\.day)
+    return Set(days).sorted().filter { day in series.rollUp(of: day).map(series.isComplete) ?? false }
+  }
+
+  /// The only listed increment of each hour.
+  private func hours(of series: PublishedSeries, _ day: Day) -> [Int64: PublishedBundle] {
+    let increments = series.listedIncrements.filter { $0.day == day }.map { bundle in
+      // From the start, because the end of a window that was split is moved.
+      let last = bundle.facts.start - day.start.secondsSince1970 + max(series.manifest.period, 1) - 1
+      return (hour: min(last / 3600, 23), bundle: bundle)
+    }
+    return Dictionary(grouping: increments, by: \.hour).compactMapValues { $0.count == 1 ? $0[0].bundle : nil }
+  }
+
+  private func list(_ values: some Encodable) -> LayoutAnswer { .json(values, cache: .seconds(300)) }
+
+  private func archive(_ bundle: PublishedBundle?) -> LayoutAnswer {
+    guard let bundle else { return .missing("no such archive") }
+    return LayoutAnswer(
+      .archive(bundle), cache: .seconds(300),
+      exportHeaders: [.init(name: "cwa-hash", value: Self.contentHash)])
+  }
+
+  private static func contentHash(_ export: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef")
+    let hash = Insecure.MD5.hash(data: Array(Insecure.MD5.hash(data: export)))
+    return String(hash.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+}

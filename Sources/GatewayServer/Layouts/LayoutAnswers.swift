@@ -1,0 +1,74 @@
+import ExposureKeys
+import Foundation
+import Gateway
+
+/// Answers that several layouts give.
+extension LayoutAnswer {
+  /// A JSON document, its members in the order of their names, so that equal content has equal bytes.
+  static func json(
+    _ value: some Encodable, cache: Cache = .list, headers: [(name: String, value: String)] = [],
+    isSignedResponse: Bool = false
+  ) -> LayoutAnswer {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(value) else {
+      preconditionFailure("numbers, texts and their collections always encode")
+    }
+    return LayoutAnswer(
+      .bytes(Array(data), mediaType: "application/json"), cache: cache, headers: headers,
+      isSignedResponse: isSignedResponse)
+  }
+
+  /// 404. What is not there may be published soon.
+  static func missing(_ what: String) -> LayoutAnswer { LayoutAnswer(.notFound(what), cache: .seconds(60)) }
+
+  /// 400.
+  static func invalid(_ what: String) -> LayoutAnswer { LayoutAnswer(.badRequest(what), cache: .never) }
+
+  static func noSeries(_ publications: Publications) -> LayoutAnswer {
+    .missing("no such series; there are: \(publications.series.map(\.manifest.series).joined(separator: ", "))")
+  }
+}
+
+extension LayoutRequest {
+  /// A query parameter that counts something.
+  ///
+  /// - Returns: `absent` where it is not given, `nil` where it is no whole number in 0...2⁶³−1.
+  func count(_ name: String, absent: Int64) -> Int64? {
+    guard let text = query[name] else { return absent }
+    return decimal(text)
+  }
+}
+
+/// A number of decimal digits and nothing else; `nil` beyond 2⁶³−1.
+func decimal(_ text: some StringProtocol) -> Int64? {
+  guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+  return Int64(text)
+}
+
+extension PublishedSeries {
+  var listedIncrements: [PublishedBundle] { increments.filter(\.facts.isListed) }
+
+  /// An increment, also one that is not listed any more.
+  func increment(ordinal: Int64) -> PublishedBundle? {
+    increments.first { $0.facts.ordinal == ordinal }
+  }
+
+  /// The newest listed roll-up of this day.
+  func rollUp(of day: Day) -> PublishedBundle? {
+    days.last { $0.facts.isListed && $0.day == day }
+  }
+
+  /// Whether nothing more can come for this day: its last window is in the roll-up, or this was published after it.
+  func isComplete(_ rollUp: PublishedBundle) -> Bool {
+    let midnight = rollUp.day.start.secondsSince1970 + secondsPerDay
+    return rollUp.facts.end >= midnight || manifest.written >= midnight
+  }
+}
+
+extension PublishedBundle {
+  /// The UTC day in which its window begins.
+  var day: Day { Instant(secondsSince1970: facts.start).day }
+}
+
+let secondsPerDay: Int64 = 86_400

@@ -1,0 +1,275 @@
+public import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// A key server, with the methods of the class of this name in Apple's sample app. An app deletes the sample's stub,
+/// imports this module, and says once where its server is:
+///
+/// ```swift
+/// Server.shared.configuration = ServerConfiguration(
+///   baseURL: URL(string: "https://keys.example.org")!, series: "NL")
+///
+/// Server.shared.getDiagnosisKeyFileURLs(startingAt: nextDiagnosisKeyFileIndex) { result in
+///   guard let urls = try? result.get() else { return }
+///   for url in urls {
+///     Server.shared.downloadDiagnosisKeyFile(at: url) { files in
+///       // Both files go to detectExposures(configuration:diagnosisKeyURLs:).
+///     }
+///   }
+/// }
+/// ```
+///
+/// Completions are called once, on a queue of the session's. Nothing is retried. `verifyUniqueTestIdentifier` is not
+/// here: verification is another server's work.
+public final class Server: @unchecked Sendable {
+  public static let shared = Server()
+
+  private let lock = NSLock()
+  private var current: ServerConfiguration?
+  private let session: URLSession
+  private let transfer = BoundedTransfer()
+
+  /// - Parameters:
+  ///   - configuration: may be set later.
+  ///   - sessionConfiguration: of the session that this server makes for itself.
+  public init(_ configuration: ServerConfiguration? = nil) {
+    current = configuration
+    let settings = URLSessionConfiguration.ephemeral
+    settings.timeoutIntervalForResource = 600
+    settings.httpShouldSetCookies = false
+    session = URLSession(configuration: settings, delegate: transfer, delegateQueue: nil)
+  }
+
+  deinit { session.finishTasksAndInvalidate() }
+
+  /// Where the server is. A call uses what is set when it begins.
+  public var configuration: ServerConfiguration? {
+    get { lock.withLock { current } }
+    set { lock.withLock { current = newValue } }
+  }
+
+  // MARK: Files of keys
+
+  /// The addresses of the archives from this file on.
+  ///
+  /// - Parameter index: counted in files, two an archive, as the sample does: it adds the number of local files.
+  public func getDiagnosisKeyFileURLs(
+    startingAt index: Int, completion: @escaping @Sendable (Result<[URL], any Error>) -> Void
+  ) {
+    getDiagnosisKeyFiles(startingAt: index) { completion($0.map(\.urls)) }
+  }
+
+  /// The same, with the index at which the next list begins. It is right also for an app that comes when archives have
+  /// expired already; who counts local files instead gets some archives twice then.
+  public func getDiagnosisKeyFiles(
+    startingAt index: Int, completion: @escaping @Sendable (Result<DiagnosisKeyFileList, any Error>) -> Void
+  ) {
+    getDocument("files", ["startingAt": String(max(index, 0))], completion: completion) { answer, url, configuration in
+      let urls = try Self.decode([URL].self, answer, url)
+      guard let next = answer.headers["x-next-index"].flatMap(Int.init), next >= 0 else {
+        throw ServerError.malformed(url, reason: "there is no header x-next-index with a number")
+      }
+      for listed in urls { try Self.check(listed, against: configuration) }
+      return DiagnosisKeyFileList(urls: urls, nextIndex: next)
+    }
+  }
+
+  /// Downloads the two files of an archive into the download folder.
+  ///
+  /// - Parameters:
+  ///   - remoteURL: from ``getDiagnosisKeyFileURLs(startingAt:completion:)``.
+  ///   - completion: gets the addresses of two local files, named as the last component of `remoteURL` with `.bin` and
+  ///     with `.sig` behind it. Either both are there or none.
+  public func downloadDiagnosisKeyFile(
+    at remoteURL: URL, completion: @escaping @Sendable (Result<[URL], any Error>) -> Void
+  ) {
+    prepare(completion) { configuration in
+      try Self.check(remoteURL, against: configuration)
+      let limit = configuration.maximumFileBytes
+      let (bin, sig) = (remoteURL.appendingPathExtension("bin"), remoteURL.appendingPathExtension("sig"))
+      load(bin, limit: limit, configuration, completion) { export in
+        self.load(sig, limit: configuration.maximumDocumentBytes, configuration, completion) { signature in
+          let name = remoteURL.lastPathComponent
+          completion(Result { try Self.store([(".bin", export), (".sig", signature)], named: name, configuration) })
+        }
+      }
+    }
+  }
+
+  /// Deletes files that were downloaded. Files that are gone already are no error.
+  public func deleteDiagnosisKeyFile(at localURLs: [URL]) throws {
+    for url in localURLs where FileManager.default.fileExists(atPath: url.path) {
+      try FileManager.default.removeItem(at: url)
+    }
+  }
+
+  // MARK: Keys
+
+  /// Posts the user's keys. Posting them again changes nothing.
+  public func postDiagnosisKeys(
+    _ diagnosisKeys: [CodableDiagnosisKey], completion: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    let done: @Sendable (Result<Void, any Error>) -> Void = { result in
+      if case .failure(let error) = result { completion(error) } else { completion(nil) }
+    }
+    prepare(done) { configuration in
+      guard let url = configuration.uploadURL else { throw ServerError.noUploadAddress }
+      guard Self.isAllowed(url, beside: configuration.baseURL) else { throw ServerError.refusedAddress(url) }
+      guard let body = try? JSONEncoder().encode(diagnosisKeys) else {
+        throw ServerError.local("the keys cannot be written as JSON")
+      }
+      var request = URLRequest(url: url, timeoutInterval: configuration.idleTimeout)
+      request.httpMethod = "POST"
+      request.httpBody = body
+      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+      if let token = configuration.uploadToken {
+        request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+      }
+      transfer.start(request, to: url, limit: configuration.maximumDocumentBytes, in: session) { result in
+        done(result.map { _ in })
+      }
+    }
+  }
+
+  /// A page of keys, for apps of the beta generation: the keys from this place on.
+  ///
+  /// The sample adds the number of keys to its index. An app that can should use ``DiagnosisKeyPage/nextIndex``: who
+  /// begins when keys have expired already gets some keys again otherwise.
+  public func getDiagnosisKeys(
+    index: Int, maximumCount: Int,
+    completion: @escaping @Sendable (Result<(diagnosisKeys: [CodableDiagnosisKey], done: Bool), any Error>) -> Void
+  ) {
+    getDiagnosisKeyPage(index: index, maximumCount: maximumCount) { result in
+      completion(result.map { (diagnosisKeys: $0.keys, done: $0.done) })
+    }
+  }
+
+  public func getDiagnosisKeyPage(
+    index: Int, maximumCount: Int, completion: @escaping @Sendable (Result<DiagnosisKeyPage, any Error>) -> Void
+  ) {
+    let query = ["index": String(max(index, 0)), "maximumCount": String(max(maximumCount, 1))]
+    getDocument("keys", query, completion: completion) { answer, url, _ in
+      let page = try Self.decode(DiagnosisKeyPage.self, answer, url)
+      guard page.keys.count <= max(maximumCount, 1), page.keys.allSatisfy({ $0.keyData.count == 16 }) else {
+        throw ServerError.malformed(url, reason: "a page has more keys than were asked for, or keys not of 16 bytes")
+      }
+      return page
+    }
+  }
+
+  // MARK: Configuration
+
+  /// The exposure configuration, as apps since iOS 13.5 have it.
+  public func getExposureConfiguration(
+    completion: @escaping @Sendable (Result<CodableExposureConfiguration, any Error>) -> Void
+  ) {
+    getExposureConfiguration(as: CodableExposureConfiguration.self, completion: completion)
+  }
+
+  /// The same document as another generation's structure: ``CodableExposureConfiguration/Beta``,
+  /// ``CodableExposureConfiguration/Version1``, or the app's own.
+  public func getExposureConfiguration<Configuration: Decodable & Sendable>(
+    as type: Configuration.Type, completion: @escaping @Sendable (Result<Configuration, any Error>) -> Void
+  ) {
+    getDocument("configuration", completion: completion) { answer, url, _ in
+      try Self.decode(Configuration.self, answer, url)
+    }
+  }
+
+  // MARK: Steps
+
+  /// Runs `start` with the configuration; what it throws completes the call.
+  private func prepare<Value>(
+    _ completion: @Sendable (Result<Value, any Error>) -> Void, _ start: (ServerConfiguration) throws -> Void
+  ) {
+    do {
+      guard let configuration else { throw ServerError.notConfigured }
+      try start(configuration)
+    } catch {
+      completion(.failure(error))
+    }
+  }
+
+  private func getDocument<Value>(
+    _ document: String, _ query: [String: String] = [:],
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void,
+    _ read: @escaping @Sendable (Answer, URL, ServerConfiguration) throws -> Value
+  ) {
+    prepare(completion) { configuration in
+      let url = try configuration.address(of: document, query)
+      load(url, limit: configuration.maximumDocumentBytes, configuration, completion) { answer in
+        completion(Result { try read(answer, url, configuration) })
+      }
+    }
+  }
+
+  private func load<Value>(
+    _ url: URL, limit: Int, _ configuration: ServerConfiguration,
+    _ completion: @escaping @Sendable (Result<Value, any Error>) -> Void,
+    _ then: @escaping @Sendable (Answer) -> Void
+  ) {
+    let request = URLRequest(url: url, timeoutInterval: configuration.idleTimeout)
+    transfer.start(request, to: url, limit: limit, in: session) { result in
+      switch result {
+      case .success(let answer): then(answer)
+      case .failure(let error): completion(.failure(error))
+      }
+    }
+  }
+
+  private static func decode<Value: Decodable>(_ type: Value.Type, _ answer: Answer, _ url: URL) throws -> Value {
+    do {
+      return try JSONDecoder().decode(type, from: answer.body)
+    } catch let error as DecodingError {
+      throw ServerError.malformed(url, reason: reason(of: error))
+    }
+  }
+
+  private static func reason(of error: DecodingError) -> String {
+    func place(_ context: DecodingError.Context) -> String {
+      let path = context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }.joined()
+      return path.isEmpty ? "the document" : path
+    }
+    switch error {
+    case .keyNotFound(let key, let context): return "\(place(context)) has no member \(key.stringValue)"
+    case .typeMismatch(let type, let context): return "\(place(context)) is not \(type)"
+    case .valueNotFound(let type, let context): return "\(place(context)) is null, not \(type)"
+    case .dataCorrupted(let context): return "\(place(context)) is not valid"
+    @unknown default: return "the document is not valid"
+    }
+  }
+
+  /// Lists come from outside: a name becomes a local file's, and an address is asked.
+  private static func check(_ url: URL, against configuration: ServerConfiguration) throws {
+    let name = url.lastPathComponent
+    let isName =
+      !["", ".", "..", "/"].contains(name) && name.utf8.count <= 200 && !name.contains { "/\\\0".contains($0) }
+    guard isName, isAllowed(url, beside: configuration.baseURL) else { throw ServerError.refusedAddress(url) }
+  }
+
+  private static func isAllowed(_ url: URL, beside base: URL) -> Bool {
+    guard let scheme = url.scheme?.lowercased(), url.host != nil else { return false }
+    return scheme == "https" || scheme == "http" && base.scheme?.lowercased() == "http"
+  }
+
+  private static func store(
+    _ files: [(ending: String, answer: Answer)], named name: String, _ configuration: ServerConfiguration
+  ) throws -> [URL] {
+    let folder = configuration.downloadFolder
+    var written: [URL] = []
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      for (ending, answer) in files {
+        let file = folder.appendingPathComponent(name + ending)
+        try answer.body.write(to: file, options: .atomic)
+        written.append(file)
+      }
+      return written
+    } catch {
+      for file in written { try? FileManager.default.removeItem(at: file) }
+      throw ServerError.local("\(folder.path): the files of \(name) cannot be written: \(error.localizedDescription)")
+    }
+  }
+}

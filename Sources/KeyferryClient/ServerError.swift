@@ -1,0 +1,40 @@
+public import Foundation
+
+/// Why a call of ``Server`` failed. Nothing was kept of what it had begun.
+public enum ServerError: Error, Hashable, Sendable {
+  /// ``Server/configuration`` is not set.
+  case notConfigured
+  /// ``ServerConfiguration/uploadURL`` is not set.
+  case noUploadAddress
+  /// An address that this client does not ask: not of HTTP, not encrypted though the server is, or without a file name.
+  case refusedAddress(URL)
+  /// The server could not be reached, or the connection broke.
+  case unreachable(URL, URLError.Code)
+  /// An answer other than 2xx, with the beginning of what it said.
+  case status(Int, URL, message: String)
+  /// An answer is larger than is allowed; in bytes.
+  case tooLarge(URL, limit: Int)
+  /// An answer is not what this address answers by its contract.
+  case malformed(URL, reason: String)
+  /// Keys could not be written as JSON, or a file not into the folder.
+  case local(String)
+}
+
+extension ServerError: CustomStringConvertible, LocalizedError {
+  public var description: String {
+    switch self {
+    case .notConfigured: "the server has no configuration yet"
+    case .noUploadAddress: "the configuration has no address for uploads"
+    case .refusedAddress(let url):
+      "\(url.absoluteString): refused; allowed are addresses of files over HTTP, and only over HTTPS where the server has it"
+    case .unreachable(let url, let code): "\(url.absoluteString): not reached (URL error \(code.rawValue))"
+    case .status(let status, let url, let message):
+      "\(url.absoluteString): status \(status)" + (message.isEmpty ? "" : ": \(message)")
+    case .tooLarge(let url, let limit): "\(url.absoluteString): more than \(limit) bytes, allowed are at most \(limit)"
+    case .malformed(let url, let reason): "\(url.absoluteString): \(reason)"
+    case .local(let reason): reason
+    }
+  }
+
+  public var errorDescription: String? { description }
+}
