@@ -94,7 +94,8 @@ struct CoronaWarnAppPeer: PeerSync {
       }
       days.append(day)
     }
-    days = Set(days).sorted()
+    // A day's bundle never changes, so today is not taken for complete, even if the peer's clock is ahead of ours.
+    days = Set(days).filter { $0 < today }.sorted()
     guard wantsHours else { return }
     let yesterday = Day(daysSince1970: today.daysSince1970 - 1)
     incompleteDays = [today, yesterday].filter { !days.contains($0) }

@@ -33,6 +33,20 @@ struct EFGSPeer: PeerSync {
     case batch(String, Day)
     /// A batch that is recorded, for the link in its answer's head.
     case link(String, Day)
+
+    /// The one to ask for.
+    var day: Day {
+      switch self {
+      case .first(let day), .batch(_, let day), .link(_, let day): day
+      }
+    }
+
+    var tag: String? {
+      switch self {
+      case .first: nil
+      case .batch(let tag, _), .link(let tag, _): tag
+      }
+    }
   }
 
   /// A batch and what its head said.
@@ -106,16 +120,9 @@ struct EFGSPeer: PeerSync {
         phase = .ended(.done(cursor: reached.flatMap(cursor(at:))))
         return next()
       }
-      return .ask(request(position))
+      return .ask(request(position.day, tag: position.tag))
     case .collecting(let document, _): return .collect([document])
     case .ended(let step): return step
-    }
-  }
-
-  private func request(_ position: Position) -> PeerRequest {
-    switch position {
-    case .first(let day): request(day, tag: nil)
-    case .batch(let tag, let day), .link(let tag, let day): request(day, tag: tag)
     }
   }
 
@@ -128,7 +135,7 @@ struct EFGSPeer: PeerSync {
     guard case .asking(let position) = phase else { return }
     requests += 1
     do throws(PeerFault) {
-      let what = "batches of \(request(position).url.suffix(10))"
+      let what = "batches of \(position.day)"
       let response = try answer.response(of: what, statuses: [200, 400, 404, 410])
       if response.head.status == 200 {
         try takeBatch(response, at: position, what)
@@ -143,12 +150,8 @@ struct EFGSPeer: PeerSync {
   private mutating func takeBatch(
     _ response: PeerResponse, at position: Position, _ what: String
   ) throws(PeerFault) {
-    let asked: (tag: String?, day: Day) =
-      switch position {
-      case .first(let day): (nil, day)
-      case .batch(let tag, let day), .link(let tag, let day): (tag, day)
-      }
-    guard let tag = response.head["batchTag"] ?? asked.tag, Self.isTag(tag) else {
+    // Without its tag it is the answer of something that is no federation gateway.
+    guard let tag = response.head["batchTag"], Self.isTag(tag) else {
       throw PeerFault("malformed-answer", "\(what): the header batchTag is missing or no tag")
     }
     var next = response.head["nextBatchTag"]
@@ -156,7 +159,7 @@ struct EFGSPeer: PeerSync {
     guard next.map(Self.isTag) != false else {
       throw PeerFault("malformed-answer", "\(what): the header nextBatchTag is no tag")
     }
-    let batch = Batch(tag: tag, day: day(of: tag) ?? asked.day, next: next)
+    let batch = Batch(tag: tag, day: day(of: tag) ?? position.day, next: next)
     if case .link(tag, _) = position {
       seen.insert(tag)
       return follow(batch)
