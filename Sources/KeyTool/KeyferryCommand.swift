@@ -4,6 +4,7 @@ internal import Gateway
 internal import GatewaySettings
 internal import Glibc
 internal import KeyFormats
+internal import KeyStorage
 internal import PolicyFiles
 
 /// The program: looks into key files, verifies, converts, reconciles and signs them.
@@ -25,12 +26,16 @@ public struct KeyferryCommand: ParsableCommand {
 
       Shell completions: keyferry --generate-completion-script bash, or zsh, or fish
       """,
-    version: "keyferry 0.1.0",
+    version: "keyferry \(version)",
     subcommands: [
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
-      CheckCommand.self, RegistrationCommand.self,
-      PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self,
+      PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
+      RegistrationCommand.self, PullCommand.self, StatusCommand.self, QuarantineCommand.self, PauseCommand.self,
+      ResumeCommand.self, RecallCommand.self,
     ])
+
+  /// The program's version.
+  static let version = "0.1.0"
 
   public init() {}
 
@@ -63,6 +68,7 @@ public struct KeyferryCommand: ParsableCommand {
     case let error as TrustRingFileError: Console.note("\(error)")
     case let error as PolicyFileError: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
+    case let error as StorageFault: Console.note("\(error)")
     case let error as ConversionRefusal:
       Console.note("\(error)")
       return error.status.rawValue

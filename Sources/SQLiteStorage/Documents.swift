@@ -111,11 +111,11 @@ extension SQLiteTransaction {
     try change(
       document,
       """
-      byte_count = ?, digest = ?, entity_tag = ?, last_modified = ?, format = ?, signed_by = ?, received = ?, new = ?,
+      byte_count = ?, digest = ?, entity_tag = ?, last_modified = ?, format = ?, vouched_by = ?, received = ?, new = ?,
       known = ?, held = ?, rejections = ?, allowances = ?
       """,
       [
-        facts.byteCount, facts.digest, facts.entityTag, facts.lastModified, facts.format, facts.signedBy,
+        facts.byteCount, facts.digest, facts.entityTag, facts.lastModified, facts.format, facts.vouchedBy,
         facts.received, facts.new, facts.known, facts.held, try JSONText.encode(facts.rejections),
         try JSONText.encode(facts.allowances),
       ])
@@ -160,7 +160,7 @@ extension DocumentFacts {
     guard let digest: String = row["digest"] else { return nil }
     self.init(
       byteCount: row["byte_count"], digest: digest, entityTag: row["entity_tag"], lastModified: row["last_modified"],
-      format: row["format"], signedBy: row["signed_by"], received: row["received"], new: row["new"],
+      format: row["format"], vouchedBy: row["vouched_by"], received: row["received"], new: row["new"],
       known: row["known"], held: row["held"],
       rejections: try JSONText.decode([String: Int].self, row["rejections"]),
       allowances: try JSONText.decode([String: Int].self, row["allowances"]))

@@ -47,7 +47,7 @@ enum Schema {
       entity_tag TEXT,
       last_modified TEXT,
       format TEXT,
-      signed_by TEXT,
+      vouched_by TEXT,
       received INTEGER CHECK (received >= 0),
       new INTEGER CHECK (new >= 0),
       known INTEGER CHECK (known >= 0),

@@ -36,7 +36,7 @@ import Testing
   @Test func aSoundConfiguration() throws {
     try withConfiguration { workshop in
       let files = try workshop.files
-      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--at", "2020-06-01")
+      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--now", "2020-06-01")
       #expect(outcome.status == 0 && outcome.errors.isEmpty)
       #expect(
         outcome.text == """
@@ -59,7 +59,7 @@ import Testing
     let text = Self.sound.replacing("every: 90 s", with: "every: 1 s").replacing(
       "trust: operator", with: "trust: gateway")
     try withConfiguration(text) { workshop in
-      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--at", "2020-06-01")
+      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--now", "2020-06-01")
       #expect(outcome.status == 2 && outcome.errors.isEmpty)
       let lines = outcome.text.split(separator: "\n")
       #expect(lines.count == 3)
@@ -77,7 +77,7 @@ import Testing
     let text = Self.sound.replacing(", from: 2020-12-01", with: ", from: 2020-12-01, until: 2021-03-01")
     try withConfiguration(text) { workshop in
       try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: workshop.path("310-v1.key.pem"))
-      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--at", "2021-02-15")
+      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--now", "2021-02-15")
       #expect(outcome.status == 0)
       #expect(outcome.text.contains("warning: series.US.sign: the last key ends at 2021-03-01T00:00:00Z"))
       #expect(outcome.text.contains("mode 0644: everyone on this machine may open it"))
@@ -89,7 +89,7 @@ import Testing
   func jsonIsAsTheSchemaSays(text: String) throws {
     let schema = try DocumentSchema(named: "check.schema.json")
     try withConfiguration(text) { workshop in
-      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--json", "--at", "2020-06-01")
+      let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--json", "--now", "2020-06-01")
       #expect(outcome.status == (text == Self.sound ? 0 : 2))
       #expect(try schema.faults(in: Data(outcome.output)) == [])
       #expect(outcome.text.contains("\"severity\" : \"error\"") == (text != Self.sound))

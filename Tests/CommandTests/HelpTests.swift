@@ -57,7 +57,7 @@ import Testing
     ["convert", "x", "--to", "csv", "-o", "y", "--now", "2020-12-01"],
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
-    ["check"], ["check", "gateway.yaml"], ["check", "--config", "x", "--at", "noon"], ["registration", "NL"],
+    ["check"], ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["registration", "NL"],
     ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {

@@ -3,6 +3,7 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import Gateway
 internal import GatewaySettings
+internal import KeyNormalization
 
 struct CheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -15,20 +16,17 @@ struct CheckCommand: ParsableCommand {
 
       Examples:
         keyferry check --config gateway.yaml
-        keyferry check --config gateway.yaml --at 2021-06-01
+        keyferry check --config gateway.yaml --now 2021-06-01
         keyferry check --config gateway.yaml --json > check.json
       """)
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Option(help: ArgumentHelp("Judge signing keys and rings at this time instead of now.", valueName: "time"))
-  var at: Instant?
-
   @Flag(help: "Print the result as JSON (schemas/check.schema.json).")
   var json = false
 
   func run() throws {
-    let result = try ConfigurationCheck(gateway, at: at ?? Clock.now)
+    let result = try ConfigurationCheck(gateway)
     if json {
       try Console.result(line: try JSONText.render(result.document))
     } else {
@@ -46,10 +44,10 @@ struct ConfigurationCheck {
   let faults: [GatewayFault]
 
   /// - Throws: `FileFault` when the configuration itself cannot be read.
-  init(_ options: GatewayOptions, at now: Instant) throws {
+  init(_ options: GatewayOptions) throws {
     path = options.config
     do {
-      let (plan, warnings) = try options.read(at: now)
+      let (plan, warnings) = try options.read()
       self.plan = plan
       faults = warnings
     } catch let error as GatewayFaults {

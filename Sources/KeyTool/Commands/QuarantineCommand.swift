@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import Gateway
+internal import KeyFormats
+internal import KeyNormalization
 internal import KeyStorage
 internal import SQLiteStorage
 

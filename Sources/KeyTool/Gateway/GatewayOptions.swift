@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FoundationEssentials
 internal import Gateway
 internal import GatewayServer
 internal import GatewaySettings
-internal import Glibc
 internal import KeyStorage
 internal import SQLiteStorage
 
@@ -25,9 +25,16 @@ struct GatewayOptions: ParsableArguments {
   }
 
   /// Reads and checks the configuration.
+  ///
+  /// - Throws: `FileFault` or `GatewayFaults`.
+  func read() throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
+    try GatewayConfiguration.read(config, now: clock())
+  }
+
+  /// The same, with the warnings on standard error.
   func plan() throws -> GatewayPlan {
-    let (plan, warnings) = try GatewayConfiguration.read(config, now: clock())
-    for warning in warnings { Console.note("\(config):\(warning)") }
+    let (plan, warnings) = try read()
+    for warning in warnings { Console.note("\(warning)") }
     return plan
   }
 
@@ -46,18 +53,7 @@ struct GatewayOptions: ParsableArguments {
 enum GatewayConfiguration {
   static func read(_ path: String, now: Instant) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     try GatewayFile.read(
-      path: path, environment: environment, now: now, layouts: LayoutCatalog.names,
+      path: path, environment: ProcessInfo.processInfo.environment, now: now, layouts: Set(LayoutCatalog.all.map(\.name)),
       checkingOptions: PeerCatalog.faults(of:))
-  }
-
-  private static var environment: [String: String] {
-    var variables: [String: String] = [:]
-    var entry = environ
-    while let text = entry.pointee {
-      let pair = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }
-      entry += 1
-    }
-    return variables
   }
 }

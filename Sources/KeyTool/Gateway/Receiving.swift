@@ -1,7 +1,6 @@
 internal import ExposureKeys
 internal import Gateway
 internal import KeyStorage
-internal import NIOPosix
 internal import PeerTransport
 
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.
@@ -19,7 +18,7 @@ final class Receiving: Sendable {
     puller = try Puller(
       store: store, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
       clock: clock, watch: watch)
-    clients = PeerClients()
+    clients = PeerClients(version: KeyferryCommand.version)
     self.store = store
     self.clock = clock
     retention = plan.retention
@@ -58,6 +57,6 @@ final class Receiving: Sendable {
   /// How bytes come from this source: a folder, or HTTP.
   private func transport(for source: SourceSettings) throws -> any Gateway.PeerTransport {
     source.peer == .files
-      ? FolderTransport(folder: source.location) : try clients.transport(for: source)
+      ? FolderTransport(path: source.location, now: clock) : try clients.transport(for: source)
   }
 }
