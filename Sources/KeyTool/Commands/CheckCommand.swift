@@ -3,6 +3,7 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import Gateway
 internal import GatewaySettings
+internal import KeyNormalization
 
 struct CheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
