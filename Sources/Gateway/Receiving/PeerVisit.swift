@@ -34,8 +34,8 @@ struct PeerVisit {
     self.receipt = receipt
   }
 
-  /// A document that is refused this often is given up.
-  static let maximumAttempts = 12
+  /// A document that is refused after so many attempts is given up.
+  static let maximumAttempts = 16
   /// A recorded document that the peer still lists is asked for again after this many seconds, to see whether its
   /// bytes are still the same.
   static let recheckSeconds: Int64 = 86_400
@@ -66,6 +66,7 @@ struct PeerVisit {
   /// - Returns: `false` when no bytes are kept.
   mutating func retry(_ document: DocumentRecord) async throws -> Bool {
     guard let bytes = try await store.read({ try $0.content(of: document.id) }) else { return false }
+    try await mark([.fetch(document)], as: .fetching, at: clock())
     let path = spool.newPath()
     defer { spool.remove(path) }
     let file = try OutputFile(path: path)
@@ -143,6 +144,7 @@ struct PeerVisit {
     let records = try await store.write { try $0.discover(names, of: name, at: now) }
     receipt.listed += documents.count
     let tasks = zip(documents, records).map { plan($0, $1, now: now) }
+    try await mark(tasks, as: .fetching, at: now)
     watch(.listed(source: name, documents: documents.count, new: records.count { $0.state == .discovered }))
 
     // Fetching runs ahead of recording, a few documents at a time; recording keeps the peer's order.
@@ -172,7 +174,22 @@ struct PeerVisit {
     }
   }
 
+  /// Says in the store what is under way, so that whoever looks sees it, and a restart knows what it interrupted.
+  private func mark(_ plans: [Plan], as state: DocumentState, at now: Instant) async throws {
+    let fetched = plans.compactMap { plan in
+      if case .fetch(let record) = plan, record.state != .recorded { record.id } else { nil }
+    }
+    guard !fetched.isEmpty else { return }
+    try await store.write { transaction in
+      for document in fetched {
+        try transaction.move(document, to: state, fault: nil, nextAttempt: nil, at: now)
+      }
+    }
+  }
+
   private mutating func plan(_ document: PeerDocument, _ record: DocumentRecord, now: Instant) -> Plan {
+    // A document that grows stands for all that follows it, so it is never left alone.
+    if document.mayChange { return .fetch(record) }
     switch record.state {
     case .discovered, .fetching: return .fetch(record)
     case .givenUp: return .skip(.recorded(nil))
@@ -182,7 +199,6 @@ struct PeerVisit {
       }
       return .fetch(record)
     case .recorded:
-      if document.mayChange { return .fetch(record) }
       let hasValidator = record.facts?.entityTag != nil || record.facts?.lastModified != nil
       guard hasValidator, now.secondsSince1970 - record.changed.secondsSince1970 >= Self.recheckSeconds,
         rechecks < Self.rechecksPerPull
@@ -204,7 +220,10 @@ struct PeerVisit {
         try await touch(record, facts, machine?.cursor(after: document, head: head))
         return .recorded(head)
       }
-      if document.otherStatuses.contains(head.status) { return .answered(head) }
+      if document.otherStatuses.contains(head.status) {
+        try await mark([.fetch(record)], as: .discovered, at: clock())
+        return .answered(head)
+      }
       let fault = DocumentFault(code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
       try await postpone(record, fault)
       return .fault(fault)

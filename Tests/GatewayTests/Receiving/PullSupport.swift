@@ -191,12 +191,12 @@ final class FailingStorage: KeyStorage {
 
   var hasFailed: Bool { remaining.withLock { $0 < 0 } }
 
-  func read<Result: Sendable>(_ body: @Sendable (any StoredState) throws -> Result) async throws -> Result {
+  func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result {
     try await store.read(body)
   }
 
   func write<Result: Sendable>(
-    _ body: @Sendable (any StorageTransaction) throws -> Result
+    _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
   ) async throws -> Result {
     let left = remaining.withLock { count in
       count -= 1

@@ -1,0 +1,113 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import KeyStorage
+internal import SQLiteStorage
+
+struct PublishCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "publish",
+    abstract: "Publish the bundles that are due, once.",
+    discussion: """
+      For every series the windows that are over are closed: what became publishable goes into signed bundles, what was
+      revised follows, and the index comes last. A round that is interrupted, at any moment and in any way, is completed
+      by the next one with the same bytes under the same names. A series without a key that is valid now publishes
+      nothing.
+
+      The exit code is 2 when a series could not be published.
+
+      Examples:
+        keyferry publish --config gateway.yaml
+        keyferry publish --json > receipts.json
+      """)
+
+  @OptionGroup var gateway: GatewayOptions
+
+  @Flag(help: "Print the receipts as JSON (schemas/publication.schema.json).")
+  var json = false
+
+  func run() async throws {
+    let plan = try gateway.plan()
+    let folder = try plan.requirePublicationFolder(of: gateway.config)
+    let store = try gateway.storage(plan)
+    let receipts = try await Publisher(store: store, series: plan.series, folder: folder).round(now: gateway.clock())
+    if json {
+      try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
+    } else {
+      for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
+    }
+    for warning in receipts.flatMap(\.warnings) { Console.note("\(warning)") }
+    for fault in receipts.compactMap(\.fault) { Console.note("\(fault)") }
+    try exit(receipts.contains { $0.fault != nil } ? .failed : .done)
+  }
+}
+
+private struct PublicationDocument: Encodable {
+  let reportVersion = 1
+  let receipts: [SeriesReceipt]
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case receipts
+  }
+}
+
+struct PreviewCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "preview",
+    abstract: "Show what the next bundle of a series would hold, without publishing it.",
+    discussion: """
+      Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It
+      works beside a gateway that runs.
+
+      Examples:
+        keyferry preview --region NL
+        keyferry preview --config gateway.yaml --json
+      """)
+
+  @OptionGroup var gateway: GatewayOptions
+
+  @Option(
+    name: [.customLong("region"), .customLong("series")],
+    help: ArgumentHelp("Only this series; repeatable. All, where it is absent.", valueName: "name"))
+  var series: [String] = []
+
+  @Flag(help: "Print the previews as JSON (schemas/preview.schema.json).")
+  var json = false
+
+  func run() async throws {
+    let plan = try gateway.plan()
+    let store = try gateway.reader(plan)
+    let publisher = Publisher(
+      store: store, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config))
+    var previews: [SeriesPreview] = []
+    for name in series.isEmpty ? plan.series.map(\.name) : series {
+      previews.append(try await publisher.preview(series: name, now: gateway.clock()))
+    }
+    if json {
+      try Console.result(line: try JSONText.render(PreviewDocument(previews: previews)))
+    } else {
+      for preview in previews { for line in preview.lines { try Console.result(line: line) } }
+    }
+  }
+}
+
+private struct PreviewDocument: Encodable {
+  let reportVersion = 1
+  let previews: [SeriesPreview]
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case previews
+  }
+}
+
+extension GatewayPlan {
+  /// - Throws: `ValidationError` where the configuration does not say where bundles go.
+  func requirePublicationFolder(of config: String) throws -> String {
+    guard let publicationFolder else {
+      throw ValidationError("\(config) has no publication: say where bundles go with publication: {folder: …}")
+    }
+    return publicationFolder
+  }
+}

@@ -1,0 +1,66 @@
+internal import ArgumentParser
+internal import ExposureKeys
+internal import Gateway
+internal import GatewayServer
+internal import KeyStorage
+internal import Logging
+internal import SQLiteStorage
+internal import ServiceLifecycle
+
+struct RunCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run",
+    abstract: "Run the gateway as a service: pull, publish and serve.",
+    discussion: """
+      Each source is pulled by its schedule, each series is published when a window is over, and what is published is
+      served, until SIGTERM or SIGINT; then what has begun is ended first. SIGHUP reads the configuration again: sources,
+      series and policies change at once, and where it has a fault, the old one stays. The address, the folders and the
+      own origins take a restart. /health, /ready and /metrics tell how it goes.
+
+      Examples:
+        keyferry run --config /etc/keyferry/gateway.yaml --log-format json
+        kill -HUP $(pidof keyferry)
+      """)
+
+  @OptionGroup var gateway: GatewayOptions
+
+  @Option(help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
+  var port: Int?
+
+  @OptionGroup var log: LogOptions
+
+  func run() async throws {
+    let plan = try gateway.plan()
+    log.bootstrap()
+    let logger = Logger(label: "keyferry")
+    let store = try gateway.storage(plan)
+    let serving = try plan.server.map { _ in
+      try Serving(plan, of: gateway.config, clock: gateway.clock, port: port)
+    }
+    let metrics = serving?.metrics ?? GatewayMetrics()
+    let current = CurrentPlan(plan)
+    let receiving = try Receiving(plan, store: store, clock: gateway.clock) { _ in }
+
+    var services: [any Service] = [
+      PullService(plan: current, receiving: receiving, store: store, clock: gateway.clock, metrics: metrics),
+      ReloadService(plan: current, config: gateway.config, clock: gateway.clock),
+    ]
+    if let folder = plan.publicationFolder {
+      services.append(
+        PublishService(
+          plan: current, store: store, folder: folder, clock: gateway.clock, metrics: metrics,
+          publications: serving?.publications))
+    }
+    if let serving { services.append(serving.server) }
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+    do {
+      try await group.run()
+    } catch {
+      await receiving.close()
+      throw error
+    }
+    await receiving.close()
+  }
+}

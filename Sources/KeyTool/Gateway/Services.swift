@@ -1,0 +1,287 @@
+internal import ExposureKeys
+internal import Gateway
+internal import GatewayServer
+internal import GatewaySettings
+internal import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+internal import UnixSignals
+
+/// The plan that holds now. Owns it; services ask for it each time.
+final class CurrentPlan: Sendable {
+  private let plan: Mutex<GatewayPlan>
+
+  init(_ plan: GatewayPlan) { self.plan = Mutex(plan) }
+
+  var value: GatewayPlan {
+    get { plan.withLock { $0 } }
+    set { plan.withLock { $0 = newValue } }
+  }
+}
+
+/// Sleeps, and says whether to go on: no, once the process is told to end.
+private func pause(seconds: Int64) async -> Bool {
+  do {
+    try await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(seconds)) }
+    return !Task.isShuttingDownGracefully && !Task.isCancelled
+  } catch {
+    return false
+  }
+}
+
+/// Pulls each source when it is due.
+struct PullService: Service {
+  let plan: CurrentPlan
+  let receiving: Receiving
+  let store: any KeyStorage
+  let clock: @Sendable () -> Instant
+  let metrics: GatewayMetrics
+
+  private let logger = Logger(label: "keyferry.pull")
+  private let busy = Busy()
+
+  init(
+    plan: CurrentPlan, receiving: Receiving, store: any KeyStorage, clock: @escaping @Sendable () -> Instant,
+    metrics: GatewayMetrics
+  ) {
+    self.plan = plan
+    self.receiving = receiving
+    self.store = store
+    self.clock = clock
+    self.metrics = metrics
+  }
+
+  /// Which sources are being pulled, and when the others are due.
+  private final class Busy: Sendable {
+    private struct State {
+      var pulling: Set<String> = []
+      var due: [String: Instant] = [:]
+    }
+    private let state = Mutex(State())
+
+    func begin(_ source: String, at now: Instant) -> Bool {
+      state.withLock { state in
+        guard state.due[source].map({ $0 <= now }) ?? true else { return false }
+        return state.pulling.insert(source).inserted
+      }
+    }
+
+    func end(_ source: String, next: Instant) {
+      state.withLock { state in
+        state.pulling.remove(source)
+        state.due[source] = next
+      }
+    }
+  }
+
+  func run() async throws {
+    // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
+    try await withThrowingDiscardingTaskGroup { group in
+      var lastExpiry: Instant?
+      repeat {
+        let now = clock()
+        for source in plan.value.sources where busy.begin(source.name, at: now) {
+          group.addTask { try await pull(source) }
+        }
+        if lastExpiry.map({ now.secondsSince1970 - $0.secondsSince1970 >= 3600 }) ?? true {
+          lastExpiry = now
+          try await expire()
+        }
+      } while await pause(seconds: 1)
+    }
+  }
+
+  private func pull(_ source: SourceSettings) async throws {
+    let start = ContinuousClock.now
+    var next = Instant(secondsSince1970: clock().secondsSince1970 + source.interval)
+    defer { busy.end(source.name, next: next) }
+    let receipt: PullReceipt
+    do {
+      receipt = try await cancelWhenGracefulShutdown {
+        try await receiving.pull(source, isForced: false, isOnce: false)
+      }
+    } catch is CancellationError {
+      return
+    } catch let fault as TransportFault {
+      logger.error("source cannot be asked", metadata: ["source": .string(source.name), "code": .string(fault.code), "reason": .string(fault.reason)])
+      return
+    }
+    let state = try await store.read { state in
+      (record: try state.source(named: source.name), quarantined: try state.documents(of: source.name, in: [.quarantined], limit: 1000).count)
+    }
+    if let due = state.record?.nextAttempt { next = due }
+    tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
+  }
+
+  private func tell(_ receipt: PullReceipt, since start: ContinuousClock.Instant, lastSuccess: Instant?, quarantined: Int) {
+    let now = clock()
+    let seconds = Double((ContinuousClock.now - start).components.seconds)
+    let source = receipt.source
+    if let lastSuccess { metrics.setSourceLag(source: source, seconds: now.secondsSince1970 - lastSuccess.secondsSince1970) }
+    metrics.setQuarantined(source: source, documents: quarantined)
+    switch receipt.outcome {
+    case .waiting: return
+    case .paused: logger.debug("source is paused", metadata: ["source": .string(source)])
+    case .done:
+      metrics.recordPull(source: source, outcome: "success", isSuccess: true, seconds: seconds, at: now)
+      let level: Logger.Level = receipt.recorded > 0 || !receipt.refusals.isEmpty ? .info : .debug
+      logger.log(
+        level: level, "source pulled",
+        metadata: [
+          "source": .string(source), "documents": .stringConvertible(receipt.recorded),
+          "received": .stringConvertible(receipt.received), "new": .stringConvertible(receipt.new),
+          "known": .stringConvertible(receipt.known), "rejected": .stringConvertible(receipt.rejected),
+          "held": .stringConvertible(receipt.held),
+        ])
+    case .failed(let fault):
+      metrics.recordPull(source: source, outcome: fault.code, isSuccess: false, seconds: seconds, at: now)
+      logger.warning(
+        "pull failed",
+        metadata: ["source": .string(source), "code": .string(fault.code), "reason": .string(fault.reason)])
+    }
+    metrics.recordReceivedKeys(source: source, new: receipt.new, known: receipt.known, rejected: receipt.rejected)
+    if receipt.recorded > 0 { metrics.recordDocuments(source: source, outcome: "recorded", count: receipt.recorded) }
+    for refusal in receipt.refusals {
+      metrics.recordDocuments(source: source, outcome: "quarantined")
+      logger.warning(
+        "document refused",
+        metadata: [
+          "source": .string(source), "document": .string(refusal.document), "code": .string(refusal.fault.code),
+          "reason": .string(refusal.fault.reason),
+        ])
+    }
+  }
+
+  private func expire() async throws {
+    let receipt = try await receiving.expire()
+    if receipt.claims + receipt.released + receipt.contents > 0 {
+      logger.info(
+        "retention over",
+        metadata: [
+          "claims": .stringConvertible(receipt.claims), "released": .stringConvertible(receipt.released),
+          "contents": .stringConvertible(receipt.contents),
+        ])
+    }
+  }
+}
+
+/// Publishes when a window is over.
+struct PublishService: Service {
+  let plan: CurrentPlan
+  let store: any KeyStorage
+  let folder: String
+  let clock: @Sendable () -> Instant
+  let metrics: GatewayMetrics
+  /// Is told when there is something new.
+  let publications: PublicationStore?
+
+  private let logger = Logger(label: "keyferry.publish")
+
+  init(
+    plan: CurrentPlan, store: any KeyStorage, folder: String, clock: @escaping @Sendable () -> Instant,
+    metrics: GatewayMetrics, publications: PublicationStore?
+  ) {
+    self.plan = plan
+    self.store = store
+    self.folder = folder
+    self.clock = clock
+    self.metrics = metrics
+    self.publications = publications
+  }
+
+  func run() async throws {
+    var last: [String: Int64] = [:]
+    repeat {
+      let (series, now) = (plan.value.series, clock())
+      // A round begins with the recovery of the one before, so the first one comes at once.
+      let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
+      if !due.isEmpty {
+        let receipts = try await Publisher(store: store, series: series, folder: folder).round(now: now)
+        for receipt in receipts { tell(receipt, at: now) }
+        publications?.reload()
+        // A series that could not be published is tried again soon.
+        for (settings, receipt) in zip(series, receipts) where receipt.fault == nil {
+          last[settings.name] = now.secondsSince1970 / settings.period
+        }
+      }
+    } while await pause(seconds: due(in: plan.value.series, last) ? 30 : 2)
+  }
+
+  private func due(in series: [SeriesSettings], _ last: [String: Int64]) -> Bool {
+    let now = clock()
+    return series.contains { last[$0.name] != now.secondsSince1970 / $0.period }
+  }
+
+  private func tell(_ receipt: SeriesReceipt, at now: Instant) {
+    let series = receipt.series
+    for warning in receipt.warnings {
+      logger.warning(
+        "series needs attention",
+        metadata: ["series": .string(series), "code": .string(warning.code.rawValue), "reason": .string(warning.reason)])
+    }
+    if let fault = receipt.fault {
+      metrics.recordPublication(series: series, outcome: fault.code, isSuccess: false, at: now)
+      logger.error(
+        "series could not be published",
+        metadata: ["series": .string(series), "code": .string(fault.code), "reason": .string(fault.reason)])
+      return
+    }
+    metrics.recordPublication(
+      series: series, outcome: receipt.bundles.isEmpty ? "nothing-due" : "published", isSuccess: true, at: now)
+    metrics.recordPublishedKeys(series: series, outcome: "published", count: receipt.published)
+    metrics.recordPublishedKeys(series: series, outcome: "revised", count: receipt.revised)
+    for (kind, bundles) in Dictionary(grouping: receipt.bundles, by: \.kind) {
+      metrics.recordBundles(series: series, kind: kind, count: bundles.count)
+    }
+    if !receipt.bundles.isEmpty {
+      logger.info(
+        "series published",
+        metadata: [
+          "series": .string(series), "bundles": .stringConvertible(receipt.bundles.count),
+          "keys": .stringConvertible(receipt.published), "revised": .stringConvertible(receipt.revised),
+          "held": .stringConvertible(receipt.held),
+        ])
+    }
+  }
+}
+
+/// Reads the configuration again on SIGHUP.
+struct ReloadService: Service {
+  let plan: CurrentPlan
+  let config: String
+  let clock: @Sendable () -> Instant
+
+  private let logger = Logger(label: "keyferry.configuration")
+
+  init(plan: CurrentPlan, config: String, clock: @escaping @Sendable () -> Instant) {
+    self.plan = plan
+    self.config = config
+    self.clock = clock
+  }
+
+  func run() async throws {
+    for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { reload() }
+  }
+
+  private func reload() {
+    do {
+      let (new, warnings) = try GatewayConfiguration.read(config, now: clock())
+      for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
+      let old = plan.value
+      if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
+        || new.server != old.server || new.ownOrigins != old.ownOrigins
+      {
+        logger.warning("folders, server and own origins stay as they are until a restart")
+      }
+      plan.value = new
+      logger.info(
+        "configuration read again",
+        metadata: [
+          "sources": .stringConvertible(new.sources.count), "series": .stringConvertible(new.series.count),
+        ])
+    } catch {
+      logger.error("configuration has faults, the old one stays", metadata: ["faults": .string("\(error)")])
+    }
+  }
+}
