@@ -1,0 +1,118 @@
+import BundleTrust
+import ExposureKeys
+import Gateway
+import Testing
+
+@Suite struct PeerCatalogTests {
+  private static let now = Instant(secondsSince1970: 1_606_989_600)
+
+  /// The least that each protocol must be told.
+  static func enough(for peer: PeerProtocol) -> SourceSettings {
+    switch peer {
+    case .index: source(peer, ["index": "index.txt"])
+    case .coronaWarnApp: source(peer, ["country": "DE"])
+    case .dp3t: source(peer, ["version": "v2"])
+    case .immuni, .efgs, .sampleApp: source(peer)
+    case .files: source(peer, location: "/var/spool/keys")
+    }
+  }
+
+  @Test(arguments: PeerProtocol.allCases)
+  func requiredOptionsAreEnough(peer: PeerProtocol) throws {
+    let settings = Self.enough(for: peer)
+    #expect(PeerCatalog.faults(of: settings) == [])
+    _ = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
+    let description = PeerCatalog.description(of: peer)
+    #expect(description.peer == peer)
+    #expect(Set(description.options.filter(\.isRequired).map(\.name)) == Set(settings.options.keys))
+  }
+
+  @Test(arguments: PeerProtocol.allCases)
+  func unknownAndMissingOptionsAreAllNamed(peer: PeerProtocol) {
+    let faults = PeerCatalog.faults(of: source(peer, ["colour": "red", "size": "7"]))
+    let required = PeerCatalog.description(of: peer).options.filter(\.isRequired).map(\.name)
+    #expect(faults.count == 2 + required.count)
+    for name in ["colour", "size"] + required {
+      #expect(faults.contains { $0.hasPrefix("options.\(name): ") }, "\(name)")
+    }
+    #expect(throws: PeerSettingsFault.self) {
+      try PeerCatalog.machine(for: source(peer, ["colour": "red"]), cursor: nil, now: Self.now)
+    }
+  }
+
+  @Test(arguments: [
+    (PeerProtocol.coronaWarnApp, "country", "de"), (.coronaWarnApp, "country", "DE/../x"), (.dp3t, "version", "v3"),
+    (.dp3t, "days", "0"), (.dp3t, "days", "22"), (.dp3t, "days", "-1"), (.dp3t, "key", "AAAA"),
+    (.efgs, "format", "xml"), (.efgs, "origins", "verified"), (.sampleApp, "maximumCount", "many"),
+    (.index, "index", "a b"), (.index, "index", ""), (.index, "suffix", " "), (.immuni, "country", "ITALY"),
+    (.dp3t, "withFederationGateway", "yes"),
+  ])
+  func wrongValuesAreFaults(peer: PeerProtocol, option: String, value: String) {
+    var settings = Self.enough(for: peer)
+    settings.options[option] = value
+    let faults = PeerCatalog.faults(of: settings)
+    #expect(faults.count == 1)
+    #expect(faults.first?.hasPrefix("options.\(option): ") == true)
+  }
+
+  @Test func aFaultSaysWhatIsAllowed() {
+    #expect(
+      PeerCatalog.faults(of: source(.dp3t, ["version": "v3", "dys": "4"])) == [
+        "options.dys: unknown to protocol dp3t, which knows version, key, days, withFederationGateway",
+        #"options.version: "v3", allowed v1, v2"#,
+      ])
+    #expect(
+      PeerCatalog.faults(of: source(.files, location: "/", ["x": "1"])) == [
+        "options.x: unknown to protocol files, which has no options"
+      ])
+  }
+
+  @Test func aKeyIsReadFromPEM() {
+    let key = SigningKey.generate().publicKey
+    for text in [key.pem, key.base64] {
+      #expect(PeerCatalog.faults(of: source(.dp3t, ["version": "v2", "key": text])) == [])
+    }
+  }
+
+  @Test func theConfigurationSaysThatOriginsAreNotVerified() {
+    #expect(PeerCatalog.description(of: .efgs).caution?.contains("origins are not verified") == true)
+  }
+
+  /// A source whose protocol was changed has another protocol's cursor: it begins anew.
+  @Test(arguments: PeerProtocol.allCases)
+  func aCursorOfAnotherProtocolIsAsGoodAsNone(peer: PeerProtocol) throws {
+    let settings = Self.enough(for: peer)
+    var fresh = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
+    let first = fresh.next()
+    for cursor in [
+      "", "…", "[]", "{}", "-1", #"{"date":"x","batchTag":""}"#, #"{"all":-5}"#, String(repeating: "9", count: 40),
+    ] {
+      var machine = try PeerCatalog.machine(for: settings, cursor: cursor, now: Self.now)
+      #expect(machine.next() == first, "\(cursor)")
+    }
+  }
+
+  /// What was put aside can be asked for by its name alone, the same way as the first time.
+  @Test(arguments: [
+    (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"), (.coronaWarnApp, "DE/2020-12-01"),
+    (.coronaWarnApp, "DE/2020-12-01/13"), (.dp3t, "all@1606982400000"), (.immuni, "17"),
+    (.efgs, "2020-12-01/20201201-3"),
+    (.sampleApp, "120+17"), (.files, "keys.zip@4711-1606816800.250000000"),
+  ])
+  func aNameIsEnoughToAskOnceMore(peer: PeerProtocol, name: String) throws {
+    let machine = try PeerCatalog.machine(for: Self.enough(for: peer), cursor: nil, now: Self.now)
+    let document = try #require(machine.document(named: name))
+    #expect(document.name == name)
+    #expect(!document.request.url.isEmpty)
+    #expect(document.response == nil)
+  }
+
+  @Test(arguments: PeerProtocol.allCases)
+  func aNameOfAnotherProtocolIsNone(peer: PeerProtocol) throws {
+    let machine = try PeerCatalog.machine(for: Self.enough(for: peer), cursor: nil, now: Self.now)
+    for name in ["", "…", "/", "@", "+", "FR/2020-12-01/1/1", "-1", "2020-13-01/x"] where peer != .index || name.isEmpty
+    {
+      #expect(machine.document(named: name) == nil, "\(name)")
+    }
+  }
+}
