@@ -45,7 +45,7 @@ public func explain(
   let said = claims.storage.filter { $0.key.key == key }
   let starts = Set(said.map(\.key.rollingStartWord)).sorted()
   return starts.map { start in
-    var judge = BeliefJudge(claims: claims, policy: policy, region: region, now: now)
+    var judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
     let about = said.filter { $0.key.rollingStartWord == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
     return judge.explain(about[...], claims: claims)
   }

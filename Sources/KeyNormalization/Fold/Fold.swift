@@ -18,7 +18,20 @@ public struct Beliefs: Sequence, IteratorProtocol {
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
   public init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
     self.claims = claims
-    judge = BeliefJudge(claims: claims, policy: policy, region: region, now: now)
+    judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
+    buckets = KeyBuckets(claims.storage)
+  }
+
+  /// - Parameters:
+  ///   - needsOrigins: whether `isWanted` looks at the origins.
+  ///   - isWanted: whether keys with this destination are wanted; the others are left out.
+  public init(
+    of claims: ClaimSet, policy: PublishingPolicy, now: Instant, needsOrigins: Bool,
+    isWanted: @escaping (KeyDestination) -> Bool
+  ) {
+    self.claims = claims
+    let target = RegionRouter.Target(needsOrigins: needsOrigins, isWanted: isWanted)
+    judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
     buckets = KeyBuckets(claims.storage)
   }
 
@@ -46,10 +59,10 @@ struct BeliefJudge {
   let context: BeliefContext
   var router: RegionRouter
 
-  init(claims: ClaimSet, policy: PublishingPolicy, region: String?, now: Instant) {
+  init(claims: ClaimSet, policy: PublishingPolicy, target: RegionRouter.Target, now: Instant) {
     order = ClaimOrder(policy: policy, claims: claims)
     context = BeliefContext(policy: policy, now: now)
-    router = RegionRouter(policy: policy, claims: claims, target: region)
+    router = RegionRouter(policy: policy, claims: claims, target: target)
   }
 
   /// What becomes of a key, given the claims about it, sorted by origin.

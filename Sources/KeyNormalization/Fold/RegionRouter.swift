@@ -1,5 +1,15 @@
 import ExposureKeys
 
+/// Where a key goes, once the regions of all origins that stand behind it are united.
+public struct KeyDestination: Hashable, Sendable {
+  /// Nobody named a region, and the policy reads that as all of them.
+  public internal(set) var goesEverywhere: Bool
+  /// The regions that were named, sorted, with the origin where the policy adds it; `nil` when nobody named any.
+  public internal(set) var visited: [String]?
+  /// The origins, sorted; empty unless they were asked for, and where all of them are lost.
+  public internal(set) var origins: [String] = []
+}
+
 /// Finds where keys go and unites the regions of several origins. Each distinct combination is worked out once.
 struct RegionRouter {
   /// Where a key goes: a position in `destinations`.
@@ -7,19 +17,33 @@ struct RegionRouter {
     fileprivate var number: UInt32
   }
 
-  private struct Destination: Hashable {
-    var goesEverywhere: Bool
-    /// What is written as visited regions, sorted; `nil` when nobody named any.
-    var visited: [String]?
+  /// Which destinations are wanted. Each is asked about once.
+  struct Target {
+    var needsOrigins = false
+    var isWanted: (KeyDestination) -> Bool
+
+    /// - Parameter region: `nil` wants all.
+    init(region: String?) {
+      guard let region = region?.uppercased() else {
+        isWanted = { _ in true }
+        return
+      }
+      isWanted = { $0.goesEverywhere || $0.visited?.contains(region) == true }
+    }
+
+    init(needsOrigins: Bool, isWanted: @escaping (KeyDestination) -> Bool) {
+      self.needsOrigins = needsOrigins
+      self.isWanted = isWanted
+    }
   }
 
   private let policy: PublishingPolicy
-  private let target: String?
+  private let target: Target
   private let visited: [[String]?]
   private let origins: [String]
 
-  private var destinations: [Destination] = []
-  private var numbers: [Destination: UInt32] = [:]
+  private var destinations: [KeyDestination] = []
+  private var numbers: [KeyDestination: UInt32] = [:]
   private var isForTarget: [Bool] = []
   private var routes: [UInt64: UInt32] = [:]
   private var unions: [UInt64: UInt32] = [:]
@@ -30,10 +54,9 @@ struct RegionRouter {
   /// What believed keys name, by their `regions`.
   private(set) var table = RegionTable()
 
-  /// - Parameter target: the region whose keys are wanted; `nil` wants all.
-  init(policy: PublishingPolicy, claims: ClaimSet, target: String?) {
+  init(policy: PublishingPolicy, claims: ClaimSet, target: Target) {
     self.policy = policy
-    self.target = target?.uppercased()
+    self.target = target
     visited = claims.visited
     origins = claims.origins
   }
@@ -55,7 +78,9 @@ struct RegionRouter {
     let everywhere = first.goesEverywhere || second.goesEverywhere
     let named = first.visited == nil && second.visited == nil ? nil : (first.visited ?? []) + (second.visited ?? [])
     let number = self.number(
-      of: Destination(goesEverywhere: everywhere, visited: everywhere ? named.map { _ in [] } : named.map(sorted)))
+      of: KeyDestination(
+        goesEverywhere: everywhere, visited: everywhere ? named.map { _ in [] } : named.map(sorted),
+        origins: first.origins == second.origins ? first.origins : sorted(first.origins + second.origins)))
     unions[key] = number
     return Route(number: number)
   }
@@ -69,7 +94,10 @@ struct RegionRouter {
     let everywhere = united.contains { $0.goesEverywhere }
     let isNamed = united.contains { $0.visited != nil }
     let names = isNamed ? (everywhere ? [] : sorted(united.flatMap { $0.visited ?? [] })) : nil
-    return Route(number: self.number(of: Destination(goesEverywhere: everywhere, visited: names)))
+    return Route(
+      number: self.number(
+        of: KeyDestination(
+          goesEverywhere: everywhere, visited: names, origins: sorted(united.flatMap { $0.origins }))))
   }
 
   func reachesTarget(_ route: Route) -> Bool { isForTarget[Int(route.number)] }
@@ -94,18 +122,18 @@ struct RegionRouter {
     if !everywhere, !origin.isEmpty, policy.includesOrigin || isEmpty && policy.emptyVisited == .origin {
       named = sorted((named ?? []) + origin)
     }
-    let number = self.number(of: Destination(goesEverywhere: everywhere, visited: named))
+    let number = self.number(
+      of: KeyDestination(goesEverywhere: everywhere, visited: named, origins: target.needsOrigins ? origin : []))
     routes[key] = number
     return number
   }
 
-  private mutating func number(of destination: Destination) -> UInt32 {
+  private mutating func number(of destination: KeyDestination) -> UInt32 {
     if let number = numbers[destination] { return number }
     let number = UInt32(destinations.count)
     destinations.append(destination)
     numbers[destination] = number
-    isForTarget.append(
-      target.map { destination.goesEverywhere || destination.visited?.contains($0) == true } ?? true)
+    isForTarget.append(target.isWanted(destination))
     return number
   }
 }

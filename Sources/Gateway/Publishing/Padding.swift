@@ -1,0 +1,189 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyNormalization
+internal import KeyStorage
+
+/// Look-alikes for keys of small windows, so that nobody can tell whose keys belong together.
+///
+/// Every real key is cloned in whole rounds: same rolling start and period, risk, report type and onset under other key
+/// data, so each has the same number of look-alikes. The key data comes from a secret of this gateway, the real key and the
+/// number of the round, and the number of rounds of each key is kept. So a look-alike is the same in every series and in
+/// every round that comes after, and comparing two series does not tell which keys are real. Look-alikes exist in bundles
+/// only: they are never claims, and never go to peers.
+struct Padding: Sendable {
+  private let hash: KeyedHash
+  private let rounds: [KeySubject: UInt32]
+
+  static let secretNote = "publishing/padding-secret"
+  static let secretLength = 32
+
+  init(secret: [UInt8], rounds: [KeySubject: UInt32]) {
+    hash = KeyedHash(secret: secret)
+    self.rounds = rounds
+  }
+
+  /// The look-alikes that go out with the first release of keys.
+  func lookalikes(of keys: [ClaimedKey]) -> [ClaimedKey] { lookalikes(of: keys, rounds: rounds) }
+
+  /// Those of keys whose number of rounds is given: for a revision, those that the series has released.
+  func lookalikes(of keys: [ClaimedKey], rounds: [KeySubject: UInt32]) -> [ClaimedKey] {
+    keys.flatMap { key in
+      let count = rounds[key.subject] ?? 0
+      return count == 0 ? [] : (1...count).map { lookalike(of: key, round: $0) }
+    }
+  }
+
+  private func lookalike(of key: ClaimedKey, round: UInt32) -> ClaimedKey {
+    var other = key
+    let message = key.key.bytes + bigEndian(UInt32(bitPattern: key.rollingStartWord)) + bigEndian(round)
+    other.key = TemporaryExposureKey(hash.bytes(for: message).prefix(16)) ?? key.key
+    return other
+  }
+
+  /// Keeps how many look-alikes each of these keys went out with in a series.
+  func saveRelease(of keys: [ClaimedKey], by series: String, to transaction: any StorageTransaction) throws {
+    let padded = keys.compactMap { key in rounds[key.subject].map { (key.subject, $0) } }
+    guard !padded.isEmpty else { return }
+    var table = try RoundTable(of: keys, in: .series(series), from: transaction)
+    for (subject, count) in padded { table.set(subject, count) }
+    try table.save(to: transaction)
+  }
+
+  /// How many look-alikes each of these keys went out with in a series.
+  static func releasedRounds(
+    of keys: [ClaimedKey], by series: String, from state: any StoredState
+  ) throws -> [KeySubject: UInt32] {
+    try RoundTable(of: keys, in: .series(series), from: state).rounds
+  }
+
+  /// What a series needs.
+  struct Request: Sendable {
+    var series: String
+    var new: [ClaimedKey]
+    /// 0 where the series is not padded.
+    var minimum: Int
+
+    var isShort: Bool { !new.isEmpty && new.count < minimum }
+  }
+
+  /// Decides about the rounds of all keys that any series is about to publish, and keeps them before anything is staged:
+  /// an interrupted round finds the same look-alikes again.
+  static func plan(
+    _ requests: [Request], in transaction: any StorageTransaction, newSecret: [UInt8], now: Instant
+  ) throws -> Padding {
+    let secret: [UInt8]
+    if let known = try transaction.note(named: secretNote) {
+      secret = known
+    } else {
+      try transaction.setNote(newSecret, named: secretNote)
+      secret = newSecret
+    }
+    var table = try RoundTable(of: requests.flatMap(\.new), in: .everywhere, from: transaction)
+    table.raise(requests)
+    try table.save(to: transaction)
+    try RoundTable.removeOld(requests.map(\.series), from: transaction, now: now)
+    return Padding(secret: secret, rounds: table.rounds)
+  }
+
+  /// What one series would get now, without keeping it.
+  static func estimate(_ request: Request, from state: any StoredState) throws -> Int {
+    var table = try RoundTable(of: request.new, in: .everywhere, from: state)
+    table.raise([request])
+    return request.new.reduce(0) { $0 + Int(table.rounds[$1.subject] ?? 0) }
+  }
+}
+
+/// How many rounds of look-alikes each key has, kept by the day of its rolling start.
+private struct RoundTable {
+  enum Scope {
+    /// What holds for all series.
+    case everywhere
+    /// What one series has released.
+    case series(String)
+
+    func note(of day: Day) -> String {
+      switch self {
+      case .everywhere: "publishing/padding/\(day)"
+      case .series(let name): "publishing/padding/\(name)/\(day)"
+      }
+    }
+  }
+
+  private(set) var rounds: [KeySubject: UInt32] = [:]
+  private let scope: Scope
+  private var changed: Set<Day> = []
+
+  /// - Parameter keys: those of their days are read.
+  init(of keys: [ClaimedKey], in scope: Scope, from state: any StoredState) throws {
+    self.scope = scope
+    for day in Set(keys.map(\.subject.day)) {
+      guard let note = try state.note(named: scope.note(of: day)) else { continue }
+      for start in stride(from: 0, to: note.count - Self.entryLength + 1, by: Self.entryLength) {
+        let entry = note[start..<start + Self.entryLength]
+        guard let key = TemporaryExposureKey(entry.prefix(16)) else { continue }
+        let subject = KeySubject(key: key, rollingStart: Int32(bitPattern: word(entry.dropFirst(16))))
+        rounds[subject] = word(entry.dropFirst(20))
+      }
+    }
+  }
+
+  mutating func set(_ subject: KeySubject, _ count: UInt32) {
+    rounds[subject] = count
+    changed.insert(subject.day)
+  }
+
+  /// Raises keys to what the smallest series that have them need, until every series has enough.
+  mutating func raise(_ requests: [Padding.Request]) {
+    let short = requests.filter(\.isShort).sorted { ($0.new.count, $0.series) < ($1.new.count, $1.series) }
+    var isStable = false
+    while !isStable {
+      isStable = true
+      for request in short {
+        let needed = roundsNeeded(by: request)
+        for key in request.new where (rounds[key.subject] ?? 0) < needed {
+          set(key.subject, needed)
+          isStable = false
+        }
+      }
+    }
+  }
+
+  /// The fewest whole rounds with which the series has its minimum.
+  private func roundsNeeded(by request: Padding.Request) -> UInt32 {
+    var needed: UInt32 = 0
+    while request.new.reduce(0, { $0 + 1 + Int(max(needed, rounds[$1.subject] ?? 0)) }) < request.minimum {
+      needed += 1
+    }
+    return needed
+  }
+
+  func save(to transaction: any StorageTransaction) throws {
+    for day in changed {
+      let entries = rounds.filter { $0.key.day == day }.sorted { $0.key < $1.key }
+      let note = entries.flatMap { subject, count in
+        subject.key.bytes + bigEndian(UInt32(bitPattern: subject.rollingStart)) + bigEndian(count)
+      }
+      try transaction.setNote(note, named: scope.note(of: day))
+    }
+  }
+
+  /// No key is kept for longer than sixty days after its expiry.
+  static func removeOld(_ series: [String], from transaction: any StorageTransaction, now: Instant) throws {
+    for scope in [Scope.everywhere] + series.map(Scope.series) {
+      for age in Int64(63)...70 {
+        let note = scope.note(of: Day(daysSince1970: now.day.daysSince1970 - age))
+        if try transaction.note(named: note) != nil { try transaction.setNote(nil, named: note) }
+      }
+    }
+  }
+
+  /// Key data, rolling start, rounds.
+  private static let entryLength = 24
+}
+
+extension KeySubject {
+  fileprivate var day: Day { IntervalNumber(Int64(rollingStart)).day }
+}
+
+private func bigEndian(_ word: UInt32) -> [UInt8] { withUnsafeBytes(of: word.bigEndian) { Array($0) } }
+private func word(_ bytes: ArraySlice<UInt8>) -> UInt32 { bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }

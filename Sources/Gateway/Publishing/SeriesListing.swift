@@ -1,0 +1,144 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import KeyStorage
+
+/// Which bundles of a series its index and its manifest name, decided from the store alone.
+struct SeriesListing {
+  let settings: SeriesSettings
+  let now: Instant
+  /// In the order in which they were staged.
+  let records: [BundleRecord]
+  /// The numbers of those that are listed.
+  private(set) var listed: Set<BundleID>
+
+  init(of settings: SeriesSettings, _ records: [BundleRecord], _ state: SeriesState, now: Instant) {
+    self.settings = settings
+    self.now = now
+    self.records = records
+    let oldest = now.secondsSince1970 - settings.listedDays * 86_400
+    let oldestDay = now.day.start.secondsSince1970 - settings.listedDays * 86_400
+    let current = records.filter { record in
+      guard record.state == .staged || record.state == .published,
+        record.bundle.ordinal >= state.firstOrdinals[record.bundle.kind.rawValue] ?? 0
+      else { return false }
+      return switch record.bundle.kind {
+      case .increment: record.bundle.end > oldest
+      case .day: settings.makesDays && record.bundle.end > oldest
+      case .since: settings.makesSince && record.bundle.start > oldestDay
+      }
+    }
+    listed = Set(current.filter { $0.bundle.kind == .increment }.map(\.id))
+    for kind in [BundleKind.day, .since] {
+      let rollUps = Dictionary(grouping: current.filter { $0.bundle.kind == kind }, by: \.bundle.start)
+      for versions in rollUps.values { listed.formUnion(Self.newest(of: versions).map(\.id)) }
+    }
+  }
+
+  /// Of all versions of one roll-up the last: it alone holds everything. Its bundles were numbered in a row and end a
+  /// second after one another.
+  private static func newest(of versions: [BundleRecord]) -> ArraySlice<BundleRecord> {
+    let sorted = versions.sorted { $0.bundle.ordinal < $1.bundle.ordinal }
+    var first = sorted.count - 1
+    while first > 0, sorted[first - 1].bundle.ordinal + 1 == sorted[first].bundle.ordinal,
+      sorted[first - 1].bundle.end + 1 == sorted[first].bundle.end
+    {
+      first -= 1
+    }
+    return sorted[max(0, first)...]
+  }
+
+  func isListed(_ record: BundleRecord) -> Bool { listed.contains(record.id) }
+
+  /// Drops from the listing what has no file.
+  mutating func drop(_ record: BundleRecord) { listed.remove(record.id) }
+
+  /// Oldest first.
+  func listed(_ kind: BundleKind) -> [BundleRecord] {
+    records.filter { $0.bundle.kind == kind && isListed($0) }.sorted { $0.bundle.ordinal < $1.bundle.ordinal }
+  }
+
+  /// Those that leave the index now.
+  var leaving: [BundleRecord] { records.filter { $0.state == .published && !isListed($0) } }
+
+  /// Those whose files no index named for so long that no cached one can either.
+  var removable: [BundleRecord] { records.filter(isRemovable) }
+
+  private func isRemovable(_ record: BundleRecord) -> Bool {
+    record.state == .expired && record.changed.secondsSince1970 + settings.graceSeconds <= now.secondsSince1970
+  }
+
+  // MARK: Files
+
+  /// `index.txt` as the Google key server writes it: without a line feed at the end.
+  var index: [UInt8] { Array(listed(.increment).map(\.bundle.path).joined(separator: "\n").utf8) }
+
+  /// For `sha256sum --check` in the folder of the series.
+  var sums: [UInt8] {
+    let lines = BundleKind.allCases.flatMap(listed).map { record in
+      "\(record.bundle.archiveDigest)  \(record.bundle.path.dropFirst(settings.name.utf8.count + 1))\n"
+    }
+    return Array(lines.joined().utf8)
+  }
+
+  /// - Parameter signer: who signs now.
+  func manifest(signer: SigningIdentity) -> SeriesManifest {
+    let bundles = BundleKind.allCases.flatMap { kind in
+      records.filter { $0.bundle.kind == kind && (kind == .increment || isKept($0)) }
+        .sorted { $0.bundle.ordinal < $1.bundle.ordinal }
+        .map { SeriesManifest.Bundle($0, isListed: isListed($0), now: now) }
+    }
+    return SeriesManifest(
+      series: settings.name, title: settings.title, regions: settings.selection.include?.sorted(),
+      headerRegion: settings.headerRegion, appBundleID: signer.appBundleID, androidPackage: signer.androidPackage,
+      period: settings.period, keys: keys(signer), written: now.secondsSince1970, bundles: bundles)
+  }
+
+  private func isKept(_ record: BundleRecord) -> Bool { record.state != .removed && !isRemovable(record) }
+
+  private func keys(_ signer: SigningIdentity) -> [SeriesManifest.Key] {
+    let begun = settings.schedule.filter { $0.from.map { $0 <= now } ?? true }.map(\.identity)
+    var keys: [SeriesManifest.Key] = []
+    for identity in begun + [signer] {
+      let key = SeriesManifest.Key(
+        id: identity.keyID, version: identity.keyVersion, publicKey: identity.key.publicKey.pem)
+      keys.removeAll { $0 == key }
+      keys.append(key)
+    }
+    return keys
+  }
+}
+
+extension SeriesManifest.Bundle {
+  fileprivate init(_ record: BundleRecord, isListed: Bool, now: Instant) {
+    let bundle = record.bundle
+    self.init(
+      kind: bundle.kind.rawValue, ordinal: bundle.ordinal, path: bundle.path, start: bundle.start, end: bundle.end,
+      published: (record.published ?? now).secondsSince1970, isListed: isListed, keys: bundle.keyCount,
+      revisedKeys: bundle.revisedKeyCount, bytes: bundle.byteCount, sha256: bundle.archiveDigest,
+      exportSHA256: bundle.exportDigest, keyID: bundle.keyID, keyVersion: bundle.keyVersion)
+  }
+}
+
+extension SeriesManifest {
+  /// Where it is in the publication folder.
+  public static func path(of series: String) -> String { "\(series)/manifest.json" }
+
+  /// As it stands in its file.
+  ///
+  /// - Throws: when the bytes are no manifest of this version.
+  public init(document: [UInt8]) throws {
+    self = try JSONDecoder().decode(SeriesManifest.self, from: Data(document))
+    guard version == Self.currentVersion else {
+      throw PublishingFault(.fileDamaged, "a manifest of version \(version), supported is \(Self.currentVersion)")
+    }
+  }
+
+  public var document: [UInt8] {
+    get throws {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      return try Array(encoder.encode(self)) + [UInt8(ascii: "\n")]
+    }
+  }
+}

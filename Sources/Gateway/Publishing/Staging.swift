@@ -1,0 +1,81 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyNormalization
+internal import KeyStorage
+
+/// What one transaction is to stage: bundles with their numbers and names.
+struct Staging: Sendable {
+  private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle)] = []
+  /// The keys that are released; all others in the bundles are look-alikes, or were released before.
+  var released: Set<KeySubject> = []
+  /// Of these the first releases, which have look-alikes beside them.
+  var padded: [ClaimedKey] = []
+  /// By kind, the number of the first bundle that is staged.
+  let firstOrdinals: [String: Int]
+
+  private let settings: SeriesSettings
+  private let signer: SigningIdentity
+  private var nextOrdinals: [BundleKind: Int]
+  /// Apps of the sample's kind name their copies by the last part of the path.
+  private var fileNames: Set<Substring>
+
+  /// - Parameter records: all bundles that the series ever had.
+  init(_ settings: SeriesSettings, _ signer: SigningIdentity, _ records: [BundleRecord]) {
+    self.settings = settings
+    self.signer = signer
+    var next: [BundleKind: Int] = [:]
+    for kind in BundleKind.allCases { next[kind] = 0 }
+    for record in records { next[record.bundle.kind] = max(next[record.bundle.kind] ?? 0, record.bundle.ordinal + 1) }
+    nextOrdinals = next
+    firstOrdinals = Dictionary(uniqueKeysWithValues: next.map { ($0.key.rawValue, $0.value) })
+    fileNames = Set(records.compactMap { $0.bundle.path.split(separator: "/").last })
+  }
+
+  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) {
+    let ordinal = nextOrdinals[kind] ?? 0
+    nextOrdinals[kind] = ordinal + 1
+    let revised = sealed.revisedKeyCount
+    let bundle = NewBundle(
+      series: settings.name, kind: kind, ordinal: ordinal, start: sealed.start, end: sealed.end,
+      path: path(of: sealed, kind), keyCount: sealed.keys.count - revised, revisedKeyCount: revised,
+      byteCount: sealed.content.count, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
+      keyID: signer.keyID, keyVersion: signer.keyVersion)
+    bundles.append((bundle, sealed))
+  }
+
+  /// Increments are named as the Google key server does: window, and a number that counts the bundles of the window, those
+  /// that are signed again included. Roll-ups are named by their day and their end.
+  private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) -> String {
+    let day = Instant(secondsSince1970: sealed.start).day
+    let (folder, name, firstNumber) =
+      switch kind {
+      case .increment: ("\(settings.name)/", "\(sealed.start)-\(sealed.windowEnd)", 1)
+      case .day: ("\(settings.name)/day/", "\(day)-\(sealed.end)", 0)
+      case .since: ("\(settings.name)/since/", "since-\(day)-\(sealed.end)", 0)
+      }
+    var number = firstNumber
+    while true {
+      let digits = String(number)
+      let suffix = number == 0 ? "" : "-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+      let fileName = "\(name)\(suffix).zip"
+      if fileNames.insert(Substring(fileName)).inserted { return folder + fileName }
+      number += number == 0 ? 2 : 1
+    }
+  }
+}
+
+extension NewBundle {
+  /// Where its window ended: a few seconds before its end where the window had several bundles.
+  func windowEnd(_ period: Int64) -> Int64 {
+    let aligned = end - end % period
+    return aligned > start ? aligned : end
+  }
+}
+
+extension SeriesReceipt.Bundle {
+  init(_ bundle: NewBundle) {
+    self.init(
+      kind: bundle.kind.rawValue, path: bundle.path, keys: bundle.keyCount, revisedKeys: bundle.revisedKeyCount,
+      bytes: bundle.byteCount, exportSHA256: bundle.exportDigest)
+  }
+}
