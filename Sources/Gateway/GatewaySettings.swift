@@ -77,11 +77,32 @@ public struct ServerSettings: Hashable, Sendable {
 public struct UploadSettings: Hashable, Sendable {
   /// The folder in which uploads are put; a `files` source reads it.
   public var folder: String
-  /// The bearer token.
+  /// The bearer token. Empty where uploads must have a verification certificate.
   public var token: String
+  /// Whose verification certificates are accepted; `nil` is nobody's.
+  public var certificates: CertificateSettings?
 
-  public init(folder: String, token: String) {
+  public init(folder: String, token: String, certificates: CertificateSettings? = nil) {
     self.folder = folder
     self.token = token
+    self.certificates = certificates
+  }
+}
+
+/// The verification server whose certificates vouch for uploads: JWTs, ES256, as Google's key server takes them.
+public struct CertificateSettings: Hashable, Sendable {
+  /// What the claims `iss` and `aud` must be.
+  public var issuer: String
+  public var audience: String
+  /// The public keys, PEM, by the `kid` of a certificate's header.
+  public var keys: [String: String]
+  /// What `healthAuthorityID` of a request must be; `nil` is anything.
+  public var healthAuthorityID: String?
+
+  public init(issuer: String, audience: String, keys: [String: String], healthAuthorityID: String? = nil) {
+    self.issuer = issuer
+    self.audience = audience
+    self.keys = keys
+    self.healthAuthorityID = healthAuthorityID
   }
 }

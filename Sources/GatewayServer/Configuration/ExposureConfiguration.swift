@@ -1,0 +1,145 @@
+/// The exposure configuration that apps fetch: one JSON document in which every generation of the sample app finds its
+/// members.
+///
+/// The generations decode strictly: each fails when one of its own members is missing, and ignores those of the others.
+/// No name has two types, so the union of all serves all: the scores and weights of the first beta (G1), the level
+/// values of the later betas and of iOS 13.5 (G1b, G2), and the durations, infectiousness and report types of iOS 12.5
+/// and 13.7 (G3). Members beyond these are passed on as they are.
+public struct ExposureConfiguration: Hashable, Sendable {
+  /// The document, UTF-8.
+  public let json: [UInt8]
+
+  /// Reads what an operator gives, and checks it as a whole.
+  ///
+  /// - Parameter json: an object with all members.
+  /// - Throws: ``ExposureConfigurationFault`` with everything that is wrong.
+  public init(json: [UInt8]) throws(ExposureConfigurationFault) {
+    guard json.count <= 1 << 20 else {
+      throw ExposureConfigurationFault(faults: ["the document has \(json.count) bytes, at most 1048576 are read"])
+    }
+    guard let members = JSONValue.parse(json)?.object else {
+      throw ExposureConfigurationFault(faults: ["the document is not a JSON object"])
+    }
+    let faults = Self.rules.compactMap { $0.fault(in: members) }
+    guard faults.isEmpty else { throw ExposureConfigurationFault(faults: faults) }
+    self.json = json
+  }
+
+  private init(trusted json: [UInt8]) { self.json = json }
+
+  /// Values with which every level counts and nothing is scaled: a starting point, which the health authority replaces.
+  public static let `default` = ExposureConfiguration(trusted: Array(defaultText.utf8))
+
+  /// ``default`` as a document.
+  public static let defaultJSON: [UInt8] = `default`.json
+
+  // MARK: The members
+
+  /// What a member has to be.
+  fileprivate struct Rule {
+    var name: String
+    var kind: Kind
+
+    enum Kind {
+      case integer(ClosedRange<Int64>)
+      case number(ClosedRange<Double>)
+      case levels
+      case thresholds
+      case infectiousness
+    }
+
+    func fault(in members: [String: JSONValue]) -> String? {
+      guard let value = members[name] else { return "\(name) is missing" }
+      guard let allowed = kind.expectation(unlessMetBy: value) else { return nil }
+      return "\(name): allowed is \(allowed)"
+    }
+  }
+
+  private static let rules: [Rule] =
+    [Rule(name: "minimumRiskScore", kind: .integer(0...255))]
+    + factors.flatMap { factor in
+      [
+        Rule(name: "\(factor)Weight", kind: .number(0...100)), Rule(name: "\(factor)Scores", kind: .levels),
+        Rule(name: "\(factor)LevelValues", kind: .levels),
+      ]
+    }
+    + [
+      Rule(name: "attenuationDurationThresholds", kind: .thresholds),
+      Rule(name: "infectiousnessForDaysSinceOnsetOfSymptoms", kind: .infectiousness),
+      // A key without a report type counts as: unknown (it is ignored) to recursive.
+      Rule(name: "reportTypeNoneMap", kind: .integer(0...4)),
+    ]
+    + percentages.map { Rule(name: $0, kind: .number(0...250)) }
+
+  private static let factors = ["attenuation", "daysSinceLastExposure", "duration", "transmissionRisk"]
+
+  private static let percentages = [
+    "immediateDurationWeight", "nearDurationWeight", "mediumDurationWeight", "otherDurationWeight",
+    "infectiousnessStandardWeight", "infectiousnessHighWeight", "reportTypeConfirmedTestWeight",
+    "reportTypeConfirmedClinicalDiagnosisWeight", "reportTypeSelfReportedWeight", "reportTypeRecursiveWeight",
+  ]
+
+  /// Days from six before to ten after the onset are infectious, the days around it most.
+  private static let defaultText: String = {
+    let days =
+      ["\"unknown\":1"] + (-14...14).map { "\"\($0)\":\((-2...4).contains($0) ? 2 : (-6...10).contains($0) ? 1 : 0)" }
+    let levels = "[1,2,3,4,5,6,7,8]"
+    var members = ["\"minimumRiskScore\":0", "\"attenuationDurationThresholds\":[50,70]"]
+    for factor in factors {
+      members += [
+        "\"\(factor)Weight\":50", "\"\(factor)Scores\":\(levels)",
+        "\"\(factor)LevelValues\":\(levels)",
+      ]
+    }
+    members += percentages.map { "\"\($0)\":100" }
+    members += [
+      "\"infectiousnessForDaysSinceOnsetOfSymptoms\":{\(days.joined(separator: ","))}", "\"reportTypeNoneMap\":1",
+    ]
+    return "{\n  \(members.joined(separator: ",\n  "))\n}\n"
+  }()
+}
+
+extension ExposureConfiguration.Rule.Kind {
+  /// What is allowed, where the value is something else.
+  fileprivate func expectation(unlessMetBy value: JSONValue) -> String? {
+    switch self {
+    case .integer(let range):
+      if let number = value.integer, range.contains(number) { return nil }
+      return "a whole number \(range.lowerBound)...\(range.upperBound)"
+    case .number(let range):
+      if let number = value.number, range.contains(number) { return nil }
+      return "a number \(Int(range.lowerBound))...\(Int(range.upperBound))"
+    case .levels:
+      if let values = value.array, values.count == 8, values.allSatisfy({ (0...8).contains($0.integer ?? -1) }) {
+        return nil
+      }
+      return "an array of 8 whole numbers 0...8"
+    case .thresholds:
+      // Two for the sample apps; apps with four buckets have three.
+      let numbers = value.array?.compactMap(\.integer) ?? []
+      let isAscending = zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }
+      if let count = value.array?.count, (2...3).contains(count), numbers.count == count, isAscending,
+        numbers.allSatisfy({ (0...255).contains($0) })
+      {
+        return nil
+      }
+      return "an array of 2 or 3 ascending whole numbers 0...255"
+    case .infectiousness:
+      let names = Set(["unknown"] + (-14...14).map(String.init))
+      if let days = value.object, Set(days.keys) == names,
+        days.values.allSatisfy({ (0...2).contains($0.integer ?? -1) })
+      {
+        return nil
+      }
+      return "an object with the members \"unknown\" and \"-14\" to \"14\", each 0, 1 or 2"
+    }
+  }
+}
+
+/// Everything that is wrong with an exposure configuration.
+public struct ExposureConfigurationFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// One line for each member.
+  public var faults: [String]
+
+  public var description: String { faults.joined(separator: "\n") }
+}

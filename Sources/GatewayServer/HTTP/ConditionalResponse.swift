@@ -1,0 +1,117 @@
+internal import ExposureKeys
+internal import HTTPTypes
+internal import Hummingbird
+internal import NIOCore
+
+extension GatewayResponder {
+  /// Answers a GET or HEAD request with a representation: validators, ranges and compression (RFC 9110, 13 and 14).
+  ///
+  /// - Throws: ``Problem``, or ``BundleFault``.
+  func response(with representation: Representation, to request: HTTPRequest, now: Instant) async throws -> Response {
+    let fields = request.headerFields
+    var tag = EntityTag(value: representation.digest)
+    var headers: HTTPFields = [.contentType: representation.mediaType, .cacheControl: representation.cache.header]
+    for (name, value) in representation.headers {
+      if let name = HTTPField.Name(name) { headers[name] = value }
+    }
+    // A second more than the resolution of the header, so that two states never share a date.
+    let modified = representation.modified.flatMap { $0.secondsSince1970 + 1 < now.secondsSince1970 ? $0 : nil }
+    headers[.lastModified] = modified.map(HTTPDate.text)
+    if representation.isSigned, let signer {
+      headers[.signature] = signer.signature(
+        digest: representation.digest, headers: representation.headers, at: now)
+    }
+
+    var encoded: ServedContent?
+    if representation.isText {
+      headers[.vary] = "Accept-Encoding"
+      if fields[.range] == nil, representation.length >= GzipCompression.worthwhileLength,
+        GzipCompression.isAccepted(by: fields[.acceptEncoding]), case .loaded(let content) = representation.content
+      {
+        encoded = await cache.compressed(content)
+      }
+      if encoded != nil {
+        headers[.contentEncoding] = "gzip"
+        tag.value += "-gzip"
+      }
+    }
+    headers[.eTag] = tag.text
+
+    if let condition = fields[.ifMatch].flatMap(EntityTag.condition), !condition.includes(tag) {
+      throw Problem(.preconditionFailed, "precondition-failed", "the file has another entity tag by now")
+    }
+    if isFresh(fields, tag: tag, modified: modified) {
+      headers[.contentType] = nil
+      headers[.contentEncoding] = nil
+      var response = Response(status: .notModified, headers: headers)
+      response.headers[.contentLength] = nil
+      return response
+    }
+
+    headers[.acceptRanges] = "bytes"
+    let length = encoded?.buffer.readableBytes ?? representation.length
+    let range =
+      encoded == nil && mayServePart(fields, tag: tag, modified: modified)
+      ? ByteRange(fields[.range], length: length) : .whole
+    switch range {
+    case .unsatisfiable:
+      throw Problem(.rangeNotSatisfiable, "range-not-satisfiable", "the file has \(length) bytes")
+        .with(.contentRange, "bytes */\(length)")
+    case .part(let part):
+      headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)"
+      let content = try await bytes(of: representation)
+      guard let slice = content.buffer.getSlice(at: content.buffer.readerIndex + part.lowerBound, length: part.count)
+      else { throw BundleFault.changed("it is shorter than the manifest says") }
+      return Response(status: .partialContent, headers: headers, body: ResponseBody(inPieces: slice))
+    case .whole:
+      let content: ServedContent
+      if let encoded { content = encoded } else { content = try await bytes(of: representation) }
+      return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: content.buffer))
+    }
+  }
+
+  /// Whether the client has this already. A tag decides before a date (RFC 9110, 13.2.2).
+  private func isFresh(_ fields: HTTPFields, tag: EntityTag, modified: Instant?) -> Bool {
+    if let text = fields[.ifNoneMatch] { return EntityTag.condition(text)?.includes(tag) ?? false }
+    guard let modified, let since = fields[.ifModifiedSince].flatMap(HTTPDate.instant) else { return false }
+    return modified <= since
+  }
+
+  /// Whether `If-Range` lets a part be served: a strong tag or the exact date.
+  private func mayServePart(_ fields: HTTPFields, tag: EntityTag, modified: Instant?) -> Bool {
+    guard let text = fields[.ifRange] else { return true }
+    if case .tags(let tags) = EntityTag.condition(text) { return tags == [tag] }
+    return modified != nil && HTTPDate.instant(text) == modified
+  }
+
+  private func bytes(of representation: Representation) async throws -> ServedContent {
+    switch representation.content {
+    case .loaded(let content): content
+    case .archive(let bundle): try await cache.archive(bundle, from: store)
+    }
+  }
+}
+
+extension ResponseBody {
+  /// A large body goes out piece by piece as the client takes it: the connection's clock then runs while it does, and
+  /// not from when all of it was handed to the system.
+  init(inPieces buffer: ByteBuffer, of size: Int = 128 << 10) {
+    guard buffer.readableBytes > size * 2 else {
+      self.init(byteBuffer: buffer)
+      return
+    }
+    self.init(contentLength: buffer.readableBytes) { writer in
+      var rest = buffer
+      while let piece = rest.readSlice(length: min(size, rest.readableBytes)), piece.readableBytes > 0 {
+        try await writer.write(piece)
+      }
+      try await writer.finish(nil)
+    }
+  }
+}
+
+extension HTTPField.Name {
+  static let signature = HTTPField.Name("Signature")!
+  static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
+  static let resourcePolicy = HTTPField.Name("Cross-Origin-Resource-Policy")!
+}

@@ -1,0 +1,11 @@
+internal import FoundationEssentials
+
+/// JSON answers: members sorted, so that equal content is equal bytes and keeps its entity tag.
+enum JSONDocument {
+  static func bytes(_ value: some Encodable) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // The values are of this module, and none has a number that JSON cannot spell.
+    return (try? encoder.encode(value)).map(Array.init) ?? Array("{}".utf8)
+  }
+}

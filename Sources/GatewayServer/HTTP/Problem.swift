@@ -1,0 +1,57 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import NIOCore
+
+/// Why a request is not answered as it asked: a problem document (RFC 9457) with a stable code for programs.
+struct Problem: Error, Hashable {
+  var status: HTTPResponse.Status
+  /// `not-found`, `target-too-long`, …
+  var code: String
+  /// One line for people: what is wrong and what is allowed.
+  var reason: String
+  /// What else the status wants to say: `Allow`, `Retry-After`.
+  var headers: [HTTPField] = []
+  /// Whether the rest of the request is not worth reading.
+  var closesConnection = false
+
+  /// How long a cache may believe it.
+  var cache: LayoutAnswer.Cache
+
+  init(_ status: HTTPResponse.Status, _ code: String, _ reason: String, cache: LayoutAnswer.Cache = .never) {
+    self.cache = cache
+    self.status = status
+    self.code = code
+    self.reason = reason
+  }
+
+  func with(_ name: HTTPField.Name, _ value: String) -> Problem {
+    var problem = self
+    problem.headers.append(HTTPField(name: name, value: value))
+    return problem
+  }
+
+  func closingConnection() -> Problem {
+    var problem = self
+    problem.closesConnection = true
+    return problem
+  }
+
+  var response: Response {
+    let document = Document(
+      type: "about:blank", title: status.reasonPhrase, status: status.code, code: code, detail: reason)
+    var response = Response(
+      status: status, headers: [.contentType: "application/problem+json", .cacheControl: cache.header],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(document))))
+    for header in headers { response.headers[header.name] = header.value }
+    if closesConnection { response.headers[.connection] = "close" }
+    return response
+  }
+
+  private struct Document: Encodable {
+    var type: String
+    var title: String
+    var status: Int
+    var code: String
+    var detail: String
+  }
+}

@@ -1,0 +1,119 @@
+internal import BundleTrust
+internal import Crypto
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import KeyFormats
+internal import Synchronization
+
+/// Signs answers as DP-3T apps check them: a JWT (RFC 7519, ES256) in the header `Signature`, whose claims hold the
+/// hash of the body and the protected headers.
+///
+/// Making one takes longer than answering from memory, so a token is used again for the same answer for a while. The
+/// lock owns the tokens.
+final class ResponseSigner: Sendable {
+  /// How long apps believe an answer: longer than any bundle is listed.
+  private static let lifetime: Int64 = 21 * 86_400
+  /// Seconds that a token is used again.
+  private static let reuse: Int64 = 30
+  private static let maximumTokens = 1024
+
+  private let key: P256.Signing.PrivateKey
+  private let tokens = Mutex<[Answer: Token]>([:])
+
+  private struct Answer: Hashable {
+    var digest: String
+    var claims: [String: String]
+  }
+
+  private struct Token {
+    var issued: Int64
+    var text: String
+  }
+
+  /// - Parameter pem: PKCS#8 or SEC1.
+  /// - Throws: `KeyFault` where it is no private key on P-256.
+  init(pem: String) throws {
+    key = try P256.Signing.PrivateKey(pemRepresentation: try SigningKey(pem: pem).pemRepresentation)
+  }
+
+  var publicKey: P256.Signing.PublicKey { key.publicKey }
+
+  /// - Parameters:
+  ///   - digest: of the body, lower-case hexadecimal SHA-256.
+  ///   - headers: those of the answer; those whose names begin with `x-` are protected.
+  /// - Returns: `nil` where the key could not sign.
+  func signature(digest: String, headers: [(name: String, value: String)], at now: Instant) -> String? {
+    var protected: [String: String] = [:]
+    for (name, value) in headers {
+      let name = name.lowercased()
+      if name.hasPrefix("x-") { protected[String(name.dropFirst(2))] = value }
+    }
+    let answer = Answer(digest: digest, claims: protected)
+    let second = now.secondsSince1970
+    if let token = tokens.withLock({ $0[answer] }), (0..<Self.reuse).contains(second - token.issued) {
+      return token.text
+    }
+    guard let text = makeToken(answer, issued: second) else { return nil }
+    tokens.withLock { tokens in
+      if tokens.count >= Self.maximumTokens { tokens = tokens.filter { second - $0.value.issued < Self.reuse } }
+      if tokens.count >= Self.maximumTokens { tokens.removeAll() }
+      tokens[answer] = Token(issued: second, text: text)
+    }
+    return text
+  }
+
+  private func makeToken(_ answer: Answer, issued: Int64) -> String? {
+    var claims: [String: Claim] = answer.claims.mapValues { .text($0) }
+    claims["iss"] = .text("dp3t")
+    claims["iat"] = .number(issued)
+    claims["exp"] = .number(issued + Self.lifetime)
+    claims["content-hash"] = .text(Base64.encode(bytes(hexadecimal: answer.digest)))
+    claims["hash-alg"] = .text("sha-256")
+    let header = Base64URL.encode(JSONDocument.bytes(["alg": "ES256", "typ": "JWT"]))
+    let signed = "\(header).\(Base64URL.encode(JSONDocument.bytes(claims)))"
+    guard let signature = try? key.signature(for: Data(signed.utf8)) else { return nil }
+    return "\(signed).\(Base64URL.encode(Array(signature.rawRepresentation)))"
+  }
+
+  private enum Claim: Encodable {
+    case text(String)
+    case number(Int64)
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .text(let text): try container.encode(text)
+      case .number(let number): try container.encode(number)
+      }
+    }
+  }
+}
+
+/// Base64 in the URL alphabet without padding (RFC 7515, 2).
+enum Base64URL {
+  static func encode(_ bytes: [UInt8]) -> String {
+    String(
+      Base64.encode(bytes).compactMap { character -> Character? in
+        switch character {
+        case "+": "-"
+        case "/": "_"
+        case "=": nil
+        default: character
+        }
+      })
+  }
+
+  /// `nil` for padding, the standard alphabet's own digits, or anything else.
+  static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    guard !text.utf8.contains(where: { [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "=")].contains($0) }) else {
+      return nil
+    }
+    return Base64.decode(Array(text.utf8))
+  }
+}
+
+/// The bytes of an even number of hexadecimal digits; others count for 0.
+func bytes(hexadecimal text: String) -> [UInt8] {
+  let digits = text.utf8.map { UInt8(String(UnicodeScalar($0)), radix: 16) ?? 0 }
+  return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+}

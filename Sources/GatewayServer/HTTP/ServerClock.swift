@@ -1,0 +1,22 @@
+public import ExposureKeys
+internal import Glibc
+
+/// Where the server has the time from. Tests bring their own.
+public struct ServerClock: Sendable {
+  let now: @Sendable () -> Instant
+
+  public init(now: @escaping @Sendable () -> Instant) { self.now = now }
+
+  public static let system = ServerClock {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Instant(secondsSince1970: Int64(time.tv_sec))
+  }
+}
+
+/// Seconds that only go forward, for durations.
+func monotonicSeconds() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}

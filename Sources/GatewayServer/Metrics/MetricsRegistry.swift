@@ -1,0 +1,143 @@
+internal import Synchronization
+
+/// The numbers that a monitoring system reads, in the text format of Prometheus (version 0.0.4).
+///
+/// A family has a fixed list of label names; a sample is told by their values. The lock of a family owns its samples.
+final class MetricsRegistry: Sendable {
+  private let families = Mutex<[MetricFamily]>([])
+
+  func add(_ kind: MetricFamily.Kind, _ name: String, _ help: String, labels: [String] = []) -> MetricFamily {
+    let family = MetricFamily(kind, name: name, help: help, labels: labels)
+    families.withLock { $0.append(family) }
+    return family
+  }
+
+  /// All families in the order in which they were added, samples by their labels.
+  var text: String {
+    families.withLock { $0 }.map(\.text).joined()
+  }
+}
+
+/// One metric with all its samples.
+final class MetricFamily: Sendable {
+  enum Kind: Sendable {
+    case counter
+    case gauge
+    /// With the upper bounds of its buckets, in ascending order.
+    case histogram([Double])
+
+    var name: String {
+      switch self {
+      case .counter: "counter"
+      case .gauge: "gauge"
+      case .histogram: "histogram"
+      }
+    }
+  }
+
+  /// More sets of labels than this are not taken: something invents them.
+  static let maximumSamples = 4096
+
+  private let kind: Kind
+  private let name: String
+  private let help: String
+  private let labels: [String]
+  private let samples = Mutex<[[String]: Sample]>([:])
+
+  private struct Sample {
+    var value = 0.0
+    var buckets: [UInt64] = []
+    var count: UInt64 = 0
+  }
+
+  init(_ kind: Kind, name: String, help: String, labels: [String]) {
+    self.kind = kind
+    self.name = name
+    self.help = help
+    self.labels = labels
+  }
+
+  /// Counters only grow: a negative amount counts for nothing.
+  func increment(_ values: [String] = [], by amount: Double = 1) {
+    change(values) { $0.value += max(0, amount) }
+  }
+
+  func set(_ values: [String] = [], to value: Double) {
+    change(values) { $0.value = value }
+  }
+
+  /// Takes a sample away, such as that of a source that was taken out of the configuration.
+  func remove(_ values: [String]) {
+    samples.withLock { $0[values] = nil }
+  }
+
+  func removeAll(where condition: ([String]) -> Bool) {
+    samples.withLock { samples in
+      for key in samples.keys where condition(key) { samples[key] = nil }
+    }
+  }
+
+  func observe(_ values: [String] = [], _ value: Double) {
+    guard case .histogram(let bounds) = kind else { return }
+    change(values) { sample in
+      if sample.buckets.isEmpty { sample.buckets = [UInt64](repeating: 0, count: bounds.count) }
+      if let index = bounds.firstIndex(where: { value <= $0 }) { sample.buckets[index] += 1 }
+      sample.count += 1
+      sample.value += value
+    }
+  }
+
+  private func change(_ values: [String], _ body: (inout Sample) -> Void) {
+    guard values.count == labels.count else { return }
+    samples.withLock { samples in
+      guard samples[values] != nil || samples.count < Self.maximumSamples else { return }
+      body(&samples[values, default: Sample()])
+    }
+  }
+
+  var text: String {
+    let samples = samples.withLock { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    guard !samples.isEmpty else { return "" }
+    var text = "# HELP \(name) \(Self.escaped(help, quotes: false))\n# TYPE \(name) \(kind.name)\n"
+    for (values, sample) in samples {
+      let pairs = zip(labels, values).map { "\($0)=\"\(Self.escaped($1, quotes: true))\"" }
+      guard case .histogram(let bounds) = kind else {
+        text += "\(name)\(Self.braced(pairs)) \(Self.number(sample.value))\n"
+        continue
+      }
+      var total: UInt64 = 0
+      for (bound, count) in zip(bounds, sample.buckets) {
+        total += count
+        text += "\(name)_bucket\(Self.braced(pairs + ["le=\"\(Self.number(bound))\""])) \(total)\n"
+      }
+      text += "\(name)_bucket\(Self.braced(pairs + ["le=\"+Inf\""])) \(sample.count)\n"
+      text += "\(name)_sum\(Self.braced(pairs)) \(Self.number(sample.value))\n"
+      text += "\(name)_count\(Self.braced(pairs)) \(sample.count)\n"
+    }
+    return text
+  }
+
+  private static func braced(_ pairs: [String]) -> String {
+    pairs.isEmpty ? "" : "{\(pairs.joined(separator: ","))}"
+  }
+
+  private static func number(_ value: Double) -> String {
+    if value.isNaN { return "NaN" }
+    if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+    if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
+    return String(value)
+  }
+
+  private static func escaped(_ text: String, quotes: Bool) -> String {
+    var result = ""
+    for character in text.unicodeScalars {
+      switch character {
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\"" where quotes: result += "\\\""
+      default: result.unicodeScalars.append(character)
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,241 @@
+internal import Crypto
+internal import FoundationEssentials
+
+/// The page at `/`: regions, last bundles, keys by day, signatures, and how to configure an app. It needs no script
+/// and nothing from elsewhere.
+struct FrontPage {
+  private let report: PublicationReport
+
+  init(_ report: PublicationReport) { self.report = report }
+
+  /// The page's own style and nothing else may take effect.
+  static let securityPolicy: String = {
+    let digest = Data(SHA256.hash(data: Data(FrontPageStyle.text.utf8))).base64EncodedString()
+    return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; form-action 'none'; "
+      + "frame-ancestors 'none'"
+  }()
+
+  var html: String {
+    """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Keyferry — published diagnosis keys</title>
+    <style>\(FrontPageStyle.text)</style>
+    </head>
+    <body>
+    <a class="skip" href="#series">Skip to the series</a>
+    <header>
+    <div class="brand">\(Self.mark)<h1>Keyferry</h1></div>
+    <p>Signed bundles of diagnosis keys for Exposure Notification apps, one series for each region.</p>
+    \(overview)
+    </header>
+    <main id="series">
+    \(report.series.isEmpty ? Self.nothing : report.series.map(section).joined(separator: "\n"))
+    \(shared)
+    </main>
+    <footer>
+    <p>The same as <a href="/api/series">JSON</a>. All times are UTC. Keys count in the window in which they were
+    published, not by the day on which they were used.</p>
+    </footer>
+    </body>
+    </html>
+
+    """
+  }
+
+  /// A ferry: hull, house and waves.
+  private static let mark = """
+    <svg class="mark" viewBox="0 0 48 48" aria-hidden="true"><path class="hull" d="M6 26h36l-6 11H12z"/>\
+    <path class="house" d="M14 15h16l5 9H14z"/>\
+    <path class="wave" d="M4 42q5-4 10 0t10 0 10 0 10 0"/></svg>
+    """
+
+  private static let nothing = """
+    <section class="card"><h2>Nothing is published yet</h2>
+    <p>The first series appears here as soon as its first bundle is written.</p></section>
+    """
+
+  // MARK: The whole gateway
+
+  private var overview: String {
+    let keys = report.series.reduce(0) { $0 + $1.listedKeys }
+    let bundles = report.series.reduce(0) { $0 + $1.listedBundles }
+    let updated = report.series.map(\.updated).max()
+    return """
+      <dl class="overview">
+      <div><dt>Series</dt><dd>\(ReadableNumber.grouped(report.series.count))</dd></div>
+      <div><dt>Listed bundles</dt><dd>\(ReadableNumber.grouped(bundles))</dd></div>
+      <div><dt>Listed keys</dt><dd>\(ReadableNumber.grouped(keys))</dd></div>
+      <div><dt>Last change</dt><dd>\(updated.map { Self.time($0) } ?? "—")</dd></div>
+      </dl>
+      """
+  }
+
+  private var shared: String {
+    guard !report.addresses.isEmpty else { return "" }
+    return """
+      <section class="card" aria-labelledby="all-title">
+      <h2 id="all-title">All series</h2>
+      \(Self.addressTable(report.addresses, caption: "Addresses that concern all series"))
+      </section>
+      """
+  }
+
+  // MARK: One series
+
+  private func section(_ series: PublicationReport.Series) -> String {
+    let id = Self.identifier(series.name)
+    let isDefault = series.name == report.defaultSeries && report.series.count > 1
+    return """
+      <section class="card" aria-labelledby="\(id)-name">
+      <div class="head">
+      <h2 id="\(id)-name">\(escaped(series.title))</h2>
+      <span class="badge">\(escaped(series.name))</span>\
+      \(isDefault ? "<span class=\"badge quiet\">default</span>" : "")
+      </div>
+      \(facts(series))
+      <h3>Keys by day</h3>
+      <figure>
+      \(KeyPicture(series.days, id: id).svg)\
+      <figcaption><span class="swatch keys"></span>published <span class="swatch revised"></span>revised</figcaption>
+      </figure>
+      <details><summary>Numbers of the picture</summary>\(dayTable(series))</details>
+      <h3>Last bundles</h3>
+      \(bundleTable(series))
+      <h3>Signatures</h3>
+      \(keyTable(series))
+      <details><summary>Configure an app for \(escaped(series.title))</summary>
+      \(registration(series))\(addresses(series))
+      </details>
+      </section>
+      """
+  }
+
+  private func facts(_ series: PublicationReport.Series) -> String {
+    var rows = [("Regions", escaped(series.regions.map { $0.joined(separator: ", ") } ?? "all"))]
+    rows.append(("Window", escaped(ReadableNumber.duration(series.period))))
+    rows.append(("Listed bundles", ReadableNumber.grouped(series.listedBundles)))
+    let revised = series.listedRevisedKeys
+    rows.append(
+      (
+        "Listed keys",
+        ReadableNumber.grouped(series.listedKeys) + (revised > 0 ? " + \(ReadableNumber.grouped(revised)) revised" : "")
+      ))
+    rows.append(("Changed", Self.time(series.updated)))
+    let items = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
+    return "<dl class=\"facts\">\(items.joined())</dl>"
+  }
+
+  private func dayTable(_ series: PublicationReport.Series) -> String {
+    let rows = series.days.reversed().map { day in
+      "<tr><th scope=\"row\">\(escaped(day.day))</th><td class=\"number\">\(ReadableNumber.grouped(day.keys))</td>"
+        + "<td class=\"number\">\(ReadableNumber.grouped(day.revisedKeys))</td></tr>"
+    }
+    return """
+      <table><caption>Keys of \(escaped(series.title)) by day</caption>
+      <thead><tr><th scope="col">Day</th><th scope="col" class="number">Published</th>\
+      <th scope="col" class="number">Revised</th></tr></thead>
+      <tbody>\(rows.joined(separator: "\n"))</tbody></table>
+      """
+  }
+
+  private func bundleTable(_ series: PublicationReport.Series) -> String {
+    guard !series.latestBundles.isEmpty else { return "<p>No bundle is listed.</p>" }
+    let rows = series.latestBundles.map { bundle in
+      """
+      <tr><th scope="row"><a href="/\(escaped(bundle.path))">\(escaped(Self.window(bundle)))</a>\
+      <span class="digest" title="SHA-256 of the archive">\(escaped(bundle.sha256.prefix(16)))…</span></th>\
+      <td>\(escaped(bundle.kind))</td><td class="number">\(ReadableNumber.grouped(bundle.keys))</td>\
+      <td class="number">\(ReadableNumber.grouped(bundle.revisedKeys))</td>\
+      <td class="number">\(escaped(ReadableNumber.bytes(bundle.bytes)))</td>\
+      <td>\(Self.time(bundle.published))</td></tr>
+      """
+    }
+    return """
+      <div class="wide"><table><caption>The newest bundles of \(escaped(series.title))</caption>
+      <thead><tr><th scope="col">Window</th><th scope="col">Kind</th><th scope="col" class="number">Keys</th>\
+      <th scope="col" class="number">Revised</th><th scope="col" class="number">Size</th>\
+      <th scope="col">Published</th></tr></thead>
+      <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>
+      """
+  }
+
+  private func keyTable(_ series: PublicationReport.Series) -> String {
+    guard !series.signingKeys.isEmpty else { return "<p class=\"warning\">The manifest names no signing key.</p>" }
+    let rows = series.signingKeys.reversed().map { key in
+      let state =
+        key.isCurrent ? "<span class=\"badge good\">signs now</span>" : "<span class=\"badge quiet\">rotated out</span>"
+      return """
+        <tr><th scope="row">\(escaped(key.id))</th><td>\(escaped(key.version))</td><td>\(state)</td>\
+        <td class="number">\(ReadableNumber.grouped(key.listedBundles))</td>\
+        <td><code>\(key.fingerprint.map { escaped($0) } ?? "not readable")</code></td></tr>
+        """
+    }
+    return """
+      <div class="wide"><table><caption>Keys that sign the bundles of \(escaped(series.title))</caption>
+      <thead><tr><th scope="col">Key id</th><th scope="col">Version</th><th scope="col">State</th>\
+      <th scope="col" class="number">Listed bundles</th><th scope="col">SHA-256 of the public key</th></tr></thead>
+      <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>
+      """
+  }
+
+  private func registration(_ series: PublicationReport.Series) -> String {
+    var items: [(String, String)] = []
+    if let id = series.appBundleID { items.append(("iOS bundle id", id)) }
+    if let package = series.androidPackage { items.append(("Android package", package)) }
+    if let region = series.headerRegion { items.append(("Region in the header", region)) }
+    guard !items.isEmpty else { return "" }
+    let rows = items.map { "<div><dt>\($0.0)</dt><dd><code>\(escaped($0.1))</code></dd></div>" }
+    return """
+      <p>Phones accept these bundles in the app for which the signing key is registered with Apple and Google.</p>
+      <dl class="facts">\(rows.joined())</dl>
+      """
+  }
+
+  private func addresses(_ series: PublicationReport.Series) -> String {
+    var order: [String] = []
+    for address in series.addresses where !order.contains(address.layout) { order.append(address.layout) }
+    return order.map { layout in
+      Self.addressTable(
+        series.addresses.filter { $0.layout == layout }, caption: escaped(AppAddressing.title(of: layout)))
+    }.joined(separator: "\n")
+  }
+
+  private static func addressTable(_ addresses: [AppAddress], caption: String) -> String {
+    let rows = addresses.map {
+      "<tr><th scope=\"row\">\(escaped($0.purpose))</th><td><code>\(escaped($0.url))</code></td></tr>"
+    }
+    return
+      "<table class=\"addresses\"><caption>\(caption)</caption><tbody>\(rows.joined(separator: "\n"))</tbody></table>"
+  }
+
+  // MARK: Pieces
+
+  /// `2020-12-01 14:00`, with the exact instant for programs.
+  private static func time(_ instant: String) -> String {
+    "<time datetime=\"\(escaped(instant))\">\(escaped(minutes(instant)))</time>"
+  }
+
+  private static func minutes(_ instant: String) -> String {
+    "\(instant.prefix(10))\u{00A0}\(instant.dropFirst(11).prefix(5))"
+  }
+
+  /// `2020-12-01 14:00–16:00`.
+  private static func window(_ bundle: PublicationReport.Bundle) -> String {
+    let sameDay = bundle.start.prefix(10) == bundle.end.prefix(10)
+    let end = sameDay ? String(bundle.end.dropFirst(11).prefix(5)) : minutes(bundle.end)
+    return "\(minutes(bundle.start))–\(end)"
+  }
+
+  private static func identifier(_ name: String) -> String {
+    "series-"
+      + name.utf8.map { byte in
+        let character = UnicodeScalar(byte)
+        return character.properties.isAlphabetic || ("0"..."9").contains(character) ? String(character) : "-\(byte)-"
+      }.joined()
+  }
+}

@@ -1,0 +1,166 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import Gateway
+
+/// What is published, for people and programs: `/api/series` is this as JSON, the page at `/` a rendering of it.
+struct PublicationReport: Encodable, Hashable {
+  /// In the order of the configuration.
+  var series: [Series]
+  /// The name of the one for apps that ask for none.
+  var defaultSeries: String?
+  /// Addresses that concern all series.
+  var addresses: [AppAddress]
+
+  struct Series: Encodable, Hashable {
+    var name: String
+    var title: String
+    /// `nil` is all.
+    var regions: [String]?
+    var headerRegion: String?
+    var appBundleID: String?
+    var androidPackage: String?
+    /// Seconds of a window.
+    var period: Int64
+    /// RFC 3339: when the manifest was written.
+    var updated: String
+    var listedBundles: Int
+    var listedKeys: Int
+    var listedRevisedKeys: Int
+    /// The one that signs now last.
+    var signingKeys: [SigningKey]
+    /// The last fourteen days in UTC, today last.
+    var days: [KeyDay]
+    /// The newest first.
+    var latestBundles: [Bundle]
+    var addresses: [AppAddress]
+
+    enum CodingKeys: String, CodingKey {
+      case name, title, regions, period, updated, days, addresses
+      case headerRegion = "header_region"
+      case appBundleID = "app_bundle_id"
+      case androidPackage = "android_package"
+      case listedBundles = "listed_bundles"
+      case listedKeys = "listed_keys"
+      case listedRevisedKeys = "listed_revised_keys"
+      case signingKeys = "signing_keys"
+      case latestBundles = "latest_bundles"
+    }
+  }
+
+  struct SigningKey: Encodable, Hashable {
+    var id: String
+    var version: String
+    /// SHA-256 of the SubjectPublicKeyInfo in lower-case hexadecimal; `nil` where the manifest has no readable key.
+    var fingerprint: String?
+    /// Whether new bundles are signed with it.
+    var isCurrent: Bool
+    /// Listed bundles that carry its signature.
+    var listedBundles: Int
+
+    enum CodingKeys: String, CodingKey {
+      case id, version, fingerprint
+      case isCurrent = "current"
+      case listedBundles = "listed_bundles"
+    }
+  }
+
+  /// Keys of the windows that began on this day.
+  struct KeyDay: Encodable, Hashable {
+    /// `2020-12-01`.
+    var day: String
+    var keys: Int
+    var revisedKeys: Int
+
+    enum CodingKeys: String, CodingKey {
+      case day, keys
+      case revisedKeys = "revised_keys"
+    }
+  }
+
+  struct Bundle: Encodable, Hashable {
+    var kind: String
+    var path: String
+    var url: String
+    /// RFC 3339.
+    var start: String
+    var end: String
+    var published: String
+    var keys: Int
+    var revisedKeys: Int
+    var bytes: Int
+    var sha256: String
+
+    enum CodingKeys: String, CodingKey {
+      case kind, path, url, start, end, published, keys, bytes, sha256
+      case revisedKeys = "revised_keys"
+    }
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case series, addresses
+    case defaultSeries = "default_series"
+  }
+
+  static let days: Int64 = 14
+  static let latestBundles = 8
+
+  /// - Parameters:
+  ///   - layouts: the names of those that are served.
+  ///   - baseURL: what apps see as the beginning of every address.
+  init(_ publications: Publications, settings: ServerSettings, layouts: [String], baseURL: String, now: Instant) {
+    defaultSeries = publications[nil]?.manifest.series
+    let addressing = AppAddressing(settings: settings, layouts: layouts, baseURL: baseURL)
+    addresses = addressing.shared
+    series = publications.series.map { Series($0, addressing: addressing, now: now) }
+  }
+}
+
+extension PublicationReport.Series {
+  init(_ series: PublishedSeries, addressing: AppAddressing, now: Instant) {
+    let manifest = series.manifest
+    let listed = series.increments.filter(\.facts.isListed)
+    let all = (series.increments + series.days + series.since).filter(\.facts.isListed)
+    self.init(
+      name: manifest.series, title: manifest.title, regions: manifest.regions, headerRegion: manifest.headerRegion,
+      appBundleID: manifest.appBundleID, androidPackage: manifest.androidPackage, period: manifest.period,
+      updated: Instant(secondsSince1970: manifest.written).description, listedBundles: all.count,
+      listedKeys: listed.reduce(0) { $0 + $1.facts.keys },
+      listedRevisedKeys: listed.reduce(0) { $0 + $1.facts.revisedKeys },
+      signingKeys: manifest.keys.enumerated().map { index, key in
+        PublicationReport.SigningKey(
+          id: key.id, version: key.version, fingerprint: (try? P256PublicKey(text: key.publicKey))?.fingerprint,
+          isCurrent: index == manifest.keys.count - 1,
+          listedBundles: all.count { $0.facts.keyID == key.id && $0.facts.keyVersion == key.version })
+      },
+      days: Self.days(of: series, until: now.day),
+      latestBundles: all.sorted { ($0.facts.published, $0.facts.end) > ($1.facts.published, $1.facts.end) }
+        .prefix(PublicationReport.latestBundles).map {
+          PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL)
+        },
+      addresses: addressing.addresses(of: manifest.series))
+  }
+
+  private static func days(of series: PublishedSeries, until today: Day) -> [PublicationReport.KeyDay] {
+    var sums: [Day: (keys: Int, revised: Int)] = [:]
+    for bundle in series.increments {
+      sums[Instant(secondsSince1970: bundle.facts.start).day, default: (0, 0)].keys += bundle.facts.keys
+      sums[Instant(secondsSince1970: bundle.facts.start).day, default: (0, 0)].revised += bundle.facts.revisedKeys
+    }
+    return (0..<PublicationReport.days).reversed().map { age in
+      let day = Day(daysSince1970: today.daysSince1970 - age)
+      return PublicationReport.KeyDay(
+        day: day.description, keys: sums[day]?.keys ?? 0, revisedKeys: sums[day]?.revised ?? 0)
+    }
+  }
+}
+
+extension PublicationReport.Bundle {
+  init(_ facts: SeriesManifest.Bundle, baseURL: String) {
+    self.init(
+      kind: facts.kind, path: facts.path, url: "\(baseURL)/\(facts.path)",
+      start: Instant(secondsSince1970: facts.start).description,
+      end: Instant(secondsSince1970: facts.end).description,
+      published: Instant(secondsSince1970: facts.published).description, keys: facts.keys,
+      revisedKeys: facts.revisedKeys, bytes: facts.bytes, sha256: facts.sha256)
+  }
+}

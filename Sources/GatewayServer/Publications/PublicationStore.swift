@@ -1,0 +1,246 @@
+internal import Crypto
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import Gateway
+public import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// What is published at this moment, as the manifests in the publication folder say.
+///
+/// A request sees one state from beginning to end. A new state is taken over series by series, and only when its
+/// manifest is whole and every file that it lists is there; until then, and when it is not, the last good one is served.
+/// The folder is looked at when a request comes, at most once a second, or when the publisher in this process says
+/// ``reload()``.
+public final class PublicationStore: Sendable {
+  private let folder: PublicationFolder
+  private let order: [String]
+  private let defaultSeries: String?
+  private let checkInterval: Double
+  private let logger: Logger
+  /// Owns the state that requests see.
+  private let state: Mutex<State>
+  /// Held while the folder is read, so that two checks do not cross.
+  private let checking = Mutex(())
+
+  private struct State {
+    var snapshot = PublicationSnapshot()
+    var series: [String: LoadedSeries] = [:]
+    var refused: [String: [PublicationFolder.Stamp?]] = [:]
+    var lastCheck = -Double.infinity
+  }
+
+  /// - Parameters:
+  ///   - folder: has a folder for each series with its `manifest.json`.
+  ///   - order: the series by name that come first, in this order; the others follow by name.
+  ///   - defaultSeries: for apps that ask for none; the first, where `nil`.
+  ///   - checkInterval: seconds between two looks at the folder; 0 is at every request.
+  public init(
+    folder: String, order: [String] = [], defaultSeries: String? = nil, checkInterval: Double = 1,
+    logger: Logger = Logger(label: "keyferry.publications")
+  ) {
+    self.folder = PublicationFolder(path: folder)
+    self.order = order
+    self.defaultSeries = defaultSeries
+    self.checkInterval = checkInterval
+    self.logger = logger
+    state = Mutex(State())
+    reload()
+  }
+
+  /// What is published now.
+  public var publications: Publications { current().publications }
+
+  /// Looks at the folder at once: the publisher calls it when it has written a manifest.
+  public func reload() { check(force: true) }
+
+  func current() -> PublicationSnapshot {
+    let now = monotonicSeconds()
+    let isDue = state.withLock { state in
+      guard now - state.lastCheck >= checkInterval else { return false }
+      state.lastCheck = now
+      return true
+    }
+    if isDue { check(force: false) }
+    return state.withLock { $0.snapshot }
+  }
+
+  func read(_ bundle: PublishedBundle) throws(PublicationFolder.Fault) -> [UInt8] {
+    try folder.read(bundle.facts.path, limit: bundle.facts.bytes).bytes
+  }
+
+  private func check(force: Bool) {
+    // A request does not wait for another one's look at the folder; it is served what is known.
+    if force {
+      checking.withLock { _ in look() }
+    } else {
+      _ = checking.withLockIfAvailable { _ in look() }
+    }
+  }
+
+  private func look() {
+    let (known, refused) = state.withLock { ($0.series, $0.refused) }
+    var series: [String: LoadedSeries] = [:]
+    var newlyRefused: [String: [PublicationFolder.Stamp?]] = [:]
+    var changed = false
+    let names = folder.seriesNames()
+    for name in names {
+      let stamps = LoadedSeries.fileNames.map { folder.status("\(name)/\($0)") }
+      if let old = known[name], old.stamps == stamps || refused[name] == stamps {
+        series[name] = old
+        newlyRefused[name] = refused[name] == stamps ? stamps : nil
+        continue
+      }
+      if refused[name] == stamps {
+        newlyRefused[name] = stamps
+        continue
+      }
+      do {
+        series[name] = try LoadedSeries(name, in: folder)
+        changed = true
+      } catch {
+        logger.error(
+          "a series cannot be served as it stands in its folder",
+          metadata: ["series": .string(name), "reason": .string("\(error)")])
+        series[name] = known[name]
+        newlyRefused[name] = stamps
+      }
+    }
+    // A folder that cannot be listed for a moment takes nothing from those who are served.
+    if names.isEmpty, !known.isEmpty { series = known }
+    changed = changed || Set(series.keys) != Set(known.keys)
+    state.withLock { state in
+      state.refused = newlyRefused
+      state.lastCheck = monotonicSeconds()
+      guard changed || state.snapshot.generation == 0 else { return }
+      state.series = series
+      state.snapshot = snapshot(of: series, generation: state.snapshot.generation + 1)
+    }
+  }
+
+  private func snapshot(of series: [String: LoadedSeries], generation: Int) -> PublicationSnapshot {
+    let names = order.filter { series[$0] != nil } + series.keys.filter { !order.contains($0) }.sorted()
+    let inOrder = names.compactMap { series[$0] }
+    var files: [String: PublishedFile] = [:]
+    for loaded in inOrder {
+      for bundle in loaded.series.increments + loaded.series.days + loaded.series.since {
+        files[bundle.facts.path] = .archive(bundle)
+      }
+      for (path, document) in loaded.documents { files[path] = .document(document) }
+    }
+    return PublicationSnapshot(
+      publications: Publications(series: inOrder.map(\.series), defaultSeries: defaultSeries), files: files,
+      generation: generation)
+  }
+}
+
+/// One state of what is published.
+struct PublicationSnapshot: Sendable {
+  var publications = Publications(series: [])
+  /// By path, without a slash at the front.
+  var files: [String: PublishedFile] = [:]
+  var generation = 0
+}
+
+enum PublishedFile: Sendable {
+  case archive(PublishedBundle)
+  case document(PublishedDocument)
+}
+
+/// A small file that changes under its name.
+struct PublishedDocument: Sendable {
+  var content: ByteBuffer
+  /// Lower-case hexadecimal SHA-256.
+  var digest: String
+  var mediaType: String
+  var modified: Instant
+}
+
+/// One series as it was read from its folder.
+struct LoadedSeries: Sendable {
+  static let fileNames = ["manifest.json", "index.txt", "SHA256SUMS"]
+  private static let mediaTypes = ["application/json", "text/plain; charset=utf-8", "text/plain; charset=utf-8"]
+  private static let byteLimit = 64 << 20
+
+  var series: PublishedSeries
+  var documents: [String: PublishedDocument] = [:]
+  /// Of the files in the order of ``fileNames``.
+  var stamps: [PublicationFolder.Stamp?] = []
+
+  init(_ name: String, in folder: PublicationFolder) throws {
+    var manifest: SeriesManifest?
+    for (file, mediaType) in zip(Self.fileNames, Self.mediaTypes) {
+      let path = "\(name)/\(file)"
+      do {
+        let (bytes, stamp) = try folder.read(path, limit: Self.byteLimit)
+        if file == Self.fileNames[0] { manifest = try JSONDecoder().decode(SeriesManifest.self, from: Data(bytes)) }
+        documents[path] = PublishedDocument(
+          content: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)), mediaType: mediaType,
+          modified: Instant(secondsSince1970: stamp.seconds))
+        stamps.append(stamp)
+      } catch PublicationFolder.Fault.missing where file != Self.fileNames[0] {
+        stamps.append(nil)
+      } catch let error as DecodingError {
+        throw ManifestFault(path: path, reason: "it is not a manifest: \(Self.words(error))")
+      }
+    }
+    guard let manifest else { throw PublicationFolder.Fault.missing("\(name)/manifest.json") }
+    try Self.check(manifest, name, folder)
+    series = PublishedSeries(manifest)
+  }
+
+  /// A manifest is believed only when it speaks of its own folder and every file that it lists is there.
+  private static func check(_ manifest: SeriesManifest, _ name: String, _ folder: PublicationFolder) throws {
+    func fault(_ reason: String) -> ManifestFault { ManifestFault(path: "\(name)/manifest.json", reason: reason) }
+    guard manifest.version == SeriesManifest.currentVersion else {
+      throw fault("version \(manifest.version), supported is \(SeriesManifest.currentVersion)")
+    }
+    guard manifest.series == name else { throw fault("it is of another series") }
+    var paths: Set<String> = []
+    for bundle in manifest.bundles {
+      let parts = bundle.path.split(separator: "/", omittingEmptySubsequences: false)
+      guard parts.count >= 2, parts.count <= 8, parts.first.map(String.init) == name,
+        parts.allSatisfy(PublicationFolder.isSafe), !fileNames.contains(parts.dropFirst().joined(separator: "/"))
+      else {
+        throw fault("a bundle's path leads out of the folder, or has characters besides letters, digits, . - _ +")
+      }
+      guard paths.insert(bundle.path).inserted else { throw fault("\(bundle.path) is named twice") }
+      guard isDigest(bundle.sha256), isDigest(bundle.exportSHA256) else {
+        throw fault("\(bundle.path): a digest is not 64 lower-case hexadecimal digits")
+      }
+      guard bundle.bytes >= 0, bundle.keys >= 0, bundle.revisedKeys >= 0 else {
+        throw fault("\(bundle.path): a count is negative")
+      }
+      guard bundle.isListed else { continue }
+      guard let stamp = folder.status(bundle.path) else { throw fault("\(bundle.path) is listed and not there") }
+      guard stamp.byteCount == bundle.bytes else {
+        throw fault("\(bundle.path) has \(stamp.byteCount) bytes, the manifest says \(bundle.bytes)")
+      }
+    }
+  }
+
+  private static func isDigest(_ text: String) -> Bool {
+    text.utf8.count == 64 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+
+  private static func words(_ error: DecodingError) -> String {
+    switch error {
+    case .keyNotFound(let key, _): "member \(key.stringValue) is missing"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      "member \(context.codingPath.map(\.stringValue).joined(separator: ".")) is of another type"
+    default: "it is not JSON"
+    }
+  }
+}
+
+/// Why a manifest is not believed.
+struct ManifestFault: Error, Hashable, CustomStringConvertible {
+  var path: String
+  var reason: String
+  var description: String { "\(path): \(reason)" }
+}
+
+func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+  let digits = Array("0123456789abcdef".utf8)
+  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+}

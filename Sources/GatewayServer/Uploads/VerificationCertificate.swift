@@ -1,0 +1,121 @@
+internal import BundleTrust
+internal import Crypto
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import Gateway
+internal import KeyFormats
+
+/// What a verification server vouches for: that the keys of a request belong to a diagnosis.
+struct VerificationCertificate: Hashable, Sendable {
+  enum Report: String, Sendable {
+    case confirmed, likely, negative
+    case userReport = "user-report"
+
+    var reportType: ReportType {
+      switch self {
+      case .confirmed: .confirmedTest
+      case .likely: .confirmedClinicalDiagnosis
+      case .userReport: .selfReport
+      case .negative: .revoked
+      }
+    }
+  }
+
+  var reportType: Report
+  /// Ten-minute intervals since 1970.
+  var symptomOnsetInterval: Int64?
+}
+
+/// Why a certificate is not believed.
+struct CertificateFault: Error, Hashable {
+  /// As Google's key server says it.
+  var code = UploadDoor.invalidCertificate
+  var reason: String
+}
+
+/// Verifies certificates: JWTs (RFC 7519) with ES256, and the code (HMAC-SHA-256) that ties the keys to one.
+struct CertificateVerifier: Sendable {
+  private let settings: CertificateSettings
+  private let keys: [String: P256.Signing.PublicKey]
+  /// Seconds by which two clocks may differ.
+  private static let leeway: Int64 = 60
+
+  init(_ settings: CertificateSettings) throws(ServerFault) {
+    self.settings = settings
+    var keys: [String: P256.Signing.PublicKey] = [:]
+    for (id, pem) in settings.keys {
+      keys[id] = try ServerFault.at("key \(id) of the verification server") {
+        try P256.Signing.PublicKey(x963Representation: P256PublicKey(text: pem).x963)
+      }
+    }
+    guard !keys.isEmpty else { throw ServerFault(place: "uploads", reason: "the verification server has no key") }
+    self.keys = keys
+  }
+
+  func verify(_ request: PublishRequest, now: Instant) throws(CertificateFault) -> VerificationCertificate {
+    if let id = settings.healthAuthorityID, id != request.healthAuthorityID {
+      throw CertificateFault(code: "unknown_health_authority_id", reason: "the health authority is not known here")
+    }
+    let claims = try claims(of: request.verificationPayload)
+    try check(claims, now: now)
+    guard let code = claims["tekmac"]?.string.flatMap({ Base64.decode(Array($0.utf8)) }),
+      let secret = Base64.decode(Array(request.hmacKey.utf8)), !secret.isEmpty,
+      Self.isCode(code, of: request.keys, secret: secret)
+    else { throw CertificateFault(reason: "the certificate is not for these keys") }
+    guard let report = claims["reportType"]?.string.flatMap(VerificationCertificate.Report.init) else {
+      throw CertificateFault(reason: "reportType: allowed are confirmed, likely, negative, user-report")
+    }
+    let onset = claims["symptomOnsetInterval"]?.integer
+    return VerificationCertificate(reportType: report, symptomOnsetInterval: onset == 0 ? nil : onset)
+  }
+
+  private func claims(of token: String) throws(CertificateFault) -> [String: JSONValue] {
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, token.utf8.count <= 16_384, let headerBytes = Base64URL.decode(parts[0]),
+      let claimBytes = Base64URL.decode(parts[1]), let signatureBytes = Base64URL.decode(parts[2]),
+      let header = JSONValue.parse(headerBytes)?.object
+    else { throw CertificateFault(reason: "the certificate is not a JWT") }
+    guard header["alg"]?.string == "ES256" else {
+      throw CertificateFault(reason: "the certificate's algorithm: allowed is ES256")
+    }
+    guard let id = header["kid"]?.string, let key = keys[id] else {
+      throw CertificateFault(reason: "the certificate's kid names no key that is known")
+    }
+    guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signatureBytes),
+      key.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)),
+      let claims = JSONValue.parse(claimBytes)?.object
+    else { throw CertificateFault(reason: "the certificate's signature does not verify") }
+    return claims
+  }
+
+  private func check(_ claims: [String: JSONValue], now: Instant) throws(CertificateFault) {
+    guard claims["iss"]?.string == settings.issuer else {
+      throw CertificateFault(reason: "the certificate has another issuer")
+    }
+    let audiences = claims["aud"]?.array?.compactMap(\.string) ?? [claims["aud"]?.string].compactMap(\.self)
+    guard audiences.contains(settings.audience) else {
+      throw CertificateFault(reason: "the certificate is for another audience")
+    }
+    let seconds = now.secondsSince1970
+    guard let end = claims["exp"]?.number, end > Double(seconds - Self.leeway) else {
+      throw CertificateFault(reason: "the certificate has expired, or says not when it does")
+    }
+    let start = max(claims["nbf"]?.number ?? 0, claims["iat"]?.number ?? 0)
+    guard start <= Double(seconds + Self.leeway) else {
+      throw CertificateFault(reason: "the certificate is not valid yet")
+    }
+  }
+
+  /// The code is over the keys in the order of their text, with the risk levels, or without them where all are 0.
+  static func isCode(_ code: [UInt8], of keys: [PublishRequest.Key], secret: [UInt8]) -> Bool {
+    let sorted = keys.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+    let short = sorted.map { "\($0.text).\($0.rollingStart).\($0.rollingPeriod)" }
+    let full = zip(short, sorted).map { "\($0).\($1.transmissionRisk ?? 0)" }
+    let forms = keys.allSatisfy { ($0.transmissionRisk ?? 0) == 0 } ? [full, short] : [full]
+    let symmetric = SymmetricKey(data: secret)
+    return forms.contains { form in
+      HMAC<SHA256>.isValidAuthenticationCode(
+        code, authenticating: Data(form.joined(separator: ",").utf8), using: symmetric)
+    }
+  }
+}

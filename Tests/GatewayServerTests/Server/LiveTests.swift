@@ -1,0 +1,146 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import NIOSSL
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+@testable import GatewayServer
+
+@Suite("Over sockets")
+struct LiveTests {
+  let fixture: PublicationFixture
+  let bundle: SeriesManifest.Bundle
+
+  init() throws {
+    fixture = try PublicationFixture()
+    bundle = try #require(try fixture.publish("NL", bundles: 1, keys: 30_000).bundles.first)
+  }
+
+  @Test(
+    "The server listens on a port of the system's choice, serves, and shuts down when told to", .timeLimit(.minutes(1)))
+  func service() async throws {
+    var settings = ServerSettings()
+    settings.port = 0
+    let application = try GatewayApplication.testing(fixture, settings: settings)
+    let (ports, bound) = AsyncStream.makeStream(of: Int.self)
+    let server = GatewayServer(application) { bound.yield($0) }
+    let group = ServiceGroup(
+      configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
+    let running = Task { try await group.run() }
+    var iterator = ports.makeAsyncIterator()
+    let port = try #require(await iterator.next())
+    #expect(port > 0)
+
+    let (data, response) = try await URLSession.shared.data(
+      from: try #require(URL(string: "http://127.0.0.1:\(port)/\(bundle.path)")))
+    let head = try #require(response as? HTTPURLResponse)
+    #expect(head.statusCode == 200)
+    #expect(sha256(data) == bundle.sha256)
+    #expect(head.value(forHTTPHeaderField: "Server") == nil)
+    // The date is the server's now, whatever the test's clock says.
+    let date = try #require(head.value(forHTTPHeaderField: "Date").flatMap(HTTPDate.instant))
+    #expect(abs(Double(date.secondsSince1970) - Date().timeIntervalSince1970) < 10)
+
+    await group.triggerGracefulShutdown()
+    try await running.value
+    #expect(application.readiness.reasons == ["the server shuts down"])
+  }
+
+  @Test("One connection carries many requests, and large bodies", .timeLimit(.minutes(1)))
+  func keepAlive() async throws {
+    let app = try GatewayApplication.testing(fixture)
+    try await app.application().test(.live) { client in
+      for _ in 0..<3 {
+        let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
+        #expect(sha256(response.bytes) == bundle.sha256)
+        let head = try await client.execute(uri: "/\(bundle.path)", method: .head)
+        #expect(head["Content-Length"] == String(bundle.bytes))
+        let none = try await client.execute(
+          uri: "/\(bundle.path)", method: .get, headers: [.ifNoneMatch: "\"\(bundle.sha256)\""])
+        #expect(none.code == 304)
+        let missing = try await client.execute(uri: "/missing", method: .get)
+        #expect(missing.code == 404)
+      }
+    }
+  }
+
+  @Test("A body that is too large ends the connection behind the answer", .timeLimit(.minutes(1)))
+  func closing() async throws {
+    var settings = ServerSettings()
+    settings.uploads = UploadSettings(folder: fixture.path + "/uploads", token: "x")
+    let app = try GatewayApplication.testing(fixture, settings: settings)
+    try await app.application().test(.live) { client in
+      let port = try #require(client.port)
+      let answer = try exchange(
+        port: port,
+        "POST /v1/publish HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+      )
+      #expect(answer.hasPrefix("HTTP/1.1 413 "))
+      #expect(answer.lowercased().contains("connection: close"))
+    }
+  }
+
+  @Test("A connection that says nothing is closed", .timeLimit(.minutes(1)))
+  func idle() async throws {
+    var limits = ServerLimits()
+    limits.idleSeconds = 1
+    let app = try GatewayApplication.testing(fixture, limits: limits)
+    try await app.application().test(.live) { client in
+      let port = try #require(client.port)
+      #expect(try exchange(port: port, "GET / HT") == "")
+    }
+  }
+
+  @Test("TLS, with a certificate of its own", .timeLimit(.minutes(1)))
+  func tls() async throws {
+    let tool = try #require(Tool(named: "openssl"), "openssl makes the certificate")
+    let (key, certificate) = (fixture.folder.appending(path: "tls.key"), fixture.folder.appending(path: "tls.pem"))
+    let made = try tool.run([
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+      "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key.path, "-out", certificate.path,
+    ])
+    try #require(made.status == 0, "\(made.errors)")
+    var settings = ServerSettings()
+    settings.certificatePEM = try String(contentsOf: certificate, encoding: .utf8)
+    settings.privateKeyPEM = try String(contentsOf: key, encoding: .utf8)
+    let app = try GatewayApplication.testing(fixture, settings: settings)
+    try await app.application().test(.ahc(.https)) { client in
+      let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
+      #expect(sha256(response.bytes) == bundle.sha256)
+      #expect(response["Strict-Transport-Security"] == "max-age=31536000")
+    }
+    settings.privateKeyPEM = P256Key.other
+    #expect(throws: ServerFault.self) { try GatewayApplication.testing(fixture, settings: settings).application() }
+  }
+
+  /// Sends bytes and reads until the server closes; blocking, on a thread of its own.
+  private func exchange(port: Int, _ request: String) throws -> String {
+    let tool = try #require(Tool(named: "python3"), "python3 speaks to the socket")
+    let script = """
+      import socket,sys
+      s=socket.create_connection(("localhost",\(port)));s.settimeout(20);s.sendall(sys.stdin.buffer.read())
+      d=b""
+      while True:
+        p=s.recv(65536)
+        if not p: break
+        d+=p
+      sys.stdout.buffer.write(d)
+      """
+    let outcome = try tool.run(["-c", script], input: Array(request.utf8))
+    #expect(outcome.status == 0, "\(outcome.errors.suffix(200))")
+    return outcome.text
+  }
+}
+
+private enum P256Key {
+  static let other = SigningKey.generate().pemRepresentation
+}

@@ -1,0 +1,146 @@
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import Testing
+
+@testable import GatewayServer
+
+@Suite("The page for people")
+struct PageTests {
+  let fixture: PublicationFixture
+
+  init() throws { fixture = try PublicationFixture() }
+
+  private func application(_ layouts: [any Layout] = [GoogleLayout(), AppleLayout(configuration: [])]) throws
+    -> GatewayApplication
+  {
+    try GatewayApplication.testing(fixture, layouts: layouts)
+  }
+
+  @Test("It is HTML that needs no script and nothing from elsewhere")
+  func selfContained() async throws {
+    try fixture.publish("NL", bundles: 6, title: "Netherlands")
+    let response = try await application().ask("/")
+    #expect(response["Content-Type"] == "text/html; charset=utf-8")
+    #expect(response.text.hasPrefix("<!DOCTYPE html>\n<html lang=\"en\">"))
+    for forbidden in ["<script", "<link", "<img", "<iframe", "src=", " style=", "onload", "@import", "url("] {
+      #expect(!response.text.contains(forbidden), "\(forbidden)")
+    }
+    // The policy lets this style take effect, and no other.
+    let style = try #require(response.text.split(separator: "<style>").last?.split(separator: "</style>").first)
+    let digest = Data(bytes(hexadecimal: sha256(Array(style.utf8)))).base64EncodedString()
+    #expect(response["Content-Security-Policy"]?.contains("style-src 'sha256-\(digest)'") == true)
+  }
+
+  @Test("It is well formed")
+  func wellFormed() async throws {
+    try fixture.publish("NL", bundles: 6, title: "Netherlands & <Aruba>")
+    try fixture.publish("BE", bundles: 1)
+    let page = try await application().ask("/").text
+    // What HTML lets stand open is closed here, so that an XML parser can judge the rest.
+    let xml =
+      page.replacing("<!DOCTYPE html>", with: "")
+      .replacing(try Regex("<meta ([^>]*)>")) { "<meta \($0.output[1].substring ?? "")/>" }
+    let tool = try #require(Tool(named: "python3"), "python3 checks the page")
+    let outcome = try tool.run(
+      ["-c", "import sys,xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)"], input: Array(xml.utf8))
+    #expect(outcome.status == 0, "\(outcome.errors.suffix(300))")
+    let ids = page.matches(of: try Regex(" id=\"([^\"]*)\"")).compactMap { $0.output[1].substring }
+    #expect(Set(ids).count == ids.count)
+    for reference in page.matches(of: try Regex("(?:aria-labelledby=\"|href=\"#)([^\"]*)\"")) {
+      for id in (reference.output[1].substring ?? "").split(separator: " ") { #expect(ids.contains(id), "\(id)") }
+    }
+  }
+
+  @Test("Names from manifests are text, never markup")
+  func escaping() async throws {
+    var manifest = try fixture.publish("NL", bundles: 1)
+    manifest.title = "<script>alert('x')</script>&\"'"
+    manifest.regions = ["<b>", "\u{1}"]
+    manifest.keys[0].id = "\"><svg onload=x>"
+    manifest.appBundleID = "</style>"
+    try fixture.write(manifest)
+    let page = try await application().ask("/").text
+    #expect(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<svg onload"))
+    #expect(page.components(separatedBy: "</style>").count == 2)
+    #expect(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;&#39;"))
+  }
+
+  @Test("It tells regions, bundles, keys, signatures and addresses")
+  func content() async throws {
+    try fixture.publish("NL", bundles: 6, keys: 1234, title: "Netherlands")
+    let page = try await application().ask("/").text
+    for text in [
+      "Netherlands", "7\u{202F}404", "signs now", fixture.identity.key.publicKey.fingerprint,
+      "http://localhost/NL/index.txt", "http://localhost/roaming.json",
+      "http://localhost/apple/NL/files?startingAt=0", "http://localhost/NL/SHA256SUMS", "org.example.NL",
+    ] {
+      #expect(page.contains(text), "\(text)")
+    }
+    #expect(!page.contains("dp3t"))
+  }
+
+  @Test("A gateway that has published nothing says so")
+  func empty() async throws {
+    let page = try await application().ask("/")
+    #expect(page.code == 200)
+    #expect(page.text.contains("Nothing is published yet"))
+    #expect(try await application().ask("/api/series").json["series"] as? [String] == [])
+  }
+
+  @Test("The same is there as JSON")
+  func json() async throws {
+    try fixture.publish("NL", bundles: 3, keys: 10, title: "Netherlands")
+    var manifest = try fixture.publish("NL", bundles: 1, keys: 10)
+    manifest.keys.append(.init(id: "204", version: "v2", publicKey: "unreadable"))
+    manifest.bundles[0].isListed = false
+    manifest.bundles[1].revisedKeys = 2
+    try fixture.write(manifest)
+    let response = try await application().ask("/api/series")
+    #expect(response["Content-Type"] == "application/json")
+    #expect(response.json["default_series"] as? String == "NL")
+    let series = try #require((response.json["series"] as? [[String: Any]])?.first)
+    #expect(series["listed_bundles"] as? Int == 3)
+    #expect(series["listed_keys"] as? Int == 30)
+    #expect(series["listed_revised_keys"] as? Int == 2)
+    #expect(series["title"] as? String == "Netherlands")
+    let days = try #require(series["days"] as? [[String: Any]])
+    #expect(days.count == 14)
+    #expect(days.last?["day"] as? String == "2020-12-01")
+    // Expired bundles were published on their day all the same.
+    #expect(days.last?["keys"] as? Int == 40)
+    let bundles = try #require(series["latest_bundles"] as? [[String: Any]])
+    #expect(bundles.map { $0["path"] as? String } == manifest.bundles[1...].reversed().map(\.path))
+    let keys = try #require(series["signing_keys"] as? [[String: Any]])
+    #expect(keys.map { $0["current"] as? Bool } == [false, true])
+    #expect(keys.map { $0["listed_bundles"] as? Int } == [3, 0])
+    #expect(keys[1]["fingerprint"] == nil)
+    // Equal content keeps its tag.
+    #expect(try await application().ask("/api/series")["ETag"] == response["ETag"])
+  }
+
+  @Test(
+    "Numbers are readable",
+    arguments: [
+      (0, "0", "0"), (999, "999", "999"), (1000, "1\u{202F}000", "1k"), (1250, "1\u{202F}250", "1.2k"),
+      (34_567, "34\u{202F}567", "34k"), (1_500_000, "1\u{202F}500\u{202F}000", "1.5M"),
+      (-1234, "−1\u{202F}234", "-1234"),
+    ])
+  func numbers(number: Int, grouped: String, short: String) {
+    #expect(ReadableNumber.grouped(number) == grouped)
+    #expect(ReadableNumber.short(number) == short)
+  }
+
+  @Test("The picture keeps within its frame, from no keys to the most there can be")
+  func picture() throws {
+    for most in [0, 1, 2, 7, 999, 1_000_000, Int.max / 4] {
+      let days = [0, most / 2, most].map { PublicationReport.KeyDay(day: "2020-12-01", keys: $0, revisedKeys: $0 / 3) }
+      let svg = KeyPicture(days, id: "x").svg
+      for match in svg.matches(of: try Regex(" (?:y|y1|height)=\"(-?[0-9.]+)\"")) {
+        let value = try #require(Double(match.output[1].substring ?? ""))
+        #expect((0...176).contains(value), "\(value) for \(most)")
+      }
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import KeyFormats
+import NIOCore
+import Testing
+
+@testable import GatewayServer
+
+@Suite("The state of what is published")
+struct StoreTests {
+  let fixture: PublicationFixture
+
+  init() throws { fixture = try PublicationFixture() }
+
+  @Test("A new manifest is taken over at the next look")
+  func reload() throws {
+    try fixture.publish("NL", bundles: 1)
+    let store = fixture.store()
+    #expect(store.publications.series.map(\.manifest.series) == ["NL"])
+    try fixture.publish("NL", bundles: 1)
+    try fixture.publish("BE", bundles: 2)
+    #expect(store.publications.series.map(\.manifest.series) == ["BE", "NL"])
+    #expect(store.publications["nl"]?.increments.count == 2)
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: "BE"))
+    #expect(store.publications.series.map(\.manifest.series) == ["NL"])
+  }
+
+  @Test("The folder is looked at once in a while, or when the publisher says so")
+  func looks() throws {
+    try fixture.publish("NL", bundles: 1)
+    let store = fixture.store(checkInterval: 1000)
+    try fixture.publish("NL", bundles: 1)
+    #expect(store.publications["NL"]?.increments.count == 1)
+    store.reload()
+    #expect(store.publications["NL"]?.increments.count == 2)
+  }
+
+  @Test("Series come in the order that is asked for")
+  func order() throws {
+    for name in ["AT", "BE", "NL", "travel"] { try fixture.publish(name, bundles: 1) }
+    let store = PublicationStore(folder: fixture.path, order: ["travel", "NL", "XX"], defaultSeries: "NL")
+    #expect(store.publications.series.map(\.manifest.series) == ["travel", "NL", "AT", "BE"])
+    #expect(store.publications[nil]?.manifest.series == "NL")
+  }
+
+  @Test("A folder that is not there yet is empty until it is")
+  func missingFolder() throws {
+    let store = PublicationStore(folder: fixture.path + "/later", checkInterval: 0)
+    #expect(store.publications.series.isEmpty)
+  }
+
+  @Test(
+    "A manifest that is not whole or not true is not believed, and the last good one is served",
+    arguments: [
+      "{", "[]", "{\"version\":1}", "version", "series", "listed-and-gone", "wrong-size", "bad-digest", "negative",
+      "twice", "path:../x.zip", "path:/etc/passwd", "path:BE/x.zip", "path:NL/../BE/x.zip", "path:NL/.x", "path:NL",
+      "path:NL//x", "path:NL/index.txt", "path:NL/a b.zip",
+    ])
+  func badManifests(fault: String) throws {
+    let good = try fixture.publish("NL", bundles: 2)
+    let lines = Lines()
+    let store = PublicationStore(folder: fixture.path, checkInterval: 0, logger: lines.logger())
+    var bad = good
+    bad.title = "bad"
+    switch fault {
+    case "version": bad.version = 2
+    case "series": bad.series = "BE"
+    case "listed-and-gone": bad.bundles[1].path = "NL/gone.zip"
+    case "wrong-size": bad.bundles[1].bytes += 1
+    case "bad-digest": bad.bundles[0].sha256 = bad.bundles[0].sha256.uppercased() + "0"
+    case "negative": bad.bundles[0].keys = -1
+    case "twice": bad.bundles[1].path = bad.bundles[0].path
+    case _ where fault.hasPrefix("path:"):
+      bad.bundles[0].path = String(fault.dropFirst(5))
+      bad.bundles[0].isListed = false
+    default: break
+    }
+    let isText = fault.hasPrefix("{") || fault.hasPrefix("[")
+    try fixture.write("NL/manifest.json", isText ? Array(fault.utf8) : Array(try JSONEncoder().encode(bad)))
+    #expect(store.publications["NL"]?.manifest.title == good.title)
+    #expect(store.publications["NL"]?.manifest == good)
+    _ = store.publications
+    #expect(lines.all.count == 1, "it is said once, not at every request: \(lines.text)")
+
+    // A fresh process has no last good one.
+    #expect(fixture.store().publications["NL"] == nil)
+    // What is put right is believed again.
+    try fixture.write(good)
+    #expect(fixture.store().publications["NL"]?.manifest == good)
+    #expect(store.publications["NL"]?.manifest == good)
+  }
+
+  @Test("A series folder that is a link is not followed")
+  func linkedFolder() throws {
+    let other = try PublicationFixture()
+    try other.publish("NL", bundles: 1)
+    try FileManager.default.createSymbolicLink(
+      at: fixture.folder.appending(path: "NL"), withDestinationURL: other.folder.appending(path: "NL"))
+    #expect(fixture.store().publications.series.isEmpty)
+  }
+
+  @Test("Readers and a publisher at the same time: every answer is one whole state")
+  func concurrency() async throws {
+    try fixture.publish("NL", bundles: 1, keys: 2)
+    let store = fixture.store()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var last = 0
+          for _ in 0..<200 {
+            let snapshot = store.current()
+            let series = try #require(snapshot.publications["NL"])
+            // Index, manifest and table are of one state or of the two next to each other, never less than before.
+            #expect(series.increments.count >= last)
+            #expect(series.increments.allSatisfy { snapshot.files[$0.facts.path] != nil })
+            last = series.increments.count
+            await Task.yield()
+          }
+        }
+      }
+      for _ in 0..<10 {
+        try fixture.publish("NL", bundles: 1, keys: 2)
+        await Task.yield()
+      }
+      try await group.waitForAll()
+    }
+    #expect(store.publications["NL"]?.increments.count == 11)
+  }
+
+  @Test("The cache keeps no more bytes than it may, and gives up what was used least")
+  func cacheLimit() async throws {
+    let manifest = try fixture.publish("NL", bundles: 6)
+    let store = fixture.store()
+    let metrics = GatewayMetrics()
+    let bundles = try #require(store.publications["NL"]).increments
+    let size = manifest.bundles.map(\.bytes).max() ?? 0
+    let cache = BundleCache(byteLimit: size * 3, metrics: metrics)
+    for bundle in bundles {
+      _ = try await cache.archive(bundle, from: store)
+      _ = try await cache.archive(bundles[0], from: store)
+      #expect(cache.byteCount <= size * 3)
+    }
+    #expect(metrics.text.contains("keyferry_bundle_cache_lookups_total{result=\"miss\"} 6\n"))
+    // The first was used all the time.
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: bundles[0].facts.path))
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: bundles[1].facts.path))
+    #expect(try await cache.archive(bundles[0], from: store).digest == bundles[0].facts.sha256)
+    await #expect(throws: BundleFault.missing) { try await cache.archive(bundles[1], from: store) }
+  }
+
+  @Test("Many who want one file cause one load")
+  func singleLoad() async throws {
+    try fixture.publish("NL", bundles: 1)
+    let store = fixture.store()
+    let bundle = try #require(store.publications["NL"]).increments[0]
+    let cache = BundleCache(byteLimit: 1 << 20, metrics: GatewayMetrics())
+    try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<50 { group.addTask { try await cache.member(.export, of: bundle, from: store).digest } }
+      for try await digest in group { #expect(digest == bundle.facts.exportSHA256) }
+    }
+    let zip = try fixture.read(bundle.facts.path)
+    #expect(cache.byteCount == zip.count + (try member("export.bin", of: zip)).count)
+  }
+}

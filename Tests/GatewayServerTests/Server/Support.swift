@@ -1,0 +1,84 @@
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import Synchronization
+
+@testable import GatewayServer
+
+/// Says nothing.
+struct SilentHandler: LogHandler {
+  var metadata: Logger.Metadata = [:]
+  var logLevel = Logger.Level.critical
+  subscript(metadataKey key: String) -> Logger.MetadataValue? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+  func log(event: LogEvent) {}
+}
+
+/// Keeps lines.
+final class Lines: Sendable {
+  private let lines = Mutex<[String]>([])
+  func add(_ line: String) { lines.withLock { $0.append(line) } }
+  var all: [String] { lines.withLock { $0 } }
+  var text: String { all.joined() }
+
+  func logger(_ format: LogFormat = .json, level: Logger.Level = .debug) -> Logger {
+    Logger(label: "test") { label in format.handler(label: label, level: level) { self.add($0) } }
+  }
+}
+
+/// Answers what it is told under `/test/…`.
+struct TestLayout: Layout {
+  static let name = "test"
+  var answers: [String: LayoutAnswer] = [:]
+  var make: (@Sendable (LayoutRequest, Publications) -> LayoutAnswer?)?
+
+  func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+    guard request.path.first == "test" else { return nil }
+    return make?(request, publications) ?? answers[request.path.dropFirst().joined(separator: "/")]
+  }
+}
+
+extension GatewayApplication {
+  static func testing(
+    _ fixture: PublicationFixture, layouts: [any Layout] = [], settings: ServerSettings = ServerSettings(),
+    metrics: GatewayMetrics = GatewayMetrics(), readiness: Readiness = Readiness(),
+    limits: ServerLimits = ServerLimits(), now: Instant = PublicationFixture.noon,
+    logger: Logger = Logger(label: "test") { _ in SilentHandler() }, store: PublicationStore? = nil
+  ) throws -> GatewayApplication {
+    try GatewayApplication(
+      settings: settings, store: store ?? fixture.store(), layouts: LayoutCatalog(layouts), metrics: metrics,
+      readiness: readiness, limits: limits, clock: ServerClock { now }, logger: logger)
+  }
+
+  func ask(
+    _ uri: String, _ method: HTTPRequest.Method = .get, headers: HTTPFields = [:], body: [UInt8]? = nil
+  ) async throws -> TestResponse {
+    try await application().test(.router) { client in
+      try await client.executeRequest(
+        uri: uri, method: method, headers: headers, body: body.map { ByteBuffer(bytes: $0) })
+    }
+  }
+}
+
+extension TestResponse {
+  var text: String { String(buffer: body) }
+  var bytes: [UInt8] { Array(body.readableBytesView) }
+  var code: Int { status.code }
+
+  subscript(name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
+
+  /// The stable code of a problem document.
+  var problem: String? { json["code"] as? String }
+
+  var json: [String: Any] {
+    (try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]) ?? [:]
+  }
+}
