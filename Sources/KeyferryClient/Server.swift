@@ -31,9 +31,7 @@ public final class Server: @unchecked Sendable {
   private let session: URLSession
   private let transfer = BoundedTransfer()
 
-  /// - Parameters:
-  ///   - configuration: may be set later.
-  ///   - sessionConfiguration: of the session that this server makes for itself.
+  /// - Parameter configuration: may be set later.
   public init(_ configuration: ServerConfiguration? = nil) {
     current = configuration
     let settings = URLSessionConfiguration.ephemeral
@@ -115,7 +113,7 @@ public final class Server: @unchecked Sendable {
       if case .failure(let error) = result { completion(error) } else { completion(nil) }
     }
     prepare(done) { configuration in
-      guard let url = configuration.uploadURL else { throw ServerError.noUploadAddress }
+      let url = try configuration.uploadAddress()
       guard Self.isAllowed(url, beside: configuration.baseURL) else { throw ServerError.refusedAddress(url) }
       guard let body = try? JSONEncoder().encode(diagnosisKeys) else {
         throw ServerError.local("the keys cannot be written as JSON")

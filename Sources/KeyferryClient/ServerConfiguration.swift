@@ -6,7 +6,7 @@ public struct ServerConfiguration: Hashable, Sendable {
   public var baseURL: URL
   /// The name of the series that the app wants; `nil` is the server's default.
   public var series: String?
-  /// Where keys are posted; `nil` where the app does not.
+  /// Where keys are posted; `nil` is the server's own door for the series.
   public var uploadURL: URL?
   /// Sent with posts as `Authorization: Bearer …`.
   public var uploadToken: String?
@@ -30,6 +30,13 @@ public struct ServerConfiguration: Hashable, Sendable {
     let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
     self.downloadFolder =
       downloadFolder ?? (caches ?? FileManager.default.temporaryDirectory).appendingPathComponent("DiagnosisKeys")
+  }
+
+  /// Where keys are posted: only a door for a named series is known.
+  func uploadAddress() throws -> URL {
+    if let uploadURL { return uploadURL }
+    guard series != nil else { throw ServerError.noUploadAddress }
+    return try address(of: "keys")
   }
 
   /// The address of a document of Keyferry's layout for Apple's sample.

@@ -4,7 +4,7 @@ public import Foundation
 public enum ServerError: Error, Hashable, Sendable {
   /// ``Server/configuration`` is not set.
   case notConfigured
-  /// ``ServerConfiguration/uploadURL`` is not set.
+  /// Neither ``ServerConfiguration/uploadURL`` nor ``ServerConfiguration/series`` is set.
   case noUploadAddress
   /// An address that this client does not ask: not of HTTP, not encrypted though the server is, or without a file name.
   case refusedAddress(URL)
@@ -24,7 +24,7 @@ extension ServerError: CustomStringConvertible, LocalizedError {
   public var description: String {
     switch self {
     case .notConfigured: "the server has no configuration yet"
-    case .noUploadAddress: "the configuration has no address for uploads"
+    case .noUploadAddress: "the configuration names neither an address for uploads nor a series"
     case .refusedAddress(let url):
       "\(url.absoluteString): refused; allowed are addresses of files over HTTP, and only over HTTPS where the server has it"
     case .unreachable(let url, let code): "\(url.absoluteString): not reached (URL error \(code.rawValue))"

@@ -12,7 +12,8 @@ import Gateway
 ///   an increment are not listed, and neither are those with more than one, which happens where windows are shorter
 ///   than an hour or were split: the day's roll-up has their keys.
 ///
-/// A series must make roll-ups of days. One that publishes no bundles for empty windows has gaps in its hours.
+/// A series must make roll-ups of days; a day whose roll-up was split is not listed. A series that publishes no bundles for empty windows has
+/// gaps in its hours.
 ///
 /// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
 public struct CoronaWarnAppLayout: Layout {
@@ -38,11 +39,11 @@ public struct CoronaWarnAppLayout: Layout {
     case .countries: return list(countries.countries(in: publications).map(\.code))
     case .dates:
       return answer(country: values[0], in: publications) { series in
-        list(completeDays(of: series, at: request.now).map(\.description))
+        list(days(of: series, before: request.now).keys.sorted().map(\.description))
       }
     case .date:
       return answer(country: values[0], date: values[1], in: publications) { series, day in
-        archive(completeDays(of: series, at: request.now).contains(day) ? series.rollUp(of: day) : nil)
+        archive(days(of: series, before: request.now)[day])
       }
     case .hours:
       return answer(country: values[0], date: values[1], in: publications) { series, day in
@@ -69,9 +70,11 @@ public struct CoronaWarnAppLayout: Layout {
     }
   }
 
-  private func completeDays(of series: PublishedSeries, at now: Instant) -> [Day] {
-    let days = series.days.filter { $0.facts.isListed && $0.day < now.day }.map(\.day)
-    return Set(days).sorted().filter { day in series.rollUp(of: day).map(series.isComplete) ?? false }
+  /// The only listed roll-up of each day that is over.
+  private func days(of series: PublishedSeries, before now: Instant) -> [Day: PublishedBundle] {
+    let listed = series.days.filter { $0.facts.isListed && $0.day < now.day }
+    return Dictionary(grouping: listed, by: \.day).compactMapValues { $0.count == 1 ? $0[0] : nil }
+      .filter { series.isOver($0.key) }
   }
 
   /// The only listed increment of each hour.

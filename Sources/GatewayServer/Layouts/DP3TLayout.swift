@@ -4,9 +4,10 @@ import Gateway
 /// The layout of the DP-3T backends, for apps with their SDK. Every answer is a signed response.
 ///
 /// First generation, one archive a day:
-/// - `/v1/gaen/exposed/{date}?publishedafter=`: the newest roll-up of the day that begins at this midnight, in
-///   milliseconds since 1970. It grows during the day. 204 when nothing was published after `publishedafter`; 404 when
-///   the date is no midnight, in the future, or long past. `x-published-until` is the end of what is in it.
+/// - `/v1/gaen/exposed/{date}?publishedafter=`: the roll-up of the day that begins at this midnight, in milliseconds
+///   since 1970. It grows during the day. 204 when nothing was published after `publishedafter`; 404 when the date is
+///   no midnight, in the future, or long past. `x-published-until` is its end. The parts of a roll-up that was split
+///   come one after the other.
 /// - `/v1/gaen/buckets/{day}`: the addresses of a day (`2020-12-01`).
 ///
 /// Second generation, one archive a visit:
@@ -97,14 +98,15 @@ public struct DP3TLayout: Layout {
     }
     let day = Day(daysSince1970: milliseconds / (secondsPerDay * 1000))
     guard day <= request.now.day else { return .missing("the date is in the future") }
-    guard let rollUp = series.rollUp(of: day) else {
-      let isForgotten = day.daysSince1970 < request.now.day.daysSince1970 - Self.retentionDays
-      return isForgotten ? .missing("the date is more than \(Self.retentionDays) days ago") : LayoutAnswer(.nothing)
+    let rollUps = series.rollUps(of: day)
+    if rollUps.isEmpty, day.daysSince1970 < request.now.day.daysSince1970 - Self.retentionDays {
+      return .missing("the date is more than \(Self.retentionDays) days ago")
     }
-    let end = rollUp.facts.end * 1000
-    let cache: LayoutAnswer.Cache = series.isComplete(rollUp) ? .seconds(Int(secondsPerDay)) : .list
-    let headers = [(name: "x-published-until", value: String(max(end, after)))]
-    return LayoutAnswer(end > after ? .archive(rollUp) : .nothing, cache: cache, headers: headers)
+    let cache: LayoutAnswer.Cache = series.isOver(day) ? .seconds(Int(secondsPerDay)) : .list
+    guard let new = rollUps.first(where: { $0.facts.end * 1000 > after }) else {
+      return LayoutAnswer(.nothing, cache: cache, headers: [("x-published-until", String(after))])
+    }
+    return LayoutAnswer(.archive(new), cache: cache, headers: [("x-published-until", String(new.facts.end * 1000))])
   }
 
   private struct Buckets: Encodable {
@@ -119,7 +121,7 @@ public struct DP3TLayout: Layout {
     guard let day = Day(text) else { return .missing("a day is yyyy-MM-dd") }
     guard day <= request.now.day else { return .missing("the day is in the future") }
     let milliseconds = day.start.secondsSince1970 * 1000
-    let urls = series.rollUp(of: day) == nil ? [] : ["\(prefix)/v1/gaen/exposed/\(milliseconds)"]
+    let urls = series.rollUps(of: day).isEmpty ? [] : ["\(prefix)/v1/gaen/exposed/\(milliseconds)"]
     return .json(Buckets(day: day.description, dayTimestamp: milliseconds, relativeUrls: urls))
   }
 
@@ -151,12 +153,17 @@ extension PublishedSeries {
     [increments, days, since].joined().contains { $0.facts.end * 1000 == milliseconds }
   }
 
-  /// The listed bundle that has this increment and reaches furthest, and of those the smallest.
+  /// The listed bundle that has this increment and reaches furthest, and of those the smallest. A roll-up that was split
+  /// has it in one of its parts, nobody knows in which.
   fileprivate func furthest(from increment: PublishedBundle) -> PublishedBundle {
-    let rollUps = [days, since].joined().filter { bundle in
-      bundle.facts.isListed && bundle.facts.start <= increment.facts.start && bundle.facts.end > increment.facts.end
+    let whole = [days, since].flatMap { rollUps in
+      Dictionary(grouping: rollUps.filter(\.facts.isListed), by: \.facts.start).values
+        .compactMap { $0.count == 1 ? $0[0] : nil }
     }
-    return rollUps.max { left, right in
+    let reaching = whole.filter { bundle in
+      bundle.facts.start <= increment.facts.start && bundle.facts.end > increment.facts.end
+    }
+    return reaching.max { left, right in
       (left.facts.end, -left.facts.bytes) < (right.facts.end, -right.facts.bytes)
     } ?? increment
   }

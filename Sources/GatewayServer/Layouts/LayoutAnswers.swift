@@ -54,15 +54,14 @@ extension PublishedSeries {
     increments.first { $0.facts.ordinal == ordinal }
   }
 
-  /// The newest listed roll-up of this day.
-  func rollUp(of day: Day) -> PublishedBundle? {
-    days.last { $0.facts.isListed && $0.day == day }
-  }
+  /// The listed roll-ups of a day, those that end first in front: one, or the parts of one that was split.
+  func rollUps(of day: Day) -> [PublishedBundle] { days.filter { $0.facts.isListed && $0.day == day } }
 
-  /// Whether nothing more can come for this day: its last window is in the roll-up, or this was published after it.
-  func isComplete(_ rollUp: PublishedBundle) -> Bool {
-    let midnight = rollUp.day.start.secondsSince1970 + secondsPerDay
-    return rollUp.facts.end >= midnight || manifest.written >= midnight
+  /// Whether nothing more can come for this day: its last window is in a roll-up, or this was published so late that
+  /// what is new goes into windows of later days.
+  func isOver(_ day: Day) -> Bool {
+    let midnight = day.start.secondsSince1970 + secondsPerDay
+    return manifest.written >= midnight + manifest.period || rollUps(of: day).contains { $0.facts.end >= midnight }
   }
 }
 

@@ -1,0 +1,160 @@
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import KeyFormats
+import Testing
+
+@testable import GatewayServer
+
+/// A client that keeps to its app's contract gets everything that is listed, whatever the history.
+@Suite struct LayoutLawTests {
+  /// One random history and one client: visits at random times, also long after the first keys have expired.
+  private func follow<Client: LayoutClient>(
+    _ first: Client, _ habits: PublishingHistory.Habits = .init(), seed: UInt64, rounds: Int = 25,
+    _ check: (Client, PublishingHistory) throws -> Void
+  ) throws {
+    var random = SeededRandom(seed: seed)
+    var client = first
+    var history = PublishingHistory(habits)
+    var now = history.written
+    // In half of the histories the phone is bought when keys have expired already.
+    var visitsFrom = random.once(in: 2) ? now : now + 20 * 86_400
+    if visitsFrom > now {
+      history.publish(at: visitsFrom - 3600, using: &random)
+      visitsFrom = history.written
+    }
+    now = history.written
+    for _ in 0..<rounds {
+      now += Int64.random(in: 600...30_000, using: &random)
+      history.publish(at: now, using: &random)
+      if random.once(in: 3) { continue }
+      try client.visit(AskedLayout(client.layout, history))
+      try check(client, history)
+    }
+  }
+
+  private static let seeds: [UInt64] = {
+    var random = SeededRandom(for: "layouts")
+    return (0..<12).map { _ in random.next() }
+  }()
+
+  private func hasEverything(_ client: some LayoutClient, _ history: PublishingHistory) {
+    let missing = Set(history.listedKeys).subtracting(client.files.keys(history))
+    #expect(missing.isEmpty, "\(missing.count) of \(history.listedKeys.count) keys are missing")
+  }
+
+  private func hasEverythingOnce(_ client: some LayoutClient, _ history: PublishingHistory) {
+    hasEverything(client, history)
+    #expect(!client.files.hasRepetitions)
+    #expect(client.files.bundles.allSatisfy { $0.facts.kind == "increment" })
+  }
+
+  @Test(arguments: seeds) func android(_ seed: UInt64) throws {
+    try follow(AndroidClient(), seed: seed, hasEverythingOnce)
+  }
+
+  @Test(arguments: seeds) func appleByTheServersIndex(_ seed: UInt64) throws {
+    try follow(AppleClient(followsServer: true), seed: seed, hasEverythingOnce)
+  }
+
+  @Test(arguments: seeds) func appleByCounting(_ seed: UInt64) throws {
+    try follow(AppleClient(followsServer: false), seed: seed, hasEverything)
+  }
+
+  @Test func appleByCountingIsExactFromTheBeginning() throws {
+    var random = SeededRandom(for: "the sample from the beginning")
+    var history = PublishingHistory()
+    var client = AppleClient(followsServer: false)
+    for round in 1...40 {
+      history.publish(at: history.written + Int64(round % 7) * 10_000, using: &random)
+      try client.visit(AskedLayout(client.layout, history))
+      hasEverythingOnce(client, history)
+    }
+    #expect(history.bundles.contains { !$0.isListed && $0.kind == "increment" }, "nothing has expired")
+  }
+
+  @Test(arguments: seeds) func immuni(_ seed: UInt64) throws {
+    try follow(ImmuniClient(), seed: seed, hasEverythingOnce)
+  }
+
+  @Test(arguments: seeds) func dp3tByTag(_ seed: UInt64) throws {
+    try follow(DP3TTagClient(), seed: seed, hasEverything)
+  }
+
+  @Test(arguments: seeds) func dp3tByTagWithoutRollUpsSince(_ seed: UInt64) throws {
+    try follow(DP3TTagClient(), .init(makesSince: false), seed: seed, hasEverything)
+  }
+
+  @Test(arguments: seeds) func dp3tByDay(_ seed: UInt64) throws {
+    try follow(DP3TDayClient(), seed: seed) { client, history in
+      let oldest = (history.written / 86_400 - 9) * 86_400
+      let due = history.listedIncrements.filter { $0.start >= oldest }.flatMap { history.released[$0.path] ?? [] }
+      #expect(Set(due).subtracting(client.files.keys(history)).isEmpty)
+    }
+  }
+
+  @Test(arguments: seeds, [3600, 7200, 14_400] as [Int64]) func coronaWarnApp(_ seed: UInt64, _ period: Int64) throws {
+    let habits = PublishingHistory.Habits(period: period, splits: false)
+    try follow(CoronaWarnAppClient(), habits, seed: seed, hasEverything)
+  }
+
+  /// Hours cannot tell such windows apart; days bring them.
+  @Test(arguments: seeds) func coronaWarnAppWithShortWindows(_ seed: UInt64) throws {
+    let habits = PublishingHistory.Habits(period: 1800)
+    try follow(CoronaWarnAppClient(), habits, seed: seed, rounds: 12) { client, history in
+      let today = history.written / 86_400 * 86_400
+      let due = history.listedIncrements.filter { $0.start < today }.flatMap { history.released[$0.path] ?? [] }
+      #expect(Set(due).subtracting(client.files.keys(history)).isEmpty)
+    }
+  }
+
+  // MARK: Pages of keys
+
+  private struct Page: Decodable {
+    struct Key: Decodable {
+      let keyData: Data
+      let rollingPeriod: UInt32
+      let rollingStartNumber: UInt32
+      let transmissionRiskLevel: UInt8
+    }
+    let keys: [Key]
+    let done: Bool
+    let nextIndex: Int
+  }
+
+  private func page(_ server: AskedLayout, _ history: PublishingHistory, _ index: Int, _ count: Int) throws -> Page {
+    let answer = try #require(server.ask("/apple/NL/keys?index=\(index)&maximumCount=\(count)"))
+    guard case .page(let bundles, _, let render) = answer.content else {
+      throw FormatError(.malformed, "no page")
+    }
+    #expect(bundles.allSatisfy { $0.facts.isListed })
+    return try JSONDecoder().decode(Page.self, from: Data(render(bundles.map { try history.export(of: $0) })))
+  }
+
+  @Test(arguments: seeds, [true, false]) func keysByPage(_ seed: UInt64, _ followsServer: Bool) throws {
+    var random = SeededRandom(seed: seed)
+    var history = PublishingHistory()
+    var index = 0
+    var got: [Int] = []
+    history.publish(at: history.written + Int64.random(in: 0...40, using: &random) * 86_400, using: &random)
+    for _ in 0..<6 {
+      history.publish(at: history.written + Int64.random(in: 600...90_000, using: &random), using: &random)
+      let server = AskedLayout(AppleLayout(configuration: []), history)
+      var pages = 0
+      while true {
+        let count = Int.random(in: 1...9, using: &random)
+        let page = try page(server, history, index, count)
+        #expect(page.keys.count <= count)
+        #expect(page.keys.allSatisfy { $0.keyData.count == 16 })
+        got += page.keys.map { PublishingHistory.number(inKeyData: $0.keyData) }
+        index = followsServer ? page.nextIndex : index + page.keys.count
+        pages += 1
+        if page.done { break }
+        try #require(!page.keys.isEmpty && pages < 2000, "the pages do not come to an end")
+      }
+      #expect(Set(history.listedKeys).isSubset(of: got))
+      if followsServer { #expect(got == Array(Set(got)).sorted(), "a key came twice, or out of order") }
+    }
+  }
+}
