@@ -22,58 +22,63 @@ struct StubServer: Sendable {
   let port: Int
   let log: StubLog
 
-  /// Runs a server as long as `body` runs.
+  /// Runs a server as long as `body` runs. Connections end when their peers do.
   static func run<Result>(
     tls: NIOSSLContext? = nil, _ respond: @escaping Respond, _ body: (StubServer) async throws -> Result
   ) async throws -> Result {
     let log = StubLog()
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .bind(host: "127.0.0.1", port: 0) { channel in
+      .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-          return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(
-            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: false))
+          try channel.pipeline.syncOperations.addHandler(StubHandler(log, respond))
         }
       }
-    guard let port = listener.channel.localAddress?.port else { throw StubFault.noPort }
-    return try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask {
-        try await listener.executeThenClose { connections in
-          try await withThrowingDiscardingTaskGroup { tasks in
-            for try await connection in connections {
-              tasks.addTask { await serve(connection, log, respond) }
-            }
-          }
-        }
-      }
-      defer { group.cancelAll() }
-      return try await body(StubServer(port: port, log: log))
+      .bind(host: "127.0.0.1", port: 0).get()
+    guard let port = listener.localAddress?.port else { throw StubFault.noPort }
+    do {
+      let result = try await body(StubServer(port: port, log: log))
+      try await listener.close()
+      return result
+    } catch {
+      try await listener.close()
+      throw error
     }
+  }
+}
+
+/// One connection. What comes is handed to a task that lives as long as the connection.
+private final class StubHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private let log: StubLog
+  private let respond: StubServer.Respond
+  private var pieces: AsyncStream<ByteBuffer>.Continuation?
+  private var task: Task<Void, Never>?
+
+  init(_ log: StubLog, _ respond: @escaping StubServer.Respond) {
+    self.log = log
+    self.respond = respond
   }
 
-  private static func serve(
-    _ channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>, _ log: StubLog, _ respond: Respond
-  ) async {
+  func channelActive(context: ChannelHandlerContext) {
     log.connectionOpened()
-    defer { log.connectionClosed() }
-    // Peers that go away in the middle are what many tests are about.
-    try? await channel.executeThenClose { inbound, outbound in
-      var received = ""
-      for try await piece in inbound {
-        received += String(buffer: piece)
-        // What servers do when someone speaks TLS to them.
-        if received.utf8.first == 0x16 {
-          try await outbound.write(ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\n\r\n"))
-        }
-        while let end = received.firstRange(of: "\r\n\r\n") {
-          let request = log.record(received[..<end.lowerBound])
-          received = String(received[end.upperBound...])
-          try await respond(request, StubConnection(outbound: outbound, log: log))
-        }
-      }
-    }
+    let (stream, pieces) = AsyncStream<ByteBuffer>.makeStream()
+    self.pieces = pieces
+    let connection = StubConnection(channel: context.channel, log: log)
+    let respond = respond
+    task = Task { await connection.serve(stream, respond) }
   }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) { pieces?.yield(unwrapInboundIn(data)) }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    log.connectionClosed()
+    pieces?.finish()
+    task?.cancel()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 
 enum StubFault: Error {
@@ -82,14 +87,34 @@ enum StubFault: Error {
 }
 
 struct StubConnection: Sendable {
-  fileprivate let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+  fileprivate let channel: any Channel
   fileprivate let log: StubLog
+
+  fileprivate func serve(_ pieces: AsyncStream<ByteBuffer>, _ respond: StubServer.Respond) async {
+    // Peers that go away in the middle are what many tests are about.
+    try? await answer(pieces, respond)
+    try? await channel.close()
+  }
+
+  private func answer(_ pieces: AsyncStream<ByteBuffer>, _ respond: StubServer.Respond) async throws {
+    var received = ""
+    for await piece in pieces {
+      received += String(buffer: piece)
+      // What servers do when someone speaks TLS to them.
+      if received.utf8.first == 0x16 { try await send("HTTP/1.1 400 Bad Request\r\n\r\n") }
+      while let end = received.firstRange(of: "\r\n\r\n") {
+        let request = log.record(received[..<end.lowerBound])
+        received = String(received[end.upperBound...])
+        try await respond(request, self)
+      }
+    }
+  }
 
   func send(_ text: String) async throws { try await send(ByteBuffer(string: text)) }
   func send(_ bytes: [UInt8]) async throws { try await send(ByteBuffer(bytes: bytes)) }
 
   private func send(_ buffer: ByteBuffer) async throws {
-    try await outbound.write(buffer)
+    try await channel.writeAndFlush(buffer)
     log.sent(buffer.readableBytes)
   }
 

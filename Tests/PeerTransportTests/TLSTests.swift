@@ -47,11 +47,13 @@ struct TestCertificates: Sendable {
     (clientKeyPEM, serverPEM, serverKeyPEM, strangerPEM) = (texts[3], texts[4], texts[5], texts[6])
   }
 
-  func serverContext(_ certificatePEM: String, asksForCertificate: Bool = false) throws -> NIOSSLContext {
+  func serverContext(
+    _ certificatePEM: String, asksForCertificate: Bool = false, protocols: [String] = ["http/1.1"]
+  ) throws -> NIOSSLContext {
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(certificatePEM.utf8)).map { .certificate($0) },
       privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(serverKeyPEM.utf8), format: .pem)))
-    configuration.applicationProtocols = ["http/1.1"]
+    configuration.applicationProtocols = protocols
     if asksForCertificate {
       configuration.certificateVerification = .noHostnameVerification
       configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootPEM.utf8)))
