@@ -81,6 +81,7 @@ private struct ConnectionTraits: Hashable {
   let clientKeyPEM: String?
   let http2: Bool
   let connectSeconds: Int64
+  let connectionsPerHost: Int
 
   init(_ settings: TransportSettings) {
     rootsPEM = settings.rootsPEM
@@ -88,6 +89,7 @@ private struct ConnectionTraits: Hashable {
     clientKeyPEM = settings.clientKeyPEM
     http2 = settings.http2
     connectSeconds = max(1, settings.connectSeconds)
+    connectionsPerHost = max(1, settings.connectionsPerHost)
   }
 
   func configuration() throws -> HTTPClient.Configuration {
@@ -95,9 +97,9 @@ private struct ConnectionTraits: Hashable {
       tlsConfiguration: try tlsConfiguration(), redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(connectSeconds)), decompression: .disabled)
     configuration.httpVersion = http2 ? .automatic : .http1Only
-    // Retries are counted and reported by the transport, and the budget holds the number of connections.
+    // The transport counts and reports retries.
     configuration.connectionPool.retryConnectionEstablishment = false
-    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
     return configuration
   }
 
