@@ -46,9 +46,9 @@ import Testing
           north   index     1 hour  CA US         2 keys          https://north.example
           drop    files     90 s    lost (relay)  the operator    in
 
-          series  every    regions  policy   signed by                           app
+          series  every    regions  policy   signed by                          app
           US      2 hours  US       default  310 v1 until 2021-01-01T00:00:00Z  us.example
-                                             310 v2                              us.example
+                                             310 v2                             us.example
 
           """)
       #expect(try workshop.files == files, "a check writes nothing")
