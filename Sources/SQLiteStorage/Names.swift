@@ -2,6 +2,7 @@ import ExposureKeys
 import GRDB
 import KeyNormalization
 import KeyStorage
+import Synchronization
 
 /// The names that claims refer to by number: origins, sets of visited regions, sources. A writer has all of them; a
 /// reader looks up those that it does not have, because another process may have added them.
@@ -128,5 +129,15 @@ extension Source {
     self.init(
       name: row["name"], isRelay: row["is_relay"], origin: row["origin"],
       provenance: signer.map(Provenance.signed) ?? .assertedByOperator)
+  }
+}
+
+/// The names of the last transaction that was kept.
+final class SharedNames: Sendable {
+  private let names = Mutex(Names())
+
+  var latest: Names {
+    get { names.withLock { $0 } }
+    set { names.withLock { $0 = newValue } }
   }
 }

@@ -1,8 +1,7 @@
 public import ExposureKeys
+import Foundation
 import GRDB
-import GRDBSQLite
 public import KeyStorage
-import Synchronization
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
 ///
@@ -21,7 +20,7 @@ public final class SQLiteStorage: KeyStorage {
   /// `nil` where the store is only read.
   private let lock: StoreLock?
   /// What the last transaction that was kept knew.
-  private let names: Mutex<Names>
+  private let names = SharedNames()
 
   /// Opens the store, and makes it where there is none.
   ///
@@ -46,15 +45,11 @@ public final class SQLiteStorage: KeyStorage {
     self.path = path
     lock = isReadOnly ? nil : try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now)
     do {
-      if isReadOnly { try Self.requireFile(path) }
+      try Self.inspect(path, isReadOnly: isReadOnly)
       pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
-      if isReadOnly {
-        try pool.read { try Self.check($0, path: path, allowsEmpty: false) }
-        names = Mutex(Names())
-      } else {
-        try pool.read { try Self.check($0, path: path, allowsEmpty: true) }
+      if !isReadOnly {
         try Schema.migrator.migrate(pool)
-        names = Mutex(try pool.read { try Names.load(from: $0) })
+        names.latest = try pool.read { try Names.load(from: $0) }
       }
     } catch {
       throw StorageFault(error, path: path)
@@ -67,7 +62,7 @@ public final class SQLiteStorage: KeyStorage {
   public func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
   ) async throws -> Result {
-    let known = names.withLock { $0 }
+    let known = names.latest
     do {
       return try await pool.read { try body(SQLiteTransaction($0, names: known)) }
     } catch let error as DatabaseError {
@@ -81,17 +76,17 @@ public final class SQLiteStorage: KeyStorage {
     guard lock != nil else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
     do {
       // Writers wait for each other, so the names are those of the transaction before this one.
-      return try await pool.writeWithoutTransaction { database in
+      return try await pool.writeWithoutTransaction { [names] database in
         var end: Names?
         var result: Result?
         try database.inTransaction(.immediate) {
-          let transaction = SQLiteTransaction(database, names: self.names.withLock { $0 })
+          let transaction = SQLiteTransaction(database, names: names.latest)
           result = try body(transaction)
           end = transaction.names
           return .commit
         }
         guard let end, let result else { throw StorageFault(.inputOutput, "the store did not finish a transaction") }
-        self.names.withLock { $0 = end }
+        names.latest = end
         return result
       }
     } catch let error as DatabaseError {
@@ -106,27 +101,30 @@ public final class SQLiteStorage: KeyStorage {
     return ([program] + arguments.dropFirst().prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")
   }
 
-  private static func requireFile(_ path: String) throws {
-    var connection: OpaquePointer?
-    defer { sqlite3_close(connection) }
-    guard sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, nil) == SQLITE_OK else {
-      throw StorageFault(.notFound, "\(path): there is no store")
+  /// Looks at what is there before anything is changed: whether it is a store, and not one of a later version.
+  private static func inspect(_ path: String, isReadOnly: Bool) throws {
+    guard FileManager.default.fileExists(atPath: path) else {
+      if isReadOnly { throw StorageFault(.notFound, "\(path): there is no store") }
+      return
     }
-  }
-
-  /// Whether this is a store, and not one of a later version.
-  private static func check(_ database: Database, path: String, allowsEmpty: Bool) throws {
-    let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
-    if isEmpty, allowsEmpty { return }
-    guard try Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID else {
-      throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.busyMode = .timeout(10)
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    try queue.read { database in
+      let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
+      if isEmpty, !isReadOnly { return }
+      guard try Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID else {
+        throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
+      }
+      if try Schema.migrator.hasBeenSuperseded(database) {
+        throw StorageFault(.incompatible, "\(path): a later version of Keyferry has written this store")
+      }
+      if isReadOnly, try !Schema.migrator.hasCompletedMigrations(database) {
+        throw StorageFault(.incompatible, "\(path): an earlier version of Keyferry has written this store; pull once")
+      }
     }
-    if try Schema.migrator.hasBeenSuperseded(database) {
-      throw StorageFault(.incompatible, "\(path): a later version of Keyferry has written this store")
-    }
-    if !allowsEmpty, try !Schema.migrator.hasCompletedMigrations(database) {
-      throw StorageFault(.incompatible, "\(path): an earlier version of Keyferry has written this store; pull once")
-    }
+    try queue.close()
   }
 }
 
