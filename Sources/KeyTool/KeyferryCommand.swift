@@ -1,6 +1,7 @@
 public import ArgumentParser
 internal import BundleTrust
 internal import Gateway
+internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
 internal import KeyFormats
@@ -31,7 +32,8 @@ public struct KeyferryCommand: ParsableCommand {
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
       RegistrationCommand.self, PullCommand.self, StatusCommand.self, QuarantineCommand.self, PauseCommand.self,
-      ResumeCommand.self, RecallCommand.self,
+      ResumeCommand.self, RecallCommand.self, PublishCommand.self, PreviewCommand.self, RunCommand.self,
+      ServeCommand.self,
     ])
 
   /// The program's version.
@@ -69,6 +71,9 @@ public struct KeyferryCommand: ParsableCommand {
     case let error as PolicyFileError: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
     case let error as StorageFault: Console.note("\(error)")
+    case let error as PublishingFault: Console.note("\(error)")
+    case let error as TransportFault: Console.note("\(error)")
+    case let error as ServerFault: Console.note("\(error)")
     case let error as ConversionRefusal:
       Console.note("\(error)")
       return error.status.rawValue

@@ -1,1 +1,1 @@
-// EndToEndTests
+// End to end.

@@ -1,1 +1,1 @@
-// StorageTests
+// store

@@ -6,6 +6,7 @@ internal import KeyStorage
 internal import Logging
 internal import SQLiteStorage
 internal import ServiceLifecycle
+internal import UnixSignals
 
 struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ internal import Gateway
 internal import GatewayServer
 internal import Logging
 internal import ServiceLifecycle
+internal import UnixSignals
 
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -24,7 +24,7 @@ struct Serving {
     let exposure =
       try settings.exposureConfiguration.map { try ExposureConfiguration(json: Array($0.utf8)).json }
       ?? ExposureConfiguration.defaultJSON
-    let layouts = LayoutCatalog(LayoutSettings(server: settings, exposureConfiguration: exposure))
+    let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(
       settings: settings, store: publications, layouts: layouts, metrics: metrics, readiness: readiness,
       clock: ServerClock(now: clock))
@@ -39,16 +39,25 @@ struct Serving {
 /// How a service writes what happens.
 struct LogOptions: ParsableArguments {
   @Option(help: "How log lines look.")
-  var logFormat = LogFormat.text
+  var logFormat = LogStyle.text
 
   @Option(help: "The least level that is logged.")
   var logLevel = LogLevel.info
 
   /// Once in a process.
-  func bootstrap() { logFormat.bootstrap(level: logLevel.level) }
+  func bootstrap() { logFormat.format.bootstrap(level: logLevel.level) }
 }
 
-extension LogFormat: ExpressibleByArgument {}
+enum LogStyle: String, ExpressibleByArgument, CaseIterable {
+  case json, text
+
+  var format: LogFormat {
+    switch self {
+    case .json: .json
+    case .text: .text
+    }
+  }
+}
 
 enum LogLevel: String, ExpressibleByArgument, CaseIterable {
   case debug, info, warning, error
