@@ -14,9 +14,10 @@ enum Sample: String, CaseIterable {
 
   static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
-  func bytes(_ count: Int, seed: UInt64) throws -> Data {
+  /// - Parameter day: keys are of the fourteen days before it.
+  func bytes(_ count: Int, seed: UInt64, day: Day = RandomKeys.usualDay) throws -> Data {
     var random = SeededRandom(seed: seed)
-    let keys = RandomKeys(.plausible, statesRegions: self == .efgsProtobuf)
+    let keys = RandomKeys(.plausible, day: day, statesRegions: self == .efgsProtobuf)
     let document = keys.document(count, using: &random)
     switch self {
     case .codableJSON:

@@ -16,11 +16,12 @@ public struct SourceProbe: Sendable {
   /// How many questions a probe asks before it is content with what it has.
   private static let maximumQuestions = 40
 
-  /// - Parameter spool: a folder for what is being fetched.
+  /// - Parameter spool: a folder for what is being fetched; it is removed at the end.
   public static func probe(
     _ source: SourceSettings, through transport: any PeerTransport, spool: String, now: Instant
   ) async throws -> SourceProbe {
     var probe = SourceProbe(source: source.name)
+    defer { removeFolder(spool) }
     do {
       try await probe.converse(source, transport, try SpoolFolder(spool), now)
     } catch let fault as PeerSettingsFault {

@@ -45,3 +45,6 @@ func makeFolders(_ path: String) throws {
     }
   }
 }
+
+/// Removes a folder that is empty.
+func removeFolder(_ path: String) { rmdir(path) }

@@ -5,7 +5,7 @@ internal import Gateway
 internal import GatewaySettings
 internal import KeyNormalization
 
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
     abstract: "Check a gateway's configuration as a whole and print every fault with its place.",
@@ -14,10 +14,14 @@ struct CheckCommand: ParsableCommand {
       settings are checked. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; \
       warnings are for what can be used and most likely does not do what was meant.
 
+      With --online each source is asked as well, and its newest document is fetched, read and verified, without \
+      recording anything. The exit code is 1 when a source cannot be used.
+
       Examples:
         keyferry check --config gateway.yaml
         keyferry check --config gateway.yaml --now 2021-06-01
         keyferry check --config gateway.yaml --json > check.json
+        keyferry check --config gateway.yaml --online
       """)
 
   @OptionGroup var gateway: GatewayOptions
@@ -25,14 +29,39 @@ struct CheckCommand: ParsableCommand {
   @Flag(help: "Print the result as JSON (schemas/check.schema.json).")
   var json = false
 
-  func run() throws {
+  @Flag(help: "Try each source as well.")
+  var online = false
+
+  func run() async throws {
     let result = try ConfigurationCheck(gateway)
+    var probes: [SourceProbe] = []
+    if online, let plan = result.plan { probes = try await probe(plan) }
     if json {
-      try Console.result(line: try JSONText.render(result.document))
+      try Console.result(line: try JSONText.render(result.document(probes)))
     } else {
-      try Console.result(result.text)
+      try Console.result(result.text + probes.map(\.text).joined())
     }
-    try exit(result.plan == nil ? .failed : .done)
+    guard result.plan != nil else { return try exit(.failed) }
+    try exit(probes.contains { !$0.isUsable } ? .rejected : .done)
+  }
+
+  /// Asks every source at the same time.
+  private func probe(_ plan: GatewayPlan) async throws -> [SourceProbe] {
+    let paths = PeerPaths(clock: gateway.clock)
+    let (clock, spool) = (gateway.clock, plan.stateFolder + "/probe")
+    let probes = try await withThrowingTaskGroup(of: (Int, SourceProbe).self) { group in
+      for (index, source) in plan.sources.enumerated() {
+        group.addTask {
+          let transport = try paths.transport(for: source)
+          return (index, try await SourceProbe.probe(source, through: transport, spool: "\(spool)-\(index)", now: clock()))
+        }
+      }
+      var probes: [(Int, SourceProbe)] = []
+      for try await probe in group { probes.append(probe) }
+      return probes.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+    await paths.close()
+    return probes
   }
 }
 
@@ -107,7 +136,7 @@ struct ConfigurationCheck {
 
   // MARK: JSON
 
-  var document: Document {
+  func document(_ probes: [SourceProbe]) -> Document {
     Document(
       faults: faults.map {
         .init(
@@ -128,6 +157,11 @@ struct ConfigurationCheck {
               from: scheduled.from?.description, until: scheduled.until?.description,
               fingerprint: scheduled.identity.key.publicKey.fingerprint)
           })
+      },
+      probes: probes.map { probe in
+        .init(
+          source: probe.source, usable: probe.isUsable, findings: probe.findings,
+          faults: probe.faults.map { "\($0.code): \($0.reason)" })
       })
   }
 
@@ -138,10 +172,19 @@ struct ConfigurationCheck {
     /// Empty where there is an error, like the series.
     var sources: [Source]
     var series: [Series]
+    /// One a source where they were tried.
+    var probes: [Probe]
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series
+      case faults, sources, series, probes
       case reportVersion = "report_version"
+    }
+
+    struct Probe: Encodable {
+      var source: String
+      var usable: Bool
+      var findings: [String]
+      var faults: [String]
     }
 
     struct Fault: Encodable {
@@ -208,5 +251,14 @@ extension RegionSelection {
     if !exclude.isEmpty { words += " but \(exclude.sorted().joined(separator: " "))" }
     if let origins { words += " from \(origins.sorted().joined(separator: " "))" }
     return travellersOnly ? words + ", travellers" : words
+  }
+}
+
+extension SourceProbe {
+  /// For people.
+  fileprivate var text: String {
+    let verdict = isUsable ? "can be used" : "cannot be used as it is"
+    return "\n\(source): \(verdict)\n" + findings.map { "  \(shown($0))\n" }.joined()
+      + faults.map { "  \($0.code): \(shown($0.reason))\n" }.joined()
   }
 }

@@ -6,7 +6,7 @@ internal import PeerTransport
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.
 final class Receiving: Sendable {
   private let puller: Puller
-  private let clients: PeerClients
+  private let paths: PeerPaths
   private let store: any KeyStorage
   private let retention: Retention
   private let clock: @Sendable () -> Instant
@@ -18,13 +18,13 @@ final class Receiving: Sendable {
     puller = try Puller(
       store: store, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
       clock: clock, watch: watch)
-    clients = PeerClients(version: KeyferryCommand.version)
+    paths = PeerPaths(clock: clock)
     self.store = store
     self.clock = clock
     retention = plan.retention
   }
 
-  func close() async { await clients.shutdown() }
+  func close() async { await paths.close() }
 
   /// Pulls from all these sources at once; the receipts come in their order.
   func pull(_ sources: [SourceSettings], isForced: Bool = false, isOnce: Bool = false) async throws -> [PullReceipt] {
@@ -39,7 +39,7 @@ final class Receiving: Sendable {
   }
 
   func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
-    let transport = try transport(for: source)
+    let transport = try paths.transport(for: source)
     return try await puller.pull(source, through: transport, isForced: isForced, isOnce: isOnce)
   }
 
@@ -53,10 +53,19 @@ final class Receiving: Sendable {
     let limit = Instant(secondsSince1970: now.secondsSince1970 - retention.keyDays * 86_400)
     return try await store.write { try $0.expire(keysExpiredBefore: limit, at: now) }
   }
+}
+
+/// The ways to peers.
+struct PeerPaths: Sendable {
+  private let clients = PeerClients(version: KeyferryCommand.version)
+  private let clock: @Sendable () -> Instant
+
+  init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
 
   /// How bytes come from this source: a folder, or HTTP.
-  private func transport(for source: SourceSettings) throws -> any Gateway.PeerTransport {
-    source.peer == .files
-      ? FolderTransport(path: source.location, now: clock) : try clients.transport(for: source)
+  func transport(for source: SourceSettings) throws -> any Gateway.PeerTransport {
+    source.peer == .files ? FolderTransport(path: source.location, now: clock) : try clients.transport(for: source)
   }
+
+  func close() async { await clients.shutdown() }
 }
