@@ -24,7 +24,9 @@ let package = Package(
     // For the package in Benchmarks/ alone: it changes without notice.
     .library(
       name: "_KeyferryInternals",
-      targets: ["Gateway", "GatewayTesting", "KeyFormats", "BundleTrust", "KeyNormalization"]),
+      targets: [
+        "Gateway", "GatewayTesting", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage",
+      ]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -72,7 +74,10 @@ let package = Package(
     // The embedded store: one SQLite file.
     .target(
       name: "SQLiteStorage",
-      dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: [
+        "KeyStorage", "KeyNormalization", "ExposureKeys", .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
+      ],
       swiftSettings: strict),
 
     // The pipelines: documents in, decode, verify, admit, fold, fit, encode, sign, seal, documents out.
@@ -204,7 +209,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage", "SQLiteStorage",
+        "keyferry", "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage", "SQLiteStorage",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting",
       ],

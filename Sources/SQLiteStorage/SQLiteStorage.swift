@@ -135,12 +135,10 @@ extension Configuration {
     configuration.busyMode = .timeout(10)
     configuration.label = "keyferry"
     configuration.prepareDatabase { database in
-      // Measured in Benchmarks/: see the work "claims recorded".
       try database.execute(
         sql: """
           PRAGMA page_size = \(StoreTuning.pageSize);
           PRAGMA cache_size = -\(StoreTuning.cacheKibibytes);
-          PRAGMA mmap_size = \(StoreTuning.mappedBytes);
           PRAGMA temp_store = MEMORY;
           """)
       if isReadOnly { return }
@@ -156,11 +154,10 @@ extension Configuration {
   }
 }
 
-/// What was chosen by measuring.
+/// Sizes of pages in bytes, of the cache, and of the log of changes: large enough that a batch of a day is written in order.
 enum StoreTuning {
   static let pageSize = 4096
   static let cacheKibibytes = 65_536
-  static let mappedBytes: Int64 = 1 << 36
   static let checkpointPages = 16_384
   static let journalBytes = 64 << 20
 }

@@ -4,6 +4,7 @@ internal import ExposureKeys
 internal import Gateway
 internal import GatewaySettings
 internal import KeyNormalization
+internal import KeyStorage
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
