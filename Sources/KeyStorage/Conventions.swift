@@ -16,7 +16,7 @@ extension DocumentFacts {
   /// The held keys were admitted; those that were not new are known.
   package mutating func heldWasReleased(new count: Int) {
     new += count
-    known += held - count
+    known += max(0, held - count)
     held = 0
   }
 

@@ -260,7 +260,7 @@ final class MemoryTransaction: StorageTransaction {
       receipt.claims += said.count - left.count
       state.claims[key] = left.isEmpty ? nil : left
     }
-    state.keys.removeAll { state.claims[$0] == nil }
+    state.keys = state.keys.filter { state.claims[$0] != nil }
     for (document, held) in state.held {
       let left = held.filter { !$0.key.isOver(at: keysExpiredBefore) }
       receipt.claims += held.count - left.count

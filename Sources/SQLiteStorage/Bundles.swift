@@ -1,0 +1,136 @@
+import ExposureKeys
+import GRDB
+import KeyStorage
+
+extension SQLiteTransaction {
+  func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
+    var condition = "bundles.state IN (\(states.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ")))"
+    var arguments: StatementArguments = []
+    if let series {
+      condition += " AND bundles.series = (SELECT id FROM series WHERE name = ?)"
+      arguments += [series]
+    }
+    return try Row.fetchAll(
+      database,
+      sql: """
+        SELECT bundles.*, series.name AS series_name FROM bundles JOIN series ON series.id = bundles.series
+        WHERE \(condition) ORDER BY bundles.id
+        """, arguments: arguments
+    ).map(BundleRecord.init)
+  }
+
+  func content(of bundle: BundleID) throws -> [UInt8]? {
+    try database.bytes("SELECT bytes FROM bundle_contents WHERE bundle = ?", [bundle.rawValue])
+  }
+
+  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord {
+    let series = try interned(bundle.series, in: "series")
+    try database.execute(
+      sql: """
+        INSERT INTO bundles (series, kind, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
+          archive_digest, export_digest, key_id, key_version, state, changed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?) ON CONFLICT (series, kind, ordinal) DO NOTHING
+        """,
+      arguments: [
+        series, bundle.kind.rawValue, bundle.ordinal, bundle.start, bundle.end, bundle.path, bundle.keyCount,
+        bundle.revisedKeyCount, bundle.byteCount, bundle.archiveDigest, bundle.exportDigest, bundle.keyID,
+        bundle.keyVersion, now.secondsSince1970,
+      ])
+    if database.changesCount == 0 { throw StorageFault.placeTaken(bundle) }
+    let id = BundleID(rawValue: database.lastInsertedRowID)
+    try database.execute(
+      sql: "INSERT INTO bundle_contents (bundle, bytes) VALUES (?, ?)", arguments: [id.rawValue, Bytes(content)])
+    return BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
+  }
+
+  func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws {
+    try database.execute(
+      sql: """
+        UPDATE bundles SET state = :state, changed = :now,
+          published = CASE WHEN :state = 'published' THEN ifnull(published, :now) ELSE published END
+        WHERE id = :id
+        """, arguments: ["state": state.rawValue, "now": now.secondsSince1970, "id": bundle.rawValue])
+    if database.changesCount == 0 { throw StorageFault.noBundle(bundle) }
+    if state != .staged {
+      try database.execute(sql: "DELETE FROM bundle_contents WHERE bundle = ?", arguments: [bundle.rawValue])
+    }
+  }
+
+  // MARK: Released keys
+
+  func released(by series: String, from start: TemporaryExposureKey, limit: Int) throws -> [ReleasedKey] {
+    guard let number = try numbered(series, in: "series") else { return [] }
+    let statement = try RawStatement(
+      database,
+      """
+      SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle,
+        revisions
+      FROM released WHERE series = ? AND key >= ? ORDER BY key, rolling_start LIMIT ?
+      """)
+    defer { statement.reset() }
+    return try withBytes(of: start) { bytes in
+      statement.bind(number, at: 1)
+      statement.bind(key: bytes, at: 2)
+      statement.bind(Int64(max(0, limit)), at: 3)
+      var keys: [ReleasedKey] = []
+      while try statement.step() {
+        let key = ClaimedKey(
+          key: try statement.key(at: 0), rollingStartWord: statement.int32(at: 1),
+          rollingPeriodWord: statement.int32(at: 2), transmissionRiskWord: statement.int32(at: 3),
+          reportTypeWord: statement.int32(at: 4), daysSinceOnsetWord: statement.int32(at: 5),
+          fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: statement.int(at: 6))))
+        keys.append(
+          ReleasedKey(key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8)))
+      }
+      return keys
+    }
+  }
+
+  func release(_ keys: [ReleasedKey], by series: String) throws {
+    for bundle in Set(keys.map(\.bundle)) {
+      let isThere = try Int.fetchOne(database, sql: "SELECT 1 FROM bundles WHERE id = ?", arguments: [bundle.rawValue])
+      if isThere == nil { throw StorageFault.noBundle(bundle) }
+    }
+    let number = try interned(series, in: "series")
+    let statement = try RawStatement(
+      database,
+      """
+      INSERT INTO released (series, key, rolling_start, rolling_period, transmission_risk, report_type,
+        days_since_onset, fields, bundle, revisions)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
+        transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
+        days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
+        revisions = excluded.revisions
+      """)
+    statement.bind(number, at: 1)
+    for released in keys.sorted(by: { $0.key.key < $1.key.key }) {
+      let key = released.key
+      _ = try withBytes(of: key.key) { bytes in
+        statement.bind(key: bytes, at: 2)
+        statement.bind(key.rollingStartWord, at: 3)
+        statement.bind(key.rollingPeriodWord, at: 4)
+        statement.bind(key.transmissionRiskWord, at: 5)
+        statement.bind(key.reportTypeWord, at: 6)
+        statement.bind(key.daysSinceOnsetWord, at: 7)
+        statement.bind(Int64(key.fields.rawValue), at: 8)
+        statement.bind(released.bundle.rawValue, at: 9)
+        statement.bind(released.revisions, at: 10)
+        return try statement.run()
+      }
+    }
+  }
+}
+
+extension BundleRecord {
+  fileprivate init(_ row: Row) throws {
+    let bundle = NewBundle(
+      series: row["series_name"], kind: try row.choice("kind"), ordinal: row["ordinal"], start: row["start_time"],
+      end: row["end_time"], path: row["path"], keyCount: row["key_count"], revisedKeyCount: row["revised_key_count"],
+      byteCount: row["byte_count"], archiveDigest: row["archive_digest"], exportDigest: row["export_digest"],
+      keyID: row["key_id"], keyVersion: row["key_version"])
+    self.init(
+      id: BundleID(rawValue: row["id"]), bundle: bundle, state: try row.choice("state"), changed: row.time("changed"),
+      published: row.optionalTime("published"))
+  }
+}

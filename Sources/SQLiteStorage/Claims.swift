@@ -1,0 +1,265 @@
+import ExposureKeys
+import GRDB
+import KeyNormalization
+import KeyStorage
+
+/// A claim as its row has it: numbers in place of names. 40 bytes.
+struct ClaimRow: BitwiseCopyable {
+  var key: TemporaryExposureKey
+  var rollingStart: Int32
+  var said: Int32
+  var origin: Int32
+  var source: Int32
+  var regions: Int32
+
+  /// Binds the six columns of the row's identity from parameter `first` on, and calls `body` while they are bound.
+  func bound<Result>(to statement: RawStatement, from first: Int32 = 1, _ body: () throws -> Result) rethrows -> Result
+  {
+    try withBytes(of: key) { bytes in
+      statement.bind(key: bytes, at: first)
+      statement.bind(rollingStart, at: first + 1)
+      statement.bind(said, at: first + 2)
+      statement.bind(origin, at: first + 3)
+      statement.bind(source, at: first + 4)
+      statement.bind(regions, at: first + 5)
+      return try body()
+    }
+  }
+
+  /// Reads the six columns from column `first` on.
+  init(_ statement: RawStatement, from first: Int32 = 0) throws {
+    key = try statement.key(at: first)
+    rollingStart = statement.int32(at: first + 1)
+    said = statement.int32(at: first + 2)
+    origin = statement.int32(at: first + 3)
+    source = statement.int32(at: first + 4)
+    regions = statement.int32(at: first + 5)
+  }
+
+  init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) throws {
+    key = claim.key.key
+    rollingStart = claim.key.rollingStartWord
+    said = try ClaimWords.pack(claim.key)
+    origin = numbers.origins[Int(claim.origin.rawValue)]
+    source = numbers.source
+    regions = numbers.regions[Int(claim.key.regions.rawValue)]
+  }
+
+  /// The columns by which rows are found again.
+  static let columns = "key, rolling_start, said, origin, source, regions"
+
+  /// The order of the table, as far as it matters: neighbours are written together.
+  static func precedes(_ left: ClaimRow, _ right: ClaimRow) -> Bool {
+    left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
+  }
+}
+
+/// The store's numbers for the names of a batch.
+struct BatchNumbers {
+  var origins: [Int32]
+  var regions: [Int32]
+  var source: Int32
+}
+
+extension SQLiteTransaction {
+  // MARK: Reading
+
+  func claims(from start: TemporaryExposureKey, limit: Int) throws -> ClaimPage {
+    let statement = try RawStatement(
+      database,
+      "SELECT \(ClaimRow.columns) FROM claims WHERE key >= ? AND recall IS NULL ORDER BY key, rolling_start")
+    defer { statement.reset() }
+    return try withBytes(of: start) { bytes in
+      statement.bind(key: bytes, at: 1)
+      var page = PageNumbers()
+      var last: TemporaryExposureKey?
+      while try statement.step() {
+        let row = try ClaimRow(statement)
+        if page.claims.count >= limit, let last, last != row.key {
+          return ClaimPage(claims: page.claims, next: row.key)
+        }
+        last = row.key
+        try page.insert(row, names: &names, database)
+      }
+      return ClaimPage(claims: page.claims, next: nil)
+    }
+  }
+
+  func claims(about key: TemporaryExposureKey) throws -> ClaimSet {
+    let statement = try RawStatement(
+      database, "SELECT \(ClaimRow.columns) FROM claims WHERE key = ? AND recall IS NULL")
+    defer { statement.reset() }
+    return try withBytes(of: key) { bytes in
+      statement.bind(key: bytes, at: 1)
+      var page = PageNumbers()
+      while try statement.step() { try page.insert(try ClaimRow(statement), names: &names, database) }
+      return page.claims
+    }
+  }
+
+  func claimCount() throws -> Int {
+    try Int.fetchOne(database, sql: "SELECT claims FROM totals") ?? 0
+  }
+
+  func usualVolumes() throws -> [String: Int] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT origins.name, sum(volumes.claims) / count(DISTINCT arrivals.time / 86400) AS usual
+        FROM volumes JOIN arrivals ON arrivals.id = volumes.arrival JOIN origins ON origins.id = volumes.origin
+        GROUP BY volumes.origin
+        """)
+    return Dictionary(rows.map { ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  // MARK: Recording
+
+  func record(_ batch: AdmittedBatch, of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+    try requireDocument(document)
+    var receipt = ImportReceipt(beforeRecording: batch)
+    if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
+    let numbers = try numbers(of: batch)
+    try insert(try batch.claims.map { try ClaimRow($0, numbers) }, of: document, at: now, counting: &receipt)
+    try putAside(try batch.held.map { try ClaimRow($0, numbers) }, of: document)
+    return receipt
+  }
+
+  func releaseHeld(of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+    try requireDocument(document)
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
+    defer { statement.reset() }
+    statement.bind(document.rawValue, at: 1)
+    var rows: [ClaimRow] = []
+    while try statement.step() { rows.append(try ClaimRow(statement)) }
+    statement.reset()
+    try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
+
+    var receipt = ImportReceipt()
+    receipt.received = rows.count
+    try insert(rows, of: document, at: now, counting: &receipt)
+    if var facts = try self.document(document)?.facts {
+      facts.heldWasReleased(new: receipt.new)
+      try setFacts(facts, of: document)
+    }
+    return receipt
+  }
+
+  func discardHeld(of document: DocumentID) throws -> Int {
+    try requireDocument(document)
+    try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
+    let count = database.changesCount
+    if var facts = try self.document(document)?.facts {
+      facts.heldWasDiscarded()
+      try setFacts(facts, of: document)
+    }
+    return count
+  }
+
+  private func numbers(of batch: AdmittedBatch) throws -> BatchNumbers {
+    BatchNumbers(
+      origins: try batch.origins.enumerated().map { index, name in
+        index == 0 ? 0 : Int32(truncatingIfNeeded: try names.number(ofOrigin: name, adding: database))
+      },
+      regions: try batch.visited.map {
+        Int32(truncatingIfNeeded: try names.number(ofRegions: $0, adding: database))
+      },
+      source: Int32(truncatingIfNeeded: try names.number(of: batch.source, adding: database)))
+  }
+
+  /// Writes the rows that are new, in the order of the table.
+  private func insert(
+    _ rows: [ClaimRow], of document: DocumentID, at now: Instant, counting receipt: inout ImportReceipt
+  ) throws {
+    if rows.isEmpty { return }
+    let arrival = try arrival(of: document, at: now)
+    // Only a claim that is there is passed over; a row that the schema refuses is an error.
+    let statement = try RawStatement(
+      database,
+      """
+      INSERT INTO claims (\(ClaimRow.columns), arrival) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (\(ClaimRow.columns)) DO NOTHING
+      """)
+    statement.bind(arrival, at: 7)
+    var newOfOrigins: [Int32: Int64] = [:]
+    var new: (origin: Int32, count: Int64) = (0, 0)
+    var total = 0
+    for row in rows.sorted(by: ClaimRow.precedes) where try row.bound(to: statement, { try statement.run() }) {
+      total += 1
+      if new.origin != row.origin {
+        newOfOrigins[new.origin, default: 0] += new.count
+        new = (row.origin, 0)
+      }
+      new.count += 1
+    }
+    newOfOrigins[new.origin, default: 0] += new.count
+    receipt.new += total
+    receipt.known += rows.count - total
+    for (origin, count) in newOfOrigins where origin != 0 && count > 0 {
+      try database.execute(
+        sql: """
+          INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)
+          ON CONFLICT (arrival, origin) DO UPDATE SET claims = claims + excluded.claims
+          """, arguments: [arrival, origin, count])
+    }
+    try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [total])
+  }
+
+  private func putAside(_ rows: [ClaimRow], of document: DocumentID) throws {
+    if rows.isEmpty { return }
+    let statement = try RawStatement(
+      database,
+      """
+      INSERT INTO held (document, \(ClaimRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
+      """)
+    statement.bind(document.rawValue, at: 1)
+    for row in rows.sorted(by: ClaimRow.precedes) {
+      _ = try row.bound(to: statement, from: 2) { try statement.run() }
+    }
+  }
+
+  private func arrival(of document: DocumentID, at now: Instant) throws -> Int64 {
+    let selection = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND time = ?")
+    if let number = try Int64.fetchOne(selection, arguments: [document.rawValue, now.secondsSince1970]) {
+      return number
+    }
+    try database.execute(
+      sql: "INSERT INTO arrivals (document, time) VALUES (?, ?)", arguments: [document.rawValue, now.secondsSince1970])
+    return database.lastInsertedRowID
+  }
+}
+
+/// A set of claims that is filled from rows: the store's numbers become the set's.
+private struct PageNumbers {
+  var claims = ClaimSet()
+  private var origins: [OriginID?] = []
+  private var regions: [RegionClaim.ID?] = []
+  private var sources: [SourceID?] = []
+
+  mutating func insert(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
+    var key = ClaimWords.unpack(row.said, rollingStart: row.rollingStart, key: row.key)
+    key.regions =
+      try regions[known: row.regions]
+      ?? regions.know(row.regions, claims.id(ofVisited: try names.regions(Int64(row.regions), in: database)))
+    let origin =
+      try origins[known: row.origin]
+      ?? origins.know(
+        row.origin, row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(Int64(row.origin), in: database)))
+    let source =
+      try sources[known: row.source]
+      ?? sources.know(row.source, claims.id(of: try names.source(Int64(row.source), in: database)))
+    claims.insert(stored: AdmittedClaim(key: key, origin: origin, source: source))
+  }
+}
+
+extension Array {
+  fileprivate subscript<Wrapped>(known number: Int32) -> Wrapped? where Element == Wrapped? {
+    number >= 0 && number < count ? self[Int(number)] : nil
+  }
+
+  fileprivate mutating func know<Wrapped>(_ number: Int32, _ element: Wrapped) -> Wrapped where Element == Wrapped? {
+    if number >= count { append(contentsOf: repeatElement(nil, count: Int(number) + 1 - count)) }
+    if number >= 0 { self[Int(number)] = element }
+    return element
+  }
+}

@@ -1,0 +1,168 @@
+import ExposureKeys
+import GRDB
+import KeyStorage
+
+extension SQLiteTransaction {
+  func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord] {
+    var conditions = ["state IN (\(states.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ")))"]
+    var arguments: StatementArguments = []
+    if let source {
+      conditions.append("source = (SELECT id FROM sources WHERE name = ?)")
+      arguments += [source]
+    }
+    arguments += [max(0, limit)]
+    let rows = try Row.fetchAll(
+      database,
+      sql: "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) ORDER BY documents.id DESC LIMIT ?",
+      arguments: arguments)
+    return try rows.reversed().map(DocumentRecord.init)
+  }
+
+  func document(_ id: DocumentID) throws -> DocumentRecord? {
+    try document(where: "documents.id = ?", [id.rawValue])
+  }
+
+  func document(named name: String, of source: String) throws -> DocumentRecord? {
+    try document(
+      where: "documents.source = (SELECT id FROM sources WHERE name = ?) AND documents.name = ?", [source, name])
+  }
+
+  func content(of document: DocumentID) throws -> [UInt8]? {
+    try database.bytes("SELECT bytes FROM contents WHERE document = ?", [document.rawValue])
+  }
+
+  func summary(of source: String) throws -> SourceSummary {
+    var summary = SourceSummary()
+    guard let number = try numbered(source, in: "sources") else { return summary }
+    let counts = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT state, count(*) AS documents, ifnull(sum(received), 0) AS received, ifnull(sum(new), 0) AS new,
+          ifnull(sum(known), 0) AS known, ifnull(sum(held), 0) AS held
+        FROM documents WHERE source = ? GROUP BY state
+        """, arguments: [number])
+    for row in counts {
+      let state: DocumentState = try row.choice("state")
+      summary.documents[state] = row["documents"]
+      guard state == .recorded else { continue }
+      summary.received = row["received"]
+      summary.new = row["new"]
+      summary.known = row["known"]
+      summary.held = row["held"]
+    }
+    let rejections = try String.fetchCursor(
+      database,
+      sql: "SELECT rejections FROM documents WHERE source = ? AND state = 'recorded' AND rejections <> '{}'",
+      arguments: [number])
+    while let text = try rejections.next() {
+      summary.rejections.merge(try JSONText.decode([String: Int].self, text), uniquingKeysWith: +)
+    }
+    return summary
+  }
+
+  func discover(_ names: [String], of source: String, at now: Instant) throws -> [DocumentRecord] {
+    let number = try sourceNumber(source)
+    let insertion = try database.cachedStatement(
+      sql: """
+        INSERT INTO documents (source, name, state, discovered, changed) VALUES (?, ?, 'discovered', ?, ?)
+        ON CONFLICT (source, name) DO NOTHING
+        """)
+    let selection = try database.cachedStatement(
+      sql: "\(Self.selection) WHERE documents.source = ? AND documents.name = ?")
+    return try names.map { name in
+      try insertion.execute(arguments: [number, name, now.secondsSince1970, now.secondsSince1970])
+      guard let row = try Row.fetchOne(selection, arguments: [number, name]) else {
+        throw StorageFault(.corrupt, "a document of source \(source) was written and is not there")
+      }
+      return try DocumentRecord(row)
+    }
+  }
+
+  func move(
+    _ document: DocumentID, to state: DocumentState, fault: DocumentFault?, nextAttempt: Instant?, at now: Instant
+  ) throws {
+    let fault = state.keepsFault ? fault : nil
+    try change(
+      document,
+      """
+      state = ?, fault_code = ?, fault_reason = ?, next_attempt = ?, changed = ?, attempts = attempts + ?
+      """,
+      [
+        state.rawValue, fault?.code, fault?.reason, nextAttempt?.secondsSince1970, now.secondsSince1970,
+        state == .fetching ? 1 : 0,
+      ])
+  }
+
+  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws {
+    try requireDocument(document)
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO contents (document, until, bytes) VALUES (?, ?, ?)",
+      arguments: [document.rawValue, end.secondsSince1970, Bytes(bytes)])
+  }
+
+  func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws {
+    try change(
+      document, "state = 'recorded', fault_code = NULL, fault_reason = NULL, next_attempt = NULL, changed = ?",
+      [now.secondsSince1970])
+    try setFacts(facts, of: document)
+  }
+
+  func setFacts(_ facts: DocumentFacts, of document: DocumentID) throws {
+    try change(
+      document,
+      """
+      byte_count = ?, digest = ?, entity_tag = ?, last_modified = ?, format = ?, signed_by = ?, received = ?, new = ?,
+      known = ?, held = ?, rejections = ?, allowances = ?
+      """,
+      [
+        facts.byteCount, facts.digest, facts.entityTag, facts.lastModified, facts.format, facts.signedBy,
+        facts.received, facts.new, facts.known, facts.held, try JSONText.encode(facts.rejections),
+        try JSONText.encode(facts.allowances),
+      ])
+  }
+
+  func requireDocument(_ id: DocumentID) throws {
+    let statement = try database.cachedStatement(sql: "SELECT 1 FROM documents WHERE id = ?")
+    guard try Int.fetchOne(statement, arguments: [id.rawValue]) != nil else { throw StorageFault.noDocument(id) }
+  }
+
+  private func change(_ document: DocumentID, _ assignments: String, _ arguments: StatementArguments) throws {
+    try database.execute(
+      sql: "UPDATE documents SET \(assignments) WHERE id = ?", arguments: arguments + [document.rawValue])
+    if database.changesCount == 0 { throw StorageFault.noDocument(document) }
+  }
+
+  private func document(where condition: String, _ arguments: StatementArguments) throws -> DocumentRecord? {
+    try Row.fetchOne(database, sql: "\(Self.selection) WHERE \(condition)", arguments: arguments)
+      .map(DocumentRecord.init)
+  }
+
+  private static let selection = """
+    SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name,
+      (SELECT count(*) FROM held WHERE document = documents.id) AS held_count
+    FROM documents
+    """
+}
+
+extension DocumentRecord {
+  fileprivate init(_ row: Row) throws {
+    self.init(
+      id: DocumentID(rawValue: row["id"]), source: row["source_name"], name: row["name"],
+      state: try row.choice("state"), fault: row.fault, attempts: row["attempts"],
+      nextAttempt: row.optionalTime("next_attempt"), discovered: row.time("discovered"), changed: row.time("changed"),
+      facts: try DocumentFacts(row), held: row["held_count"])
+  }
+}
+
+extension DocumentFacts {
+  /// `nil` while the document was never recorded.
+  fileprivate init?(_ row: Row) throws {
+    guard let digest: String = row["digest"] else { return nil }
+    self.init(
+      byteCount: row["byte_count"], digest: digest, entityTag: row["entity_tag"], lastModified: row["last_modified"],
+      format: row["format"], signedBy: row["signed_by"], received: row["received"], new: row["new"],
+      known: row["known"], held: row["held"],
+      rejections: try JSONText.decode([String: Int].self, row["rejections"]),
+      allowances: try JSONText.decode([String: Int].self, row["allowances"]))
+  }
+}

@@ -1,0 +1,143 @@
+import ExposureKeys
+import GRDB
+import KeyNormalization
+import KeyStorage
+import Synchronization
+
+/// The names that claims refer to by number: origins, sets of visited regions, sources. A writer has all of them; a
+/// reader looks up those that it does not have, because another process may have added them.
+struct Names: Sendable {
+  private(set) var origins: [String?] = [""]
+  private(set) var regions: [[String]?] = [nil]
+  private(set) var sources: [Source?] = []
+  private var originNumbers: [String: Int64] = [:]
+  private var regionNumbers: [[String]: Int64] = [:]
+  private var sourceNumbers: [Source: Int64] = [:]
+
+  /// Everything that the store has.
+  static func load(from database: Database) throws -> Names {
+    var names = Names()
+    for row in try Row.fetchAll(database, sql: "SELECT id, name FROM origins") {
+      names.setOrigin(row["name"], number: row["id"])
+    }
+    for row in try Row.fetchAll(database, sql: "SELECT id, names FROM regions") {
+      names.setRegions(try JSONText.decode([String].self, row["names"]), number: row["id"])
+    }
+    for row in try Row.fetchAll(database, sql: "SELECT * FROM claim_sources") {
+      names.setSource(Source(row), number: row["id"])
+    }
+    return names
+  }
+
+  // MARK: From name to number, adding it
+
+  mutating func number(ofOrigin name: String, adding database: Database) throws -> Int64 {
+    if let number = originNumbers[name] { return number }
+    try database.execute(sql: "INSERT INTO origins (id, name) VALUES (?, ?)", arguments: [origins.count, name])
+    let number = Int64(origins.count)
+    setOrigin(name, number: number)
+    return number
+  }
+
+  mutating func number(ofRegions names: [String]?, adding database: Database) throws -> Int64 {
+    guard let names else { return 0 }
+    if let number = regionNumbers[names] { return number }
+    try database.execute(
+      sql: "INSERT INTO regions (id, names) VALUES (?, ?)", arguments: [regions.count, try JSONText.encode(names)])
+    let number = Int64(regions.count)
+    setRegions(names, number: number)
+    return number
+  }
+
+  mutating func number(of source: Source, adding database: Database) throws -> Int64 {
+    if let number = sourceNumbers[source] { return number }
+    try database.execute(
+      sql: "INSERT INTO claim_sources (id, name, is_relay, origin, signed_by) VALUES (?, ?, ?, ?, ?)",
+      arguments: [sources.count, source.name, source.isRelay ? 1 : 0, source.origin, source.provenance.signer])
+    let number = Int64(sources.count)
+    setSource(source, number: number)
+    return number
+  }
+
+  // MARK: From number to name
+
+  mutating func origin(_ number: Int64, in database: Database) throws -> String {
+    if number < origins.count, let name = origins[Int(number)] { return name }
+    let name = try String.fetchOne(database, sql: "SELECT name FROM origins WHERE id = ?", arguments: [number])
+    guard let name else { throw Self.missing("origin", number) }
+    setOrigin(name, number: number)
+    return name
+  }
+
+  mutating func regions(_ number: Int64, in database: Database) throws -> [String]? {
+    if number == 0 { return nil }
+    if number < regions.count, let names = regions[Int(number)] { return names }
+    let text = try String.fetchOne(database, sql: "SELECT names FROM regions WHERE id = ?", arguments: [number])
+    guard let text else { throw Self.missing("set of regions", number) }
+    let names = try JSONText.decode([String].self, text)
+    setRegions(names, number: number)
+    return names
+  }
+
+  mutating func source(_ number: Int64, in database: Database) throws -> Source {
+    if number < sources.count, let source = sources[Int(number)] { return source }
+    let row = try Row.fetchOne(database, sql: "SELECT * FROM claim_sources WHERE id = ?", arguments: [number])
+    guard let source = row.map(Source.init) else { throw Self.missing("source", number) }
+    setSource(source, number: number)
+    return source
+  }
+
+  private static func missing(_ what: String, _ number: Int64) -> StorageFault {
+    StorageFault(.corrupt, "a claim refers to \(what) \(number), which is not in the store")
+  }
+
+  private mutating func setOrigin(_ name: String, number: Int64) {
+    origins.set(name, at: Int(number))
+    originNumbers[name] = number
+  }
+
+  private mutating func setRegions(_ names: [String], number: Int64) {
+    regions.set(names, at: Int(number))
+    regionNumbers[names] = number
+  }
+
+  private mutating func setSource(_ source: Source, number: Int64) {
+    sources.set(source, at: Int(number))
+    sourceNumbers[source] = number
+  }
+}
+
+extension Array {
+  fileprivate mutating func set<Wrapped>(_ element: Wrapped, at index: Int) where Element == Wrapped? {
+    if index >= count { append(contentsOf: repeatElement(nil, count: index + 1 - count)) }
+    self[index] = element
+  }
+}
+
+extension Provenance {
+  fileprivate var signer: String? {
+    switch self {
+    case .signed(let signer): signer
+    case .assertedByOperator: nil
+    }
+  }
+}
+
+extension Source {
+  fileprivate init(_ row: Row) {
+    let signer: String? = row["signed_by"]
+    self.init(
+      name: row["name"], isRelay: row["is_relay"], origin: row["origin"],
+      provenance: signer.map(Provenance.signed) ?? .assertedByOperator)
+  }
+}
+
+/// The names of the last transaction that was kept.
+final class SharedNames: Sendable {
+  private let names = Mutex(Names())
+
+  var latest: Names {
+    get { names.withLock { $0 } }
+    set { names.withLock { $0 = newValue } }
+  }
+}

@@ -1,0 +1,70 @@
+import ExposureKeys
+import GRDB
+import GRDBSQLite
+
+/// A statement of the hot loops: values go in and out without being boxed. Prepared once for a connection.
+struct RawStatement {
+  private let statement: Statement
+  private let connection: OpaquePointer?
+  private var pointer: SQLiteStatement { statement.sqliteStatement }
+
+  init(_ database: Database, _ sql: String) throws {
+    statement = try database.cachedStatement(sql: sql)
+    connection = database.sqliteConnection
+    reset()
+  }
+
+  func reset() { sqlite3_reset(pointer) }
+
+  func bind(_ value: Int64, at index: Int32) { sqlite3_bind_int64(pointer, index, value) }
+
+  func bind(_ value: Int32, at index: Int32) { sqlite3_bind_int64(pointer, index, Int64(value)) }
+
+  /// Binds a key whose bytes stand at `bytes` until the statement has been stepped.
+  func bind(key bytes: UnsafeRawPointer, at index: Int32) {
+    sqlite3_bind_blob(pointer, index, bytes, Int32(TemporaryExposureKey.byteCount), nil)
+  }
+
+  /// - Returns: whether there is a row.
+  func step() throws -> Bool {
+    switch sqlite3_step(pointer) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let code:
+      let error = DatabaseError(
+        resultCode: ResultCode(rawValue: code), message: sqlite3_errmsg(connection).map { String(cString: $0) })
+      sqlite3_reset(pointer)
+      throw error
+    }
+  }
+
+  /// Steps a statement without rows.
+  ///
+  /// - Returns: whether a row was written.
+  func run() throws -> Bool {
+    _ = try step()
+    sqlite3_reset(pointer)
+    return sqlite3_changes(connection) > 0
+  }
+
+  func int(at column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
+
+  func int32(at column: Int32) -> Int32 { sqlite3_column_int(pointer, column) }
+
+  func key(at column: Int32) throws -> TemporaryExposureKey {
+    guard let bytes = sqlite3_column_blob(pointer, column),
+      sqlite3_column_bytes(pointer, column) == TemporaryExposureKey.byteCount
+    else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a key is not sixteen bytes long") }
+    return TemporaryExposureKey(loadingFrom: bytes)
+  }
+}
+
+/// Calls `body` with the bytes of a key.
+func withBytes<Result>(of key: TemporaryExposureKey, _ body: (UnsafeRawPointer) throws -> Result) rethrows -> Result {
+  var words = (key.high.bigEndian, key.low.bigEndian)
+  return try withUnsafeBytes(of: &words) { bytes in
+    // A tuple of two words is never empty.
+    guard let start = bytes.baseAddress else { preconditionFailure("sixteen bytes have an address") }
+    return try body(start)
+  }
+}

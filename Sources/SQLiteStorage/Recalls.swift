@@ -1,0 +1,143 @@
+import ExposureKeys
+import GRDB
+import KeyNormalization
+import KeyStorage
+
+extension SQLiteTransaction {
+  func recalls() throws -> [Recall] {
+    try Row.fetchAll(database, sql: "SELECT * FROM recalls ORDER BY id").map { row in
+      let document: Int64? = row["document"]
+      return Recall(
+        request: RecallRequest(
+          origin: row["origin"], since: row.optionalTime("since"), document: document.map(DocumentID.init)),
+        time: row.time("time"), claims: row["claims"])
+    }
+  }
+
+  /// Reads every claim once, in the order of keys, so that all claims about a key stand together.
+  func preview(_ recall: RecallRequest) throws -> RecallPreview {
+    var preview = RecallPreview(claims: 0, documents: 0, keysLeftWithoutClaims: 0, released: [:])
+    guard let origin = try number(ofOrigin: recall.origin) else { return preview }
+    let arrivals = try arrivals(of: recall)
+    var documents: Set<Int64> = []
+    var subject: KeySubject?
+    var isWithdrawn = false
+    var isLeft = false
+    var releases = try ReleaseSearch(database)
+
+    func finish() throws {
+      guard let subject, isWithdrawn, !isLeft else { return }
+      preview.keysLeftWithoutClaims += 1
+      try releases.count(subject)
+    }
+
+    let statement = try RawStatement(
+      database,
+      "SELECT key, rolling_start, origin, arrival FROM claims WHERE recall IS NULL ORDER BY key, rolling_start")
+    defer { statement.reset() }
+    while try statement.step() {
+      let next = KeySubject(key: try statement.key(at: 0), rollingStart: statement.int32(at: 1))
+      if next != subject {
+        try finish()
+        (subject, isWithdrawn, isLeft) = (next, false, false)
+      }
+      if statement.int(at: 2) == origin, let document = arrivals[statement.int(at: 3)] {
+        isWithdrawn = true
+        preview.claims += 1
+        documents.insert(document)
+      } else {
+        isLeft = true
+      }
+    }
+    try finish()
+    preview.documents = documents.count
+    preview.released = releases.counts
+    return preview
+  }
+
+  func recall(_ request: RecallRequest, at now: Instant) throws -> RecallPreview {
+    let preview = try preview(request)
+    try database.execute(
+      sql: "INSERT INTO recalls (origin, since, document, time, claims) VALUES (?, ?, ?, ?, ?)",
+      arguments: [
+        request.origin, request.since?.secondsSince1970, request.document?.rawValue, now.secondsSince1970,
+        preview.claims,
+      ])
+    let number = database.lastInsertedRowID
+    guard preview.claims > 0, let origin = try self.number(ofOrigin: request.origin) else { return preview }
+    let arrivals = "arrival IN (SELECT id FROM arrivals WHERE \(Self.condition))"
+    try database.execute(
+      sql: "UPDATE claims SET recall = :recall WHERE origin = :origin AND recall IS NULL AND \(arrivals)",
+      arguments: Self.arguments(request) + ["recall": number, "origin": origin])
+    // What was withdrawn is nobody's usual volume.
+    try database.execute(
+      sql: "DELETE FROM volumes WHERE origin = :origin AND \(arrivals)",
+      arguments: Self.arguments(request) + ["origin": origin])
+    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [preview.claims])
+    return preview
+  }
+
+  func expire(keysExpiredBefore: Instant, at now: Instant) throws -> ExpiryReceipt {
+    var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
+    let end = keysExpiredBefore.secondsSince1970
+    let isOver = "(rolling_start + (said & 255)) * 600 <= ?"
+
+    var withdrawn = 0
+    if try Int.fetchOne(database, sql: "SELECT EXISTS (SELECT * FROM recalls)") == 1 {
+      withdrawn = try delete("claims WHERE recall IS NOT NULL AND \(isOver)", [end])
+    }
+    let claims = try delete("claims WHERE \(isOver)", [end])
+    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [claims])
+    receipt.claims = try claims + withdrawn + delete("held WHERE \(isOver)", [end])
+    receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
+    receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
+    return receipt
+  }
+
+  private func delete(_ rows: String, _ arguments: StatementArguments) throws -> Int {
+    try database.execute(sql: "DELETE FROM \(rows)", arguments: arguments)
+    return database.changesCount
+  }
+
+  private func number(ofOrigin name: String) throws -> Int64? { try numbered(name.uppercased(), in: "origins") }
+
+  /// The documents of the arrivals that a recall means.
+  private func arrivals(of recall: RecallRequest) throws -> [Int64: Int64] {
+    let rows = try Row.fetchAll(
+      database, sql: "SELECT id, document FROM arrivals WHERE \(Self.condition)", arguments: Self.arguments(recall))
+    return Dictionary(rows.map { ($0["id"], $0["document"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private static let condition =
+    "(:since IS NULL OR time >= :since) AND (:document IS NULL OR document = :document)"
+
+  private static func arguments(_ recall: RecallRequest) -> StatementArguments {
+    ["since": recall.since?.secondsSince1970, "document": recall.document?.rawValue]
+  }
+}
+
+/// Counts by series which keys it has released.
+private struct ReleaseSearch {
+  private let series: [(number: Int64, name: String)]
+  private let statement: RawStatement
+  private(set) var counts: [String: Int] = [:]
+
+  init(_ database: Database) throws {
+    series = try Row.fetchAll(database, sql: "SELECT id, name FROM series").map { ($0["id"], $0["name"]) }
+    statement = try RawStatement(
+      database, "SELECT 1 FROM released WHERE series = ? AND key = ? AND rolling_start = ?")
+  }
+
+  mutating func count(_ subject: KeySubject) throws {
+    for series in series {
+      let isReleased = try withBytes(of: subject.key) { bytes in
+        statement.bind(series.number, at: 1)
+        statement.bind(key: bytes, at: 2)
+        statement.bind(subject.rollingStart, at: 3)
+        defer { statement.reset() }
+        return try statement.step()
+      }
+      if isReleased { counts[series.name, default: 0] += 1 }
+    }
+  }
+}

@@ -1,0 +1,283 @@
+import ExposureKeys
+import GatewayTesting
+import KeyNormalization
+import KeyStorage
+import SQLiteStorage
+import Testing
+
+@Suite("Stores: claims")
+struct ClaimTests {
+  @Test("record the same claims as a claim set does, whatever the order and the split", arguments: StoreKind.allCases)
+  func recordIsUnion(kind: StoreKind) async throws {
+    for round in 0..<5 {
+      var arrivals = Arrivals(random: SeededRandom(for: "record \(kind) \(round)"))
+      let batches = arrivals.batches(6)
+      var expected = ClaimSet()
+      let receipts = batches.map { expected.record($0) }
+
+      try await withStore(kind) { store in
+        let recorded = try await store.write { transaction in
+          try batches.enumerated().map {
+            try transaction.record($1, of: try transaction.document("\($0)"), at: Times.now)
+          }
+        }
+        #expect(recorded == receipts)
+        let claims = try await store.read { try allClaims($0, limit: 7) }
+        #expect(claims == Set(expected.statedClaims))
+        #expect(try await store.read { try $0.claimCount() } == expected.count)
+
+        // Again, in another order, changes nothing.
+        let again = batches.shuffled(using: &arrivals.random)
+        let before = try await store.snapshot()
+        let repeated = try await store.write { transaction in
+          try again.map { try transaction.record($0, of: try transaction.document("0"), at: Times.days(1)) }
+        }
+        #expect(repeated.allSatisfy { $0.new == 0 && $0.isBalanced })
+        #expect(try await store.snapshot() == before)
+      }
+      // In another order, a transaction each: the same claims and counts.
+      let shuffled = batches.shuffled(using: &arrivals.random)
+      try await withStore(kind) { store in
+        var total = ImportReceipt()
+        for batch in shuffled {
+          total += try await store.write { try $0.record(batch, of: try $0.document("all"), at: Times.now) }
+        }
+        #expect(total == receipts.reduce(ImportReceipt(), +))
+        #expect(try await store.read { try allClaims($0, limit: 3) } == Set(expected.statedClaims))
+      }
+    }
+  }
+
+  @Test("keep every value that admission lets through", arguments: StoreKind.allCases)
+  func everyValue(kind: StoreKind) async throws {
+    var keys: [(key: ClaimedKey, region: RegionClaim)] = []
+    func add(_ change: (inout ClaimedKey) -> Void) {
+      var key = ClaimedKey(key: TemporaryExposureKey(high: .max - UInt64(keys.count), low: 7))
+      (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+      change(&key)
+      keys.append((key, RegionClaim(origin: "DE")))
+    }
+    for period in 1...144 { add { $0.rollingPeriod = Int32(period) } }
+    for risk in 0...8 { add { $0.transmissionRisk = Int32(risk) } }
+    for type in ReportType.allCases { add { $0.reportType = type.rawValue } }
+    for onset in -14...4014 where SymptomStatus(federationCode: Int32(onset)).isGiven {
+      add { $0.daysSinceOnset = Int32(onset) }
+    }
+    add { $0.isRevised = true }
+    let batch = admit(keys, from: Arrivals.sources[0])
+    #expect(batch.claims.count == keys.count)
+    var expected = ClaimSet()
+    expected.record(batch)
+    try await withStore(kind) { store in
+      _ = try await store.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
+      #expect(try await store.read { try allClaims($0, limit: 100) } == Set(expected.statedClaims))
+    }
+  }
+
+  @Test("pages hold all claims once, in order, and never a part of a key's", arguments: StoreKind.allCases)
+  func pages(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "pages \(kind)"))
+    let batches = arrivals.batches(8)
+    let limits = (0..<6).map { _ in Int.random(in: 0...60, using: &arrivals.random) } + [1, .max]
+    try await withStore(kind) { store in
+      try await store.write { transaction in
+        for batch in batches { _ = try transaction.record(batch, of: try transaction.document("a"), at: Times.now) }
+      }
+      try await store.read { state throws in
+        for limit in limits {
+          var total = 0
+          var last: TemporaryExposureKey?
+          var start: TemporaryExposureKey? = .first
+          while let from = start {
+            let page = try state.claims(from: from, limit: limit)
+            total += page.claims.count
+            let keys = Set(page.claims.statedClaims.map(\.key.key)).sorted()
+            if let last, let first = keys.first { #expect(last < first) }
+            if let next = page.next, let end = keys.last { #expect(end < next) }
+            for key in keys {
+              let about = try state.claims(about: key).statedClaims
+              #expect(Set(about) == Set(page.claims.statedClaims.filter { $0.key.key == key }))
+            }
+            // Without the last key it would be less than what was asked for.
+            let withoutLast = page.claims.statedClaims.count { $0.key.key != keys.last }
+            #expect(withoutLast < max(1, limit) && (page.next == nil || page.claims.count >= limit))
+            last = keys.last ?? last
+            start = page.next
+          }
+          #expect(try state.claimCount() == total)
+        }
+        let middle = TemporaryExposureKey(high: 6 << 60, low: 0)
+        let page = try state.claims(from: middle, limit: .max)
+        #expect(page.claims.statedClaims.allSatisfy { $0.key.key >= middle })
+        #expect(page.next == nil)
+      }
+    }
+  }
+
+  @Test("put held claims aside until the operator admits or drops them", arguments: StoreKind.allCases)
+  func held(kind: StoreKind) async throws {
+    let keys = (0..<20).map { number in
+      var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 9))
+      (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+      return (key: key, region: RegionClaim(origin: "DE"))
+    }
+    let batch = admit(keys, from: Arrivals.sources[0], usual: 3)
+    #expect(batch.claims.count == 6)
+    try await withStore(kind) { store in
+      let (released, dropped) = try await store.write { transaction in
+        let documents = (try transaction.document("released"), try transaction.document("dropped"))
+        for document in [documents.0, documents.1] {
+          let receipt = try transaction.record(batch, of: document, at: Times.now)
+          #expect(receipt.heldForOperator == 14 && receipt.isBalanced)
+          try transaction.complete(document, DocumentFacts(receipt), at: Times.now)
+          // The same again puts nothing more aside.
+          _ = try transaction.record(batch, of: document, at: Times.now)
+          #expect(try transaction.document(document)?.held == 14)
+        }
+        return documents
+      }
+      #expect(try await store.read { try $0.claimCount() } == 6)
+
+      #expect(try await store.write { try $0.discardHeld(of: dropped) } == 14)
+      let facts = try await store.read { try $0.document(dropped)?.facts }
+      #expect(facts?.held == 0 && facts?.rejections == ["flood": 14])
+      #expect(try await store.read { try $0.document(dropped)?.held } == 0)
+      #expect(try await store.read { try $0.claimCount() } == 6)
+
+      let receipt = try await store.write { try $0.releaseHeld(of: released, at: Times.days(1)) }
+      #expect(receipt.received == 14 && receipt.new == 14 && receipt.isBalanced)
+      let claims = try await store.read { try allClaims($0, limit: 100) }
+      var expected = ClaimSet()
+      expected.record(admit(keys, from: Arrivals.sources[0]))
+      #expect(claims == Set(expected.statedClaims))
+      let document = try await store.read { try $0.document(released) }
+      #expect(document?.held == 0 && document?.facts?.held == 0 && document?.facts?.new == 20)
+      #expect(try await store.write { try $0.releaseHeld(of: released, at: Times.days(1)) } == ImportReceipt())
+      let missing = DocumentID(rawValue: 99)
+      await #expect(throws: StorageFault.noDocument(missing)) {
+        try await store.write { try $0.releaseHeld(of: missing, at: Times.now) }
+      }
+      await #expect(throws: StorageFault.noDocument(missing)) {
+        try await store.write { try $0.record(batch, of: missing, at: Times.now) }
+      }
+    }
+  }
+
+  @Test("a recall withdraws what its preview says, and what it withdrew stays known", arguments: StoreKind.allCases)
+  func recall(kind: StoreKind) async throws {
+    for round in 0..<4 {
+      var arrivals = Arrivals(random: SeededRandom(for: "recall \(kind) \(round)"))
+      let batches = arrivals.batches(6)
+      let request = RecallRequest(
+        origin: arrivals.random.pick(["DE", "it", "XX"]), since: arrivals.random.pick([nil, Times.days(2)]),
+        document: arrivals.random.pick([nil, DocumentID(rawValue: 3)]))
+      try await withStore(kind) { store in
+        try await store.write { transaction in
+          for (number, batch) in batches.enumerated() {
+            let document = try transaction.document("\(number)")
+            _ = try transaction.record(batch, of: document, at: Times.days(Int64(number)))
+          }
+          let keys = batches.flatMap(\.claims).prefix(40).map(\.key)
+          let bundle = try transaction.stage(NewBundle("NL", 0), [1], at: Times.now)
+          try transaction.release(keys.map { ReleasedKey(key: $0, bundle: bundle.id) }, by: "NL")
+        }
+        let before = try await store.snapshot()
+        let preview = try await store.read { try $0.preview(request) }
+        #expect(try await store.snapshot() == before)
+        let effect = try await store.write { try $0.recall(request, at: Times.days(9)) }
+        #expect(effect == preview)
+
+        let after = try await store.snapshot()
+        let withdrawn = before.claims.subtracting(after.claims)
+        #expect(after.claims.isSubset(of: before.claims))
+        #expect(withdrawn.count == preview.claims)
+        #expect(withdrawn.allSatisfy { $0.origin == request.origin.uppercased() })
+        #expect(after.claimCount == before.claimCount - preview.claims)
+        #expect(after.recalls == [Recall(request: request, time: Times.days(9), claims: preview.claims)])
+        if request.since == nil, request.document == nil {
+          #expect(!after.claims.contains { $0.origin == request.origin.uppercased() })
+          #expect(after.volumes[request.origin.uppercased()] == nil)
+        }
+        func subjects(_ claims: Set<StatedClaim>) -> Set<KeySubject> {
+          Set(claims.map { KeySubject(key: $0.key.key, rollingStart: $0.key.rollingStartWord) })
+        }
+        let left = subjects(before.claims).subtracting(subjects(after.claims))
+        #expect(preview.keysLeftWithoutClaims == left.count)
+        let released = Set(
+          before.released[0].map { KeySubject(key: $0.key.key, rollingStart: $0.key.rollingStartWord) })
+        #expect(preview.released["NL", default: 0] == left.intersection(released).count)
+
+        // Twice withdraws nothing, and the same claims coming in again change nothing.
+        #expect(try await store.write { try $0.recall(request, at: Times.days(9)) }.claims == 0)
+        let receipts = try await store.write { transaction in
+          try batches.map { try transaction.record($0, of: DocumentID(rawValue: 1), at: Times.days(10)) }
+        }
+        #expect(receipts.allSatisfy { $0.new == 0 })
+        #expect(try await store.snapshot().claims == after.claims)
+      }
+    }
+  }
+
+  @Test("the usual volume is the mean of the days with new claims", arguments: StoreKind.allCases)
+  func usualVolumes(kind: StoreKind) async throws {
+    @Sendable func keys(_ range: Range<Int>) -> AdmittedBatch {
+      admit(
+        range.map { number in
+          var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 9))
+          (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+          return (key, RegionClaim(origin: number % 10 == 0 ? "IT" : "de"))
+        }, from: Arrivals.sources[0])
+    }
+    try await withStore(kind) { store in
+      try await store.write { transaction in
+        let documents = (try transaction.document("a"), try transaction.document("b"))
+        _ = try transaction.record(keys(0..<50), of: documents.0, at: Times.now)
+        _ = try transaction.record(keys(50..<100), of: documents.1, at: Times.after(60))
+        _ = try transaction.record(keys(0..<130), of: documents.0, at: Times.days(3))
+      }
+      #expect(try await store.read { try $0.usualVolumes() } == ["DE": (90 + 27) / 2, "IT": (10 + 3) / 2])
+    }
+  }
+
+  @Test("expiry removes keys that are over, and keeps what was counted", arguments: StoreKind.allCases)
+  func expiry(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "expiry \(kind)"))
+    let batches = arrivals.batches(6)
+    // The end of a key that lasts one interval from an odd start, to the second.
+    let end = IntervalNumber(Day(daysSince1970: 18_594).firstInterval.rawValue + 18).start
+    try await withStore(kind) { store in
+      try await store.write { transaction in
+        for (number, batch) in batches.enumerated() {
+          let document = try transaction.document("\(number)")
+          let receipt = try transaction.record(batch, of: document, at: Times.now)
+          try transaction.complete(document, DocumentFacts(receipt), at: Times.now)
+          try transaction.keep([1, 2], of: document, until: Times.days(Int64(number)))
+        }
+        let bundle = try transaction.stage(NewBundle("NL", 0), [1], at: Times.now)
+        let keys = batches.flatMap(\.claims).map(\.key)
+        try transaction.release(keys.map { ReleasedKey(key: $0, bundle: bundle.id) }, by: "NL")
+        _ = try transaction.recall(RecallRequest(origin: "CH"), at: Times.now)
+      }
+      let before = try await store.snapshot()
+      func isOver(_ key: ClaimedKey) -> Bool {
+        IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start <= end
+      }
+      let receipt = try await store.write { try $0.expire(keysExpiredBefore: end, at: Times.days(2)) }
+      let after = try await store.snapshot()
+      #expect(after.claims == before.claims.filter { !isOver($0.key) })
+      #expect(after.claimCount == after.claims.count)
+      #expect(after.released[0] == before.released[0].filter { !isOver($0.key) })
+      #expect(after.claims.count < before.claims.count && !after.claims.isEmpty)
+      var everything = ClaimSet()
+      for batch in batches { everything.record(batch) }
+      #expect(receipt.claims == everything.statedClaims.count { isOver($0.key) })
+      #expect(receipt.released == before.released[0].count - after.released[0].count)
+      #expect(receipt.contents == 3)
+      #expect(after.contents == [nil, nil, nil, [1, 2], [1, 2], [1, 2]])
+      #expect(after.documents == before.documents && after.summaries == before.summaries)
+      #expect(after.volumes == before.volumes)
+      let again = try await store.write { try $0.expire(keysExpiredBefore: end, at: Times.days(2)) }
+      #expect(again == ExpiryReceipt(claims: 0, released: 0, contents: 0))
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import ExposureKeys
+import GatewayTesting
+import KeyStorage
+import Testing
+
+@Suite("Stores: bundles, released keys, notes")
+struct PublishingTests {
+  @Test("stage, publish, expire and remove bundles", arguments: StoreKind.allCases)
+  func bundles(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ids = try await store.write { transaction in
+        let first = try transaction.stage(NewBundle("NL", 0), [1, 2, 3], at: Times.now)
+        #expect(
+          first
+            == BundleRecord(
+              id: first.id, bundle: NewBundle("NL", 0), state: .staged, changed: Times.now, published: nil))
+        let day = try transaction.stage(NewBundle("NL", 0, kind: .day), [4], at: Times.now)
+        let other = try transaction.stage(NewBundle("travel", 0), [5], at: Times.now)
+        return [first.id, day.id, other.id]
+      }
+      await #expect(throws: StorageFault.placeTaken(NewBundle("NL", 0))) {
+        try await store.write { try $0.stage(NewBundle("NL", 0), [9], at: Times.days(1)) }
+      }
+      try await store.read { state throws in
+        #expect(try state.content(of: ids[0]) == [1, 2, 3])
+        #expect(try state.bundles(of: "NL", in: [.staged]).map(\.id) == [ids[0], ids[1]])
+        #expect(try state.bundles(of: nil, in: [.staged, .removed]).map(\.id) == ids)
+        #expect(try state.bundles(of: "NL", in: [.published]).isEmpty)
+      }
+      for (state, day) in [(BundleState.published, 1), (.expired, 15), (.removed, 16), (.published, 17)] {
+        try await store.write { try $0.move(ids[0], to: state, at: Times.days(Int64(day))) }
+        let records = try await store.read { try $0.bundles(of: "NL", in: [state]) }
+        #expect(
+          records == [
+            BundleRecord(
+              id: ids[0], bundle: NewBundle("NL", 0), state: state, changed: Times.days(Int64(day)),
+              published: Times.days(1))
+          ])
+        #expect(try await store.read { try $0.content(of: ids[0]) } == nil)
+      }
+      #expect(try await store.read { try $0.content(of: ids[1]) } == [4])
+      let missing = BundleID(rawValue: 50)
+      await #expect(throws: StorageFault.noBundle(missing)) {
+        try await store.write { try $0.move(missing, to: .published, at: Times.now) }
+      }
+    }
+  }
+
+  @Test("a key released again replaces the earlier one", arguments: StoreKind.allCases)
+  func released(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "released \(kind)"))
+    var keys: [KeyPlace: ClaimedKey] = [:]
+    for _ in 0..<40 {
+      let key = arrivals.key()
+      keys[KeyPlace(key)] = key
+    }
+    let claimed = keys.values.shuffled(using: &arrivals.random)
+    // A key without any word is kept as well as one of extremes.
+    let bare = ClaimedKey(key: TemporaryExposureKey(high: 1, low: 1))
+    var extreme = ClaimedKey(key: TemporaryExposureKey(high: .max, low: .max))
+    (extreme.rollingStart, extreme.rollingPeriod, extreme.transmissionRisk) = (.max, .min, .max)
+    let odd = [bare, extreme]
+    try await withStore(kind) { store in
+      let ids = try await store.write { transaction in
+        let first = try transaction.stage(NewBundle("NL", 0), [1], at: Times.now)
+        let second = try transaction.stage(NewBundle("NL", 1), [1], at: Times.now)
+        var withTables = claimed
+        for index in withTables.indices {
+          withTables[index].regions = RegionClaim.ID(rawValue: 3)
+          withTables[index].unknownFields = 8
+        }
+        try transaction.release((withTables + odd).map { ReleasedKey(key: $0, bundle: first.id) }, by: "NL")
+        return (first.id, second.id)
+      }
+      let sorted = (claimed + odd).sorted { KeyPlace($0) < KeyPlace($1) }
+      #expect(
+        try await store.read { try $0.released(by: "NL", from: .first, limit: .max) }
+          == sorted.map { ReleasedKey(key: $0, bundle: ids.0) })
+      #expect(try await store.read { try $0.released(by: "travel", from: .first, limit: .max) }.isEmpty)
+      let part = try await store.read { try $0.released(by: "NL", from: sorted[20].key, limit: 5) }
+      #expect(part.map(\.key) == Array(sorted.filter { $0.key >= sorted[20].key }.prefix(5)))
+
+      var revised = claimed[0]
+      (revised.reportType, revised.isRevised) = (5, true)
+      let replacement = ReleasedKey(key: revised, bundle: ids.1, revisions: 1)
+      try await store.write { try $0.release([replacement], by: "NL") }
+      let place = KeyPlace(revised)
+      let expected = sorted.map { KeyPlace($0) == place ? replacement : ReleasedKey(key: $0, bundle: ids.0) }
+      let after = try await store.read { try $0.released(by: "NL", from: .first, limit: 1000) }
+      #expect(after == expected)
+      let missing = BundleID(rawValue: 50)
+      await #expect(throws: StorageFault.noBundle(missing)) {
+        try await store.write { try $0.release([ReleasedKey(key: bare, bundle: missing)], by: "NL") }
+      }
+    }
+  }
+
+  @Test("keep notes by name", arguments: StoreKind.allCases)
+  func notes(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      try await store.write { transaction in
+        try transaction.setNote([1, 0, 2], named: "secret")
+        try transaction.setNote([], named: "empty")
+        try transaction.setNote([7], named: "secret")
+      }
+      #expect(try await store.read { try $0.note(named: "secret") } == [7])
+      #expect(try await store.read { try $0.note(named: "empty") } == [])
+      try await store.write { try $0.setNote(nil, named: "secret") }
+      #expect(try await store.read { try $0.note(named: "secret") } == nil)
+    }
+  }
+}
+
+struct KeyPlace: Hashable, Comparable {
+  var key: TemporaryExposureKey
+  var rollingStart: Int32
+
+  init(_ key: ClaimedKey) { (self.key, rollingStart) = (key.key, key.rollingStartWord) }
+
+  static func < (left: Self, right: Self) -> Bool {
+    left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
+  }
+}

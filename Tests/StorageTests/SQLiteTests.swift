@@ -1,0 +1,270 @@
+import Dispatch
+import ExposureKeys
+import Foundation
+import GRDB
+import GatewayTesting
+import KeyNormalization
+import KeyStorage
+import SQLiteStorage
+import Testing
+
+@Suite("SQLite store")
+struct SQLiteTests {
+  /// A store with something of everything.
+  static func fill(_ store: SQLiteStorage, seed: UInt64) async throws {
+    var arrivals = Arrivals(random: SeededRandom(seed: seed))
+    let operations = TransactionTests.operations([arrivals.batch(30), arrivals.batch(30)])
+    try await store.write { for operation in operations { try operation($0) } }
+    try await store.write { _ = try $0.stage(NewBundle("travel", 4), [8], at: Times.now) }
+  }
+
+  @Test("opened again, it is the same")
+  func reopen() async throws {
+    try await withFolder { folder in
+      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now)
+      if let store { try await Self.fill(store, seed: 1) }
+      let before = try await store?.snapshot()
+      store = nil
+      let again = try SQLiteStorage(folder: folder, now: Times.days(1))
+      #expect(try await again.snapshot() == before)
+      // Names keep their numbers.
+      var arrivals = Arrivals(random: SeededRandom(seed: 1))
+      let batch = arrivals.batch(30)
+      let receipt = try await again.write { try $0.record(batch, of: DocumentID(rawValue: 1), at: Times.days(1)) }
+      let expired = batch.claims.count { $0.key.rollingStartWord < 18_590 * 144 }
+      #expect(receipt.isBalanced && receipt.new <= expired)
+    }
+  }
+
+  @Test("a second writer is told who has it, a reader is let in")
+  func secondWriter() async throws {
+    try await withFolder { folder in
+      #expect(throws: StorageFault(.notFound, "\(folder)/keyferry.sqlite: there is no store")) {
+        try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+      }
+      var writer: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now, command: "keyferry pull")
+      let fault = #expect(throws: StorageFault.self) { try SQLiteStorage(folder: folder, now: Times.days(1)) }
+      #expect(fault?.code == .held)
+      let reason = fault?.reason ?? ""
+      #expect(reason.contains("is held by process \(ProcessInfo.processInfo.processIdentifier) on "))
+      #expect(reason.hasSuffix(", keyferry pull, since 2020-12-01T00:00:00Z"))
+
+      let reader = try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+      if let writer { try await Self.fill(writer, seed: 2) }
+      #expect(try await reader.snapshot() == writer?.snapshot())
+      let refusal = await #expect(throws: StorageFault.self) {
+        try await reader.write { try $0.setNote([1], named: "a") }
+      }
+      #expect(refusal?.code == .held)
+
+      let before = try await writer?.snapshot()
+      writer = nil
+      #expect(try await reader.snapshot() == before)
+      writer = try SQLiteStorage(folder: folder, now: Times.days(1))
+      #expect(try await writer?.snapshot() == before)
+    }
+  }
+
+  @Test("a long read sees one state and keeps nobody from writing")
+  func longRead() async throws {
+    try await withFolder { folder in
+      let store = try SQLiteStorage(folder: folder, now: Times.now)
+      let (begun, written) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      try await store.write { try $0.setNote([1], named: "round") }
+      async let seen = store.read { state throws in
+        let first = try state.note(named: "round")
+        begun.signal()
+        guard written.wait(timeout: .now() + 20) == .success else { throw TransactionTests.Stop() }
+        return [first, try state.note(named: "round")]
+      }
+      await withCheckedContinuation { continuation in
+        DispatchQueue.global().async {
+          begun.wait()
+          continuation.resume()
+        }
+      }
+      try await store.write { try $0.setNote([2], named: "round") }
+      written.signal()
+      #expect(try await seen == [[1], [1]])
+      #expect(try await store.read { try $0.note(named: "round") } == [2])
+    }
+  }
+
+  @Test("what is no store of this version is refused and left alone")
+  func incompatible() async throws {
+    func fault(_ folder: String, isReadOnly: Bool) -> StorageFault? {
+      #expect(throws: StorageFault.self) { try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: isReadOnly) }
+    }
+    for isReadOnly in [false, true] {
+      try await withFolder { folder in
+        let file = folder + "/" + SQLiteStorage.fileName
+        let text = Data(String(repeating: "not a database\n", count: 300).utf8)
+        try text.write(to: URL(filePath: file))
+        #expect(fault(folder, isReadOnly: isReadOnly)?.code == .incompatible)
+        #expect(try Data(contentsOf: URL(filePath: file)) == text)
+      }
+      try await withFolder { folder in
+        let other = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        try await other.write { try $0.execute(sql: "CREATE TABLE songs (title TEXT)") }
+        try other.close()
+        let bytes = try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStorage.fileName))
+        let refusal = fault(folder, isReadOnly: isReadOnly)
+        #expect(refusal?.code == .incompatible)
+        #expect(refusal?.reason.contains("not a store of Keyferry") == true)
+        #expect(try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStorage.fileName)) == bytes)
+      }
+      try await withFolder { folder in
+        try await Self.fill(try SQLiteStorage(folder: folder, now: Times.now), seed: 3)
+        let later = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        try await later.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('wishes')") }
+        try later.close()
+        let refusal = fault(folder, isReadOnly: isReadOnly)
+        #expect(refusal?.code == .incompatible)
+        #expect(refusal?.reason.contains("later version") == true)
+      }
+    }
+    let refusal = fault("/nowhere/at/all", isReadOnly: false)
+    #expect(refusal?.code == .inputOutput && refusal?.reason.contains("/nowhere/at/all/keyferry.lock") == true)
+  }
+
+  @Test("a damaged file is called damaged, by its path")
+  func corrupt() async throws {
+    try await withFolder { folder in
+      let file = URL(filePath: folder + "/" + SQLiteStorage.fileName)
+      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now)
+      let batch = Self.manyClaims(5000)
+      _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
+      store = nil
+      let raw = try DatabaseQueue(path: file.path)
+      try await raw.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+      try raw.close()
+      var bytes = try Data(contentsOf: file)
+      // Everything behind the schema and the small tables.
+      let start = bytes.count / 2
+      bytes.replaceSubrange(start..<bytes.count, with: Data(repeating: 0x5a, count: bytes.count - start))
+      try bytes.write(to: file)
+      let damaged = try SQLiteStorage(folder: folder, now: Times.now)
+      let fault = await #expect(throws: StorageFault.self) { try await damaged.read { try allClaims($0, limit: 100) } }
+      #expect(fault?.code == .corrupt)
+      #expect(fault?.reason.contains(file.path) == true)
+    }
+  }
+
+  @Test("a full disk leaves the store as it was")
+  func full() async throws {
+    try await withFolder { folder in
+      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now, pageLimit: 100)
+      let small = Self.manyClaims(50)
+      let large = Self.manyClaims(20_000)
+      _ = try await store?.write { try $0.record(small, of: try $0.document("a"), at: Times.now) }
+      let before = try await store?.snapshot()
+      let fault = await #expect(throws: StorageFault.self) {
+        try await store?.write { transaction in
+          try transaction.setCursor("b", of: "DE")
+          _ = try transaction.record(large, of: try transaction.document("b"), at: Times.now)
+        }
+      }
+      #expect(fault?.code == .full)
+      #expect(fault?.reason.contains(folder) == true)
+      #expect(try await store?.snapshot() == before)
+      // With room again, the same is recorded.
+      store = nil
+      let roomy = try SQLiteStorage(folder: folder, now: Times.now)
+      #expect(try await roomy.snapshot() == before)
+      let receipt = try await roomy.write { try $0.record(large, of: try $0.document("b"), at: Times.now) }
+      #expect(receipt.new == 19_950 && receipt.known == 50)
+    }
+  }
+
+  @Test("expired keys make room for new ones")
+  func room() async throws {
+    try await withFolder { folder in
+      let store = try SQLiteStorage(folder: folder, now: Times.now)
+      func pages() async throws -> Int? {
+        let other = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        return try await other.read { try Int.fetchOne($0, sql: "PRAGMA page_count") }
+      }
+      var counts: [Int] = []
+      for round in 0..<5 {
+        let batch = Self.manyClaims(4000, from: round * 4000)
+        _ = try await store.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
+        counts.append(try await pages() ?? 0)
+        let receipt = try await store.write { try $0.expire(keysExpiredBefore: Times.days(30), at: Times.now) }
+        #expect(receipt.claims == 4000)
+      }
+      #expect(counts[0] > 40)
+      #expect(counts[4] <= counts[0] + 2, "\(counts)")
+    }
+  }
+
+  @Test("the schema refuses wrong rows")
+  func schema() async throws {
+    try await withFolder { folder in
+      try await Self.fill(try SQLiteStorage(folder: folder, now: Times.now), seed: 4)
+      let raw = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+      func isAccepted(_ sql: String) async throws -> Bool {
+        do {
+          try await raw.writeWithoutTransaction { database in
+            try database.inTransaction {
+              try database.execute(sql: sql)
+              return .rollback
+            }
+          }
+          return true
+        } catch let error as DatabaseError {
+          #expect(error.resultCode == .SQLITE_CONSTRAINT, "\(sql): \(error)")
+          return false
+        }
+      }
+      func claim(
+        key: String = "zeroblob(16)", start: String = "2600000", said: Int? = 144, origin: String = "1",
+        arrival: String = "1"
+      ) -> String {
+        "INSERT INTO claims VALUES (\(key), \(start), \(said.map(String.init) ?? "NULL"), \(origin), 0, 0, \(arrival), NULL)"
+      }
+      #expect(try await isAccepted(claim()))
+      #expect(try await !isAccepted(claim() + ";" + claim(arrival: "2")))
+      for key in ["zeroblob(15)", "zeroblob(17)", "NULL", "'sixteen letters!'"] {
+        #expect(try await !isAccepted(claim(key: key)), "\(key)")
+      }
+      for start in ["-1", "2147483648", "NULL", "'soon'"] { #expect(try await !isAccepted(claim(start: start))) }
+      let wrong: [Int?] = [nil, 0, 145, 255, 144 | 10 << 8, 144 | 7 << 12, 144 | 4030 << 15, 144 | 1 << 28, -112]
+      for said in wrong { #expect(try await !isAccepted(claim(said: said)), "\(said ?? 0)") }
+      for said in [1, 144 | 9 << 8, 144 | 6 << 12, 144 | 4029 << 15, 144 | 1 << 27] {
+        #expect(try await isAccepted(claim(said: said)), "\(said)")
+      }
+      #expect(try await !isAccepted(claim(origin: "-1")))
+
+      let document = "INSERT INTO documents (source, name, state, discovered, changed) VALUES "
+      #expect(try await isAccepted(document + "(1, 'new', 'discovered', 0, 0)"))
+      #expect(try await !isAccepted(document + "(1, 'new', 'done', 0, 0)"))
+      #expect(try await !isAccepted(document + "(1, 'a', 'discovered', 0, 0)"))
+      #expect(try await !isAccepted(document + "(99, 'new', 'discovered', 0, 0)"))
+      for sql in [
+        "UPDATE documents SET digest = NULL WHERE name = 'a'",
+        "UPDATE documents SET rejections = '{' WHERE name = 'a'",
+        "UPDATE documents SET fault_code = 'x', fault_reason = 'y' WHERE name = 'a'",
+        "UPDATE documents SET new = -1 WHERE name = 'a'",
+        "DELETE FROM sources", "DELETE FROM documents",
+        "INSERT INTO contents VALUES (99, 0, x'00')",
+        "INSERT INTO pauses VALUES ('person', 'x', 0, NULL)",
+        "UPDATE bundles SET state = 'lost'", "UPDATE bundles SET kind = 'week'", "UPDATE bundles SET ordinal = -1",
+        "UPDATE released SET key = x'00'", "UPDATE released SET fields = 64",
+        "INSERT INTO totals VALUES (2, 0)", "UPDATE totals SET claims = -1",
+      ] {
+        #expect(try await !isAccepted(sql), "\(sql)")
+      }
+    }
+  }
+
+  /// Distinct claims of 2020-11-20, and none of them of small words.
+  static func manyClaims(_ count: Int, from first: Int = 0) -> AdmittedBatch {
+    admit(
+      (first..<first + count).map { number in
+        var random = SeededRandom(seed: UInt64(number))
+        var key = ClaimedKey(key: TemporaryExposureKey(high: random.next(), low: random.next()))
+        (key.rollingStart, key.rollingPeriod, key.transmissionRisk) = (18_586 * 144, 144, Int32(number % 9))
+        return (key, RegionClaim(origin: "DE", visited: ["DE", "IT"]))
+      }, from: Arrivals.sources[0])
+  }
+}

@@ -1,0 +1,181 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyNormalization
+import KeyStorage
+import SQLiteStorage
+import Testing
+
+/// The implementations that keep the contract.
+enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+  case memory
+  case sqlite
+
+  var testDescription: String { rawValue }
+}
+
+enum Times {
+  /// 2020-12-01.
+  static let now = Instant(secondsSince1970: 18_597 * 86_400)
+
+  static func after(_ seconds: Int64) -> Instant { Instant(secondsSince1970: now.secondsSince1970 + seconds) }
+  static func days(_ count: Int64) -> Instant { after(count * 86_400) }
+}
+
+/// Calls `body` with a new store, which is gone when it returns.
+func withStore(_ kind: StoreKind, _ body: (any KeyStorage) async throws -> Void) async throws {
+  switch kind {
+  case .memory: try await body(MemoryStorage())
+  case .sqlite:
+    try await withFolder { folder in
+      try await body(try SQLiteStorage(folder: folder, now: Times.now))
+    }
+  }
+}
+
+func withFolder(_ body: (String) async throws -> Void) async throws {
+  let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-store-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  try await body(folder.path)
+}
+
+/// Everything that a store lets see, with names in place of numbers.
+struct Snapshot: Equatable, Sendable {
+  var sources: [SourceRecord]
+  var documents: [DocumentRecord]
+  var contents: [[UInt8]?]
+  var summaries: [SourceSummary]
+  var claims: Set<StatedClaim>
+  var claimCount: Int
+  var volumes: [String: Int]
+  var pauses: [Pause]
+  var recalls: [Recall]
+  var bundles: [BundleRecord]
+  var bundleContents: [[UInt8]?]
+  var released: [[ReleasedKey]]
+  var notes: [[UInt8]?]
+
+  init(_ state: any StoredState) throws {
+    sources = try state.sources()
+    documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: .max)
+    contents = try documents.map { try state.content(of: $0.id) }
+    summaries = try sources.map { try state.summary(of: $0.name) }
+    claims = try allClaims(state, limit: 1000)
+    claimCount = try state.claimCount()
+    volumes = try state.usualVolumes()
+    pauses = try state.pauses()
+    recalls = try state.recalls()
+    bundles = try state.bundles(of: nil, in: Set(BundleState.allCases))
+    bundleContents = try bundles.map { try state.content(of: $0.id) }
+    released = try ["NL", "travel"].map { try state.released(by: $0, from: .first, limit: .max) }
+    notes = try ["NL.secret", "round"].map { try state.note(named: $0) }
+  }
+}
+
+extension TemporaryExposureKey {
+  static let first = TemporaryExposureKey(high: 0, low: 0)
+}
+
+extension KeyStorage {
+  func snapshot() async throws -> Snapshot { try await read { try Snapshot($0) } }
+}
+
+/// All claims, page by page.
+func allClaims(_ state: any StoredState, limit: Int) throws -> Set<StatedClaim> {
+  var claims: Set<StatedClaim> = []
+  var start: TemporaryExposureKey? = .first
+  while let from = start {
+    let page = try state.claims(from: from, limit: limit)
+    claims.formUnion(page.claims.statedClaims)
+    start = page.next
+  }
+  return claims
+}
+
+/// Random batches of few keys, so that claims meet.
+struct Arrivals {
+  var random: SeededRandom
+
+  static let sources = [
+    Source(name: "efgs", provenance: .signed(by: "efgs")), Source(name: "DE", origin: "DE"),
+    Source(name: "mirror", isRelay: true), Source(name: "DE", origin: "DE", provenance: .signed(by: "262 v1")),
+  ]
+
+  mutating func key() -> ClaimedKey {
+    var key = ClaimedKey(
+      key: TemporaryExposureKey(high: UInt64.random(in: 0..<12, using: &random) << 60, low: random.pick([0, 1, .max])))
+    let midnight = Day(daysSince1970: 18_597 - random.pick([1, 3, 14])).firstInterval.rawValue
+    key.rollingStart = Int32(midnight + random.pick([0, 0, 0, 17]))
+    key.rollingPeriod = random.pick([144, 144, 1, 143])
+    key.transmissionRisk = random.pick([nil, 0, 8, 3])
+    key.reportType = random.pick([nil, 0, 1, 4, 5])
+    key.daysSinceOnset = random.pick([nil, -14, 0, 14, 205, 1914, 3000, 4014, 1986])
+    key.isRevised = random.once(in: 5)
+    return key
+  }
+
+  mutating func keys(_ count: Int) -> [(key: ClaimedKey, region: RegionClaim)] {
+    (0..<count).map { _ in
+      let visited: [[String]?] = [nil, [], ["DE"], ["IT", "DE"], ["ES, \"x\""]]
+      return (key(), RegionClaim(origin: random.pick(["DE", "IT", "CH", nil]), visited: random.pick(visited)))
+    }
+  }
+
+  mutating func batch(_ count: Int? = nil) -> AdmittedBatch {
+    admit(keys(count ?? Int.random(in: 0...40, using: &random)), from: random.pick(Self.sources))
+  }
+
+  mutating func batches(_ count: Int) -> [AdmittedBatch] { (0..<count).map { _ in batch() } }
+}
+
+/// - Parameter usual: the usual volume of every origin; beyond twice that, claims are held.
+func admit(
+  _ keys: [(key: ClaimedKey, region: RegionClaim)], from source: Source, usual: Int? = nil
+) -> AdmittedBatch {
+  var regions = RegionTable()
+  let claims = keys.map { said in
+    var key = said.key
+    key.regions = regions.intern(said.region) ?? .none
+    return key
+  }
+  var policy = ReadingPolicy()
+  if usual != nil {
+    policy.floodFactor = 2
+    policy.floodFloor = 0
+  }
+  policy.reportTypes = Set(ReportType.allCases)
+  let volumes = usual.map { ["DE": $0, "IT": $0, "CH": $0] } ?? [:]
+  var admission = Admission(source: source, policy: policy, usualVolumes: volumes, now: Times.now)
+  return claims.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
+}
+
+extension StorageTransaction {
+  /// A document of this name, as good as fetched.
+  func document(_ name: String, of source: String = "DE", at now: Instant = Times.now) throws -> DocumentID {
+    try discover([name], of: source, at: now)[0].id
+  }
+}
+
+extension DocumentFacts {
+  static let small = DocumentFacts(byteCount: 3, digest: "abc", format: "gaen-export")
+
+  init(_ receipt: ImportReceipt) {
+    self = .small
+    received = receipt.received
+    new = receipt.new
+    known = receipt.known
+    held = receipt.heldForOperator
+    rejections = Dictionary(uniqueKeysWithValues: receipt.rejections.map { ($0.rawValue, $1) })
+    allowances = Dictionary(uniqueKeysWithValues: receipt.allowances.map { ($0.code, $1) })
+  }
+}
+
+extension NewBundle {
+  init(_ series: String, _ ordinal: Int, kind: BundleKind = .increment) {
+    self.init(
+      series: series, kind: kind, ordinal: ordinal, start: 1_606_780_800, end: 1_606_788_000,
+      path: "\(series)/\(kind)-\(ordinal).zip", keyCount: 30, revisedKeyCount: 2, byteCount: 3, archiveDigest: "aa",
+      exportDigest: "bb", keyID: "204", keyVersion: "v1")
+  }
+}
