@@ -22,7 +22,7 @@ import Testing
       all[index].pads = random.once(in: 2)
       all[index].publishesEmptyWindows = random.once(in: 3)
       all[index].makesSince = random.once(in: 3)
-      all[index].maximumKeys = random.pick([11, 1000])
+      all[index].maximumKeys = random.pick([4, 11, 1000])
       all[index].listedDays = random.pick([1, 2, 14])
       all[index].graceSeconds = random.pick([0, 7200, 86_400])
     }
@@ -54,7 +54,7 @@ import Testing
       var indexes: [String: [String]] = [:]
       var everListed: [String: [String: [ClaimedKey]]] = [:]
       var now = at(0)
-      for _ in 0..<8 {
+      for _ in 0..<10 {
         let count = Int.random(in: 0...10, using: &random)
         try await press.say(Self.claims(&random, count: count), source: random.pick(["a", "b"]), now: at(0, days: 2))
         if random.once(in: 8) {
