@@ -80,7 +80,7 @@ extension ByteSource {
     while true {
       let room = min(step, limit - bytes.count + 1)
       let start = bytes.count
-      bytes.append(contentsOf: repeatElement(0, count: room))
+      bytes += [UInt8](repeating: 0, count: room)
       let count = try bytes.withUnsafeMutableBytes {
         try read(into: UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + room]))
       }

@@ -1,0 +1,395 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import Gateway
+import GatewayTesting
+import KeyFormats
+import KeyNormalization
+import KeyStorage
+import Testing
+
+/// What goes out when, and in which files.
+@Suite struct PublisherTests {
+  @Test func aKeyGoesOutOnce() async throws {
+    try await Press.run(.sample()) { press in
+      let keys = (1...5).map { key($0) }
+      try await press.say(keys)
+      let first = try await press.round(at(10, 30))
+      #expect(first[0].published == 5 && first[0].believed == 5)
+      let window = (at(8).secondsSince1970, at(10).secondsSince1970)
+      #expect(try press.index("NL") == ["NL/\(window.0)-\(window.1)-00001.zip"])
+      let bundle = try press.increments("NL")[0]
+      #expect(bundle.keys == keys.sorted { $0.subject < $1.subject })
+      #expect(bundle.header.signatureInfos == [identity.info])
+      #expect(try press.listed("NL", .day).map(\.path) == ["NL/day/2020-12-04-\(window.1).zip"])
+
+      let files = try press.files()
+      let second = try await press.round(at(11, 59))
+      #expect(second[0].window == nil && second[0].bundles == [] && second[0].nextWindow == at(12))
+      let third = try await press.round(at(12))
+      #expect(third[0].alreadyReleased == 5 && third[0].published == 0 && third[0].bundles == [])
+      #expect(try press.files() == files)
+    }
+  }
+
+  @Test func anEmptySeriesHasAnEmptyIndex() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.round(at(10))
+      #expect(try press.bytes("NL/index.txt") == [])
+      #expect(try press.manifest("NL").bundles == [])
+    }
+  }
+
+  @Test func checksumsAreThoseOfTheFiles() async throws {
+    guard let tool = Tool(named: "sha256sum") else {
+      print("skipped: sha256sum is not in PATH")
+      return
+    }
+    try await Press.run(.sample { $0.makesSince = true }) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let folder = URL(filePath: "\(press.root)/NL")
+      let outcome = try tool.run(["--check", "--strict", "SHA256SUMS"], in: folder)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let since = try press.listed("NL", .since).count
+      #expect(outcome.text.split(separator: "\n").count == 2 + since)
+    }
+  }
+
+  @Test func theManifestFitsItsSchema() async throws {
+    let schema = try DocumentSchema(named: "manifest.schema.json")
+    try await Press.run([.sample { $0.makesSince = true }, .sample("travel", include: nil)]) { press in
+      try await press.say([key(1, type: .selfReport)])
+      try await press.round(at(10))
+      try await press.say([key(1, type: .confirmedTest)])
+      try await press.round(at(12))
+      for name in ["NL", "travel"] {
+        #expect(try schema.faults(in: Data(press.bytes("\(name)/manifest.json"))) == [])
+      }
+      let kinds = schema.values(of: "kind", in: "bundle")
+      #expect(kinds == Set(BundleKind.allCases.map(\.rawValue)))
+    }
+  }
+
+  // MARK: Windows
+
+  /// A key that expires at 10:00 goes out two hours later, and with the window that ends then.
+  @Test func heldKeysGoOutTwoHoursAfterTheirExpiry() async throws {
+    try await Press.run(.sample()) { press in
+      let held = key(1, age: -1, period: 60)
+      try await press.say([held])
+      for hour in [Int64(10), 11] {
+        let receipt = try await press.round(at(hour, 59))[0]
+        if hour == 10 { #expect(receipt.held == 1 && receipt.nextRelease == at(12)) }
+        #expect(try press.index("NL") == [])
+      }
+      try await press.round(at(12))
+      #expect(try press.increments("NL").map(\.keys) == [[held]])
+    }
+  }
+
+  /// What comes when a window is over goes into the next one, and files never change.
+  @Test func aWindowIsNeverOpenedAgain() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let before = try press.bytes(press.index("NL")[0])
+      try await press.say([key(2)])
+      try await press.round(at(10, 1))
+      #expect(try press.index("NL").count == 1)
+      // Hours later, without a round in between: what waited goes into the newest window that is over.
+      try await press.round(at(17))
+      let windows = try press.increments("NL").map { ($0.header.startTimestamp, $0.header.endTimestamp) }
+      #expect(windows.map(\.0) == [UInt64(at(8).secondsSince1970), UInt64(at(14).secondsSince1970)])
+      #expect(windows.map(\.1) == [UInt64(at(10).secondsSince1970), UInt64(at(16).secondsSince1970)])
+      #expect(try press.bytes(press.index("NL")[0]) == before)
+      // A clock that goes back publishes nothing.
+      try await press.say([key(3)])
+      try await press.round(at(12))
+      #expect(try press.index("NL").count == 2)
+    }
+  }
+
+  @Test func emptyWindowsAreSignedWhereTheyAreWanted() async throws {
+    try await Press.run(.sample { $0.publishesEmptyWindows = true }) { press in
+      try await press.round(at(10))
+      try await press.say([key(1)])
+      try await press.round(at(16))
+      let bundles = try press.increments("NL")
+      #expect(bundles.map(\.keys.count) == [0, 0, 0, 1])
+      #expect(bundles.map(\.header.endTimestamp) == [10, 12, 14, 16].map { UInt64(at($0).secondsSince1970) })
+    }
+  }
+
+  // MARK: Regions
+
+  struct Routing: Sendable, CustomTestStringConvertible {
+    var name: String
+    var selection: RegionSelection
+    var expected: Set<UInt64>
+    var testDescription: String { name }
+  }
+
+  /// Five regions; keys 1 to 6 stayed at home, the others travelled, and 10 names nothing and nobody.
+  @Test(arguments: [
+    Routing(name: "one region", selection: RegionSelection(include: ["NL"]), expected: [1, 7, 8, 9]),
+    Routing(name: "two regions", selection: RegionSelection(include: ["NL", "de"]), expected: [1, 2, 7, 8, 9]),
+    Routing(
+      name: "three regions", selection: RegionSelection(include: ["IT", "BE", "FR"]), expected: [3, 4, 5, 7, 8, 9]),
+    Routing(name: "all", selection: RegionSelection(), expected: [1, 2, 3, 4, 5, 7, 8, 9, 10]),
+    Routing(
+      name: "without two regions", selection: RegionSelection(exclude: ["NL", "DE"]), expected: [3, 4, 5, 10]),
+    Routing(
+      name: "without, but with", selection: RegionSelection(include: ["BE"], exclude: ["NL"]), expected: [4, 8]),
+    Routing(name: "travellers", selection: RegionSelection(travellersOnly: true), expected: [7, 8, 9]),
+    Routing(
+      name: "travellers to three regions",
+      selection: RegionSelection(include: ["BE", "FR", "DE"], travellersOnly: true),
+      expected: [7, 8]),
+    Routing(
+      name: "from two origins", selection: RegionSelection(origins: ["DE", "it"]), expected: [2, 3, 8, 9]),
+    Routing(
+      name: "from an origin, to a region", selection: RegionSelection(include: ["NL"], origins: ["DE", "IT", "BE"]),
+      expected: [8, 9]),
+  ])
+  func regions(routing: Routing) async throws {
+    try await Press.run(.sample { $0.selection = routing.selection }) { press in
+      let said: [(key: ClaimedKey, origin: String?, visited: [String]?)] = [
+        (key(1), "NL", nil), (key(2), "DE", []), (key(3), "IT", ["IT"]), (key(4), "BE", nil), (key(5), "FR", nil),
+        (key(7), "NL", ["DE", "FR"]), (key(8), "DE", ["NL", "BE"]), (key(9), "NL", ["NL"]), (key(10), nil, nil),
+      ]
+      try await press.say(said)
+      // Another region knows key 9 too: its regions are united, and both origins stand behind it.
+      try await press.say([(key(9), "IT", ["IT"])], source: "other")
+      try await press.round(at(10))
+      let published = try press.index("NL").isEmpty ? [] : press.increments("NL")[0].keys
+      #expect(subjects(published) == subjects(routing.expected.map { key($0) }))
+    }
+  }
+
+  /// A key that names no region goes everywhere where the policy says so; no exclusion is about it.
+  @Test(arguments: [
+    RegionSelection(include: ["NL"]), RegionSelection(include: ["DE", "IT"]), RegionSelection(exclude: ["NL"]),
+    RegionSelection(travellersOnly: true),
+  ])
+  func everywhere(selection: RegionSelection) async throws {
+    let series = SeriesSettings.sample {
+      $0.selection = selection
+      $0.publishing.publishing.emptyVisited = .all
+    }
+    try await Press.run(series) { press in
+      try await press.say([key(1)], origin: "FR")
+      #expect(try await press.round(at(10))[0].published == 1)
+    }
+  }
+
+  // MARK: Splits
+
+  @Test(arguments: [1, 2, 3, 7]) func splitsByCount(parts: Int) async throws {
+    try await Press.run(.sample { $0.maximumKeys = (20 + parts - 1) / parts }) { press in
+      let keys = (1...20).map { key($0) }
+      try await press.say(keys)
+      try await press.round(at(10))
+      let bundles = try press.increments("NL")
+      #expect(bundles.count == parts)
+      #expect(Set(bundles.map(\.header.endTimestamp)).count == parts)
+      #expect(bundles[0].header.endTimestamp == UInt64(at(10).secondsSince1970))
+      #expect(subjects(bundles.flatMap(\.keys)) == subjects(keys))
+      #expect(bundles.allSatisfy { $0.keys.count <= (20 + parts - 1) / parts })
+      let day = try press.listed("NL", .day)
+      #expect(day.count == parts && day.map(\.keys).reduce(0, +) == 20)
+      // The next version of the day takes the place of all its parts.
+      try await press.say([key(21)])
+      try await press.round(at(12))
+      #expect(try press.listed("NL", .day).map(\.keys).reduce(0, +) == 21)
+    }
+  }
+
+  @Test func splitsBySize() async throws {
+    try await Press.run(.sample { $0.maximumBytes = 2000 }) { press in
+      try await press.say((1...200).map { key($0) })
+      try await press.round(at(10))
+      let facts = try press.listed("NL", .increment)
+      #expect(facts.count > 1 && facts.allSatisfy { $0.bytes <= 2000 })
+      #expect(facts.map(\.keys).reduce(0, +) == 200)
+    }
+    try await Press.run(.sample { $0.maximumBytes = 100 }) { press in
+      try await press.say([key(1)])
+      let receipt = try await press.publisher.round(now: at(10))[0]
+      #expect(receipt.fault?.code == "bundle-too-large")
+      #expect(receipt.isBalanced && receipt.waiting == 1)
+      #expect(try press.index("NL") == [])
+    }
+  }
+
+  /// The same key data under two rolling starts is two keys, and devices want it once in a file.
+  @Test func repeatedKeyDataGoesToDifferentBundles() async throws {
+    try await Press.run(.sample()) { press in
+      let twins = (0..<6).map { age in key(1).with { $0.rollingStart = ($0.rollingStart ?? 0) - 144 * age } }
+      try await press.say(Array(twins[..<2]) + [key(2), key(3)])
+      try await press.round(at(10))
+      #expect(try press.increments("NL").map(\.keys.count) == [2, 2])
+      // Somebody repeats it again and again: enough is enough.
+      try await press.say(Array(twins[2...]))
+      let receipt = try await press.round(at(12))[0]
+      #expect(receipt.omissions == ["repeated-key-data": 2] || receipt.published <= 4)
+      #expect(receipt.published + receipt.leftOut + receipt.alreadyReleased == receipt.believed)
+    }
+  }
+
+  // MARK: Days
+
+  /// A day holds what its increments hold, each key once; so does everything since a midnight.
+  @Test func rollUpsAreTheUnionOfTheirIncrements() async throws {
+    let series = SeriesSettings.sample {
+      $0.makesSince = true
+      $0.minimumKeys = 6
+      $0.pads = true
+    }
+    try await Press.run(series) { press in
+      try await press.say([key(1), key(2, type: .selfReport), key(3, type: .selfReport)])
+      try await press.round(at(10))
+      try await press.say([key(2, type: .confirmedTest), key(3, type: .revoked), key(4)])
+      try await press.round(at(14))
+      try await press.say([key(5, age: 0)])
+      try await press.round(at(6, days: 2))
+      try await press.round(at(8, days: 2))
+
+      let increments = try press.increments("NL")
+      #expect(increments.count == 3)
+      for kind in [BundleKind.day, .since] {
+        for facts in try press.listed("NL", kind) {
+          let inside = increments.filter { document in
+            let start = Int64(document.header.startTimestamp ?? 0)
+            return start >= facts.start && (kind == .since || start < facts.start + 86_400)
+          }
+          var last: [KeySubject: ClaimedKey] = [:]
+          for key in inside.flatMap(\.keys) { last[key.subject] = key }
+          let released = Set(inside.flatMap(\.newKeys).map(\.subject))
+          let expected = last.values.map { key in
+            key.with { $0.isRevised = $0.isRevised && !(released.contains($0.subject) && $0.reportType != 5) }
+          }
+          #expect(Set(try press.bundle(facts.path).keys) == Set(expected), "\(facts.path)")
+          #expect(try press.bundle(facts.path).keys.count == expected.count)
+        }
+      }
+      #expect(try press.listed("NL", .day).map(\.start) == [at(0), at(0, days: 2)].map(\.secondsSince1970))
+      #expect(try press.listed("NL", .since).count == 3)
+      let today = try press.listed("NL", .day)[0]
+      let keys = try press.bundle(today.path).keys
+      #expect(keys.first { $0.subject == key(2).subject }?.isRevised == false)
+      #expect(keys.first { $0.subject == key(3).subject }?.isRevised == true)
+    }
+  }
+
+  // MARK: Old files
+
+  @Test func oldBundlesLeaveTheIndexFirstAndTheFolderLater() async throws {
+    let series = SeriesSettings.sample {
+      $0.listedDays = 1
+      $0.graceSeconds = 7200
+      $0.period = 3600
+    }
+    try await Press.run(series) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let path = try press.index("NL")[0]
+      let day = try press.listed("NL", .day)[0].path
+      try await press.round(at(9, 59, days: 1))
+      #expect(try press.index("NL") == [path])
+      #expect(try await press.round(at(10, days: 1))[0].expired == 2)
+      #expect(try press.index("NL") == [])
+      try await press.round(at(11, 59, days: 1))
+      #expect(try press.files().isSuperset(of: [path, day]))
+      #expect(try await press.round(at(12, days: 1))[0].removed == 2)
+      #expect(try press.files() == ["NL/index.txt", "NL/manifest.json", "NL/SHA256SUMS"])
+      // Its place is still counted.
+      #expect(try press.manifest("NL").bundles.map(\.path) == [path])
+      try await press.say([key(2)])
+      try await press.round(at(13, days: 1))
+      #expect(try press.manifest("NL").bundles.filter { $0.kind == "increment" }.map(\.ordinal) == [0, 1])
+      #expect(try press.increments("NL").map(\.keys) == [[key(2)]])
+    }
+  }
+
+  /// An older version of today stays for those who read the old manifest, and then goes.
+  @Test func onlyTheNewestVersionOfADayIsListed() async throws {
+    try await Press.run(.sample { $0.graceSeconds = 3600 }) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let first = try press.listed("NL", .day)[0]
+      try await press.say([key(2)])
+      try await press.round(at(12))
+      let second = try press.listed("NL", .day)
+      #expect(second.map(\.keys) == [2] && second[0].path != first.path)
+      #expect(try press.files().contains(first.path))
+      try await press.round(at(13))
+      #expect(try !press.files().contains(first.path))
+    }
+  }
+
+  @Test func aFileThatIsGoneIsNotNamed() async throws {
+    try await Press.run(.sample()) { press in
+      for number in [UInt64(1), 2, 3] {
+        try await press.say([key(number)])
+        try await press.round(at(8 + 2 * Int64(number)))
+      }
+      let index = try press.index("NL")
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(index[1])")
+      try await press.say([key(4)])
+      let receipt = try await press.round(at(16))[0]
+      #expect(receipt.warnings.contains { $0.code == .fileMissing })
+      #expect(try press.index("NL").count == 3 && !press.index("NL").contains(index[1]))
+      #expect(try press.increments("NL").last?.keys == [key(4)])
+    }
+  }
+
+  // MARK: Receipts
+
+  @Test func thePreviewSaysWhatTheRoundDoes() async throws {
+    let series = SeriesSettings.sample {
+      $0.minimumKeys = 7
+      $0.pads = true
+    }
+    try await Press.run(series) { press in
+      try await press.say([key(1), key(2, type: .selfReport), key(3, age: -1, period: 100), key(4, age: 20)])
+      try await press.say([key(5)], origin: "DE")
+      let before = try press.files()
+      let preview = try await press.publisher.preview(series: "nl", now: at(10, 5))
+      #expect(try press.files() == before)
+      #expect(preview.isDue && preview.window.instant == at(10))
+      #expect(preview.new == 2 && preview.lookalikes == 6 && preview.held == 1 && preview.leftOut == 2)
+      #expect(preview.reportTypes == ["CONFIRMED_TEST": 1, "SELF_REPORT": 1])
+      #expect(preview.days == ["2020-12-02": 2])
+      let receipt = try await press.round(at(10, 5))[0]
+      #expect(receipt.published == preview.new && receipt.lookalikes == preview.lookalikes)
+      #expect(receipt.holds == preview.holds && receipt.omissions == preview.omissions)
+      let next = try await press.publisher.preview(series: "NL", now: at(10, 6))
+      #expect(!next.isDue && next.window.instant == at(12) && next.new == 0 && next.alreadyReleased == 2)
+      #expect(
+        next.lines[0] == "NL: the window from 2020-12-04T10:00:00Z to 2020-12-04T12:00:00Z is over at "
+          + "2020-12-04T12:00:00Z")
+      let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(preview)) as? [String: Any]
+      #expect(json?["new"] as? Int == 2 && json?["due"] as? Bool == true)
+      await #expect(throws: PublishingFault(.unknownSeries, "there is no series FR; there are NL")) {
+        try await press.publisher.preview(series: "FR", now: at(10))
+      }
+    }
+  }
+
+  @Test func aReceiptForPeople() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1), key(2)])
+      try await press.say([key(5)], origin: "DE")
+      let receipt = try await press.round(at(10))[0]
+      #expect(
+        receipt.lines.prefix(2) == [
+          "NL: believed 3 = 2 published + 0 revised + 0 already released + 0 held + 1 left out",
+          "  left out, other-region: 1",
+        ])
+      #expect(receipt.lines[2].hasPrefix("NL/1607068800-1607076000-00001.zip: 2 keys, "))
+      let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(receipt)) as? [String: Any]
+      #expect(json?["published"] as? Int == 2 && json?["now"] as? String == "2020-12-04T10:00:00Z")
+    }
+  }
+}
