@@ -35,7 +35,6 @@ public struct GatewayResponder: HTTPResponder {
       response = try await answer(&exchange)
     } catch let problem as Problem {
       response = problem.response
-      if problem.closesConnection { response = closing(response, context.channel) }
     } catch {
       logger.error(
         "a request could not be answered",
@@ -46,6 +45,7 @@ public struct GatewayResponder: HTTPResponder {
     addCommonHeaders(to: &response, exchange)
     let bytes = request.method == .head ? 0 : response.body.contentLength ?? 0
     if request.method == .head { response = response.createHeadResponse() }
+    if response.headers[.connection] == "close" { response = closing(response, context.channel) }
     metrics.recordRequest(
       route: exchange.route, method: Self.methodLabel(request.method), status: response.status.code, bytes: bytes,
       seconds: monotonicSeconds() - began)

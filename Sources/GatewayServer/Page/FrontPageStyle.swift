@@ -13,14 +13,14 @@ enum FrontPageStyle {
     .skip{position:absolute;left:-999rem}
     .skip:focus{left:1rem;top:1rem;background:#fff;color:#0b3d4f;padding:.5rem 1rem;border-radius:.4rem}
     header{background:linear-gradient(160deg,#0b3d4f,#0a6c74);color:#fff;padding:2.2rem 1.25rem 4.6rem}
-    header>*{max-width:64rem;margin-left:auto;margin-right:auto}
+    header>*{max-width:61.5rem;margin-left:auto;margin-right:auto}
     .brand{display:flex;align-items:center;gap:.8rem}
     .mark{width:3rem;height:3rem;flex:none}
     .hull{fill:#fff}.house{fill:#9fe0e3}.wave{fill:none;stroke:#9fe0e3;stroke-width:2.5;stroke-linecap:round}
     h1{font-size:2rem;line-height:1.1;margin:0;letter-spacing:-.02em}
     header p{color:#d7eef0;margin-top:.6rem;margin-bottom:1.4rem}
     dl{margin:0}dt{font-size:.8rem;color:var(--soft)}dd{margin:0}
-    .overview{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem}
+    .overview{margin:0 auto;display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem}
     .overview dt{color:#b9dfe2}.overview dd{font-size:1.35rem;font-weight:600;font-variant-numeric:tabular-nums}
     main{max-width:64rem;margin:-3rem auto 0;padding:0 1.25rem}
     .card{background:var(--card);border:1px solid var(--line);border-radius:.9rem;padding:1.5rem;margin-bottom:1.5rem;\
@@ -48,7 +48,7 @@ enum FrontPageStyle {
     tbody th{font-weight:500}
     thead th{border-top:0;color:var(--soft);font-weight:500;font-size:.85rem;white-space:nowrap}
     th.number,td.number{text-align:right}
-    td time{white-space:nowrap}
+    td time,tbody th a{white-space:nowrap}
     .digest{display:block;color:var(--soft);font:.78rem/1.4 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
     code{font:.85rem/1.5 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;background:var(--code);\
     border-radius:.3rem;padding:.1rem .35rem;overflow-wrap:anywhere}

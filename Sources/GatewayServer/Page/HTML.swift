@@ -31,7 +31,7 @@ enum ReadableNumber {
   /// `950`, `1.2k`, `34k`, `1.5M`.
   static func short(_ number: Int) -> String {
     for (unit, letter) in [(1_000_000, "M"), (1000, "k")] where number >= unit {
-      let tenths = number * 10 / unit
+      let tenths = number / (unit / 10)
       return tenths >= 100 || tenths % 10 == 0 ? "\(tenths / 10)\(letter)" : "\(tenths / 10).\(tenths % 10)\(letter)"
     }
     return String(number)
@@ -40,7 +40,7 @@ enum ReadableNumber {
   /// `640 B`, `12.3 kB`, `4.5 MB`.
   static func bytes(_ count: Int) -> String {
     for (unit, name) in [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")] where count >= unit {
-      let tenths = count * 10 / unit
+      let tenths = count / (unit / 10)
       return "\(tenths / 10).\(tenths % 10)\u{00A0}\(name)"
     }
     return "\(count)\u{00A0}B"

@@ -86,22 +86,20 @@ public final class PublicationStore: Sendable {
     let names = folder.seriesNames()
     for name in names {
       let stamps = LoadedSeries.fileNames.map { folder.status("\(name)/\($0)") }
-      if let old = known[name], old.stamps == stamps || refused[name] == stamps {
+      if let old = known[name], old.stamps == stamps {
         series[name] = old
-        newlyRefused[name] = refused[name] == stamps ? stamps : nil
-        continue
-      }
-      if refused[name] == stamps {
-        newlyRefused[name] = stamps
         continue
       }
       do {
         series[name] = try LoadedSeries(name, in: folder)
         changed = true
       } catch {
-        logger.error(
-          "a series cannot be served as it stands in its folder",
-          metadata: ["series": .string(name), "reason": .string("\(error)")])
+        // It is tried again at every look, since a missing file may come back, and told of once.
+        if refused[name] != stamps {
+          logger.error(
+            "a series cannot be served as it stands in its folder",
+            metadata: ["series": .string(name), "reason": .string("\(error)")])
+        }
         series[name] = known[name]
         newlyRefused[name] = stamps
       }
@@ -208,8 +206,12 @@ struct LoadedSeries: Sendable {
       guard isDigest(bundle.sha256), isDigest(bundle.exportSHA256) else {
         throw fault("\(bundle.path): a digest is not 64 lower-case hexadecimal digits")
       }
-      guard bundle.bytes >= 0, bundle.keys >= 0, bundle.revisedKeys >= 0 else {
-        throw fault("\(bundle.path): a count is negative")
+      // Sums over all bundles cannot overflow, and times have a calendar.
+      guard [bundle.bytes, bundle.keys, bundle.revisedKeys].allSatisfy((0...1 << 32).contains) else {
+        throw fault("\(bundle.path): a count is not within 0...\(1 << 32)")
+      }
+      guard [bundle.start, bundle.end, bundle.published, manifest.written].allSatisfy(times.contains) else {
+        throw fault("\(bundle.path): a time is not within the years 1970...9999")
       }
       guard bundle.isListed else { continue }
       guard let stamp = folder.status(bundle.path) else { throw fault("\(bundle.path) is listed and not there") }
@@ -218,6 +220,8 @@ struct LoadedSeries: Sendable {
       }
     }
   }
+
+  private static let times: ClosedRange<Int64> = 0...253_402_300_799
 
   private static func isDigest(_ text: String) -> Bool {
     text.utf8.count == 64 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

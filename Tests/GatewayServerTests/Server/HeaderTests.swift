@@ -1,4 +1,5 @@
 import ExposureKeys
+import HTTPTypes
 import Testing
 
 @testable import GatewayServer

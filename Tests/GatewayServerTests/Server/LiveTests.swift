@@ -1,6 +1,7 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
+import FoundationNetworking
 import Gateway
 import GatewayTesting
 import HTTPTypes
@@ -15,7 +16,7 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Over sockets")
+@Suite("Over sockets", .serialized)
 struct LiveTests {
   let fixture: PublicationFixture
   let bundle: SeriesManifest.Bundle
@@ -58,6 +59,7 @@ struct LiveTests {
   @Test("One connection carries many requests, and large bodies", .timeLimit(.minutes(1)))
   func keepAlive() async throws {
     let app = try GatewayApplication.testing(fixture)
+    let bundle = bundle
     try await app.application().test(.live) { client in
       for _ in 0..<3 {
         let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
@@ -80,7 +82,7 @@ struct LiveTests {
     let app = try GatewayApplication.testing(fixture, settings: settings)
     try await app.application().test(.live) { client in
       let port = try #require(client.port)
-      let answer = try exchange(
+      let answer = try await exchange(
         port: port,
         "POST /v1/publish HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
       )
@@ -96,7 +98,7 @@ struct LiveTests {
     let app = try GatewayApplication.testing(fixture, limits: limits)
     try await app.application().test(.live) { client in
       let port = try #require(client.port)
-      #expect(try exchange(port: port, "GET / HT") == "")
+      #expect(try await exchange(port: port, "GET / HT") == "")
     }
   }
 
@@ -113,6 +115,7 @@ struct LiveTests {
     settings.certificatePEM = try String(contentsOf: certificate, encoding: .utf8)
     settings.privateKeyPEM = try String(contentsOf: key, encoding: .utf8)
     let app = try GatewayApplication.testing(fixture, settings: settings)
+    let bundle = bundle
     try await app.application().test(.ahc(.https)) { client in
       let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
       #expect(sha256(response.bytes) == bundle.sha256)
@@ -121,23 +124,31 @@ struct LiveTests {
     settings.privateKeyPEM = P256Key.other
     #expect(throws: ServerFault.self) { try GatewayApplication.testing(fixture, settings: settings).application() }
   }
+}
 
-  /// Sends bytes and reads until the server closes; blocking, on a thread of its own.
-  private func exchange(port: Int, _ request: String) throws -> String {
-    let tool = try #require(Tool(named: "python3"), "python3 speaks to the socket")
-    let script = """
-      import socket,sys
-      s=socket.create_connection(("localhost",\(port)));s.settimeout(20);s.sendall(sys.stdin.buffer.read())
-      d=b""
-      while True:
-        p=s.recv(65536)
-        if not p: break
-        d+=p
-      sys.stdout.buffer.write(d)
-      """
-    let outcome = try tool.run(["-c", script], input: Array(request.utf8))
-    #expect(outcome.status == 0, "\(outcome.errors.suffix(200))")
-    return outcome.text
+/// Sends bytes and reads until the server closes: on a thread of its own, since those that serve are few.
+private func exchange(port: Int, _ request: String) async throws -> String {
+  let tool = try #require(Tool(named: "python3"), "python3 speaks to the socket")
+  let script = """
+    import socket,sys
+    s=socket.create_connection(("localhost",\(port)));s.settimeout(20);s.sendall(sys.stdin.buffer.read())
+    d=b""
+    while True:
+      try: p=s.recv(65536)
+      except ConnectionResetError: break
+      if not p: break
+      d+=p
+    sys.stdout.buffer.write(d)
+    """
+  return try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread {
+      continuation.resume(
+        with: Result {
+          let outcome = try tool.run(["-c", script], input: Array(request.utf8))
+          #expect(outcome.status == 0, "\(outcome.errors.suffix(200))")
+          return outcome.text
+        })
+    }
   }
 }
 

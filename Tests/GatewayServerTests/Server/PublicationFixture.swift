@@ -5,6 +5,7 @@ import Foundation
 import Gateway
 import GatewayTesting
 import KeyFormats
+import Logging
 
 @testable import GatewayServer
 

@@ -55,6 +55,7 @@ struct StoreTests {
     "A manifest that is not whole or not true is not believed, and the last good one is served",
     arguments: [
       "{", "[]", "{\"version\":1}", "version", "series", "listed-and-gone", "wrong-size", "bad-digest", "negative",
+      "huge", "time",
       "twice", "path:../x.zip", "path:/etc/passwd", "path:BE/x.zip", "path:NL/../BE/x.zip", "path:NL/.x", "path:NL",
       "path:NL//x", "path:NL/index.txt", "path:NL/a b.zip",
     ])
@@ -71,6 +72,8 @@ struct StoreTests {
     case "wrong-size": bad.bundles[1].bytes += 1
     case "bad-digest": bad.bundles[0].sha256 = bad.bundles[0].sha256.uppercased() + "0"
     case "negative": bad.bundles[0].keys = -1
+    case "huge": bad.bundles[0].keys = .max
+    case "time": bad.bundles[0].published = .max
     case "twice": bad.bundles[1].path = bad.bundles[0].path
     case _ where fault.hasPrefix("path:"):
       bad.bundles[0].path = String(fault.dropFirst(5))
