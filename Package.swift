@@ -108,10 +108,11 @@ let package = Package(
     .target(
       name: "GatewayServer",
       dependencies: [
-        "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats",
+        "Gateway", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "HummingbirdTLS", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

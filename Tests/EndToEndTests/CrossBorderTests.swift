@@ -1,6 +1,7 @@
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyNormalization
 import KeyferryClient
 import Testing
 

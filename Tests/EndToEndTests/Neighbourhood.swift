@@ -70,7 +70,7 @@ struct Neighbourhood {
     process.currentDirectoryURL = folder
     process.standardOutput = FileHandle.nullDevice
     if let log {
-      FileManager.default.createFile(atPath: path(log), contents: nil)
+      _ = FileManager.default.createFile(atPath: path(log), contents: nil)
       process.standardError = try FileHandle(forWritingTo: folder.appending(path: log))
     } else {
       process.standardError = FileHandle.nullDevice

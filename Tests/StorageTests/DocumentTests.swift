@@ -57,7 +57,7 @@ struct DocumentTests {
       var facts = DocumentFacts.small
       facts.entityTag = "\"x\""
       facts.lastModified = "Tue, 01 Dec 2020 00:00:00 GMT"
-      facts.signedBy = "262 v1"
+      facts.vouchedBy = "262 v1"
       (facts.received, facts.new, facts.known, facts.held) = (10, 4, 1, 2)
       facts.rejections = ["rolling-period-zero": 3]
       facts.allowances = ["origin-assumed": 7]

@@ -158,7 +158,7 @@ extension StorageTransaction {
 }
 
 extension DocumentFacts {
-  static let small = DocumentFacts(byteCount: 3, digest: "abc", format: "gaen-export")
+  static let small = DocumentFacts(byteCount: 3, digest: "abc", format: "gaen-export", vouchedBy: "operator")
 
   init(_ receipt: ImportReceipt) {
     self = .small
