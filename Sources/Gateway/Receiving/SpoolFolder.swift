@@ -35,8 +35,10 @@ final class SpoolFolder: Sendable {
   private static let suffix = ".fetched"
 }
 
-/// Makes a folder and those that it lies in.
-func makeFolders(_ path: String) throws {
+/// Makes a folder and those that it lies in, where they are not there.
+///
+/// - Throws: ``FileFault``.
+public func makeFolders(_ path: String) throws {
   var made = path.hasPrefix("/") ? "/" : ""
   for part in path.split(separator: "/") {
     made += made.isEmpty || made == "/" ? String(part) : "/\(part)"

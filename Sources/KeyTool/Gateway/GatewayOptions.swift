@@ -40,7 +40,8 @@ struct GatewayOptions: ParsableArguments {
 
   /// Opens the store to write; another process that has it is named.
   func storage(_ plan: GatewayPlan) throws -> SQLiteStorage {
-    try SQLiteStorage(folder: plan.stateFolder, now: clock())
+    try makeFolders(plan.stateFolder)
+    return try SQLiteStorage(folder: plan.stateFolder, now: clock())
   }
 
   /// Opens the store to read, also beside a process that writes.
