@@ -55,6 +55,8 @@ enum GatewayConfiguration {
   static func read(_ path: String, now: Instant) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     try GatewayFile.read(
       path: path, environment: ProcessInfo.processInfo.environment, now: now, layouts: Set(LayoutCatalog.all.map(\.name)),
-      checkingOptions: PeerCatalog.faults(of:))
+      checkingOptions: { source in
+        PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
+      })
   }
 }

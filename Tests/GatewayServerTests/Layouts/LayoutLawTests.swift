@@ -66,7 +66,7 @@ import Testing
     var random = SeededRandom(for: "the sample from the beginning")
     var history = PublishingHistory()
     var client = AppleClient(followsServer: false)
-    for round in 1...40 {
+    for round in 1...80 {
       history.publish(at: history.written + Int64(round % 7) * 10_000, using: &random)
       try client.visit(AskedLayout(client.layout, history))
       hasEverythingOnce(client, history)
@@ -99,9 +99,9 @@ import Testing
     try follow(CoronaWarnAppClient(), habits, seed: seed, hasEverything)
   }
 
-  /// Hours cannot tell such windows apart; days bring them.
+  /// Hours cannot tell such windows apart; days bring them, unless they are split: its apps fetch one file a day.
   @Test(arguments: seeds) func coronaWarnAppWithShortWindows(_ seed: UInt64) throws {
-    let habits = PublishingHistory.Habits(period: 1800)
+    let habits = PublishingHistory.Habits(period: 1800, splits: false)
     try follow(CoronaWarnAppClient(), habits, seed: seed, rounds: 12) { client, history in
       let today = history.written / 86_400 * 86_400
       let due = history.listedIncrements.filter { $0.start < today }.flatMap { history.released[$0.path] ?? [] }
