@@ -14,7 +14,7 @@ documented := ExposureKeys KeyFormats BundleTrust Gateway
 
 .PHONY: demo test build release format lint bench bench-quick fuzz docs install completions clean help packages
 
-demo: packages ## make sample keys of two regions, convert, sign, verify and show them
+demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
 	swift build --product recipes
 	PATH="$$(swift build --show-bin-path):$$PATH" interop/demo/run

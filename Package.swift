@@ -210,7 +210,8 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "keyferry", "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage", "SQLiteStorage",
+        "keyferry", "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
+        "SQLiteStorage",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting",
       ],

@@ -64,7 +64,7 @@ final class MemoryTransaction: StorageTransaction {
       record.fault = state.keepsFault ? fault : nil
       record.nextAttempt = nextAttempt
       record.changed = now
-      if state == .fetching { record.attempts += 1 }
+      if state == .quarantined || state == .givenUp { record.attempts += 1 }
     }
   }
 

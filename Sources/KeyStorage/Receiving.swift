@@ -79,7 +79,7 @@ public struct DocumentRecord: Hashable, Sendable {
   public var name: String
   public var state: DocumentState
   public var fault: DocumentFault?
-  /// How often it has been tried.
+  /// How often it has been refused.
   public var attempts: Int
   public var nextAttempt: Instant?
   public var discovered: Instant

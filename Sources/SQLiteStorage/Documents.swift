@@ -89,7 +89,7 @@ extension SQLiteTransaction {
       """,
       [
         state.rawValue, fault?.code, fault?.reason, nextAttempt?.secondsSince1970, now.secondsSince1970,
-        state == .fetching ? 1 : 0,
+        state == .quarantined || state == .givenUp ? 1 : 0,
       ])
   }
 

@@ -18,6 +18,7 @@ public final class SQLiteStorage: KeyStorage {
   private let path: String
   private let pool: DatabasePool
   /// `nil` where the store is only read.
+  private let isReadOnly: Bool
   private let lock: StoreLock?
   /// What the last transaction that was kept knew.
   private let names = SharedNames()
@@ -29,21 +30,25 @@ public final class SQLiteStorage: KeyStorage {
   ///   - command: what this process is doing, for others that want to write.
   ///   - isReadOnly: whether it is only read, which another process may do beside the one that writes.
   /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
+  ///   - amends: whether it may be written beside the process that has it: a pause, a resumption, a recall or a word about
+  ///     a refused document, which add no name that the other would have to know.
   public convenience init(
-    folder: String, now: Instant, isReadOnly: Bool = false, command: String = SQLiteStorage.currentCommand
+    folder: String, now: Instant, isReadOnly: Bool = false, amends: Bool = false,
+    command: String = SQLiteStorage.currentCommand
   ) throws {
     try self.init(
-      folder: folder, now: now, isReadOnly: isReadOnly, command: command, pageLimit: nil)
+      folder: folder, now: now, isReadOnly: isReadOnly, amends: amends, command: command, pageLimit: nil)
   }
 
   /// - Parameter pageLimit: the file has at most this many pages, as on a disk without room for more.
   package init(
-    folder: String, now: Instant, isReadOnly: Bool = false, command: String = SQLiteStorage.currentCommand,
-    pageLimit: Int?
+    folder: String, now: Instant, isReadOnly: Bool = false, amends: Bool = false,
+    command: String = SQLiteStorage.currentCommand, pageLimit: Int?
   ) throws {
+    self.isReadOnly = isReadOnly
     let path = folder + "/" + Self.fileName
     self.path = path
-    lock = isReadOnly ? nil : try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now)
+    lock = isReadOnly || amends ? nil : try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now)
     do {
       try Self.inspect(path, isReadOnly: isReadOnly)
       pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
@@ -73,7 +78,7 @@ public final class SQLiteStorage: KeyStorage {
   public func write<Result: Sendable>(
     _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
   ) async throws -> Result {
-    guard lock != nil else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
+    guard !isReadOnly else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
     do {
       // Writers wait for each other, so the names are those of the transaction before this one.
       return try await pool.writeWithoutTransaction { [names] database in

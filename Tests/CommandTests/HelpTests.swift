@@ -58,7 +58,7 @@ import Testing
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
     ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["pull", "x"], ["pause"], ["recall"],
-    ["quarantine", "show", "x"], ["preview", "NL"], ["run", "--log-format", "xml"], ["serve", "--port", "x"],
+    ["quarantine", "show", "x"], ["preview", "NL"], ["serve", "--port", "x"],
     ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {

@@ -110,3 +110,58 @@ extension Neighbourhood {
     try await body(try #require(address, "the server names no address"))
   }
 }
+
+/// What the gateway's commands print with `--json` is what the schemas say.
+@Suite("The gateway's reports") struct ReportTests {
+  @Test func areAsTheirSchemasSay() async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("nl", origin: "NL")
+      try place.drop(40, seed: 1, in: "nl", as: "a.csv")
+      try place.drop(0, seed: 1, in: "nl", as: "b.csv")
+      try place.write("<!DOCTYPE html><html>not found</html>", "nl/drop/page.html")
+      let options = ["--config", "nl/gateway.yaml", "--now", Neighbourhood.noon, "--json"]
+      for (schema, arguments, status) in [
+        ("pull", ["pull"], 1), ("status", ["status"], 1), ("quarantine", ["quarantine", "list"], 1),
+        ("preview", ["preview"], 0), ("publication", ["publish"], 0), ("recall", ["recall", "NL"], 0),
+        ("recall", ["recall", "NL", "--yes"], 0), ("status", ["status"], 1), ("publication", ["publish"], 0),
+        ("check", ["check", "--online"], 0),
+      ] as [(String, [String], Int32)] {
+        let outcome = try Tool(path: try #require(Neighbourhood.program)).run(arguments + options, in: place.folder)
+        #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+        let schema = try DocumentSchema(named: "\(schema).schema.json")
+        #expect(try schema.faults(in: Data(outcome.output)) == [], "\(arguments)")
+      }
+    }
+  }
+
+  @Test("the operator's commands work on one store, one after the other, and say what they did")
+  func operation() async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("nl", origin: "NL")
+      try place.drop(40, seed: 1, in: "nl", as: "a.csv")
+      let options = ["--config", "nl/gateway.yaml", "--now", Neighbourhood.noon]
+      func keyferry(_ arguments: String..., status: Int32) throws -> Tool.Outcome {
+        let outcome = try Tool(path: try #require(Neighbourhood.program)).run(arguments + options, in: place.folder)
+        #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+        return outcome
+      }
+      #expect(
+        try keyferry("pause", "drop", "--reason", "a test", status: 0).errors == "keyferry: source drop is paused\n")
+      #expect(try keyferry("pull", status: 0).text.contains("drop: paused"))
+      _ = try keyferry("resume", "drop", status: 0)
+      _ = try keyferry("resume", "drop", status: 1)
+      _ = try keyferry("pull", status: 0)
+      let key = try #require(try await place.claims(of: "nl").first)
+      let told = try keyferry("explain", key.key.key.bytes.map { String(format: "%02x", $0) }.joined(), status: 0)
+      #expect(told.text.contains("series all (policy default)") && told.text.contains("source drop, origin NL"))
+      _ = try keyferry("pause", "origin:NL", status: 0)
+      #expect(try keyferry("preview", status: 0).text.contains("paused"))
+      _ = try keyferry("recall", "NL", status: 0)
+      #expect(try await place.claims(of: "nl").count == 40, "without --yes nothing changes")
+      _ = try keyferry("recall", "NL", "--yes", status: 0)
+      #expect(try await place.claims(of: "nl").isEmpty)
+      _ = try keyferry("recall", "NL", status: 1)
+      _ = try keyferry("quarantine", "show", "99", status: 2)
+    }
+  }
+}

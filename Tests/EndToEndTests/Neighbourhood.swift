@@ -95,7 +95,8 @@ struct Neighbourhood {
   }
 
   /// A gateway that reads its drop folder and publishes one series of everything.
-  func gateway(_ name: String, origin: String, sources: String = "", series: String = "all", extra: String = "") throws {
+  func gateway(_ name: String, origin: String, sources: String = "", series: String = "all", extra: String = "") throws
+  {
     try FileManager.default.createDirectory(
       at: folder.appending(path: "\(name)/drop"), withIntermediateDirectories: true)
     try keyferry("keygen", "-o", "\(name)/key.pem", "--public-key", "\(name)/public.pem")
@@ -135,7 +136,9 @@ struct Neighbourhood {
 
   /// What the index of a series names.
   func index(of gateway: String, series: String = "all") throws -> [String] {
-    guard let text = try? String(contentsOf: folder.appending(path: "\(gateway)/public/\(series)/index.txt"), encoding: .utf8)
+    guard
+      let text = try? String(
+        contentsOf: folder.appending(path: "\(gateway)/public/\(series)/index.txt"), encoding: .utf8)
     else { return [] }
     return text.split(separator: "\n").map(String.init)
   }

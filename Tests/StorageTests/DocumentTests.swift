@@ -44,11 +44,11 @@ struct DocumentTests {
         }
       }
       var record = try await moved(.fetching, at: Times.after(1))
-      #expect(record?.state == .fetching && record?.fault == nil && record?.attempts == 1)
+      #expect(record?.state == .fetching && record?.fault == nil && record?.attempts == 0)
       record = try await moved(.quarantined, Times.days(1), at: Times.after(2))
       #expect(record?.fault == fault && record?.nextAttempt == Times.days(1) && record?.changed == Times.after(2))
       record = try await moved(.fetching, at: Times.days(1))
-      #expect(record?.fault == nil && record?.attempts == 2 && record?.nextAttempt == nil)
+      #expect(record?.fault == nil && record?.attempts == 1 && record?.nextAttempt == nil)
       record = try await moved(.givenUp, at: Times.days(2))
       #expect(record?.fault == fault && record?.state == .givenUp && record?.facts == nil)
       record = try await moved(.discovered, at: Times.days(3))

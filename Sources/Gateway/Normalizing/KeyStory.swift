@@ -66,7 +66,9 @@ public struct KeyStory: Sendable {
   /// Tells what a store knows about the key: `claims` are all that it has about it.
   public init(of key: TemporaryExposureKey, stored claims: ClaimSet, publishing: PublishingPolicy, now: Instant) {
     let stored = claims.statedClaims.sorted {
-      ($0.source.name, $0.origin ?? "", $0.key.rollingStartWord) < ($1.source.name, $1.origin ?? "", $1.key.rollingStartWord)
+      ($0.source.name, $0.origin ?? "", $0.key.rollingStartWord) < (
+        $1.source.name, $1.origin ?? "", $1.key.rollingStartWord
+      )
     }
     self.init(of: key, claims, mentions: [], stored: stored, publishing: publishing, now: now)
   }
@@ -123,7 +125,8 @@ extension KeyStory.Mention {
 extension KeyStory {
   /// The story for people. The key itself is not in it.
   public var text: String {
-    mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined() + deliveryText
+    mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined()
+      + deliveryText
   }
 
   private func text(of explanation: Explanation) -> String {

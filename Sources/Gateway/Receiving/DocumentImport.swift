@@ -75,7 +75,7 @@ struct DocumentImport: Sendable {
   ) throws -> DocumentFacts {
     let bytes = try self.document()
     var admission = Admission(
-      source: source.claimSource(examination.verification), policy: source.admissionPolicy, own: ownOrigins,
+      source: source.claimSource(examination.verification), policy: source.admissionPolicy, own: returningOrigins,
       usualVolumes: usualVolumes, now: now)
     let reader = try bytes.open()
     var receipt = ImportReceipt()
@@ -99,13 +99,19 @@ struct DocumentImport: Sendable {
     return facts
   }
 
+  /// Whose keys would only be coming back: the gateway's own origins, but for the one whose server this is.
+  private var returningOrigins: Set<String> {
+    ownOrigins.filter { $0.uppercased() != source.origin?.uppercased() }
+  }
+
   /// Who stands behind it, for people.
   func voucher(_ examination: Examination) -> String { source.voucher(examination.verification) }
 
   private func document() throws -> SourceDocument {
     let companion = path + ".sig"
     let signatureFile =
-      FileIdentity(path: companion) == nil ? nil : try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
+      FileIdentity(path: companion) == nil
+      ? nil : try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
     return SourceDocument(
       name: name, source: try FileSource(path: path), signatureFile: signatureFile,
       limits: ReadLimits(documentBytes: limit))

@@ -16,6 +16,8 @@ struct PeerVisit {
   let watch: @Sendable (PullEvent) -> Void
   private(set) var receipt: PullReceipt
   private var rechecks = 0
+  /// The first document that could not be fetched: then the pull has failed, although it went on.
+  private var firstFault: DocumentFault?
 
   init(
     source: SourceSettings, transport: any PeerTransport, store: any KeyStorage, spool: SpoolFolder,
@@ -34,11 +36,15 @@ struct PeerVisit {
     self.receipt = receipt
   }
 
-  /// A document that is refused after so many attempts is given up.
-  static let maximumAttempts = 16
+  /// A document that is refused this often is given up.
+  static let maximumAttempts = 12
   /// A recorded document that the peer still lists is asked for again after this many seconds, to see whether its
   /// bytes are still the same.
   static let recheckSeconds: Int64 = 86_400
+  /// Larger documents are not kept beside their claims, and fetched again where they were refused.
+  static let keptBytes = 64 << 20
+  /// Conversations a pull: a peer that has ever more is gone on with at the next one.
+  static let maximumConversations = 64
   /// That many documents a pull.
   static let rechecksPerPull = 64
 
@@ -55,7 +61,8 @@ struct PeerVisit {
         try transaction.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: now)
       }
       return try transaction.documents(of: name, in: [.quarantined], limit: .max).filter {
-        $0.nextAttempt.map { $0 <= now } ?? true
+        // What changed under its name waits for the operator.
+        $0.fault?.code != Self.changedCode && $0.nextAttempt.map { $0 <= now } ?? true
       }
     }
     var lacking: [String] = []
@@ -84,16 +91,17 @@ struct PeerVisit {
   /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
   mutating func converse(alsoFetching names: [String], isOnce: Bool) async throws -> DocumentFault? {
     var names = names
-    while true {
+    for _ in 0..<Self.maximumConversations {
       let before = receipt.recorded
       var machine = try PeerCatalog.machine(for: source, cursor: receipt.cursor, now: clock())
       try await collect(names.compactMap(machine.document(named:)), for: &machine, isAskedFor: false)
       names = []
       let fault = try await converse(&machine)
       receipt.notices += machine.notices
-      if let fault { return fault }
+      if let fault = fault ?? firstFault { return fault }
       if isOnce || receipt.recorded == before { return nil }
     }
+    return nil
   }
 
   private mutating func converse(_ machine: inout any PeerSync) async throws -> DocumentFault? {
@@ -156,7 +164,8 @@ struct PeerVisit {
       func start() {
         guard let index = waiting.popFirst(), case .fetch(let record) = tasks[index] else { return }
         let document = documents[index]
-        group.addTask { (index, try await fetcher.fetch(document, record)) }
+        let facts = record.state == .recorded ? record.facts : nil
+        group.addTask { (index, try await fetcher.fetch(document, unless: facts)) }
       }
       for _ in 0..<ahead { start() }
       for (index, document) in documents.enumerated() {
@@ -177,7 +186,8 @@ struct PeerVisit {
   /// Says in the store what is under way, so that whoever looks sees it, and a restart knows what it interrupted.
   private func mark(_ plans: [Plan], as state: DocumentState, at now: Instant) async throws {
     let fetched = plans.compactMap { plan in
-      if case .fetch(let record) = plan, record.state != .recorded { record.id } else { nil }
+      // What was refused stays refused until it is recorded: a crash must not make it look as if it were new.
+      if case .fetch(let record) = plan, [.discovered, .fetching].contains(record.state) { record.id } else { nil }
     }
     guard !fetched.isEmpty else { return }
     try await store.write { transaction in
@@ -217,14 +227,17 @@ struct PeerVisit {
       return .fault(fault)
     case .answered(let head):
       if head.status == 304, let facts = record.facts {
-        try await touch(record, facts, machine?.cursor(after: document, head: head))
-        return .recorded(head)
+        // A head that nothing vouches for moves no cursor.
+        let cursor = document.check == nil ? machine?.cursor(after: document, head: head) : nil
+        try await touch(record, facts, head, cursor)
+        return .recorded(document.check == nil ? head : nil)
       }
       if document.otherStatuses.contains(head.status) {
         try await mark([.fetch(record)], as: .discovered, at: clock())
         return .answered(head)
       }
-      let fault = DocumentFault(code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
+      let fault = DocumentFault(
+        code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
       try await postpone(record, fault)
       return .fault(fault)
     case .fetched(let head, let path):
@@ -235,7 +248,6 @@ struct PeerVisit {
         if let fault = check.verify(head, sha256OfBody: digest, now: clock()) {
           // Who answered is not known, so what it says is not kept: the peer is asked again.
           try await postpone(record, fault)
-          receipt.refusals.append(PullReceipt.Refusal(document: record.name, fault: fault))
           return .fault(fault)
         }
       }
@@ -252,43 +264,51 @@ struct PeerVisit {
     _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
     cursor: String?
   ) async throws -> CollectionOutcome {
-    let import_ = documentImport(record.name, path)
+    let incoming = documentImport(record.name, path)
     let examination: DocumentImport.Examination
     do {
-      examination = try import_.examine()
+      examination = try incoming.examine()
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
-      return try await noteChange(of: record, fault, at: path)
+      return try await noteChange(of: record, fault, at: path, digest: fault.code)
     }
     if examination.digest == facts.digest {
-      try await touch(record, facts, cursor)
+      try await touch(record, facts, head, cursor)
       return .recorded(head)
     }
     if document.mayChange { return try await admit(record, at: path, head: head, cursor: cursor) }
     let fault = DocumentFault(
-      code: "changed-under-its-name",
-      reason: "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(examination.digest.prefix(16))… now")
-    return try await noteChange(of: record, fault, at: path)
+      code: Self.changedCode,
+      reason:
+        "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(examination.digest.prefix(16))… now"
+    )
+    return try await noteChange(of: record, fault, at: path, digest: String(examination.digest.prefix(16)))
   }
+
+  static let changedCode = "changed-under-its-name"
 
   /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.
   private mutating func noteChange(
-    of record: DocumentRecord, _ fault: DocumentFault, at path: String
+    of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String
   ) async throws -> CollectionOutcome {
-    let (name, source, now) = ("\(record.name)#changed", source.name, clock())
-    if let facts = record.facts { try await touch(record, facts, nil) }
+    let (name, source, now) = ("\(record.name)#\(digest)", source.name, clock())
+    if let facts = record.facts { try await store.write { try $0.complete(record.id, facts, at: now) } }
     let changed = try await store.write { try $0.discover([name], of: source, at: now) }
     if let changed = changed.first, changed.state == .discovered {
+      let fault = DocumentFault(code: Self.changedCode, reason: fault.reason)
       _ = try await quarantine(changed, fault, at: path, cursor: nil)
     }
     return .recorded(nil)
   }
 
   /// Asked for, and the same as before.
-  private mutating func touch(_ record: DocumentRecord, _ facts: DocumentFacts, _ cursor: String?) async throws {
+  private mutating func touch(
+    _ record: DocumentRecord, _ facts: DocumentFacts, _ head: ResponseHead, _ cursor: String?
+  ) async throws {
     let (name, now) = (source.name, clock())
+    let latest = facts.validated(by: head)
     try await store.write { transaction in
-      try transaction.complete(record.id, facts, at: now)
+      try transaction.complete(record.id, latest, at: now)
       if let cursor { try transaction.setCursor(cursor, of: name) }
     }
     if let cursor { receipt.cursor = cursor }
@@ -299,14 +319,14 @@ struct PeerVisit {
   private mutating func admit(
     _ record: DocumentRecord, at path: String, head: ResponseHead?, cursor: String?
   ) async throws -> CollectionOutcome {
-    let import_ = documentImport(record.name, path)
-    let (name, now) = (source.name, import_.now)
-    let evidence = try retention.evidenceDays > 0 ? FileSource.contents(of: path, limit: source.documentByteLimit) : nil
+    let incoming = documentImport(record.name, path)
+    let (name, now) = (source.name, incoming.now)
     let keptUntil = now.adding(days: retention.evidenceDays)
     do {
-      let examination = try import_.examine()
+      let examination = try incoming.examine()
+      let evidence = retention.evidenceDays > 0 ? try Self.bytesToKeep(of: path) : nil
       let facts = try await store.write { transaction in
-        let facts = try import_.record(examination, as: record.id, head: head, in: transaction)
+        let facts = try incoming.record(examination, as: record.id, head: head, in: transaction)
         if let evidence { try transaction.keep(evidence, of: record.id, until: keptUntil) }
         if let cursor { try transaction.setCursor(cursor, of: name) }
         return facts
@@ -334,11 +354,10 @@ struct PeerVisit {
     _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?
   ) async throws -> DocumentFault {
     let (name, now, attempts) = (source.name, clock(), record.attempts + 1)
-    let bytes = try FileSource.contents(of: path, limit: source.documentByteLimit)
+    let bytes = retention.quarantineDays > 0 ? try Self.bytesToKeep(of: path) : nil
     let keptUntil = now.adding(days: retention.quarantineDays)
-    let keeps = retention.quarantineDays > 0
     try await store.write { transaction in
-      if keeps { try transaction.keep(bytes, of: record.id, until: keptUntil) }
+      if let bytes { try transaction.keep(bytes, of: record.id, until: keptUntil) }
       try transaction.move(
         record.id, to: attempts < Self.maximumAttempts ? .quarantined : .givenUp, fault: fault,
         nextAttempt: now.adding(seconds: Backoff.seconds(afterFailures: attempts + 3, longest: 86_400)), at: now)
@@ -351,15 +370,20 @@ struct PeerVisit {
     return fault
   }
 
-  /// It could not be fetched: it stays discovered, and the next pull tries again.
+  /// It could not be fetched: it stays as it was, and the next pull tries again.
   private mutating func postpone(_ record: DocumentRecord, _ fault: DocumentFault) async throws {
-    let now = clock()
-    if record.state != .recorded {
-      try await store.write {
-        try $0.move(record.id, to: .discovered, fault: fault, nextAttempt: nil, at: now)
-      }
+    try await mark([.fetch(record)], as: .discovered, at: clock())
+    // A file that is being written is no fault of its source.
+    if fault.code != "changed" {
+      firstFault = firstFault ?? fault
+      receipt.failures.append(PullReceipt.Refusal(document: record.name, fault: fault))
     }
     watch(.refused(source: source.name, document: record.name, fault))
+  }
+
+  /// `nil` where there is too much of it.
+  private static func bytesToKeep(of path: String) throws -> [UInt8]? {
+    try FileSource(path: path).byteCount <= keptBytes ? FileSource.contents(of: path, limit: keptBytes) : nil
   }
 }
 
@@ -375,9 +399,10 @@ struct DocumentFetcher: Sendable {
   let spool: SpoolFolder
   let byteLimit: Int
 
-  func fetch(_ document: PeerDocument, _ record: DocumentRecord) async throws -> Result {
+  /// - Parameter facts: of a document that is recorded, to ask whether it changed.
+  func fetch(_ document: PeerDocument, unless facts: DocumentFacts?) async throws -> Result {
     var request = document.request
-    if record.state == .recorded, let facts = record.facts {
+    if let facts {
       if let tag = facts.entityTag { request.headers.append(.init("If-None-Match", tag)) }
       if let time = facts.lastModified { request.headers.append(.init("If-Modified-Since", time)) }
     }
@@ -399,6 +424,16 @@ struct DocumentFetcher: Sendable {
       spool.remove(path)
       return .fault(fault.documentFault)
     }
+  }
+}
+
+extension DocumentFacts {
+  /// With the peer's validators of today.
+  fileprivate func validated(by head: ResponseHead) -> DocumentFacts {
+    var facts = self
+    facts.entityTag = head["etag"] ?? entityTag
+    facts.lastModified = head["last-modified"] ?? lastModified
+    return facts
   }
 }
 

@@ -13,7 +13,7 @@ public struct PullReceipt: Hashable, Sendable {
     case failed(DocumentFault)
   }
 
-  public struct Refusal: Hashable, Sendable {
+  public struct Refusal: Hashable, Sendable, Encodable {
     public let document: String
     public let fault: DocumentFault
   }
@@ -26,6 +26,8 @@ public struct PullReceipt: Hashable, Sendable {
   /// Documents that were asked for again and have not changed.
   public internal(set) var unchanged = 0
   public internal(set) var refusals: [Refusal] = []
+  /// Documents that could not be fetched.
+  public internal(set) var failures: [Refusal] = []
   /// What was odd about the peer's answers and yet no fault.
   public internal(set) var notices: [DocumentFault] = []
   public internal(set) var byteCount = 0
@@ -77,6 +79,10 @@ extension PullReceipt {
     for refusal in refusals {
       lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason))")
     }
+    for failure in failures.prefix(8) {
+      lines.append("  not fetched, \(failure.fault.code): \(printableText(failure.fault.reason))")
+    }
+    if failures.count > 8 { lines.append("  not fetched: \(grouped(failures.count - 8)) more") }
     if case .failed(let fault) = outcome { lines.append("  failed, \(fault.code): \(printableText(fault.reason))") }
     return lines
   }
@@ -101,10 +107,9 @@ extension PullReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
     case source, outcome, fault, listed, recorded, unchanged, bytes, received, new, known, rejected, held, rejections
     case allowances, refused, notices, cursor
+    case notFetched = "not_fetched"
     case waitingUntil = "waiting_until"
   }
-
-  private enum RefusalKeys: String, CodingKey { case document, fault }
 
   public func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
@@ -130,12 +135,8 @@ extension PullReceipt: Encodable {
     try members.encode(held, forKey: .held)
     try members.encode(rejections, forKey: .rejections)
     try members.encode(allowances, forKey: .allowances)
-    var list = members.nestedUnkeyedContainer(forKey: .refused)
-    for refusal in refusals {
-      var entry = list.nestedContainer(keyedBy: RefusalKeys.self)
-      try entry.encode(refusal.document, forKey: .document)
-      try entry.encode(refusal.fault, forKey: .fault)
-    }
+    try members.encode(refusals, forKey: .refused)
+    try members.encode(failures, forKey: .notFetched)
     try members.encode(notices, forKey: .notices)
     try members.encodeIfPresent(cursor, forKey: .cursor)
   }

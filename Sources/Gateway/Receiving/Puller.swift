@@ -10,7 +10,7 @@ public import KeyStorage
 /// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing.
 public struct Puller: Sendable {
   private let store: any KeyStorage
-  private let spool: SpoolFolder
+  private let spool: String
   private let ownOrigins: Set<String>
   private let retention: Retention
   private let clock: @Sendable () -> Instant
@@ -24,7 +24,8 @@ public struct Puller: Sendable {
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
   ) throws {
     self.store = store
-    self.spool = try SpoolFolder(spool)
+    self.spool = spool
+    try makeFolders(spool)
     self.ownOrigins = ownOrigins
     self.retention = retention
     self.clock = clock
@@ -49,14 +50,18 @@ public struct Puller: Sendable {
       receipt.outcome = .paused
       return receipt
     }
-    if !isForced, let next = state.record?.nextAttempt, next > clock() {
+    // A time that lies too far ahead was noted by a clock that was wrong.
+    let now = clock()
+    if !isForced, let next = state.record?.nextAttempt, next > now,
+      next <= now.adding(seconds: max(source.interval, 86_400))
+    {
       receipt.outcome = .waiting(until: next)
       return receipt
     }
     receipt.cursor = state.record?.cursor
 
     var visit = PeerVisit(
-      source: source, transport: transport, store: store, spool: spool, ownOrigins: ownOrigins,
+      source: source, transport: transport, store: store, spool: try spoolFolder(of: source), ownOrigins: ownOrigins,
       usualVolumes: state.volumes, retention: retention, clock: clock, watch: watch, receipt: receipt)
     let fault: DocumentFault?
     do {
@@ -80,11 +85,26 @@ public struct Puller: Sendable {
   public func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
     let volumes = try await store.read { try $0.usualVolumes() }
     var visit = PeerVisit(
-      source: source, transport: NoTransport(), store: store, spool: spool, ownOrigins: ownOrigins,
+      source: source, transport: NoTransport(), store: store, spool: try spoolFolder(of: source),
+      ownOrigins: ownOrigins,
       usualVolumes: volumes, retention: retention, clock: clock, watch: watch,
       receipt: PullReceipt(source: source.name))
     guard try await visit.retry(document) else { return nil }
     return visit.receipt
+  }
+
+  /// Notes that a source could not even be asked.
+  public func fail(_ source: SourceSettings, _ fault: DocumentFault) async throws -> PullReceipt {
+    var receipt = PullReceipt(source: source.name)
+    let failures = try await store.read { try $0.source(named: source.name)?.failures }
+    receipt.outcome = .failed(fault)
+    try await remember(fault, of: source, failures: failures ?? 0)
+    return receipt
+  }
+
+  /// A folder of its own, so that it can be emptied whenever the source is pulled.
+  private func spoolFolder(of source: SourceSettings) throws -> SpoolFolder {
+    try SpoolFolder("\(spool)/source-\(source.name)")
   }
 
   private func remember(_ fault: DocumentFault?, of source: SourceSettings, failures: Int) async throws {

@@ -1,3 +1,4 @@
+internal import BundleTrust
 public import ExposureKeys
 internal import KeyFormats
 public import KeyStorage
@@ -32,6 +33,12 @@ public struct SourceProbe: Sendable {
 
   private init(source: String) { self.source = source }
 
+  /// Of a source that cannot even be asked.
+  public init(source: String, fault: DocumentFault) {
+    self.source = source
+    faults = [fault]
+  }
+
   private mutating func converse(
     _ source: SourceSettings, _ transport: any PeerTransport, _ spool: SpoolFolder, _ now: Instant
   ) async throws {
@@ -65,28 +72,37 @@ public struct SourceProbe: Sendable {
     _ document: PeerDocument, _ source: SourceSettings, _ transport: any PeerTransport, _ spool: SpoolFolder,
     _ now: Instant
   ) async throws {
-    let path = spool.newPath()
+    let name = printableText(document.name)
+    let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
+    let (head, path): (ResponseHead, String)
+    switch try await fetcher.fetch(document, unless: nil) {
+    case .fault(let fault):
+      faults.append(fault)
+      return
+    case .answered(let head):
+      if document.otherStatuses.contains(head.status) {
+        findings.append("\(name): nothing there now (\(head.status))")
+      } else {
+        faults.append(DocumentFault(code: "status-\(head.status)", reason: "\(name): the peer answers \(head.status)"))
+      }
+      return
+    case .fetched(let fetchedHead, let fetchedPath): (head, path) = (fetchedHead, fetchedPath)
+    }
     defer { spool.remove(path) }
     do {
-      let head = try await transport.fetch(document.request, into: path, byteLimit: source.documentByteLimit)
-      guard head.status == 200 else {
-        if document.otherStatuses.contains(head.status) {
-          findings.append("\(printableText(document.name)): nothing there now (\(head.status))")
-        } else {
-          faults.append(
-            DocumentFault(
-              code: "status-\(head.status)", reason: "\(printableText(document.name)): the peer answers \(head.status)"))
+      if let check = document.check {
+        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        if let fault = check.verify(head, sha256OfBody: digest, now: now) {
+          faults.append(fault)
+          return
         }
-        return
       }
-      let import_ = DocumentImport(
+      let incoming = DocumentImport(
         source: source, name: document.name, path: path, now: now, ownOrigins: [], usualVolumes: [:])
-      let examination = try import_.examine()
+      let examination = try incoming.examine()
       findings.append(
-        "\(printableText(document.name)): \(grouped(examination.byteCount)) bytes, \(counted(examination.keyCount, "key")), "
-          + import_.voucher(examination))
-    } catch let fault as TransportFault {
-      faults.append(fault.documentFault)
+        "\(name): \(grouped(examination.byteCount)) bytes, \(counted(examination.keyCount, "key")), "
+          + incoming.voucher(examination))
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       faults.append(fault)

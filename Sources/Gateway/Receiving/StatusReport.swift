@@ -63,10 +63,13 @@ extension StatusReport {
     }
     for pause in pauses {
       guard case .origin(let origin) = pause.subject else { continue }
-      lines.append("origin \(printableText(origin)) paused since \(pause.since)\(pause.reason.map { ": " + printableText($0) } ?? "")")
+      lines.append(
+        "origin \(printableText(origin)) paused since \(pause.since)\(pause.reason.map { ": " + printableText($0) } ?? "")"
+      )
     }
     for recall in recalls {
-      lines.append("recalled \(recall.time): \(counted(recall.claims, "claim")) of \(printableText(recall.request.origin))")
+      lines.append(
+        "recalled \(recall.time): \(counted(recall.claims, "claim")) of \(printableText(recall.request.origin))")
     }
     lines.append("\(counted(claimCount, "claim")) in the store")
     return lines
@@ -82,7 +85,8 @@ extension StatusReport.Source {
       rows.append(("last success", "\(success), \(DurationText.text(max(0, lag(at: now) ?? 0))) ago"))
     }
     if let fault = record.lastFault {
-      rows.append(("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
+      rows.append(
+        ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
     }
     if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
     if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }

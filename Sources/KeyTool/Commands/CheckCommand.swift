@@ -53,8 +53,14 @@ struct CheckCommand: AsyncParsableCommand {
     let probes = try await withThrowingTaskGroup(of: (Int, SourceProbe).self) { group in
       for (index, source) in plan.sources.enumerated() {
         group.addTask {
-          let transport = try paths.transport(for: source)
-          return (index, try await SourceProbe.probe(source, through: transport, spool: "\(spool)-\(index)", now: clock()))
+          do {
+            let transport = try paths.transport(for: source)
+            return (
+              index, try await SourceProbe.probe(source, through: transport, spool: "\(spool)-\(index)", now: clock())
+            )
+          } catch let fault as TransportFault {
+            return (index, SourceProbe(source: source.name, fault: fault.documentFault))
+          }
         }
       }
       var probes: [(Int, SourceProbe)] = []

@@ -32,7 +32,9 @@ struct ExplainCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("What is published: a policy that ships, or a file.", valueName: "policy"))
   var publishing = "default"
 
-  @Option(name: [.short, .long], help: ArgumentHelp("The configuration of a gateway, whose store answers.", valueName: "file"))
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("The configuration of a gateway, whose store answers.", valueName: "file")
+  )
   var config: String?
 
   @OptionGroup var input: InputOptions
@@ -70,7 +72,8 @@ struct ExplainCommand: AsyncParsableCommand {
       Console.note("the store does not know the key \(self.key)")
       return try exit(.rejected)
     }
-    let policies = plan.series.isEmpty ? [("", try PolicyChoice.read(publishing))] : plan.series.map { ($0.name, $0.publishing) }
+    let policies =
+      plan.series.isEmpty ? [("", try PolicyChoice.read(publishing))] : plan.series.map { ($0.name, $0.publishing) }
     for (series, policy) in policies {
       let story = KeyStory(of: key, stored: claims, publishing: policy.publishing, now: now)
       let title = series.isEmpty ? "key \(self.key)" : "key \(self.key), series \(series) (policy \(policy.name))"

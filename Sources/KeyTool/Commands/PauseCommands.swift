@@ -7,7 +7,9 @@ internal import SQLiteStorage
 /// `pause` and `resume`: a source of the configuration, or an origin.
 struct PauseTarget: ParsableArguments {
   @Argument(
-    help: ArgumentHelp("A source of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.", valueName: "subject"))
+    help: ArgumentHelp(
+      "A source of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.",
+      valueName: "subject"))
   var subject: String
 
   @OptionGroup var gateway: GatewayOptions
@@ -53,7 +55,7 @@ struct PauseCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try target.gateway.plan()
     let pause = Pause(try target.resolved(plan), since: target.gateway.clock(), reason: reason)
-    try await target.gateway.storage(plan).write { try $0.pause(pause) }
+    try await target.gateway.amendableStorage(plan).write { try $0.pause(pause) }
     Console.note("\(pause.subject.text) is paused")
   }
 }
@@ -74,7 +76,7 @@ struct ResumeCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try target.gateway.plan()
     let subject = try target.resolved(plan)
-    let wasPaused = try await target.gateway.storage(plan).write { try $0.resume(subject) }
+    let wasPaused = try await target.gateway.amendableStorage(plan).write { try $0.resume(subject) }
     Console.note(wasPaused ? "\(subject.text) goes on" : "\(subject.text) was not paused")
     try exit(wasPaused ? .done : .rejected)
   }

@@ -43,7 +43,13 @@ struct PullCommand: AsyncParsableCommand {
     let store = try gateway.storage(plan)
     let progress = PullProgress()
     let receiving = try Receiving(plan, store: store, clock: gateway.clock) { progress.show($0) }
-    let receipts = try await receiving.pull(sources, isForced: !due, isOnce: once)
+    let receipts: [PullReceipt]
+    do {
+      receipts = try await receiving.pull(sources, isForced: !due, isOnce: once)
+    } catch {
+      await receiving.close()
+      throw error
+    }
     await receiving.close()
     progress.clear()
     if json {
@@ -56,10 +62,12 @@ struct PullCommand: AsyncParsableCommand {
 
   private func chosen(of plan: GatewayPlan) throws -> [SourceSettings] {
     guard !source.isEmpty else { return plan.sources }
-    return try source.map { name in
+    var names: Set<String> = []
+    return try source.filter { names.insert($0).inserted }.map { name in
       guard let settings = plan.sources.first(where: { $0.name == name }) else {
         let known = plan.sources.map(\.name).joined(separator: ", ")
-        throw ValidationError("the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
+        throw ValidationError(
+          "the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
       }
       return settings
     }

@@ -79,7 +79,9 @@ struct QuarantineCommand: AsyncParsableCommand {
       }
       for line in document.lines(hasBytes: bytes != nil) { try Console.result(line: line) }
       guard let output else { return }
-      guard let bytes else { throw StorageFault(.notFound, "the bytes of document \(document.id.rawValue) are not kept any more") }
+      guard let bytes else {
+        throw StorageFault(.notFound, "the bytes of document \(document.id.rawValue) are not kept any more")
+      }
       let file = try OutputFile(path: output, replacing: false)
       try file.write(bytes)
       try file.commit()
@@ -111,10 +113,18 @@ struct QuarantineCommand: AsyncParsableCommand {
         throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
       }
       let receiving = try Receiving(plan, store: store, clock: clock) { _ in }
-      let receipt = try await receiving.retry(document, of: source)
+      let receipt: PullReceipt?
+      do {
+        receipt = try await receiving.retry(document, of: source)
+      } catch {
+        await receiving.close()
+        throw error
+      }
       await receiving.close()
       guard let receipt else {
-        try await store.write { try $0.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: clock()) }
+        try await store.write {
+          try $0.move(document.id, to: .quarantined, fault: document.fault, nextAttempt: clock(), at: clock())
+        }
         return Console.note("the bytes are not kept any more; the next pull fetches the document again")
       }
       for line in receipt.lines { try Console.result(line: line) }
@@ -135,7 +145,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var target: QuarantineTarget
 
     func run() async throws {
-      let store = try target.gateway.storage(try target.gateway.plan())
+      let store = try target.gateway.amendableStorage(try target.gateway.plan())
       let now = target.gateway.clock()
       let (document, dropped) = try await store.write { transaction in
         let document = try target.find(in: transaction)
@@ -145,7 +155,8 @@ struct QuarantineCommand: AsyncParsableCommand {
       }
       Console.note(
         document.state == .recorded
-          ? "\(counted(dropped, "held claim")) dropped" : "document \(document.id.rawValue) of \(document.source) given up")
+          ? "\(counted(dropped, "held claim")) dropped"
+          : "document \(document.id.rawValue) of \(document.source) given up")
     }
   }
 }
@@ -159,7 +170,8 @@ struct QuarantineTarget: ParsableArguments {
 
   func find(in state: any StoredState) throws -> DocumentRecord {
     guard let document = try state.document(DocumentID(rawValue: number)) else {
-      throw StorageFault(.notFound, "there is no document \(number); keyferry quarantine list shows those that are refused")
+      throw StorageFault(
+        .notFound, "there is no document \(number); keyferry quarantine list shows those that are refused")
     }
     guard document.state == .quarantined || document.state == .givenUp || document.held > 0 else {
       throw StorageFault(.notFound, "document \(number) is \(document.state.rawValue) and not in quarantine")
@@ -185,7 +197,9 @@ extension DocumentRecord {
   }
 
   fileprivate func lines(hasBytes: Bool) -> [String] {
-    var lines = ["document \(id.rawValue) of \(source): \(shown(name))", "state     \(state.rawValue) since \(changed)"]
+    var lines = [
+      "document \(id.rawValue) of \(source): \(shown(name))", "state     \(state.rawValue) since \(changed)",
+    ]
     if let fault { lines += ["reason    \(fault.code): \(shown(fault.reason))"] }
     if held > 0 { lines.append("held      \(counted(held, "claim"))") }
     lines.append("attempts  \(attempts)" + (nextAttempt.map { ", the next one at \($0)" } ?? ""))
@@ -196,5 +210,9 @@ extension DocumentRecord {
 
 /// What a stranger wrote, with control characters made visible.
 func shown(_ text: String) -> String {
-  String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.isNoncharacterCodePoint || $0.value < 32 || $0.value == 127 ? "\u{fffd}" : $0 }))
+  String(
+    String.UnicodeScalarView(
+      text.unicodeScalars.map {
+        $0.properties.isNoncharacterCodePoint || $0.value < 32 || $0.value == 127 ? "\u{fffd}" : $0
+      }))
 }

@@ -43,7 +43,7 @@ struct RecallCommand: AsyncParsableCommand {
     let now = gateway.clock()
     let preview =
       if yes {
-        try await gateway.storage(plan).write { try $0.recall(request, at: now) }
+        try await gateway.amendableStorage(plan).write { try $0.recall(request, at: now) }
       } else {
         try await gateway.reader(plan).read { try $0.preview(request) }
       }
@@ -57,7 +57,9 @@ struct RecallCommand: AsyncParsableCommand {
   }
 
   private func lines(_ preview: RecallPreview) -> [String] {
-    guard preview.claims > 0 else { return ["nothing in the store is of the origin \(origin.uppercased()), as asked for"] }
+    guard preview.claims > 0 else {
+      return ["nothing in the store is of the origin \(origin.uppercased()), as asked for"]
+    }
     let verb = yes ? "withdrawn" : "would be withdrawn"
     return [
       "\(counted(preview.claims, "claim")) of \(counted(preview.documents, "document")) \(verb)",

@@ -25,12 +25,15 @@ struct RunCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Option(help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
+  @Option(
+    help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
   var port: Int?
 
   @OptionGroup var log: LogOptions
 
   func run() async throws {
+    // Before anything else: without a handler SIGHUP ends the process.
+    let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
     log.bootstrap()
     let logger = Logger(label: "keyferry")
@@ -44,7 +47,7 @@ struct RunCommand: AsyncParsableCommand {
 
     var services: [any Service] = [
       PullService(plan: current, receiving: receiving, store: store, clock: gateway.clock, metrics: metrics),
-      ReloadService(plan: current, config: gateway.config, clock: gateway.clock),
+      ReloadService(plan: current, config: gateway.config, clock: gateway.clock, hangups: hangups),
     ]
     if let folder = plan.publicationFolder {
       services.append(
@@ -53,9 +56,11 @@ struct RunCommand: AsyncParsableCommand {
           publications: serving?.publications))
     }
     if let serving { services.append(serving.server) }
-    let group = ServiceGroup(
-      configuration: ServiceGroupConfiguration(
-        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    // A supervisor kills after a minute and a half, as a rule.
+    configuration.maximumGracefulShutdownDuration = .seconds(60)
+    let group = ServiceGroup(configuration: configuration)
     do {
       try await group.run()
     } catch {

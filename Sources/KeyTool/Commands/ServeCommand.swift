@@ -20,7 +20,8 @@ struct ServeCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Option(help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
+  @Option(
+    help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
   var port: Int?
 
   @OptionGroup var log: LogOptions

@@ -11,7 +11,8 @@ internal import SQLiteStorage
 struct GatewayOptions: ParsableArguments {
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("The configuration of the gateway; keyferry check explains what is wrong with it.", valueName: "file")
+    help: ArgumentHelp(
+      "The configuration of the gateway; keyferry check explains what is wrong with it.", valueName: "file")
   )
   var config = "gateway.yaml"
 
@@ -44,6 +45,12 @@ struct GatewayOptions: ParsableArguments {
     return try SQLiteStorage(folder: plan.stateFolder, now: clock())
   }
 
+  /// Opens the store for a word of the operator, also beside a gateway that runs, which heeds it at its next step.
+  func amendableStorage(_ plan: GatewayPlan) throws -> SQLiteStorage {
+    try makeFolders(plan.stateFolder)
+    return try SQLiteStorage(folder: plan.stateFolder, now: clock(), amends: true)
+  }
+
   /// Opens the store to read, also beside a process that writes.
   func reader(_ plan: GatewayPlan) throws -> SQLiteStorage {
     try SQLiteStorage(folder: plan.stateFolder, now: clock(), isReadOnly: true)
@@ -54,7 +61,8 @@ struct GatewayOptions: ParsableArguments {
 enum GatewayConfiguration {
   static func read(_ path: String, now: Instant) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     try GatewayFile.read(
-      path: path, environment: ProcessInfo.processInfo.environment, now: now, layouts: Set(LayoutCatalog.all.map(\.name)),
+      path: path, environment: ProcessInfo.processInfo.environment, now: now,
+      layouts: Set(LayoutCatalog.all.map(\.name)),
       checkingOptions: { source in
         PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
       })

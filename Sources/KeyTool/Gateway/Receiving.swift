@@ -39,7 +39,13 @@ final class Receiving: Sendable {
   }
 
   func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
-    let transport = try paths.transport(for: source)
+    let transport: any Gateway.PeerTransport
+    do {
+      transport = try paths.transport(for: source)
+    } catch let fault as TransportFault {
+      // A source whose certificates cannot be used is no reason to leave the others alone.
+      return try await puller.fail(source, fault.documentFault)
+    }
     return try await puller.pull(source, through: transport, isForced: isForced, isOnce: isOnce)
   }
 

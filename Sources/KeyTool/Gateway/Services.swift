@@ -77,48 +77,56 @@ struct PullService: Service {
 
   func run() async throws {
     // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
-    try await withThrowingDiscardingTaskGroup { group in
+    await withDiscardingTaskGroup { group in
       var lastExpiry: Instant?
       repeat {
         let now = clock()
         for source in plan.value.sources where busy.begin(source.name, at: now) {
-          group.addTask { try await pull(source) }
+          group.addTask { await pull(source) }
         }
         if lastExpiry.map({ now.secondsSince1970 - $0.secondsSince1970 >= 3600 }) ?? true {
           lastExpiry = now
-          try await expire()
+          await expire()
         }
       } while await pause(seconds: 1)
     }
   }
 
-  private func pull(_ source: SourceSettings) async throws {
+  private func pull(_ source: SourceSettings) async {
     let start = ContinuousClock.now
     var next = Instant(secondsSince1970: clock().secondsSince1970 + source.interval)
     defer { busy.end(source.name, next: next) }
-    let receipt: PullReceipt
     do {
-      receipt = try await cancelWhenGracefulShutdown {
+      let receipt = try await cancelWhenGracefulShutdown {
         try await receiving.pull(source, isForced: false, isOnce: false)
       }
+      let state = try await store.read { state in
+        (
+          record: try state.source(named: source.name),
+          quarantined: try state.documents(of: source.name, in: [.quarantined], limit: 1000).count
+        )
+      }
+      if let due = state.record?.nextAttempt { next = min(due, next) }
+      tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
     } catch is CancellationError {
       return
-    } catch let fault as TransportFault {
-      logger.error("source cannot be asked", metadata: ["source": .string(source.name), "code": .string(fault.code), "reason": .string(fault.reason)])
-      return
+    } catch {
+      // A disk that is full, say: the gateway goes on serving, and tries again soon.
+      next = Instant(secondsSince1970: clock().secondsSince1970 + 60)
+      metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock())
+      logger.error("pull failed", metadata: ["source": .string(source.name), "reason": .string("\(error)")])
     }
-    let state = try await store.read { state in
-      (record: try state.source(named: source.name), quarantined: try state.documents(of: source.name, in: [.quarantined], limit: 1000).count)
-    }
-    if let due = state.record?.nextAttempt { next = due }
-    tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
   }
 
-  private func tell(_ receipt: PullReceipt, since start: ContinuousClock.Instant, lastSuccess: Instant?, quarantined: Int) {
+  private func tell(
+    _ receipt: PullReceipt, since start: ContinuousClock.Instant, lastSuccess: Instant?, quarantined: Int
+  ) {
     let now = clock()
     let seconds = Double((ContinuousClock.now - start).components.seconds)
     let source = receipt.source
-    if let lastSuccess { metrics.setSourceLag(source: source, seconds: now.secondsSince1970 - lastSuccess.secondsSince1970) }
+    if let lastSuccess {
+      metrics.setSourceLag(source: source, seconds: now.secondsSince1970 - lastSuccess.secondsSince1970)
+    }
     metrics.setQuarantined(source: source, documents: quarantined)
     switch receipt.outcome {
     case .waiting: return
@@ -140,6 +148,11 @@ struct PullService: Service {
         "pull failed",
         metadata: ["source": .string(source), "code": .string(fault.code), "reason": .string(fault.reason)])
     }
+    for notice in receipt.notices {
+      logger.warning(
+        "peer answers oddly",
+        metadata: ["source": .string(source), "code": .string(notice.code), "reason": .string(notice.reason)])
+    }
     metrics.recordReceivedKeys(source: source, new: receipt.new, known: receipt.known, rejected: receipt.rejected)
     if receipt.recorded > 0 { metrics.recordDocuments(source: source, outcome: "recorded", count: receipt.recorded) }
     for refusal in receipt.refusals {
@@ -153,8 +166,14 @@ struct PullService: Service {
     }
   }
 
-  private func expire() async throws {
-    let receipt = try await receiving.expire()
+  private func expire() async {
+    let receipt: ExpiryReceipt
+    do {
+      receipt = try await receiving.expire()
+    } catch {
+      logger.error("retention failed", metadata: ["reason": .string("\(error)")])
+      return
+    }
     if receipt.claims + receipt.released + receipt.contents > 0 {
       logger.info(
         "retention over",
@@ -218,7 +237,9 @@ struct PublishService: Service {
     for warning in receipt.warnings {
       logger.warning(
         "series needs attention",
-        metadata: ["series": .string(series), "code": .string(warning.code.rawValue), "reason": .string(warning.reason)])
+        metadata: [
+          "series": .string(series), "code": .string(warning.code.rawValue), "reason": .string(warning.reason),
+        ])
     }
     if let fault = receipt.fault {
       metrics.recordPublication(series: series, outcome: fault.code, isSuccess: false, at: now)
@@ -251,17 +272,19 @@ struct ReloadService: Service {
   let plan: CurrentPlan
   let config: String
   let clock: @Sendable () -> Instant
+  let hangups: UnixSignalsSequence
 
   private let logger = Logger(label: "keyferry.configuration")
 
-  init(plan: CurrentPlan, config: String, clock: @escaping @Sendable () -> Instant) {
+  init(plan: CurrentPlan, config: String, clock: @escaping @Sendable () -> Instant, hangups: UnixSignalsSequence) {
     self.plan = plan
     self.config = config
     self.clock = clock
+    self.hangups = hangups
   }
 
   func run() async throws {
-    for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { reload() }
+    for await _ in hangups.cancelOnGracefulShutdown() { reload() }
   }
 
   private func reload() {
