@@ -180,7 +180,8 @@ struct PullTests {
       var server = try IndexServer()
       try server.publish(keys(10, seed: 1), as: "a.zip")
       var echo = keys(10, seed: 1)
-      let region = try #require(echo.regions.intern(RegionClaim(origin: "NL")))
+      let interned = echo.regions.intern(RegionClaim(origin: "NL"))
+      let region = try #require(interned)
       for index in echo.keys.indices { echo.keys[index].regions = region }
       server.peer["/a.zip"] = MemoryPeer.Answer(body: try echo.csv())
       let receiver = Receiver(folder: folder, own: ["NL"])
