@@ -17,6 +17,9 @@ struct KeyBlockPlan {
   let distanceCounts: UnsafeMutablePointer<UInt32>
   let literalCounts: UnsafeMutablePointer<UInt32>
 
+  /// How long the first of two matches best is, by the length of both together. The codes of the last block say so.
+  let splits: UnsafeMutablePointer<UInt8>
+
   /// Keys in the block, those that equal the one that their match leads to, and bytes that no plain record explains.
   var keyCount = 0
   var repeatedKeys = 0
@@ -31,6 +34,8 @@ struct KeyBlockPlan {
     lengthCounts = .allocate(capacity: 512)
     distanceCounts = .allocate(capacity: 32)
     literalCounts = .allocate(capacity: 256)
+    splits = .allocate(capacity: 32)
+    for length in 0..<32 { splits[length] = UInt8(max(7, length / 2)) }
   }
 
   func deallocate() {
@@ -39,6 +44,37 @@ struct KeyBlockPlan {
     lengthCounts.deallocate()
     distanceCounts.deallocate()
     literalCounts.deallocate()
+    splits.deallocate()
+  }
+
+  /// Counts a match and makes its token.
+  @inline(__always)
+  func match(_ length: Int, _ distance: UInt32) -> UInt32 {
+    let token = MatchToken.make(length: length, distance: distance)
+    lengthCounts[length] += 1
+    distanceCounts[MatchToken.symbol(token)] += 1
+    return token
+  }
+
+  @inline(__always)
+  mutating func addStep(_ first: UInt32, _ second: UInt32, _ reach: Int) {
+    steps[stepCount] = UInt64(first) | UInt64(second) << 32 | UInt64(truncatingIfNeeded: reach) << 27
+    stepCount += 1
+  }
+
+  /// A step of the tokens since `firstToken`.
+  mutating func addListedStep(from firstToken: Int, _ reach: Int) {
+    steps[stepCount] = UInt64(tokenCount - firstToken) | UInt64(reach) << 27 | Step.isListed
+    stepCount += 1
+  }
+
+  mutating func addToken(_ token: UInt32) {
+    tokens[tokenCount] = token
+    tokenCount += 1
+  }
+
+  mutating func addLiterals(_ count: Int) {
+    if count > 0 { addToken(LiteralToken.flag | UInt32(count)) }
   }
 
   mutating func reset() {

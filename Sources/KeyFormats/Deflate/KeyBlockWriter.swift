@@ -45,6 +45,7 @@ struct KeyBlockWriter {
     writeCodes(lengthSymbols, distanceSymbols, to: &out)
     makeTables(lengthSymbols, distanceSymbols)
     writeSteps(plan, start, to: &out)
+    chooseSplits(lengthSymbols, plan)
     let end = DeflateSymbols.endOfBlock
     out.put(UInt64(lengthSymbols.codes[end]), UInt64(lengthSymbols.lengths[end]))
   }
@@ -113,6 +114,20 @@ struct KeyBlockWriter {
       let extraBits = UInt32(max(0, symbol / 2 - 1))
       let codeLength = UInt32(second.lengths[symbol])
       distances[symbol] = UInt32(second.codes[symbol]) << 12 | (codeLength + extraBits) << 6 | codeLength
+    }
+  }
+
+  private func chooseSplits(_ code: PrefixCode, _ plan: KeyBlockPlan) {
+    func cost(_ length: Int) -> Int {
+      let (symbol, _, extraBits) = DeflateSymbols.length(length)
+      return extraBits + (code.lengths[symbol] == 0 ? 9 : Int(code.lengths[symbol]))
+    }
+    for total in 11..<32 {
+      var best = Int(plan.splits[total])
+      for first in 7...min(11, total - 3) where cost(first) + cost(total - first) < cost(best) + cost(total - best) {
+        best = first
+      }
+      plan.splits[total] = UInt8(best)
     }
   }
 

@@ -6,22 +6,22 @@
 struct KeyRecordMatcher {
   // Where a string last stood, counted from the beginning of the document modulo 2³². Whatever a table says is
   // compared with the bytes, so a stale or hostile entry costs a match and nothing else.
-  private let wholes: UnsafeMutablePointer<UInt32>
-  private let firstParts: UnsafeMutablePointer<UInt32>
-  private let secondParts: UnsafeMutablePointer<UInt32>
+  private let wholes = PlaceTable(bits: 13)
+  private let fronts = PlaceTable(bits: 11)
+  private let backs = PlaceTable(bits: 11)
+  private let longFronts = PlaceTable(bits: 11)
+  private let ends = PlaceTable(bits: 10)
   /// Four bytes anywhere in what is not a plain record.
   private let words: UnsafeMutablePointer<UInt32>
   /// By length.
   private let masks: UnsafeMutablePointer<PartMasks>
 
-  private static let wholeBits = 12
-  private static let partBits = 11
   private static let wordBits = 12
 
   /// Bytes of the first part. Eight, because lengths up to ten have no extra bits.
   static let firstPart = 8
   /// What is looked up as a whole has 4 to 24 bytes: three words.
-  static let longestWhole = 24
+  static let longestWhole = 23
   /// Bytes that are read behind the last one that is looked at.
   static let lookAhead = 32
 
@@ -32,13 +32,7 @@ struct KeyRecordMatcher {
   private(set) var isLost = false
 
   init() {
-    wholes = .allocate(capacity: 1 << Self.wholeBits)
-    firstParts = .allocate(capacity: 1 << Self.partBits)
-    secondParts = .allocate(capacity: 1 << Self.partBits)
     words = .allocate(capacity: 1 << Self.wordBits)
-    wholes.initialize(repeating: 0, count: 1 << Self.wholeBits)
-    firstParts.initialize(repeating: 0, count: 1 << Self.partBits)
-    secondParts.initialize(repeating: 0, count: 1 << Self.partBits)
     words.initialize(repeating: 0, count: 1 << Self.wordBits)
     masks = .allocate(capacity: Self.longestWhole + 1)
     for length in 0...Self.longestWhole { (masks + length).initialize(to: PartMasks(length: length)) }
@@ -46,8 +40,10 @@ struct KeyRecordMatcher {
 
   func deallocate() {
     wholes.deallocate()
-    firstParts.deallocate()
-    secondParts.deallocate()
+    fronts.deallocate()
+    backs.deallocate()
+    longFronts.deallocate()
+    ends.deallocate()
     words.deallocate()
     masks.deallocate()
   }
@@ -104,15 +100,8 @@ struct KeyRecordMatcher {
     _ bytes: UnsafeRawPointer, _ place: inout Int, _ next: inout Int, end: Int, offset: UInt32,
     into plan: inout KeyBlockPlan
   ) {
-    let masks = masks
     var region = place
     var record = next
-    var keys = plan.keyCount
-    var repeated = 0
-    var step = plan.steps + plan.stepCount
-    let lengths = plan.lengthCounts
-    let distances = plan.distanceCounts
-    let literals = plan.literalCounts
     while record <= end - 24 {
       let head = UInt32(littleEndian: (bytes + record).loadUnaligned(as: UInt32.self))
       // Key or revised key, less than 128 bytes, which begin with sixteen bytes of key data.
@@ -123,88 +112,115 @@ struct KeyRecordMatcher {
       let length = keyStart - region
       guard length <= Self.longestWhole else { break }
       let mask = masks[length]
-      let a = (bytes + region).loadUnaligned(as: UInt64.self) & mask.first
-      let b = (bytes + region + 8).loadUnaligned(as: UInt64.self) & mask.second
-      let lastStart = max(length, 16) - 8
-      let c = (bytes + region + lastStart).loadUnaligned(as: UInt64.self) & mask.last
+      let a = (bytes + region).loadUnaligned(as: UInt64.self) & mask.front
+      let b = (bytes + region + 7).loadUnaligned(as: UInt64.self) & mask.middle
+      let lastStart = max(length, 19) - 12
+      let c = (bytes + region + lastStart).loadUnaligned(as: UInt64.self) & mask.middle
+      let d = (bytes + keyStart - 8).loadUnaligned(as: UInt64.self).littleEndian >> 16
       let hashA = a &* 0x9e37_79b9_7f4a_7c15
-      let hashB = (b ^ (c << 23 | c >> 41)) &* 0xd6e8_feb8_6659_fd93
-      let whole = wholes + Int(truncatingIfNeeded: (hashA ^ (hashB << 5 | hashB >> 59)) &>> UInt64(64 - Self.wholeBits))
-      let first = firstParts + Int(truncatingIfNeeded: hashA &>> UInt64(64 - Self.partBits))
-      let second = secondParts + Int(truncatingIfNeeded: hashB &>> UInt64(64 - Self.partBits))
+      let hashB = (b ^ (c << 23 | c >> 41) ^ UInt64(head) << 29) &* 0xd6e8_feb8_6659_fd93
+      let hashF = (hashA ^ (b & mask.long)) &* 0xc2b2_ae3d_27d4_eb4f
+      let hashD = d &* 0x9e37_79b9_7f4a_7c15
       let here = UInt32(truncatingIfNeeded: region) &+ offset
-      let wholeDistance = here &- whole.pointee
-      let firstDistance = here &- first.pointee
-      let secondDistance = here &- second.pointee
-      whole.pointee = here
-      first.pointee = here
-      second.pointee = here
+      let recordHere = UInt32(truncatingIfNeeded: record) &+ offset
+      let wholeDistance = wholes.exchange(hashA ^ (hashB << 5 | hashB >> 59), here)
+      let frontDistance = fronts.exchange(hashA, here)
+      let backDistance = backs.exchange(hashB, here)
+      let longDistance = longFronts.exchange(hashF, here)
+      let endDistance = ends.exchange(hashD, recordHere)
       let key = (bytes + keyStart).loadUnaligned(as: UInt64.self)
 
-      @inline(__always) func hasFirst(_ distance: UInt32) -> Bool {
+      @inline(__always) func hasFront(_ distance: UInt32) -> Bool {
         distance &- 1 < 32768
-          && (bytes + region - Int(distance)).loadUnaligned(as: UInt64.self) & mask.first == a
+          && (bytes + region - Int(distance)).loadUnaligned(as: UInt64.self) & mask.front == a
       }
-      @inline(__always) func hasSecond(_ distance: UInt32) -> Bool {
+      @inline(__always) func hasBack(_ distance: UInt32) -> Bool {
         let there = bytes + region - Int(distance)
-        return distance &- 1 < 32768 && (there + 8).loadUnaligned(as: UInt64.self) & mask.second == b
-          && (there + lastStart).loadUnaligned(as: UInt64.self) & mask.last == c
+        return distance &- 1 < 32768 && (there + 7).loadUnaligned(as: UInt64.self) & mask.middle == b
+          && (there + lastStart).loadUnaligned(as: UInt64.self) & mask.middle == c
+          && UInt32(littleEndian: (there + length - 4).loadUnaligned(as: UInt32.self)) == head
+      }
+      @inline(__always) func hasLongFront(_ distance: UInt32) -> Bool {
+        hasFront(distance)
+          && ((bytes + region - Int(distance) + 7).loadUnaligned(as: UInt64.self) ^ b) & mask.long == 0
+      }
+      @inline(__always) func hasEnd(_ distance: UInt32) -> Bool {
+        distance &- 1 < 32768
+          && (bytes + keyStart - 8 - Int(distance)).loadUnaligned(as: UInt64.self).littleEndian >> 16 == d
       }
       @inline(__always) func keyReach(_ distance: UInt32) -> Int {
         let other = (bytes + keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
         let difference = UInt64(littleEndian: key ^ other)
-        if difference == 0 { repeated += 1 }
         return min((difference | 1 << 32).trailingZeroBitCount >> 3, Step.longestReach)
       }
-      var tokens: UInt64
-      let reach: Int
-      if hasFirst(wholeDistance), hasSecond(wholeDistance) {
-        reach = keyReach(wholeDistance)
-        let token = MatchToken.make(length: length + reach, distance: wholeDistance)
-        lengths[length + reach] += 1
-        distances[MatchToken.symbol(token)] += 1
-        tokens = UInt64(token) | UInt64(MatchToken.none) << 32
-      } else if length >= 11, hasFirst(firstDistance), hasSecond(secondDistance) {
-        reach = keyReach(secondDistance)
-        let front = MatchToken.make(length: Self.firstPart, distance: firstDistance)
-        let back = MatchToken.make(length: length + reach - Self.firstPart, distance: secondDistance)
-        lengths[Self.firstPart] += 1
-        distances[MatchToken.symbol(front)] += 1
-        lengths[length + reach - Self.firstPart] += 1
-        distances[MatchToken.symbol(back)] += 1
-        tokens = UInt64(front) | UInt64(back) << 32
+      if hasFront(wholeDistance), hasBack(wholeDistance) {
+        let reach = keyReach(wholeDistance)
+        let token = plan.match(length + reach, wholeDistance)
+        plan.addStep(token, MatchToken.none, reach)
+      } else if length >= 11 {
+        let fits = hasFront(frontDistance) && hasBack(backDistance)
+        let endFits = length >= 13 && length <= 21 && hasEnd(endDistance)
+        let reach = fits ? keyReach(backDistance) : -1
+        let endReach = endFits ? keyReach(endDistance) : -1
+        if endReach > reach, length <= 21, hasLongFront(longDistance) {
+          let first = plan.match(length - 6, longDistance)
+          let second = plan.match(6 + endReach, endDistance)
+          plan.addStep(first, second, endReach)
+        } else if fits {
+          let wanted = Int(plan.splits[length + reach])
+          let other = (bytes + region - Int(frontDistance) + 7).loadUnaligned(as: UInt64.self)
+          let shared = (UInt64(littleEndian: (bytes + region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
+            .trailingZeroBitCount >> 3
+          let split = min(wanted, 7 + shared)
+          let first = plan.match(split, frontDistance)
+          let second = plan.match(length + reach - split, backDistance)
+          plan.addStep(first, second, reach)
+        } else {
+          let firstToken = plan.tokenCount
+          var place = region
+          if hasFront(frontDistance) {
+            plan.addToken(plan.match(7, frontDistance))
+            place += 7
+          }
+          if endFits {
+            planAnything(bytes, place..<keyStart - 6, offset: offset, into: &plan)
+            plan.addToken(plan.match(6 + endReach, endDistance))
+          } else {
+            planAnything(bytes, place..<keyStart, offset: offset, into: &plan)
+          }
+          plan.addListedStep(from: firstToken, max(endReach, 0))
+        }
       } else {
         break
       }
-      tokens |= UInt64(truncatingIfNeeded: reach) << 27
-      step.pointee = tokens
-      step += 1
-      if keys & (KeyBlockPlan.literalSample - 1) == 0 {
-        for index in reach..<16 { literals[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8 }
+      if plan.keyCount & (KeyBlockPlan.literalSample - 1) == 0 {
+        for index in 4..<16 {
+          plan.literalCounts[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8
+        }
       }
-      keys += 1
+      plan.keyCount += 1
       region = keyStart + 16
       record += 2 + Int(head >> 8 & 0xff)
     }
-    plan.stepCount = step - plan.steps
-    plan.keyCount = keys
-    plan.repeatedKeys += repeated
     place = region
     next = record
   }
 
-  /// Plans what the tables do not know as a whole: the best match of four bytes or more at each place, or a literal.
+  /// Plans what is no plain record.
   private func planListed(
     _ bytes: UnsafeRawPointer, _ region: Range<Int>, offset: UInt32, hasKey: Bool, into plan: inout KeyBlockPlan
   ) {
     let firstToken = plan.tokenCount
+    planAnything(bytes, region, offset: offset, into: &plan)
+    plan.addListedStep(from: firstToken, hasKey ? 0 : Int(Step.noKey))
+    if hasKey { plan.keyCount += 1 }
+  }
+
+  /// Plans what the tables do not know as a whole: a match of four bytes or more where there is one, or a literal.
+  private func planAnything(
+    _ bytes: UnsafeRawPointer, _ region: Range<Int>, offset: UInt32, into plan: inout KeyBlockPlan
+  ) {
     var literalRun = 0
-    func endRun() {
-      guard literalRun > 0 else { return }
-      plan.tokens[plan.tokenCount] = LiteralToken.flag | UInt32(literalRun)
-      plan.tokenCount += 1
-      literalRun = 0
-    }
     var place = region.lowerBound
     while place < region.upperBound {
       let left = region.upperBound - place
@@ -219,12 +235,9 @@ struct KeyRecordMatcher {
         if distance &- 1 < 32768 { length = matchLength(bytes, place, Int(distance), limit: min(left, 258)) }
       }
       if length >= 4 {
-        endRun()
-        let token = MatchToken.make(length: length, distance: distance)
-        plan.tokens[plan.tokenCount] = token
-        plan.tokenCount += 1
-        plan.lengthCounts[length] += 1
-        plan.distanceCounts[MatchToken.symbol(token)] += 1
+        plan.addLiterals(literalRun)
+        literalRun = 0
+        plan.addToken(plan.match(length, distance))
         place += length
       } else {
         plan.literalCounts[Int(bytes.load(fromByteOffset: place, as: UInt8.self))] += 1
@@ -232,12 +245,7 @@ struct KeyRecordMatcher {
         place += 1
       }
     }
-    endRun()
-    let reach = hasKey ? 0 : Step.noKey
-    plan.steps[plan.stepCount] = UInt64(plan.tokenCount - firstToken) | reach << 27 | Step.isListed
-    plan.stepCount += 1
-    if hasKey { plan.keyCount += 1 }
-    plan.otherBytes += max(0, region.count - 64)
+    plan.addLiterals(literalRun)
   }
 
   /// How many bytes at `place` equal those `distance` bytes before them, which may overlap.
@@ -256,17 +264,42 @@ struct KeyRecordMatcher {
   }
 }
 
-/// Which bytes of three words belong to what stands between two keys, for each length of it.
+/// Where something with a hash last stood.
+private struct PlaceTable {
+  private let places: UnsafeMutablePointer<UInt32>
+  private let shift: UInt64
+
+  init(bits: Int) {
+    places = .allocate(capacity: 1 << bits)
+    places.initialize(repeating: 0, count: 1 << bits)
+    shift = UInt64(64 - bits)
+  }
+
+  func deallocate() { places.deallocate() }
+
+  /// Enters `here` and returns how far back the last place is.
+  @inline(__always)
+  func exchange(_ hash: UInt64, _ here: UInt32) -> UInt32 {
+    let entry = places + Int(truncatingIfNeeded: hash &>> shift)
+    let distance = here &- entry.pointee
+    entry.pointee = here
+    return distance
+  }
+}
+
+/// Which bytes of three words belong to which part of what stands between two keys, for each length of it.
 private struct PartMasks {
-  /// Bytes 0...7, 8...15, and the last eight, which begin with byte 8 at the earliest.
-  var first: UInt64
-  var second: UInt64
-  var last: UInt64
+  /// Bytes 0...6, or fewer where the head of the next record begins before.
+  var front: UInt64
+  /// Bytes 7...14 in front of the head, and the last eight in front of it.
+  var middle: UInt64
+  /// Bytes 7...14 in front of the last six.
+  var long: UInt64
 
   init(length: Int) {
-    first = Self.mask(length)
-    second = Self.mask(length - 8)
-    last = length > 16 ? .max : second
+    front = Self.mask(length < 11 ? length - 4 : 7)
+    middle = Self.mask(length - 11)
+    long = Self.mask(length - 13)
   }
 
   private static func mask(_ bytes: Int) -> UInt64 {
