@@ -8,9 +8,9 @@ struct KeyRecordMatcher {
   // compared with the bytes, so a stale or hostile entry costs a match and nothing else.
   private let wholes = PlaceTable(bits: 13)
   private let fronts = PlaceTable(bits: 11)
-  private let backs = PlaceTable(bits: 11)
-  private let longFronts = PlaceTable(bits: 11)
-  private let ends = PlaceTable(bits: 10)
+  private let backs = PlaceTable(bits: 12)
+  private let longFronts = PlaceTable(bits: 12)
+  private let ends = PlaceTable(bits: 11)
   /// Four bytes anywhere in what is not a plain record.
   private let words: UnsafeMutablePointer<UInt32>
   /// By length.
@@ -116,18 +116,19 @@ struct KeyRecordMatcher {
       let b = (bytes + region + 7).loadUnaligned(as: UInt64.self) & mask.middle
       let lastStart = max(length, 19) - 12
       let c = (bytes + region + lastStart).loadUnaligned(as: UInt64.self) & mask.middle
-      let d = (bytes + keyStart - 8).loadUnaligned(as: UInt64.self).littleEndian >> 16
+      let longLength = mask.longLength
+      let d = (bytes + region + longLength).loadUnaligned(as: UInt64.self) & mask.end
       let hashA = a &* 0x9e37_79b9_7f4a_7c15
       let hashB = (b ^ (c << 23 | c >> 41) ^ UInt64(head) << 29) &* 0xd6e8_feb8_6659_fd93
       let hashF = (hashA ^ (b & mask.long)) &* 0xc2b2_ae3d_27d4_eb4f
-      let hashD = d &* 0x9e37_79b9_7f4a_7c15
+      let hashD = (d ^ UInt64(head) << 29) &* 0x9e37_79b9_7f4a_7c15
       let here = UInt32(truncatingIfNeeded: region) &+ offset
-      let recordHere = UInt32(truncatingIfNeeded: record) &+ offset
+      let endHere = UInt32(truncatingIfNeeded: region + longLength) &+ offset
       let wholeDistance = wholes.exchange(hashA ^ (hashB << 5 | hashB >> 59), here)
       let frontDistance = fronts.exchange(hashA, here)
       let backDistance = backs.exchange(hashB, here)
       let longDistance = longFronts.exchange(hashF, here)
-      let endDistance = ends.exchange(hashD, recordHere)
+      let endDistance = ends.exchange(hashD, endHere)
       let key = (bytes + keyStart).loadUnaligned(as: UInt64.self)
 
       @inline(__always) func hasFront(_ distance: UInt32) -> Bool {
@@ -145,8 +146,9 @@ struct KeyRecordMatcher {
           && ((bytes + region - Int(distance) + 7).loadUnaligned(as: UInt64.self) ^ b) & mask.long == 0
       }
       @inline(__always) func hasEnd(_ distance: UInt32) -> Bool {
-        distance &- 1 < 32768
-          && (bytes + keyStart - 8 - Int(distance)).loadUnaligned(as: UInt64.self).littleEndian >> 16 == d
+        let there = bytes + keyStart - Int(distance)
+        return distance &- 1 < 32768 && (there - (length - longLength)).loadUnaligned(as: UInt64.self) & mask.end == d
+          && UInt32(littleEndian: (there - 4).loadUnaligned(as: UInt32.self)) == head
       }
       @inline(__always) func keyReach(_ distance: UInt32) -> Int {
         let other = (bytes + keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
@@ -159,12 +161,12 @@ struct KeyRecordMatcher {
         plan.addStep(token, MatchToken.none, reach)
       } else if length >= 11 {
         let fits = hasFront(frontDistance) && hasBack(backDistance)
-        let endFits = length >= 13 && length <= 21 && hasEnd(endDistance)
+        let endFits = length >= 13 && hasEnd(endDistance)
         let reach = fits ? keyReach(backDistance) : -1
         let endReach = endFits ? keyReach(endDistance) : -1
-        if endReach > reach, length <= 21, hasLongFront(longDistance) {
-          let first = plan.match(length - 6, longDistance)
-          let second = plan.match(6 + endReach, endDistance)
+        if endReach > reach, hasLongFront(longDistance) {
+          let first = plan.match(longLength, longDistance)
+          let second = plan.match(length - longLength + endReach, endDistance)
           plan.addStep(first, second, endReach)
         } else if fits {
           let wanted = Int(plan.splits[length + reach])
@@ -183,8 +185,8 @@ struct KeyRecordMatcher {
             place += 7
           }
           if endFits {
-            planAnything(bytes, place..<keyStart - 6, offset: offset, into: &plan)
-            plan.addToken(plan.match(6 + endReach, endDistance))
+            planAnything(bytes, place..<region + longLength, offset: offset, into: &plan)
+            plan.addToken(plan.match(length - longLength + endReach, endDistance))
           } else {
             planAnything(bytes, place..<keyStart, offset: offset, into: &plan)
           }
@@ -293,13 +295,18 @@ private struct PartMasks {
   var front: UInt64
   /// Bytes 7...14 in front of the head, and the last eight in front of it.
   var middle: UInt64
-  /// Bytes 7...14 in front of the last six.
+  /// The first twelve bytes, or all but the last six: how many, and which of bytes 7...14.
+  var longLength: Int
   var long: UInt64
+  /// The first eight bytes behind these.
+  var end: UInt64
 
   init(length: Int) {
     front = Self.mask(length < 11 ? length - 4 : 7)
     middle = Self.mask(length - 11)
-    long = Self.mask(length - 13)
+    longLength = max(min(length - 6, 12), 7)
+    long = Self.mask(longLength - 7)
+    end = Self.mask(length - longLength)
   }
 
   private static func mask(_ bytes: Int) -> UInt64 {
