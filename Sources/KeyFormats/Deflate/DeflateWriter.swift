@@ -110,7 +110,7 @@ package final class DeflateWriter: ByteSink {
   private func planBlock(isLast: Bool) -> Int {
     plan.reset()
     return matcher?.plan(
-      buffer, from: start, to: end, position: UInt32(truncatingIfNeeded: position + (64 << 10)), takesAll: isLast,
+      buffer, from: start, to: end, position: KeyRecordMatcher.origin &+ UInt32(truncatingIfNeeded: position), takesAll: isLast,
       into: &plan) ?? end
   }
 

@@ -20,10 +20,13 @@ struct KeyBlockPlan {
   /// How long the first of two matches best is, by the length of both together. The codes of the last block say so.
   let splits: UnsafeMutablePointer<UInt8>
 
-  /// Keys in the block, those that equal the one that their match leads to, and bytes that no plain record explains.
+  /// Keys in the block, and those whose first half equals that of the key that their match leads to.
   var keyCount = 0
   var repeatedKeys = 0
-  var otherBytes = 0
+  /// Keys whose first part was planned by a long front, and by single tokens.
+  var longFrontCount = 0
+  var listedCount = 0
+  var usesLongFronts = true
 
   static let literalSample = 8
 
@@ -82,7 +85,8 @@ struct KeyBlockPlan {
     tokenCount = 0
     keyCount = 0
     repeatedKeys = 0
-    otherBytes = 0
+    longFrontCount = 0
+    listedCount = 0
     lengthCounts.initialize(repeating: 0, count: 512)
     distanceCounts.initialize(repeating: 0, count: 32)
     literalCounts.initialize(repeating: 0, count: 256)

@@ -4,36 +4,37 @@
 /// the next: sixteen to twenty bytes as a rule) is one of some thousand strings, so it is looked up as a whole, and where
 /// that has not been in the window, in two parts. Each of three tables knows where something with this hash last stood.
 struct KeyRecordMatcher {
-  // Where a string last stood, counted from the beginning of the document modulo 2³². Whatever a table says is
-  // compared with the bytes, so a stale or hostile entry costs a match and nothing else.
+  // Each of these was looked up by all of its bytes.
   private let wholes = PlaceTable(bits: 13)
   private let fronts = PlaceTable(bits: 11)
   private let backs = PlaceTable(bits: 12)
   private let longFronts = PlaceTable(bits: 12)
   private let ends = PlaceTable(bits: 11)
   /// Four bytes anywhere in what is not a plain record.
-  private let words: UnsafeMutablePointer<UInt32>
+  private let words = PlaceTable(bits: 12)
   /// By length.
   private let masks: UnsafeMutablePointer<PartMasks>
 
-  private static let wordBits = 12
 
   /// Bytes of the first part. Eight, because lengths up to ten have no extra bits.
   static let firstPart = 8
   /// What is looked up as a whole has 4 to 24 bytes: three words.
   static let longestWhole = 23
+  /// What places are counted from; see ``PlaceTable``.
+  static let origin: UInt32 = 32769
   /// Bytes that are read behind the last one that is looked at.
   static let lookAhead = 32
 
   /// Where the record ends whose key data was the last thing that was planned: from the end of the last block on. It
   /// is beyond the buffer when a field is larger than that.
   private(set) var recordEnd = 0
+  /// Whether long fronts and ends pay: some blocks of plain records in random order never need them.
+  private var usesLongFronts = true
+
   /// What was planned was not what an export encoder writes; nothing is known about the rest of the document.
   private(set) var isLost = false
 
   init() {
-    words = .allocate(capacity: 1 << Self.wordBits)
-    words.initialize(repeating: 0, count: 1 << Self.wordBits)
     masks = .allocate(capacity: Self.longestWhole + 1)
     for length in 0...Self.longestWhole { (masks + length).initialize(to: PartMasks(length: length)) }
   }
@@ -59,7 +60,7 @@ struct KeyRecordMatcher {
   /// - Parameters:
   ///   - bytes: holds the window of 32 KiB in front of `start`, of which what lies in front of the document is never
   ///     looked at, and ``lookAhead`` bytes behind `end`, whose values do not matter.
-  ///   - position: how many bytes of the document lie in front of `start`, and 64 KiB more.
+  ///   - position: how many bytes of the document lie in front of `start`, and ``origin``, modulo 2³².
   ///   - isWhole: take everything, because nothing follows.
   /// - Returns: where it stopped.
   mutating func plan(
@@ -70,8 +71,13 @@ struct KeyRecordMatcher {
     let offset = position &- UInt32(truncatingIfNeeded: start)
     var place = start
     var next = start + recordEnd
+    plan.usesLongFronts = usesLongFronts || position <= Self.origin
     while !isLost {
-      planRecords(bytes, &place, &next, end: end, offset: offset, into: &plan)
+      if plan.usesLongFronts {
+        planRecords(bytes, &place, &next, end: end, offset: offset, longFronts: true, into: &plan)
+      } else {
+        planRecords(bytes, &place, &next, end: end, offset: offset, longFronts: false, into: &plan)
+      }
       // A field that is no plain record, or the end.
       guard let field = FieldHead(bytes, from: next, to: end) else {
         isLost = end - next > FieldHead.longest
@@ -91,6 +97,7 @@ struct KeyRecordMatcher {
       place = stop
     }
     recordEnd = next - place
+    usesLongFronts = (plan.longFrontCount + plan.listedCount) * 64 > plan.keyCount
     return place
   }
 
@@ -98,10 +105,11 @@ struct KeyRecordMatcher {
   @inline(__always)
   private func planRecords(
     _ bytes: UnsafeRawPointer, _ place: inout Int, _ next: inout Int, end: Int, offset: UInt32,
-    into plan: inout KeyBlockPlan
+    longFronts usesLong: Bool, into plan: inout KeyBlockPlan
   ) {
     var region = place
     var record = next
+    let learns = offset &+ UInt32(truncatingIfNeeded: place) < Self.origin + 128 << 10
     while record <= end - 24 {
       let head = UInt32(littleEndian: (bytes + record).loadUnaligned(as: UInt32.self))
       // Key or revised key, less than 128 bytes, which begin with sixteen bytes of key data.
@@ -127,8 +135,8 @@ struct KeyRecordMatcher {
       let wholeDistance = wholes.exchange(hashA ^ (hashB << 5 | hashB >> 59), here)
       let frontDistance = fronts.exchange(hashA, here)
       let backDistance = backs.exchange(hashB, here)
-      let longDistance = longFronts.exchange(hashF, here)
-      let endDistance = ends.exchange(hashD, endHere)
+      let longDistance = usesLong ? longFronts.exchange(hashF, here) : 0
+      let endDistance = usesLong ? ends.exchange(hashD, endHere) : 0
       let key = (bytes + keyStart).loadUnaligned(as: UInt64.self)
 
       @inline(__always) func hasFront(_ distance: UInt32) -> Bool {
@@ -153,6 +161,7 @@ struct KeyRecordMatcher {
       @inline(__always) func keyReach(_ distance: UInt32) -> Int {
         let other = (bytes + keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
         let difference = UInt64(littleEndian: key ^ other)
+        if difference == 0 { plan.repeatedKeys += 1 }
         return min((difference | 1 << 32).trailingZeroBitCount >> 3, Step.longestReach)
       }
       if hasFront(wholeDistance), hasBack(wholeDistance) {
@@ -161,10 +170,11 @@ struct KeyRecordMatcher {
         plan.addStep(token, MatchToken.none, reach)
       } else if length >= 11 {
         let fits = hasFront(frontDistance) && hasBack(backDistance)
-        let endFits = length >= 13 && hasEnd(endDistance)
+        let endFits = usesLong && length >= 13 && hasEnd(endDistance)
         let reach = fits ? keyReach(backDistance) : -1
         let endReach = endFits ? keyReach(endDistance) : -1
         if endReach > reach, hasLongFront(longDistance) {
+          plan.longFrontCount += 1
           let first = plan.match(longLength, longDistance)
           let second = plan.match(length - longLength + endReach, endDistance)
           plan.addStep(first, second, endReach)
@@ -190,6 +200,7 @@ struct KeyRecordMatcher {
           } else {
             planAnything(bytes, place..<keyStart, offset: offset, into: &plan)
           }
+          plan.listedCount += 1
           plan.addListedStep(from: firstToken, max(endReach, 0))
         }
       } else {
@@ -200,6 +211,7 @@ struct KeyRecordMatcher {
           plan.literalCounts[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8
         }
       }
+      if learns { learnWords(bytes, region..<keyStart, offset: offset) }
       plan.keyCount += 1
       region = keyStart + 16
       record += 2 + Int(head >> 8 & 0xff)
@@ -218,6 +230,17 @@ struct KeyRecordMatcher {
     if hasKey { plan.keyCount += 1 }
   }
 
+  @inline(__always)
+  private static func hash(_ word: UInt32) -> UInt64 { UInt64(word) &* 0x9e37_79b9_7f4a_7c15 }
+
+  /// Enters all words of a region that was planned as a whole, as long as there is little to learn from.
+  private func learnWords(_ bytes: UnsafeRawPointer, _ region: Range<Int>, offset: UInt32) {
+    for place in region.lowerBound..<region.upperBound - 3 {
+      let word = (bytes + place).loadUnaligned(as: UInt32.self)
+      _ = words.exchange(Self.hash(word), UInt32(truncatingIfNeeded: place) &+ offset)
+    }
+  }
+
   /// Plans what the tables do not know as a whole: a match of four bytes or more where there is one, or a literal.
   private func planAnything(
     _ bytes: UnsafeRawPointer, _ region: Range<Int>, offset: UInt32, into plan: inout KeyBlockPlan
@@ -230,10 +253,7 @@ struct KeyRecordMatcher {
       var distance: UInt32 = 0
       if left >= 4 {
         let word = (bytes + place).loadUnaligned(as: UInt32.self)
-        let entry = words + Int((word &* 0x9e37_79b1) >> UInt32(32 - Self.wordBits))
-        let here = UInt32(truncatingIfNeeded: place) &+ offset
-        distance = here &- entry.pointee
-        entry.pointee = here
+        distance = words.exchange(Self.hash(word), UInt32(truncatingIfNeeded: place) &+ offset)
         if distance &- 1 < 32768 { length = matchLength(bytes, place, Int(distance), limit: min(left, 258)) }
       }
       if length >= 4 {
@@ -266,9 +286,14 @@ struct KeyRecordMatcher {
   }
 }
 
-/// Where something with a hash last stood.
+/// Where something with a hash last stood: the lowest sixteen bits of the place, counted from the beginning of the
+/// document and ``origin``.
+///
+/// That is enough, because nothing is further away than half of what they can say. Whatever the table says is compared
+/// with the bytes, so a stale or hostile entry costs a match and nothing else. An empty entry never leads in front of
+/// the document, because that begins at ``origin``.
 private struct PlaceTable {
-  private let places: UnsafeMutablePointer<UInt32>
+  private let places: UnsafeMutablePointer<UInt16>
   private let shift: UInt64
 
   init(bits: Int) {
@@ -279,12 +304,12 @@ private struct PlaceTable {
 
   func deallocate() { places.deallocate() }
 
-  /// Enters `here` and returns how far back the last place is.
+  /// Enters `here` and returns how far back the last place is: a distance only if ``isDistance(_:)``.
   @inline(__always)
   func exchange(_ hash: UInt64, _ here: UInt32) -> UInt32 {
     let entry = places + Int(truncatingIfNeeded: hash &>> shift)
-    let distance = here &- entry.pointee
-    entry.pointee = here
+    let distance = (here &- UInt32(entry.pointee)) & 0xffff
+    entry.pointee = UInt16(truncatingIfNeeded: here)
     return distance
   }
 }
