@@ -59,12 +59,6 @@ struct KeyBlockPlan {
     return token
   }
 
-  @inline(__always)
-  mutating func addStep(_ first: UInt32, _ second: UInt32, _ reach: Int) {
-    steps[stepCount] = UInt64(first) | UInt64(second) << 32 | UInt64(truncatingIfNeeded: reach) << 27
-    stepCount += 1
-  }
-
   /// A step of the tokens since `firstToken`.
   mutating func addListedStep(from firstToken: Int, _ reach: Int) {
     steps[stepCount] = UInt64(tokenCount - firstToken) | UInt64(reach) << 27 | Step.isListed
@@ -126,6 +120,11 @@ enum Step {
   /// In place of the reach: no key follows.
   static let noKey: UInt64 = 16
   static let isListed: UInt64 = 1 << 63
+
+  @inline(__always)
+  static func make(_ first: UInt32, _ second: UInt32, _ reach: Int) -> UInt64 {
+    UInt64(first) | UInt64(second) << 32 | UInt64(truncatingIfNeeded: reach) << 27
+  }
 
   @inline(__always)
   static func reach(_ step: UInt64) -> UInt64 { step >> 27 & 31 }

@@ -136,16 +136,14 @@ struct KeyBlockWriter {
     var out = writer
     var place = start
     var token = plan.tokens
-    let literals = literals
     for index in 0..<plan.stepCount {
       let step = plan.steps[index]
       let reach = Step.reach(step)
       if step & Step.isListed != 0 {
+        // A copy, so that the loop's own writer stays in registers.
         let count = Int(step & 0x7ff_ffff)
-        for _ in 0..<count {
-          writeToken(token.pointee, &place, to: &out)
-          token += 1
-        }
+        (out, place) = writeTokens(UnsafeBufferPointer(start: token, count: count), place, to: out)
+        token += count
         if reach == Step.noKey { continue }
       } else {
         let first = UInt32(truncatingIfNeeded: step)
@@ -189,16 +187,24 @@ struct KeyBlockWriter {
     out.put(length >> 6 | distanceBits &<< length, length &+ distance >> 6)
   }
 
-  private func writeToken(_ token: UInt32, _ place: inout UnsafeRawPointer, to out: inout BitWriter) {
-    if token & LiteralToken.flag == 0 {
-      writeMatch(token, to: &out)
-      place += MatchToken.length(token)
-      return
+  @inline(never)
+  private func writeTokens(
+    _ tokens: UnsafeBufferPointer<UInt32>, _ start: UnsafeRawPointer, to writer: BitWriter
+  ) -> (BitWriter, UnsafeRawPointer) {
+    var out = writer
+    var place = start
+    for token in tokens {
+      if token & LiteralToken.flag == 0 {
+        writeMatch(token, to: &out)
+        place += MatchToken.length(token)
+        continue
+      }
+      for _ in 0..<Int(token & ~LiteralToken.flag) {
+        let literal = UInt64(literals[Int(place.load(as: UInt8.self))])
+        out.put(literal >> 6, literal)
+        place += 1
+      }
     }
-    for _ in 0..<Int(token & ~LiteralToken.flag) {
-      let literal = UInt64(literals[Int(place.load(as: UInt8.self))])
-      out.put(literal >> 6, literal)
-      place += 1
-    }
+    return (out, place)
   }
 }

@@ -20,6 +20,8 @@ struct KeyRecordMatcher {
   static let firstPart = 8
   /// What is looked up as a whole has 4 to 24 bytes: three words.
   static let longestWhole = 23
+  /// Bytes that are looked up as a front.
+  private static let frontLength = 7
   /// What places are counted from; see ``PlaceTable``.
   static let origin: UInt32 = 32769
   /// Bytes that are read behind the last one that is looked at.
@@ -109,6 +111,13 @@ struct KeyRecordMatcher {
   ) {
     var region = place
     var record = next
+    var keys = 0
+    var repeated = 0
+    var longs = 0
+    var step = plan.steps + plan.stepCount
+    let (lengthCounts, distanceCounts) = (plan.lengthCounts, plan.distanceCounts)
+    let (literalCounts, splits) = (plan.literalCounts, plan.splits)
+    let masks = masks
     let learns = offset &+ UInt32(truncatingIfNeeded: place) < Self.origin + 128 << 10
     while record <= end - 24 {
       let head = UInt32(littleEndian: (bytes + record).loadUnaligned(as: UInt32.self))
@@ -132,6 +141,12 @@ struct KeyRecordMatcher {
       let hashD = (d ^ UInt64(head) << 29) &* 0x9e37_79b9_7f4a_7c15
       let here = UInt32(truncatingIfNeeded: region) &+ offset
       let endHere = UInt32(truncatingIfNeeded: region + longLength) &+ offset
+      @inline(__always) func match(_ length: Int, _ distance: UInt32) -> UInt32 {
+        let token = MatchToken.make(length: length, distance: distance)
+        lengthCounts[length] += 1
+        distanceCounts[MatchToken.symbol(token)] += 1
+        return token
+      }
       let wholeDistance = wholes.exchange(hashA ^ (hashB << 5 | hashB >> 59), here)
       let frontDistance = fronts.exchange(hashA, here)
       let backDistance = backs.exchange(hashB, here)
@@ -161,63 +176,83 @@ struct KeyRecordMatcher {
       @inline(__always) func keyReach(_ distance: UInt32) -> Int {
         let other = (bytes + keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
         let difference = UInt64(littleEndian: key ^ other)
-        if difference == 0 { plan.repeatedKeys += 1 }
+        if difference == 0 { repeated += 1 }
         return min((difference | 1 << 32).trailingZeroBitCount >> 3, Step.longestReach)
       }
       if hasFront(wholeDistance), hasBack(wholeDistance) {
         let reach = keyReach(wholeDistance)
-        let token = plan.match(length + reach, wholeDistance)
-        plan.addStep(token, MatchToken.none, reach)
+        let token = match(length + reach, wholeDistance)
+        step.pointee = Step.make(token, MatchToken.none, reach)
+        step += 1
       } else if length >= 11 {
         let fits = hasFront(frontDistance) && hasBack(backDistance)
         let endFits = usesLong && length >= 13 && hasEnd(endDistance)
         let reach = fits ? keyReach(backDistance) : -1
         let endReach = endFits ? keyReach(endDistance) : -1
         if endReach > reach, hasLongFront(longDistance) {
-          plan.longFrontCount += 1
-          let first = plan.match(longLength, longDistance)
-          let second = plan.match(length - longLength + endReach, endDistance)
-          plan.addStep(first, second, endReach)
+          longs += 1
+          let first = match(longLength, longDistance)
+          let second = match(length - longLength + endReach, endDistance)
+          step.pointee = Step.make(first, second, endReach)
+          step += 1
         } else if fits {
-          let wanted = Int(plan.splits[length + reach])
+          let wanted = Int(splits[length + reach])
           let other = (bytes + region - Int(frontDistance) + 7).loadUnaligned(as: UInt64.self)
           let shared = (UInt64(littleEndian: (bytes + region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
             .trailingZeroBitCount >> 3
           let split = min(wanted, 7 + shared)
-          let first = plan.match(split, frontDistance)
-          let second = plan.match(length + reach - split, backDistance)
-          plan.addStep(first, second, reach)
+          let first = match(split, frontDistance)
+          let second = match(length + reach - split, backDistance)
+          step.pointee = Step.make(first, second, reach)
+          step += 1
         } else {
-          let firstToken = plan.tokenCount
-          var place = region
-          if hasFront(frontDistance) {
-            plan.addToken(plan.match(7, frontDistance))
-            place += 7
-          }
-          if endFits {
-            planAnything(bytes, place..<region + longLength, offset: offset, into: &plan)
-            plan.addToken(plan.match(length - longLength + endReach, endDistance))
-          } else {
-            planAnything(bytes, place..<keyStart, offset: offset, into: &plan)
-          }
-          plan.listedCount += 1
-          plan.addListedStep(from: firstToken, max(endReach, 0))
+          plan.stepCount = step - plan.steps
+          planParts(
+            bytes, region..<keyStart, offset: offset, front: hasFront(frontDistance) ? frontDistance : 0,
+            end: endFits ? endDistance : 0, endLength: length - longLength, reach: max(endReach, 0), into: &plan)
+          step += 1
         }
       } else {
         break
       }
-      if plan.keyCount & (KeyBlockPlan.literalSample - 1) == 0 {
+      if keys & (KeyBlockPlan.literalSample - 1) == 0 {
         for index in 4..<16 {
-          plan.literalCounts[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8
+          literalCounts[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8
         }
       }
       if learns { learnWords(bytes, region..<keyStart, offset: offset) }
-      plan.keyCount += 1
+      keys += 1
       region = keyStart + 16
       record += 2 + Int(head >> 8 & 0xff)
     }
     place = region
     next = record
+    plan.stepCount = step - plan.steps
+    plan.keyCount += keys
+    plan.repeatedKeys += repeated
+    plan.longFrontCount += longs
+  }
+
+  /// Plans a record whose parts are not all known. A distance of 0 is none.
+  @inline(never)
+  private func planParts(
+    _ bytes: UnsafeRawPointer, _ region: Range<Int>, offset: UInt32, front: UInt32, end: UInt32, endLength: Int,
+    reach: Int, into plan: inout KeyBlockPlan
+  ) {
+    let firstToken = plan.tokenCount
+    var place = region.lowerBound
+    if front > 0 {
+      plan.addToken(plan.match(Self.frontLength, front))
+      place += Self.frontLength
+    }
+    if end > 0 {
+      planAnything(bytes, place..<region.upperBound - endLength, offset: offset, into: &plan)
+      plan.addToken(plan.match(endLength + reach, end))
+    } else {
+      planAnything(bytes, place..<region.upperBound, offset: offset, into: &plan)
+    }
+    plan.listedCount += 1
+    plan.addListedStep(from: firstToken, reach)
   }
 
   /// Plans what is no plain record.
