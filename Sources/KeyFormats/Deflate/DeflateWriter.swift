@@ -110,7 +110,8 @@ package final class DeflateWriter: ByteSink {
   private func planBlock(isLast: Bool) -> Int {
     plan.reset()
     return matcher?.plan(
-      buffer, from: start, to: end, position: KeyRecordMatcher.origin &+ UInt32(truncatingIfNeeded: position), takesAll: isLast,
+      buffer, from: start, to: end, position: KeyRecordMatcher.origin &+ UInt32(truncatingIfNeeded: position),
+      takesAll: isLast,
       into: &plan) ?? end
   }
 

@@ -15,7 +15,6 @@ struct KeyRecordMatcher {
   /// By length.
   private let masks: UnsafeMutablePointer<PartMasks>
 
-
   /// Bytes of the first part. Eight, because lengths up to ten have no extra bits.
   static let firstPart = 8
   /// What is looked up as a whole has 4 to 24 bytes: three words.
@@ -122,7 +121,8 @@ struct KeyRecordMatcher {
     while record <= end - 24 {
       let head = UInt32(littleEndian: (bytes + record).loadUnaligned(as: UInt32.self))
       // Key or revised key, less than 128 bytes, which begin with sixteen bytes of key data.
-      guard head & 0xffff_8087 == 0x100a_0002, head & 0x78 == 0x38 || head & 0x78 == 0x40, head & 0xff00 >= 0x1200 else {
+      guard head & 0xffff_8087 == 0x100a_0002, head & 0x78 == 0x38 || head & 0x78 == 0x40, head & 0xff00 >= 0x1200
+      else {
         break
       }
       let keyStart = record + 4
@@ -198,7 +198,8 @@ struct KeyRecordMatcher {
         } else if fits {
           let wanted = Int(splits[length + reach])
           let other = (bytes + region - Int(frontDistance) + 7).loadUnaligned(as: UInt64.self)
-          let shared = (UInt64(littleEndian: (bytes + region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
+          let shared =
+            (UInt64(littleEndian: (bytes + region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
             .trailingZeroBitCount >> 3
           let split = min(wanted, 7 + shared)
           let first = match(split, frontDistance)
@@ -314,8 +315,9 @@ struct KeyRecordMatcher {
       if here != there { return length + UInt64(littleEndian: here ^ there).trailingZeroBitCount >> 3 }
       length += 8
     }
-    while length < limit, bytes.load(fromByteOffset: place + length, as: UInt8.self)
-      == bytes.load(fromByteOffset: place + length - distance, as: UInt8.self)
+    while length < limit,
+      bytes.load(fromByteOffset: place + length, as: UInt8.self)
+        == bytes.load(fromByteOffset: place + length - distance, as: UInt8.self)
     { length += 1 }
     return length
   }
