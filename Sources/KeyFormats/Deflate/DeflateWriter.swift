@@ -9,7 +9,7 @@ package final class DeflateWriter: ByteSink {
   /// Bytes of the document in one block. Block, plan and output together stay in the second-level cache.
   static let blockBytes = 256 << 10
   /// A shorter `export.bin` is left to zlib: with so few keys to learn from, its longer search finds more.
-  static let shortDocument = 64 << 10
+  static let shortDocument = 128 << 10
   /// A shorter last block does not earn the codes in its head.
   static let shortBlock = 1 << 10
 

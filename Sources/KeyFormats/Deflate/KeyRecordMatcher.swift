@@ -242,16 +242,24 @@ struct KeyRecordMatcher {
   ) {
     let firstToken = plan.tokenCount
     var place = region.lowerBound
+    var endStart = region.upperBound - (end > 0 ? endLength : 0)
     if front > 0 {
-      plan.addToken(plan.match(Self.frontLength, front))
-      place += Self.frontLength
+      // As far as it goes, because the middle is what is rare here.
+      let length = matchLength(bytes, place, Int(front), limit: endStart - place)
+      plan.addToken(plan.match(length, front))
+      place += length
     }
     if end > 0 {
-      planAnything(bytes, place..<region.upperBound - endLength, offset: offset, into: &plan)
-      plan.addToken(plan.match(endLength + reach, end))
-    } else {
-      planAnything(bytes, place..<region.upperBound, offset: offset, into: &plan)
+      let other = bytes - Int(end)
+      while endStart > place,
+        bytes.load(fromByteOffset: endStart - 1, as: UInt8.self)
+          == other.load(fromByteOffset: endStart - 1, as: UInt8.self)
+      {
+        endStart -= 1
+      }
     }
+    planAnything(bytes, place..<endStart, offset: offset, into: &plan)
+    if end > 0 { plan.addToken(plan.match(region.upperBound - endStart + reach, end)) }
     plan.listedCount += 1
     plan.addListedStep(from: firstToken, reach)
   }
