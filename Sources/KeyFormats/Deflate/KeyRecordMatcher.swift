@@ -108,8 +108,11 @@ struct KeyRecordMatcher {
     _ bytes: UnsafeRawPointer, _ place: inout Int, _ next: inout Int, end: Int, offset: UInt32,
     longFronts usesLong: Bool, into plan: inout KeyBlockPlan
   ) {
-    var region = place
-    var record = next
+    // Pointers and wrapping sums: the checks of ordinary ones would be a tenth of the loop.
+    var region = bytes + place
+    var record = bytes + next
+    let last = bytes + (end - 24)
+    let origin = bytes - Int(offset)
     var keys = 0
     var repeated = 0
     var longs = 0
@@ -118,8 +121,8 @@ struct KeyRecordMatcher {
     let (literalCounts, splits) = (plan.literalCounts, plan.splits)
     let masks = masks
     let learns = offset &+ UInt32(truncatingIfNeeded: place) < Self.origin + 128 << 10
-    while record <= end - 24 {
-      let head = UInt32(littleEndian: (bytes + record).loadUnaligned(as: UInt32.self))
+    while record <= last {
+      let head = UInt32(littleEndian: record.loadUnaligned(as: UInt32.self))
       // Key or revised key, less than 128 bytes, which begin with sixteen bytes of key data.
       guard head & 0xffff_8087 == 0x100a_0002, head & 0x78 == 0x38 || head & 0x78 == 0x40, head & 0xff00 >= 0x1200
       else {
@@ -129,22 +132,22 @@ struct KeyRecordMatcher {
       let length = keyStart - region
       guard length <= Self.longestWhole else { break }
       let mask = masks[length]
-      let a = (bytes + region).loadUnaligned(as: UInt64.self) & mask.front
-      let b = (bytes + region + 7).loadUnaligned(as: UInt64.self) & mask.middle
-      let lastStart = max(length, 19) - 12
-      let c = (bytes + region + lastStart).loadUnaligned(as: UInt64.self) & mask.middle
+      let a = region.loadUnaligned(as: UInt64.self) & mask.front
+      let b = (region + 7).loadUnaligned(as: UInt64.self) & mask.middle
+      let lastStart = mask.lastStart
+      let c = (region + lastStart).loadUnaligned(as: UInt64.self) & mask.middle
       let longLength = mask.longLength
-      let d = (bytes + region + longLength).loadUnaligned(as: UInt64.self) & mask.end
+      let d = (region + longLength).loadUnaligned(as: UInt64.self) & mask.end
       let hashA = a &* 0x9e37_79b9_7f4a_7c15
       let hashB = (b ^ (c << 23 | c >> 41) ^ UInt64(head) << 29) &* 0xd6e8_feb8_6659_fd93
       let hashF = (hashA ^ (b & mask.long)) &* 0xc2b2_ae3d_27d4_eb4f
       let hashD = (d ^ UInt64(head) << 29) &* 0x9e37_79b9_7f4a_7c15
-      let here = UInt32(truncatingIfNeeded: region) &+ offset
-      let endHere = UInt32(truncatingIfNeeded: region + longLength) &+ offset
+      let here = UInt32(truncatingIfNeeded: region - origin)
+      let endHere = here &+ UInt32(truncatingIfNeeded: longLength)
       @inline(__always) func match(_ length: Int, _ distance: UInt32) -> UInt32 {
         let token = MatchToken.make(length: length, distance: distance)
-        lengthCounts[length] += 1
-        distanceCounts[MatchToken.symbol(token)] += 1
+        lengthCounts[length] &+= 1
+        distanceCounts[MatchToken.symbol(token)] &+= 1
         return token
       }
       let wholeDistance = wholes.exchange(hashA ^ (hashB << 5 | hashB >> 59), here)
@@ -152,36 +155,36 @@ struct KeyRecordMatcher {
       let backDistance = backs.exchange(hashB, here)
       let longDistance = usesLong ? longFronts.exchange(hashF, here) : 0
       let endDistance = usesLong ? ends.exchange(hashD, endHere) : 0
-      let key = (bytes + keyStart).loadUnaligned(as: UInt64.self)
+      let key = keyStart.loadUnaligned(as: UInt64.self)
 
       @inline(__always) func hasFront(_ distance: UInt32) -> Bool {
         distance &- 1 < 32768
-          && (bytes + region - Int(distance)).loadUnaligned(as: UInt64.self) & mask.front == a
+          && (region - Int(distance)).loadUnaligned(as: UInt64.self) & mask.front == a
       }
       @inline(__always) func hasBack(_ distance: UInt32) -> Bool {
-        let there = bytes + region - Int(distance)
+        let there = region - Int(distance)
         return distance &- 1 < 32768 && (there + 7).loadUnaligned(as: UInt64.self) & mask.middle == b
           && (there + lastStart).loadUnaligned(as: UInt64.self) & mask.middle == c
           && UInt32(littleEndian: (there + length - 4).loadUnaligned(as: UInt32.self)) == head
       }
       @inline(__always) func hasLongFront(_ distance: UInt32) -> Bool {
         hasFront(distance)
-          && ((bytes + region - Int(distance) + 7).loadUnaligned(as: UInt64.self) ^ b) & mask.long == 0
+          && ((region - Int(distance) + 7).loadUnaligned(as: UInt64.self) ^ b) & mask.long == 0
       }
       @inline(__always) func hasEnd(_ distance: UInt32) -> Bool {
-        let there = bytes + keyStart - Int(distance)
+        let there = keyStart - Int(distance)
         return distance &- 1 < 32768 && (there - (length - longLength)).loadUnaligned(as: UInt64.self) & mask.end == d
           && UInt32(littleEndian: (there - 4).loadUnaligned(as: UInt32.self)) == head
       }
       @inline(__always) func keyReach(_ distance: UInt32) -> Int {
-        let other = (bytes + keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
+        let other = (keyStart - Int(distance)).loadUnaligned(as: UInt64.self)
         let difference = UInt64(littleEndian: key ^ other)
-        if difference == 0 { repeated += 1 }
+        if difference == 0 { repeated &+= 1 }
         return min((difference | 1 << 32).trailingZeroBitCount >> 3, Step.longestReach)
       }
       if hasFront(wholeDistance), hasBack(wholeDistance) {
         let reach = keyReach(wholeDistance)
-        let token = match(length + reach, wholeDistance)
+        let token = match(length &+ reach, wholeDistance)
         step.pointee = Step.make(token, MatchToken.none, reach)
         step += 1
       } else if length >= 11 {
@@ -190,26 +193,26 @@ struct KeyRecordMatcher {
         let reach = fits ? keyReach(backDistance) : -1
         let endReach = endFits ? keyReach(endDistance) : -1
         if endReach > reach, hasLongFront(longDistance) {
-          longs += 1
+          longs &+= 1
           let first = match(longLength, longDistance)
-          let second = match(length - longLength + endReach, endDistance)
+          let second = match(length &- longLength &+ endReach, endDistance)
           step.pointee = Step.make(first, second, endReach)
           step += 1
         } else if fits {
-          let wanted = Int(splits[length + reach])
-          let other = (bytes + region - Int(frontDistance) + 7).loadUnaligned(as: UInt64.self)
+          let wanted = Int(splits[length &+ reach])
+          let other = (region - Int(frontDistance) + 7).loadUnaligned(as: UInt64.self)
           let shared =
-            (UInt64(littleEndian: (bytes + region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
+            (UInt64(littleEndian: (region + 7).loadUnaligned(as: UInt64.self) ^ other) | 1 << 40)
             .trailingZeroBitCount >> 3
           let split = min(wanted, 7 + shared)
           let first = match(split, frontDistance)
-          let second = match(length + reach - split, backDistance)
+          let second = match(length &+ reach &- split, backDistance)
           step.pointee = Step.make(first, second, reach)
           step += 1
         } else {
           plan.stepCount = step - plan.steps
           planParts(
-            bytes, region..<keyStart, offset: offset, front: hasFront(frontDistance) ? frontDistance : 0,
+            bytes, region - bytes..<keyStart - bytes, offset: offset, front: hasFront(frontDistance) ? frontDistance : 0,
             end: endFits ? endDistance : 0, endLength: length - longLength, reach: max(endReach, 0), into: &plan)
           step += 1
         }
@@ -218,16 +221,16 @@ struct KeyRecordMatcher {
       }
       if keys & (KeyBlockPlan.literalSample - 1) == 0 {
         for index in 4..<16 {
-          literalCounts[Int(bytes.load(fromByteOffset: keyStart + index, as: UInt8.self))] += 8
+          literalCounts[Int(keyStart.load(fromByteOffset: index, as: UInt8.self))] &+= 8
         }
       }
-      if learns { learnWords(bytes, region..<keyStart, offset: offset) }
-      keys += 1
+      if learns { learnWords(bytes, region - bytes..<keyStart - bytes, offset: offset) }
+      keys &+= 1
       region = keyStart + 16
-      record += 2 + Int(head >> 8 & 0xff)
+      record += 2 &+ Int(head >> 8 & 0xff)
     }
-    place = region
-    next = record
+    place = region - bytes
+    next = record - bytes
     plan.stepCount = step - plan.steps
     plan.keyCount += keys
     plan.repeatedKeys += repeated
@@ -365,6 +368,8 @@ private struct PartMasks {
   var front: UInt64
   /// Bytes 7...14 in front of the head, and the last eight in front of it.
   var middle: UInt64
+  /// Where the last eight begin.
+  var lastStart: Int
   /// The first twelve bytes, or all but the last six: how many, and which of bytes 7...14.
   var longLength: Int
   var long: UInt64
@@ -374,6 +379,7 @@ private struct PartMasks {
   init(length: Int) {
     front = Self.mask(length < 11 ? length - 4 : 7)
     middle = Self.mask(length - 11)
+    lastStart = max(length, 19) - 12
     longLength = max(min(length - 6, 12), 7)
     long = Self.mask(longLength - 7)
     end = Self.mask(length - longLength)
