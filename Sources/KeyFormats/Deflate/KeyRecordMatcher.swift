@@ -211,8 +211,9 @@ struct KeyRecordMatcher {
           step += 1
         } else {
           plan.stepCount = step - plan.steps
+          let front = hasFront(frontDistance) ? frontDistance : 0
           planParts(
-            bytes, region - bytes..<keyStart - bytes, offset: offset, front: hasFront(frontDistance) ? frontDistance : 0,
+            bytes, region - bytes..<keyStart - bytes, offset: offset, front: front,
             end: endFits ? endDistance : 0, endLength: length - longLength, reach: max(endReach, 0), into: &plan)
           step += 1
         }
