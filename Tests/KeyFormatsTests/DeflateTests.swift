@@ -149,7 +149,7 @@ import Testing
   @Test func randomDocuments() throws {
     var random = SeededRandom(for: "deflated documents")
     let keys = try Sample.sorted.bytes()
-    for _ in 0..<30 {
+    for round in 0..<30 {
       var bytes = ExportDecoder.fileHeader
       while bytes.count < 80_000 {
         switch Int.random(in: 0..<4, using: &random) {
@@ -160,13 +160,18 @@ import Testing
           bytes += keys[start..<start + Int.random(in: 0...20_000, using: &random)]
         }
       }
-      #expect(try inflated(try deflated(bytes)) == bytes)
+      // Small blocks, so that many of them end in many places.
+      #expect(try inflated(try deflated(bytes, blockBytes: (8 << 10) + round)) == bytes)
     }
   }
 
-  private func deflated(_ bytes: [UInt8], pieces next: () -> Int = { .max }) throws -> [UInt8] {
+  private func deflated(
+    _ bytes: [UInt8], blockBytes: Int? = nil, pieces next: () -> Int = { .max }
+  ) throws -> [UInt8] {
     var stream: [UInt8] = []
-    let writer = DeflateWriter { stream.append(contentsOf: $0) }
+    let emit: (UnsafeRawBufferPointer) -> Void = { stream.append(contentsOf: $0) }
+    let writer =
+      blockBytes.map { DeflateWriter(blockBytes: $0, shortDocument: 0, emit: emit) } ?? DeflateWriter(emit: emit)
     var rest = bytes[...]
     while !rest.isEmpty {
       let piece = rest.prefix(next())

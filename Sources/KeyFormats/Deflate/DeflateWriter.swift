@@ -3,13 +3,10 @@
 ///
 /// Writes an ordinary stream of DEFLATE. Blocks of the document in which key records are rare, and documents that are no
 /// `export.bin`, go to zlib, level 6; an `export.bin` of a few kilobytes goes to zlib, level 9. What is written depends on
-/// the bytes alone, and not on how they were cut for ``write(_:)``. Memory is bounded: about three megabytes, of which
-/// small documents touch only what they need.
+/// the bytes alone, and not on how they were cut for ``write(_:)``. Memory is bounded: 1.4 MB, of which small
+/// documents touch only what they need.
 package final class DeflateWriter: ByteSink {
-  /// Bytes of the document in one block. Block, plan and output together stay in the second-level cache.
-  static let blockBytes = 256 << 10
-  /// A shorter `export.bin` is left to zlib: with so few keys to learn from, its longer search finds more.
-  static let shortDocument = 128 << 10
+  private let shortDocument: Int
   /// A shorter last block does not earn the codes in its head.
   static let shortBlock = 1 << 10
 
@@ -20,7 +17,7 @@ package final class DeflateWriter: ByteSink {
   /// Where the bytes begin that are not written yet, and where they end.
   private var start = DeflateSymbols.windowBytes
   private var end = DeflateSymbols.windowBytes
-  private let capacity = DeflateSymbols.windowBytes + DeflateWriter.blockBytes
+  private let capacity: Int
   /// Bytes of the document in front of `start`.
   private var position = 0
 
@@ -31,16 +28,24 @@ package final class DeflateWriter: ByteSink {
   private var matcher: KeyRecordMatcher?
   private var plan: KeyBlockPlan
   private let blockWriter = KeyBlockWriter()
-  private var library: LibraryDeflate?
 
-  /// - Parameter emit: takes the stream, in pieces.
-  package init(emit: @escaping (UnsafeRawBufferPointer) throws -> Void) {
+  /// - Parameters:
+  ///   - blockBytes: bytes of the document in one block, 8 KiB or more. Block, plan and output together are to stay in the
+  ///     second-level cache.
+  ///   - shortDocument: a shorter `export.bin` is left to zlib. With few keys to learn from, its longer search finds more.
+  ///   - emit: takes the stream, in pieces.
+  package init(
+    blockBytes: Int = 256 << 10, shortDocument: Int = 128 << 10,
+    emit: @escaping (UnsafeRawBufferPointer) throws -> Void
+  ) {
+    precondition(blockBytes >= 8 << 10 && shortDocument <= blockBytes)
     self.emit = emit
+    self.shortDocument = shortDocument
+    capacity = DeflateSymbols.windowBytes + blockBytes
     buffer = .allocate(byteCount: capacity + KeyRecordMatcher.lookAhead, alignment: 64)
-    output = .allocate(byteCount: KeyBlockWriter.room(for: Self.blockBytes) + 64, alignment: 64)
-    // Two kilobytes would do; a raw buffer that is not empty has a base address.
+    output = .allocate(byteCount: KeyBlockWriter.room(for: blockBytes) + 64, alignment: 64)
     bits = BitWriter(UnsafeMutableRawPointer(output.baseAddress ?? buffer))
-    plan = KeyBlockPlan(blockBytes: Self.blockBytes)
+    plan = KeyBlockPlan(blockBytes: blockBytes)
   }
 
   deinit {
@@ -76,7 +81,7 @@ package final class DeflateWriter: ByteSink {
   private func writeBlock(isLast: Bool) throws {
     if position == 0 { beginDocument() }
     var stop = end
-    if isLast, position == 0, end - start < Self.shortDocument {
+    if isLast, position == 0, end - start < shortDocument {
       try writeByLibrary(to: end, level: matcher?.isLost == false ? 9 : 6, isLast: true)
     } else if isLast, end - start < Self.shortBlock {
       try writeByLibrary(to: end, level: 6, isLast: true)

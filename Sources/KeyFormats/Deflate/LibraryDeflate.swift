@@ -15,9 +15,6 @@ final class LibraryDeflate {
 
   deinit { deflateEnd(&stream) }
 
-  /// The most bytes that ``deflate(_:window:isLast:to:)`` writes.
-  func room(for count: Int) -> Int { Int(deflateBound(&stream, UInt(count))) + 16 }
-
   /// Writes a piece of a stream that begins and ends with whole bytes.
   ///
   /// - Parameters:
