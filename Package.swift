@@ -142,7 +142,7 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "CZlib",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: strict),

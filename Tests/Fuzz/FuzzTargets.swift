@@ -13,6 +13,7 @@ let fuzzTargets: [String: FuzzTarget] = [
   "export-signatures": fuzzSignatures,
   "submission": fuzzDecoder { SubmissionDecoder($0, limits: $1) },
   "zip": fuzzArchive,
+  "deflate": fuzzDeflate,
   "efgs-protobuf": fuzzDecoder(against: ReferenceBatch.decode) { BatchDecoder($0, limits: $1) },
   "codable-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
   "efgs-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
@@ -37,6 +38,44 @@ let fuzzTargets: [String: FuzzTarget] = [
   guard let archive = try? ZipArchive(MemorySource(Array(input)), limits: fuzzLimits) else { return }
   for entry in archive.entries { _ = try? archive.open(entry).readAll(limit: fuzzLimits.documentBytes) }
 }
+
+/// Any document inflates to itself, and is deflated to the same however it is cut: alone and between keys, in the
+/// smallest blocks, so that their ends are met often.
+@Sendable private func fuzzDeflate(_ input: UnsafeRawBufferPointer) {
+  let keys = deflatableKeys
+  let cut = Int(input.first ?? 0)
+  let documents = [
+    Array(input), ExportDecoder.fileHeader + Array(input),
+    Array(keys[..<(7500 + cut * 4)]) + Array(input) + Array(keys[(16_000 - cut)...]),
+  ]
+  for document in documents {
+    let whole = deflated(document, piece: document.count)
+    check(whole == deflated(document, piece: 1 + cut), "depends on where the document is cut")
+    check((try? Zlib.inflate(whole)) == document, "does not inflate to itself")
+    check(whole.count <= document.count + document.count / 100 + 64, "\(document.count) bytes became \(whole.count)")
+  }
+}
+
+private func deflated(_ document: [UInt8], piece: Int) -> [UInt8] {
+  var stream: [UInt8] = []
+  let writer = DeflateWriter(blockBytes: 8 << 10, shortDocument: 0) { stream.append(contentsOf: $0) }
+  for start in stride(from: 0, to: document.count, by: max(piece, 1)) {
+    try? writer.write(Array(document[start..<min(start + piece, document.count)]))
+  }
+  _ = try? writer.finish()
+  return stream
+}
+
+/// Records of 34 bytes in random order behind the file header.
+private let deflatableKeys: [UInt8] = {
+  var random = SeededRandom(seed: 1)
+  return (0..<700).reduce(into: ExportDecoder.fileHeader) { bytes, _ in
+    let low = random.next()
+    let fields: [UInt8] = [0x10, UInt8(low & 7) + 1, 0x18, 0x80 | UInt8(low >> 3 & 15), 0xba, 0xa3, 0x01]
+    bytes += [0x3a, 0x20, 0x0a, 0x10] + random.bytes(16) + fields
+    bytes += [0x20, 0x90, 0x01, 0x28, UInt8(low >> 7 & 3) + 1, 0x30, UInt8(low >> 9 & 15)]
+  }
+}()
 
 /// What decodes is what its encoding decodes to.
 @Sendable private func fuzzBase64(_ input: UnsafeRawBufferPointer) {

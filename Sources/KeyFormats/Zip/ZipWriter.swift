@@ -38,7 +38,7 @@ public final class ZipWriter {
     let placeholder = localHeader(rawName, EntryTotals())
     try write(placeholder)
 
-    let compressor = try DeflatingSink { [self] in try write($0) }
+    let compressor = DeflatingSink { [self] in try write($0) }
     try body(compressor)
     let totals = try compressor.finish()
     guard max(totals.size, totals.compressedSize, written) <= 0xffff_fffe else {
@@ -125,60 +125,22 @@ private struct ZipBytes {
   }
 }
 
-/// Deflates (RFC 1951) what it is given by zlib, level 6.
+/// Deflates what it is given, and counts and sums it.
 private final class DeflatingSink: ByteSink {
-  private var stream = z_stream()
-  private var totals = EntryTotals()
+  private let deflate: DeflateWriter
+  private var size = 0
   private var sum: UInt = 0
-  private let output = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-  private let emit: (UnsafeRawBufferPointer) throws -> Void
 
-  init(emit: @escaping (UnsafeRawBufferPointer) throws -> Void) throws {
-    self.emit = emit
-    let status = deflateInit2_(
-      &stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-    guard status == Z_OK else {
-      throw FormatError(.unsupported, "zlib cannot begin to deflate (status \(status))")
-    }
-  }
-
-  deinit {
-    deflateEnd(&stream)
-    output.deallocate()
-  }
+  init(emit: @escaping (UnsafeRawBufferPointer) throws -> Void) { deflate = DeflateWriter(emit: emit) }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws {
     sum = crc32_z(sum, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
-    totals.size += bytes.count
-    var rest = bytes
-    while !rest.isEmpty {
-      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
-      // zlib does not write through next_in; its type only lacks the const.
-      stream.next_in = UnsafeMutablePointer(mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
-      stream.avail_in = UInt32(piece.count)
-      try run(Z_NO_FLUSH)
-      rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
-    }
+    size += bytes.count
+    try deflate.write(bytes)
   }
 
   func finish() throws -> EntryTotals {
-    stream.avail_in = 0
-    try run(Z_FINISH)
-    totals.crc32 = UInt32(truncatingIfNeeded: sum)
-    return totals
-  }
-
-  private func run(_ flush: Int32) throws {
-    repeat {
-      stream.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      stream.avail_out = UInt32(output.count)
-      let status = deflate(&stream, flush)
-      guard status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR else {
-        throw FormatError(.unsupported, "zlib cannot deflate (status \(status))")
-      }
-      let count = output.count - Int(stream.avail_out)
-      totals.compressedSize += count
-      if count > 0 { try emit(UnsafeRawBufferPointer(rebasing: output[..<count])) }
-    } while stream.avail_out == 0
+    let compressedSize = try deflate.finish()
+    return EntryTotals(crc32: UInt32(truncatingIfNeeded: sum), compressedSize: compressedSize, size: size)
   }
 }
