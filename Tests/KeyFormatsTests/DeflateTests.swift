@@ -56,7 +56,7 @@ import Testing
         let field: [UInt8] = [0x7a, 0x80, 0x80, 0x28] + random.bytes(0x28 << 14)
         return keys + field + keys.dropFirst(16)
       case .manyLongFields:
-        return try (0..<3000).reduce(into: try export(plausible(2000))) { bytes, _ in
+        return (0..<3000).reduce(into: try export(plausible(2000))) { bytes, _ in
           let unknown = [0x7a, 0xac, 0x02] + random.bytes(300)
           bytes += [0x3a, 0xc1, 0x02, 0x0a, 0x10] + random.bytes(16) + unknown
         }

@@ -166,7 +166,8 @@ extension DocumentFault {
   init?(refusing error: any Error) {
     switch error {
     case let error as FormatError: self.init(code: error.code.rawValue, reason: "\(error)")
-    case let error as ConversionRefusal: self.init(code: error.code, reason: "\(error)")
+    case let error as ConversionRefusal:
+      self.init(code: error.code, reason: "\(error)".split(separator: "\n").joined(separator: "; "))
     case let error as KeyFault: self.init(code: error.code.rawValue, reason: "\(error)")
     default: return nil
     }
