@@ -10,4 +10,4 @@ struct Preparation: Sendable {
 }
 
 /// Every row of the table, in its order.
-let catalog: [Preparation] = keyTextWorks + exportWorks + jsonWorks + csvWorks + normalizationWorks
+let catalog: [Preparation] = keyTextWorks + exportWorks + jsonWorks + csvWorks + normalizationWorks + storageWorks
