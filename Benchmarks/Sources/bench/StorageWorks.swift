@@ -56,75 +56,128 @@ let storageWorks = [
     ]
   },
   growthWork,
+  Preparation("a day expired, claims gone through") { count in
+    let store = try filledStore(count)
+    return [
+      .ours("Keyferry") {
+        let end = Instant(secondsSince1970: StoredBatches.now.secondsSince1970 - 13 * 86_400)
+        let expired = try undoing(in: store.storage) {
+          try $0.expire(keysExpiredBefore: end, at: StoredBatches.now).claims
+        }
+        return expired == store.oldest ? count : 0
+      }
+    ]
+  },
+  Preparation("a document recalled, claims gone through") { count in
+    let store = try filledStore(count)
+    return [
+      .ours("Keyferry") {
+        let request = RecallRequest(origin: "DE", document: DocumentID(rawValue: 1))
+        let recalled = try undoing(in: store.storage) { try $0.recall(request, at: StoredBatches.now).claims }
+        return recalled > 0 ? count : 0
+      }
+    ]
+  },
 ]
 
-/// One batch at a time into stores of different sizes; the first ratio is how much longer it takes in a large one.
+/// One batch at a time into stores of different sizes; the ratio is how much longer it takes in a larger one.
 private var growthWork: Preparation {
   var preparation = Preparation("one batch recorded") { _ in [] }
   let name = preparation.name
   preparation.work = { count in
     let more = ProcessInfo.processInfo.environment["KEYFERRY_BENCH_STORED"].flatMap { Int($0) }
-    let sizes = [min(count, 1_000_000), min(count * 10, 10_000_000)] + (more.map { [$0] } ?? [])
-    let batch = StoredBatches(StoredBatches.size).all
+    let first = StoredBatches(StoredBatches.size).all
     var contenders = [
       Contender.ours("among 0") {
         let folder = try ScratchFolder()
         let store = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
-        return try batch.reduce(0) { try $0 + record($1, in: store).new }
+        return try first.reduce(0) { try $0 + record($1, in: store).new }
       }
     ]
-    for size in sizes {
-      let folder = try ScratchFolder()
-      let store = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+    for size in [count] + (more.map { [$0] } ?? []) {
+      let store = try filledStore(size)
+      print("a store of \(size) claims has \(try store.folder.byteCounts())")
       var batches = StoredBatches(.max, seed: UInt64(size))
-      for _ in 0..<size / StoredBatches.size { _ = try record(batches.next(), in: store) }
-      print(try describe(folder.path, claims: size / StoredBatches.size * StoredBatches.size))
       contenders.append(
-        .yardstick("among \(size)") {
-          _ = folder
-          return try record(batches.next(), in: store).new
-        })
+        .yardstick("among \(size)") { try record(batches.next(), in: store.storage).new })
     }
     return Work(name: name, count: StoredBatches.size, contenders: contenders)
   }
   return preparation
 }
 
-private func describe(_ folder: String, claims: Int) throws -> String {
-  let bytes = try FileManager.default.contentsOfDirectory(atPath: folder).map { name in
-    let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)
-    return "\(name) \((attributes[.size] as? Int ?? 0)) bytes"
-  }
-  return "\(claims) claims: " + bytes.sorted().joined(separator: ", ")
+/// A store in a folder that goes with it.
+private struct FilledStore {
+  let folder: ScratchFolder
+  let storage: SQLiteStorage
+  /// How many of its claims are of the oldest day.
+  let oldest: Int
 }
 
-/// Admitted batches of random keys of fourteen days.
+/// A store of `count` claims in a few large documents, which are recorded faster than many small ones.
+private func filledStore(_ count: Int) throws -> FilledStore {
+  let folder = try ScratchFolder()
+  let storage = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+  var batches = StoredBatches(count, size: max(StoredBatches.size, count / 10), seed: 11)
+  var oldest = 0
+  var number = 0
+  while let batch = batches.popNext() {
+    number += 1
+    _ = try record(batch, in: storage, as: "document \(number)")
+    oldest += batch.claims.count {
+      $0.key.rollingStartWord == StoredBatches.rollingStart(daysAgo: StoredBatches.dayCount)
+    }
+  }
+  return FilledStore(folder: folder, storage: storage, oldest: oldest)
+}
+
+/// Runs a transaction that is undone, so that each run finds the same store; what is left out is the commit.
+private func undoing(
+  in store: SQLiteStorage, _ body: @escaping @Sendable (any StorageTransaction) throws -> Int
+) throws -> Int {
+  struct Undone: Error { var count: Int }
+  do {
+    return try waiting { try await store.write { throw Undone(count: try body($0)) } }
+  } catch let undone as Undone {
+    return undone.count
+  }
+}
+
+/// Admitted batches of random keys of the last fourteen days.
 private struct StoredBatches {
   static let size = 75_000
+  static let dayCount = 14
   static let now = RandomKeys.usualDay.start
 
   private var random: SeededRandom
   private var left: Int
-  private var number = 0
+  private let size: Int
 
-  init(_ count: Int, seed: UInt64 = 5) {
+  init(_ count: Int, size: Int = Self.size, seed: UInt64 = 5) {
     random = SeededRandom(seed: seed)
     left = count
+    self.size = size
   }
 
   var all: [AdmittedBatch] {
     var batches = self
     var all: [AdmittedBatch] = []
-    while batches.left > 0 { all.append(batches.next()) }
+    while let batch = batches.popNext() { all.append(batch) }
     return all
   }
+
+  static func rollingStart(daysAgo days: Int) -> Int32 {
+    Int32(RandomKeys.usualDay.firstInterval.rawValue) - 144 * Int32(days)
+  }
+
+  mutating func popNext() -> AdmittedBatch? { left > 0 ? next() : nil }
 
   mutating func next() -> AdmittedBatch {
     var regions = RegionTable()
     let region = regions.intern(RegionClaim(origin: "DE", visited: ["DE", "NL"])) ?? .none
-    let keys = (0..<min(left, Self.size)).map { index in
+    let keys = (0..<min(left, size)).map { index in
       var claim = ClaimedKey(key: TemporaryExposureKey(high: random.next(), low: random.next()))
-      claim.rollingStart = Int32(RandomKeys.usualDay.firstInterval.rawValue - 144 * Int64(1 + index % 14))
+      claim.rollingStart = Self.rollingStart(daysAgo: 1 + index % Self.dayCount)
       claim.rollingPeriod = 144
       claim.transmissionRisk = Int32(index % 8)
       claim.reportType = 1
@@ -140,10 +193,12 @@ private struct StoredBatches {
   }
 }
 
-private func record(_ batch: AdmittedBatch, in store: SQLiteStorage) throws -> ImportReceipt {
+private func record(
+  _ batch: AdmittedBatch, in store: SQLiteStorage, as name: String = "batch"
+) throws -> ImportReceipt {
   try waiting {
     try await store.write { transaction in
-      let document = try transaction.discover(["batch"], of: "efgs", at: StoredBatches.now)[0].id
+      let document = try transaction.discover([name], of: "efgs", at: StoredBatches.now)[0].id
       try transaction.setCursor("next", of: "efgs")
       return try transaction.record(batch, of: document, at: StoredBatches.now)
     }
@@ -208,19 +263,31 @@ private final class ScratchFolder {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
   }
 
+  /// The files and their sizes.
+  func byteCounts() throws -> String {
+    try FileManager.default.contentsOfDirectory(atPath: path).sorted().map { name in
+      let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
+      return "\(name) \(attributes[.size] as? Int ?? 0) bytes"
+    }.joined(separator: ", ")
+  }
+
   deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Written by one thread before the other is told.
+private final class OutcomeBox<Value>: @unchecked Sendable {
+  var outcome: Result<Value, any Error>?
 }
 
 /// Waits for asynchronous work; the harness measures one thread.
 private func waiting<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
-  final class Box: @unchecked Sendable { var result: Swift.Result<Result, any Error>? }
-  let box = Box()
+  let box = OutcomeBox<Result>()
   let isDone = DispatchSemaphore(value: 0)
   Task {
-    do { box.result = .success(try await body()) } catch { box.result = .failure(error) }
+    do { box.outcome = .success(try await body()) } catch { box.outcome = .failure(error) }
     isDone.signal()
   }
   isDone.wait()
-  guard let result = box.result else { throw HarnessError(description: "no result") }
-  return try result.get()
+  guard let outcome = box.outcome else { throw HarnessError(description: "no result") }
+  return try outcome.get()
 }
