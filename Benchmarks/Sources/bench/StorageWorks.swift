@@ -9,7 +9,7 @@ import SQLiteStorage
 
 /// Claims recorded into the embedded store and read back. A batch has as many keys as a file of a large country.
 ///
-/// `KEYFERRY_BENCH_STORED=50000000` adds a store of that many claims to the last work.
+/// `KEYFERRY_BENCH_STORED=50000000` adds a store of that many claims to "one batch recorded".
 let storageWorks = [
   Preparation("claims recorded, first pull") { count in
     let batches = StoredBatches(count).all
