@@ -16,6 +16,7 @@ let package = Package(
   dependencies: [
     .package(name: "keyferry", path: ".."),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     .executableTarget(
@@ -23,6 +24,7 @@ let package = Package(
       dependencies: [
         .product(name: "_KeyferryInternals", package: "keyferry"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "GRDB", package: "GRDB.swift"),
       ],
       packageAccess: false,
       swiftSettings: [

@@ -11,3 +11,4 @@ struct Preparation: Sendable {
 
 /// Every row of the table, in its order.
 let catalog: [Preparation] = keyTextWorks + exportWorks + deflateWorks + jsonWorks + csvWorks + normalizationWorks
+let catalog: [Preparation] = keyTextWorks + exportWorks + jsonWorks + csvWorks + normalizationWorks + storageWorks
