@@ -10,5 +10,5 @@ struct Preparation: Sendable {
 }
 
 /// Every row of the table, in its order.
-let catalog: [Preparation] = keyTextWorks + exportWorks + deflateWorks + jsonWorks + csvWorks + normalizationWorks
-let catalog: [Preparation] = keyTextWorks + exportWorks + jsonWorks + csvWorks + normalizationWorks + storageWorks
+let catalog: [Preparation] =
+  keyTextWorks + exportWorks + deflateWorks + jsonWorks + csvWorks + normalizationWorks + storageWorks
