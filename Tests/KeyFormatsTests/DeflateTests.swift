@@ -101,7 +101,7 @@ import Testing
   @Test func sharedFrontsOfSortedKeysAreUsed() throws {
     let sorted = try deflated(try Sample.sorted.bytes()).count
     let unsorted = try deflated(try Sample.plausible.bytes()).count
-    #expect(sorted < unsorted - 20_000 / 4, "half a byte a key at least")
+    #expect(sorted < unsorted - 20_000 / 4, "a quarter of a byte a key at least")
   }
 
   /// What is mostly something else is left to zlib, so repetition is found.
