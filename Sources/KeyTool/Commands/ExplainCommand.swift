@@ -62,23 +62,34 @@ struct ExplainCommand: AsyncParsableCommand {
     try Console.result("key \(key)\n\n" + story.text)
   }
 
-  /// What the store knows, and what each series makes of it.
+  /// Asks the store of a gateway.
   private func explain(fromStoreOf config: String) async throws {
     let (key, now) = (try keyData(), sources.instant)
     let plan = try GatewayConfiguration.read(config, now: now).plan
     let store = try SQLiteStorage(folder: plan.stateFolder, now: now, isReadOnly: true)
     let claims = try await store.read { try $0.claims(about: key) }
+    try tell(key, claims, of: plan, now: now)
+  }
+
+  /// What the store knows, and what each series makes of it.
+  private func tell(_ key: TemporaryExposureKey, _ claims: ClaimSet, of plan: GatewayPlan, now: Instant) throws {
     guard !claims.isEmpty else {
       Console.note("the store does not know the key \(self.key)")
       return try exit(.rejected)
     }
-    let policies =
-      plan.series.isEmpty ? [("", try PolicyChoice.read(publishing))] : plan.series.map { ($0.name, $0.publishing) }
-    for (series, policy) in policies {
-      let story = KeyStory(of: key, stored: claims, publishing: policy.publishing, now: now)
-      let title = series.isEmpty ? "key \(self.key)" : "key \(self.key), series \(series) (policy \(policy.name))"
-      try Console.result(title + "\n\n" + story.text + "\n")
+    for series in plan.series {
+      try tell(
+        key, claims, series.publishing, "key \(self.key), series \(series.name) (policy \(series.publishing.name))", now
+      )
     }
+    if plan.series.isEmpty { try tell(key, claims, try PolicyChoice.read(publishing), "key \(self.key)", now) }
+  }
+
+  private func tell(
+    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ policy: Policy, _ title: String, _ now: Instant
+  ) throws {
+    let story = KeyStory(of: key, stored: claims, publishing: policy.publishing, now: now)
+    try Console.result(title + "\n\n" + story.text + "\n")
   }
 
   private func keyData() throws -> TemporaryExposureKey {
