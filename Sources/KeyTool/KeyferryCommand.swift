@@ -8,11 +8,11 @@ internal import KeyFormats
 internal import KeyStorage
 internal import PolicyFiles
 
-/// The program: looks into key files, verifies, converts, reconciles and signs them.
+/// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
 public struct KeyferryCommand: ParsableCommand {
   public static let configuration = CommandConfiguration(
     commandName: "keyferry",
-    abstract: "Look into, verify, convert, reconcile and sign the key files of Exposure Notification.",
+    abstract: "A gateway between regional servers of diagnosis keys, and a converter of their files.",
     discussion: """
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
       output, everything else to standard error.
