@@ -98,17 +98,22 @@ func minuteText(_ instant: Instant) -> String {
   return "\(text[..<letter]) \(text[text.index(after: letter)...].prefix(5))"
 }
 
+/// Text from a file, without the characters that steer a terminal, and cut off behind 200 characters.
+public func printableText(_ text: String) -> String { printableText(text, limit: 200) }
+
 /// Text from a file, without the characters that steer a terminal, and not longer than a line can take.
-func printableText(_ text: String) -> String {
+///
+/// - Parameter limit: how many characters that is; more are cut off.
+public func printableText(_ text: String, limit: Int) -> String {
   var result = ""
-  for scalar in text.unicodeScalars.prefix(200) {
+  for scalar in text.unicodeScalars.prefix(limit) {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
       result.append("?")
     default: result.unicodeScalars.append(scalar)
     }
   }
-  return text.unicodeScalars.count > 200 ? result + "..." : result
+  return text.unicodeScalars.count > limit ? result + "..." : result
 }
 
 func pad(_ text: String, _ width: Int, right: Bool = false) -> String {

@@ -77,7 +77,7 @@ extension PullReceipt {
     for (allowance, count) in Self.sorted(allowances) { lines.append("  allowed, \(allowance): \(grouped(count))") }
     for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
     for refusal in refusals {
-      lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason))")
+      lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason, limit: 4000))")
     }
     for failure in failures.prefix(8) {
       lines.append("  not fetched, \(failure.fault.code): \(printableText(failure.fault.reason))")

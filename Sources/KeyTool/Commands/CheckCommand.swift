@@ -265,7 +265,7 @@ extension SourceProbe {
   /// For people.
   fileprivate var text: String {
     let verdict = isUsable ? "can be used" : "cannot be used as it is"
-    return "\n\(source): \(verdict)\n" + findings.map { "  \(shown($0))\n" }.joined()
-      + faults.map { "  \($0.code): \(shown($0.reason))\n" }.joined()
+    return "\n\(source): \(verdict)\n" + findings.map { "  \(printableText($0, limit: 4000))\n" }.joined()
+      + faults.map { "  \($0.code): \(printableText($0.reason, limit: 4000))\n" }.joined()
   }
 }

@@ -193,26 +193,17 @@ private struct QuarantineDocument: Encodable {
 extension DocumentRecord {
   fileprivate var line: String {
     let reason = held > 0 ? "flood: \(counted(held, "claim")) held" : fault.map { $0.code } ?? ""
-    return "\(id.rawValue)  \(source)  \(shown(name))  \(state.rawValue) since \(changed)  \(reason)"
+    return "\(id.rawValue)  \(source)  \(printableText(name))  \(state.rawValue) since \(changed)  \(reason)"
   }
 
   fileprivate func lines(hasBytes: Bool) -> [String] {
     var lines = [
-      "document \(id.rawValue) of \(source): \(shown(name))", "state     \(state.rawValue) since \(changed)",
+      "document \(id.rawValue) of \(source): \(printableText(name))", "state     \(state.rawValue) since \(changed)",
     ]
-    if let fault { lines += ["reason    \(fault.code): \(shown(fault.reason))"] }
+    if let fault { lines += ["reason    \(fault.code): \(printableText(fault.reason, limit: 4000))"] }
     if held > 0 { lines.append("held      \(counted(held, "claim"))") }
     lines.append("attempts  \(attempts)" + (nextAttempt.map { ", the next one at \($0)" } ?? ""))
     lines.append("bytes     " + (hasBytes ? "kept; --output FILE writes them" : "not kept any more"))
     return lines
   }
-}
-
-/// What a stranger wrote, with control characters made visible.
-func shown(_ text: String) -> String {
-  String(
-    String.UnicodeScalarView(
-      text.unicodeScalars.map {
-        $0.properties.isNoncharacterCodePoint || $0.value < 32 || $0.value == 127 ? "\u{fffd}" : $0
-      }))
 }
