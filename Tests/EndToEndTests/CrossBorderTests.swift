@@ -7,7 +7,7 @@ import Testing
 
 /// Gateways, servers and apps on one machine.
 @Suite("Across borders") struct CrossBorderTests {
-  @Test("the sample app's client downloads what a gateway publishes, and the keys verify with OpenSSL")
+  @Test("the sample app's client downloads what a gateway publishes, and the keys verify")
   func sampleApp() async throws {
     try await Neighbourhood.visit { place in
       try place.gateway("nl", origin: "NL")
