@@ -54,7 +54,8 @@ public struct FolderTransport: PeerTransport {
       throw changed(file)
     }
     if let companion = Self.signatureName(of: file.name), let signature = try open(companion, in: folder) {
-      try copy(signature, named: companion, into: path + ".sig", byteLimit: Self.signatureByteLimit)
+      try copy(
+        signature, named: companion, into: SpoolFolder.signaturePath(of: path), byteLimit: Self.signatureByteLimit)
     }
     return ResponseHead(status: 200)
   }

@@ -108,7 +108,7 @@ struct DocumentImport: Sendable {
   func voucher(_ examination: Examination) -> String { source.voucher(examination.verification) }
 
   private func document() throws -> SourceDocument {
-    let companion = path + ".sig"
+    let companion = SpoolFolder.signaturePath(of: path)
     let signatureFile =
       FileIdentity(path: companion) == nil
       ? nil : try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)

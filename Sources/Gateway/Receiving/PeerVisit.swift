@@ -381,9 +381,20 @@ struct PeerVisit {
     watch(.refused(source: source.name, document: record.name, fault))
   }
 
-  /// `nil` where there is too much of it.
+  /// A file as it is; an export with its signature file in one archive, so that both can be tried again. `nil` where
+  /// there is too much of it.
   private static func bytesToKeep(of path: String) throws -> [UInt8]? {
-    try FileSource(path: path).byteCount <= keptBytes ? FileSource.contents(of: path, limit: keptBytes) : nil
+    guard try FileSource(path: path).byteCount <= keptBytes else { return nil }
+    let bytes = try FileSource.contents(of: path, limit: keptBytes)
+    let companion = SpoolFolder.signaturePath(of: path)
+    guard FileIdentity(path: companion) != nil else { return bytes }
+    let signatures = try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
+    let archive = MemorySink()
+    let writer = ZipWriter(archive, date: Instant(secondsSince1970: 0))
+    try writer.addEntry("export.bin") { try $0.write(bytes) }
+    try writer.addEntry("export.sig") { try $0.write(signatures) }
+    try writer.finish()
+    return archive.bytes
   }
 }
 

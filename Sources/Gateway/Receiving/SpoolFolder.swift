@@ -29,8 +29,11 @@ final class SpoolFolder: Sendable {
   /// Removes a file and the signature file beside it.
   func remove(_ file: String) {
     unlink(file)
-    unlink(file + ".sig")
+    unlink(Self.signaturePath(of: file))
   }
+
+  /// Where the signature file of an export lies that has one.
+  static func signaturePath(of file: String) -> String { file + ".sig" }
 
   private static let suffix = ".fetched"
 }

@@ -68,7 +68,10 @@ struct QuarantineCommand: AsyncParsableCommand {
 
     @OptionGroup var target: QuarantineTarget
 
-    @Option(name: [.short, .long], help: ArgumentHelp("Write the bytes that were received.", valueName: "file"))
+    @Option(
+      name: [.short, .long],
+      help: ArgumentHelp(
+        "Write the bytes that were received; an export.bin and its export.sig as one archive.", valueName: "file"))
     var output: String?
 
     func run() async throws {

@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import Foundation
 import Gateway
 import GatewayTesting
 import KeyFormats
@@ -63,6 +64,37 @@ struct PullTests {
       let trusting = TrustRing(keys: [server.identity.verificationKey, stranger.verificationKey])
       let later = try await receiver.pull(server.settings(trust: trusting), server.peer)
       #expect(later.new == 20)
+      #expect(try await receiver.documents([.quarantined]).isEmpty)
+    }
+  }
+
+  @Test("an export and the signature file beside it go into quarantine together")
+  func quarantinedPair() async throws {
+    try await withFolder { folder in
+      let server = try IndexServer()
+      let stranger = try SigningIdentity(key: .generate(), keyID: "666", keyVersion: "v1")
+      let archive = try ZipArchive(MemorySource(try bundle(keys(20, seed: 1), signedBy: stranger)))
+      let drop = URL(filePath: folder).appending(path: "drop")
+      try FileManager.default.createDirectory(at: drop, withIntermediateDirectories: true)
+      for (entry, name) in [("export.bin", "a.bin"), ("export.sig", "a.sig")] {
+        let bytes = try archive.open(try #require(archive[entry])).readAll(limit: 1 << 20)
+        try Data(bytes).write(to: drop.appending(path: name))
+      }
+      let receiver = Receiver(folder: folder)
+      // A file that was changed just now may still be written.
+      let transport = FolderTransport(path: drop.path) { Instant(secondsSince1970: 4_000_000_000) }
+      var settings = server.settings("drop")
+      settings.peer = .files
+      settings.options = [:]
+      settings.location = drop.path
+
+      #expect(try await receiver.pull(settings, transport).refusals.map(\.fault.code) == ["signature-not-trusted"])
+      let refused = try #require(try await receiver.documents([.quarantined]).first)
+      let kept = try #require(try await receiver.store.read { try $0.content(of: refused.id) })
+      #expect(try KeyDocument(MemorySource(kept)).signatures().count == 1)
+      receiver.advance(seconds: 86_400)
+      settings.trust = TrustRing(keys: [stranger.verificationKey])
+      #expect(try await receiver.pull(settings, transport).new == 20)
       #expect(try await receiver.documents([.quarantined]).isEmpty)
     }
   }
