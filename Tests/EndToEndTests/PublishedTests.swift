@@ -49,7 +49,11 @@ import Testing
     try await published { place in
       try await place.serving("nl") { address in
         func browse(_ arguments: String...) throws -> Tool.Outcome {
-          let quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+          let quiet = [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+          ]
           let own = ["--user-data-dir=\(place.path("browser"))", "--enable-logging=stderr"]
           return try timeout.run(
             ["60", "chromium"] + quiet + own + arguments + [address.absoluteString], in: place.folder)
@@ -63,7 +67,7 @@ import Testing
         }
         for width in [1200, 360] {
           let shot = try browse(
-            "--screenshot=\(place.path("page.png"))", "--window-size=\(width),1400", "--hide-scrollbars")
+            "--screenshot=\(place.path("page.png"))", "--window-size=\(width),1400")
           #expect(shot.status == 0)
           let outcome = try #require(Tool(named: "python3")).run(["-c", Self.colours, "page.png"], in: place.folder)
           let colours = outcome.text.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
