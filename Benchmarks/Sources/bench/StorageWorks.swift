@@ -254,26 +254,6 @@ private func insertRows(of batch: AdmittedBatch, in database: Database) throws -
   return handled
 }
 
-/// A folder that is gone with the last reference to it.
-private final class ScratchFolder {
-  let path: String
-
-  init() throws {
-    path = FileManager.default.temporaryDirectory.appending(path: "keyferry-bench-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-  }
-
-  /// The files and their sizes.
-  func byteCounts() throws -> String {
-    try FileManager.default.contentsOfDirectory(atPath: path).sorted().map { name in
-      let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
-      return "\(name) \(attributes[.size] as? Int ?? 0) bytes"
-    }.joined(separator: ", ")
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// Written by one thread before the other is told.
 private final class OutcomeBox<Value>: @unchecked Sendable {
   var outcome: Result<Value, any Error>?
