@@ -1,8 +1,8 @@
 /// One row of the table: a work that several contenders do, measured in turns in one run.
 struct Work {
   var name: String
-  /// What is counted: keys, or bytes for a work without keys.
-  var unit = "key"
+  /// What is counted: keys, or what a work without keys is about.
+  var unit: String
   /// How many units one run of a contender handles.
   var count: Int
   var contenders: [Contender]

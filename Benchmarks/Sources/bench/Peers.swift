@@ -27,6 +27,8 @@ enum Program {
     ProcessInfo.processInfo.environment["KEYFERRY"] ?? ".build/release/keyferry"
   }
   static let unzip = "/usr/bin/unzip"
+  static let nginx = "/usr/sbin/nginx"
+  static let wrk = "/usr/bin/wrk"
 }
 
 func isExecutable(_ path: String) -> Bool { FileManager.default.isExecutableFile(atPath: path) }

@@ -11,7 +11,7 @@ let processWorks = [
   Preparation("keyferry convert, CSV to bundle") { count in
     try conversion(count, to: "gaen-export", ["--unsigned"], from: try csvDocument(count))
   },
-  Preparation("keyferry inspect, 700 keys", isOfOneSize: true) { _ in
+  Preparation("keyferry inspect, 700 keys", of: "file", isOfOneSize: true) { _ in
     let folder = try ScratchFolder()
     let file = try folder.add("700.zip", try archive(ExportLayout.canonical.export(700)))
     return [
@@ -19,6 +19,23 @@ let processWorks = [
       .process("unzip -l", .yardstick(reach: 0.2), Program.unzip, ["-l", file], handling: 1, in: folder),
     ]
   },
+]
+
+/// Requests for a bundle of about 100 KB on the loopback: `Benchmarks/serving`.
+let downloadWorks = [
+  Preparation("download of 100 KB", of: "request", isOfOneSize: true) { _ in
+    let script = "Benchmarks/serving"
+    let nginx = Contender.Role.yardstick(reach: 0.9)
+    let folder = try ScratchFolder()
+    let lack = [Program.keyferry, Program.nginx, Program.wrk].first { !isExecutable($0) }.map { "there is no \($0)" }
+    if let lack { return [.missing("Keyferry", .ours, because: lack), .missing("nginx", nginx, because: lack)] }
+    let outcome = try Tool(path: script).run(["prepare", folder.path])
+    guard outcome.status == 0 else { throw HarnessError(description: "\(script): \(outcome.errors)") }
+    return [("Keyferry", Contender.Role.ours), ("nginx", nginx)].map { name, role in
+      let server = TurnTaker(script, [name.lowercased(), folder.path], keeping: folder)
+      return Contender(name: name, role: role, takeTurn: server.takeTurn).handling(1000)
+    }
+  }
 ]
 
 private func conversion(

@@ -62,7 +62,7 @@ struct Table {
   private static func rows(_ measurements: [Measurement]) -> [[String]] {
     measurements.map { measurement in
       [
-        measurement.isOurs ? "\(measurement.work), \(grouped(measurement.count))" : "",
+        measurement.isOurs ? title(measurement) : "",
         measurement.contender, measurement.missing == nil ? number(measurement.median) : "missing",
         measurement.isOurs ? "" : number(measurement.ratio) + (measurement.ratio == nil ? "" : "x"),
         measurement.reach.map { "\(number($0))x" } ?? "",
@@ -70,6 +70,11 @@ struct Table {
         measurement.peakMemory.map { "\($0 >> 20) MiB" } ?? "",
       ]
     }
+  }
+
+  private static func title(_ measurement: Measurement) -> String {
+    measurement.work
+      + (measurement.unit == "key" ? ", \(grouped(measurement.count))" : ", per \(measurement.unit)")
   }
 
   private static func line(_ cells: [String]) -> String {

@@ -101,7 +101,7 @@ private var growthWork: Preparation {
       contenders.append(
         .yardstick("among \(size)") { try record(batches.next(), in: store.storage).new })
     }
-    return Work(name: name, count: StoredBatches.size, contenders: contenders)
+    return Work(name: name, unit: "key", count: StoredBatches.size, contenders: contenders)
   }
   return preparation
 }
