@@ -76,7 +76,8 @@ struct Harness {
         let turn: Turn
         do {
           turn = try contender.takeTurn()
-        } catch  where contender.role != .ours {
+        } catch {
+          guard contender.role != .ours else { throw HarnessError(description: "\(work.name): \(error)") }
           measurements[index].missing = "\(error)"
           continue
         }

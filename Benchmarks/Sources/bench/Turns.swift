@@ -8,6 +8,7 @@ final class TurnTaker {
   private let process = Process()
   private let orders = Pipe()
   private let answers = Pipe()
+  private var hasStarted = false
   /// The folder of its input, which is to stay.
   private let folder: ScratchFolder?
 
@@ -25,17 +26,19 @@ final class TurnTaker {
   }
 
   func takeTurn() throws -> Turn {
-    if !process.isRunning { try process.run() }
-    try orders.fileHandleForWriting.write(contentsOf: Data("run\n".utf8))
+    if !hasStarted { try process.run() }
+    hasStarted = true
+    // To one that has ended nothing can be written; that it does not answer is the error.
+    try? orders.fileHandleForWriting.write(contentsOf: Data("run\n".utf8))
     var answer = Data()
     while answer.last != UInt8(ascii: "\n") {
       let more = answers.fileHandleForReading.availableData
-      guard !more.isEmpty else { throw HarnessError(description: "\(process.executableURL?.path ?? "") gave up") }
+      guard !more.isEmpty else { throw HarnessError(description: "it ended early") }
       answer += more
     }
     let numbers = String(decoding: answer.dropLast(), as: UTF8.self).split(separator: " ").map { Int($0) }
     guard numbers.count >= 2, let handled = numbers[0], let time = numbers[1] else {
-      throw HarnessError(description: "\(process.executableURL?.path ?? "") answered otherwise than in numbers")
+      throw HarnessError(description: "it did not answer in numbers")
     }
     return Turn(handled: handled, time: .nanoseconds(time), peakMemory: numbers.count > 2 ? numbers[2] : nil)
   }
@@ -60,12 +63,12 @@ func takeTurns(handling count: Int, _ command: [String]) throws {
     var status: Int32 = 0
     var usage = rusage()
     guard posix_spawn(&child, command[0], &actions, nil, &words, environ) == 0,
-      wait4(child, &status, 0, &usage) == child
-    else { throw HarnessError(description: "\(command[0]) does not start") }
+      wait4(child, &status, 0, &usage) == child, status == 0
+    else { throw HarnessError(description: "\(command.joined(separator: " ")) failed") }
     let time = clock.now - start
     var own = rusage()
     getrusage(RUSAGE_SELF.rawValue, &own)
-    var answer = "\(status == 0 ? count : 0) \(Int(time.nanoseconds))"
+    var answer = "\(count) \(Int(time.nanoseconds))"
     if usage.ru_maxrss > own.ru_maxrss { answer += " \(usage.ru_maxrss << 10)" }
     try FileHandle.standardOutput.write(contentsOf: Data("\(answer)\n".utf8))
   }

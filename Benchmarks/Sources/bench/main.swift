@@ -32,7 +32,7 @@ while let argument = arguments.popFirst() {
   case "--markdown": markdownPath = value()
   case "--take-turns":
     guard let count = Int(value()), !arguments.isEmpty else { fail("--take-turns N PROGRAM ARGUMENT…") }
-    try takeTurns(handling: count, Array(arguments))
+    do { try takeTurns(handling: count, Array(arguments)) } catch { fail("\(error)") }
     exit(0)
   default: fail("unknown option \(argument); there are --quick, --keys N, --only TEXT, --json FILE, --markdown FILE")
   }
@@ -47,9 +47,13 @@ for count in sizes {
   for prepare in catalog where count == sizes[0] || !prepare.isOfOneSize {
     // Made only when it is wanted, and gone before the next: ten million keys of each would not fit.
     guard only.map({ prepare.name.contains($0) }) ?? true else { continue }
-    let measurements = try harness.measure(try prepare.work(count))
-    print(Table.lines(measurements))
-    report.measurements += measurements
+    do {
+      let measurements = try harness.measure(try prepare.work(count))
+      print(Table.lines(measurements))
+      report.measurements += measurements
+    } catch {
+      fail("\(error)")
+    }
   }
 }
 report.notePeakMemory()
