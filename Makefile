@@ -10,9 +10,10 @@ FUZZ_TARGETS ?=
 TEST ?=
 
 release := swift build --configuration release --product keyferry --static-swift-stdlib
+bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust Gateway
 
-.PHONY: demo test build release format lint bench bench-quick fuzz docs install completions clean help packages
+.PHONY: demo test build release format lint bench bench-quick peers fuzz docs install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -36,13 +37,14 @@ format: ## bring the sources into the house style
 lint: ## check the house style
 	swift format lint --recursive --parallel --strict Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources
 
-bench: packages ## measure everything against its yardsticks; writes build/bench.json
-	mkdir -p build
-	swift run --package-path Benchmarks --configuration release bench --json build/bench.json
+bench: packages release peers ## measure everything against its yardsticks; writes build/bench.json and build/bench.md
+	$(bench) --json build/bench.json --markdown build/bench.md
 
-bench-quick: packages ## the same with small inputs and few runs
-	mkdir -p build
-	swift run --package-path Benchmarks --configuration release bench --quick --json build/bench.json
+bench-quick: packages release peers ## the same with small inputs and few runs
+	$(bench) --quick --json build/bench.json --markdown build/bench.md
+
+peers: packages ## fetch and make the yardsticks that are not in Swift
+	Benchmarks/peers
 
 fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of them
 	Tests/Fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)

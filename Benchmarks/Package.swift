@@ -15,6 +15,7 @@ let package = Package(
   name: "keyferry-benchmarks",
   dependencies: [
     .package(name: "keyferry", path: ".."),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
@@ -23,6 +24,7 @@ let package = Package(
       name: "bench",
       dependencies: [
         .product(name: "_KeyferryInternals", package: "keyferry"),
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],

@@ -30,6 +30,11 @@ package enum Zlib {
     return result
   }
 
+  /// The CRC-32 that a ZIP archive states.
+  package static func checkSum(_ bytes: [UInt8]) -> UInt32 {
+    bytes.withUnsafeBufferPointer { UInt32(truncatingIfNeeded: crc32_z(0, $0.baseAddress, $0.count)) }
+  }
+
   private static func run(
     _ stream: inout z_stream, _ bytes: [UInt8], _ result: inout [UInt8],
     _ step: (UnsafeMutablePointer<z_stream>) -> Int32

@@ -53,7 +53,7 @@ private func libdeflate(_ document: [UInt8], _ count: Int, _ named: (String, Int
   let reach = 15.0
   guard let library = Libdeflate(level: 6) else {
     return .missing(
-      "libdeflate level 6", reach: reach, because: "libdeflate.so.0 is not installed (Debian: libdeflate0)")
+      "libdeflate level 6", .yardstick(reach: reach), because: "libdeflate.so.0 is not installed (Debian: libdeflate0)")
   }
   return .yardstick(named("libdeflate level 6", library.deflate(document)), reach: reach) {
     blackHole(library.deflate(document))

@@ -21,10 +21,13 @@ let exportWorks = ExportLayout.allCases.flatMap { layout in
           blackHole(columns)
           return columns.count
         },
+        try .peer(
+          "C++ protobuf, arena", .protobuf, ["decode"], reach: layout == .canonical ? 20 : 5, input: bytes),
       ]
     },
     Preparation("columns to export.bin, \(layout.rawValue)") { count in
-      let document = try ReferenceExport.decode(layout.export(count))
+      let bytes = layout.export(count)
+      let document = try ReferenceExport.decode(bytes)
       return [
         .ours { try encode(document, with: ExportEncoder(OutputBuffer(DiscardingSink()))) },
         .yardstick("SwiftProtobuf", reach: 60) {
@@ -35,6 +38,7 @@ let exportWorks = ExportLayout.allCases.flatMap { layout in
           blackHole(bytes)
           return document.keys.count
         },
+        try .peer("C++ protobuf, arena", .protobuf, ["encode"], reach: 20, input: bytes),
       ]
     },
   ]
@@ -99,7 +103,7 @@ private func claim(_ message: ProtoTemporaryExposureKey) -> ClaimedKey {
   return claim
 }
 
-private func message(_ claim: ClaimedKey) -> ProtoTemporaryExposureKey {
+func message(_ claim: ClaimedKey) -> ProtoTemporaryExposureKey {
   var message = ProtoTemporaryExposureKey()
   withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { room in
     guard let place = room.baseAddress else { return }

@@ -1,8 +1,8 @@
 /// One row of the table: a work that several contenders do, measured in turns in one run.
 struct Work {
   var name: String
-  /// What is counted: keys, or bytes for a work without keys.
-  var unit = "key"
+  /// What is counted: keys, or what a work without keys is about.
+  var unit: String
   /// How many units one run of a contender handles.
   var count: Int
   var contenders: [Contender]
@@ -20,20 +20,39 @@ struct Contender {
   var role: Role
   /// Why it cannot run here, for a yardstick that is not installed.
   var missing: String?
-  /// Does the work once and returns how many units it handled, which must be the work's `count`.
-  var run: () throws -> Int
+  /// How many units it handles, where that is not the work's `count`.
+  var count: Int?
+  /// Does the work once.
+  var takeTurn: () throws -> Turn
 
   static func ours(_ name: String = "Keyferry", run: @escaping () throws -> Int) -> Contender {
-    Contender(name: name, role: .ours, run: run)
+    Contender(name: name, role: .ours, takeTurn: { Turn(handled: try run()) })
   }
 
   static func yardstick(_ name: String, reach: Double? = nil, run: @escaping () throws -> Int) -> Contender {
-    Contender(name: name, role: .yardstick(reach: reach), run: run)
+    Contender(name: name, role: .yardstick(reach: reach), takeTurn: { Turn(handled: try run()) })
   }
 
-  static func missing(_ name: String, reach: Double? = nil, because reason: String) -> Contender {
-    Contender(name: name, role: .yardstick(reach: reach), missing: reason, run: { 0 })
+  static func missing(_ name: String, _ role: Role, because reason: String) -> Contender {
+    Contender(name: name, role: role, missing: reason, takeTurn: { Turn(handled: 0) })
   }
+
+  /// The same with another number of units than the work's.
+  func handling(_ count: Int) -> Contender {
+    var contender = self
+    contender.count = count
+    return contender
+  }
+}
+
+/// What a contender did in one run.
+struct Turn {
+  /// How many units, which must be as many as it was asked for.
+  var handled: Int
+  /// What it took by its own clock; otherwise the harness measures.
+  var time: Duration?
+  /// The most memory that a process of its own held, in bytes.
+  var peakMemory: Int?
 }
 
 struct HarnessError: Error, CustomStringConvertible {
@@ -47,24 +66,31 @@ struct Harness {
   var budget: Duration
 
   func measure(_ work: Work) throws -> [Measurement] {
-    var times = [[Double]](repeating: [], count: work.contenders.count)
+    var measurements = work.contenders.map { Measurement(work, $0) }
     let clock = ContinuousClock()
     let start = clock.now
     for round in 0...runs {
       if round > 3, clock.now - start > budget { break }
-      for (index, contender) in work.contenders.enumerated() where contender.missing == nil {
+      for (index, contender) in work.contenders.enumerated() where measurements[index].missing == nil {
         let began = clock.now
-        let handled = try contender.run()
-        let time = clock.now - began
-        guard handled == work.count else {
-          throw HarnessError(description: "\(work.name): \(contender.name) handled \(handled) of \(work.count)")
+        let turn: Turn
+        do {
+          turn = try contender.takeTurn()
+        } catch {
+          guard contender.role != .ours else { throw HarnessError(description: "\(work.name): \(error)") }
+          measurements[index].missing = "\(error)"
+          continue
+        }
+        let time = turn.time ?? clock.now - began
+        let count = contender.count ?? work.count
+        guard turn.handled == count else {
+          throw HarnessError(description: "\(work.name): \(contender.name) handled \(turn.handled) of \(count)")
         }
         // The first round warms up: pages, caches, lazily made tables.
-        if round > 0 { times[index].append(time.nanoseconds / Double(max(work.count, 1))) }
+        if round > 0 { measurements[index].add(time.nanoseconds / Double(max(count, 1)), turn.peakMemory) }
       }
     }
-    return zip(work.contenders, times).map { contender, times in Measurement(work, contender, times) }
-      .comparedWithOurs()
+    return measurements.comparedWithOurs()
   }
 }
 
@@ -75,27 +101,40 @@ struct Measurement: Encodable {
   var count: Int
   var contender: String
   var isOurs: Bool
-  var runs: Int
+  var runs = 0
   var median: Double?
   var fastest: Double?
+  /// The most memory of a process of its own, in bytes.
+  var peakMemory: Int?
   /// How many times ours is faster, medians compared; above 1 is good for us.
   var ratio: Double?
   var reach: Double?
   var isReached: Bool?
   var missing: String?
 
-  init(_ work: Work, _ contender: Contender, _ times: [Double]) {
+  private var times: [Double] = []
+
+  private enum CodingKeys: CodingKey {
+    case work, unit, count, contender, isOurs, runs, median, fastest, peakMemory, ratio, reach, isReached, missing
+  }
+
+  init(_ work: Work, _ contender: Contender) {
     self.work = work.name
     unit = work.unit
-    count = work.count
+    count = contender.count ?? work.count
     self.contender = contender.name
     isOurs = contender.role == .ours
-    runs = times.count
-    let sorted = times.sorted()
-    median = sorted.isEmpty ? nil : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
-    fastest = sorted.first
     if case .yardstick(let wanted) = contender.role { reach = wanted }
     missing = contender.missing
+  }
+
+  mutating func add(_ time: Double, _ memory: Int?) {
+    times.append(time)
+    times.sort()
+    runs = times.count
+    median = (times[(runs - 1) / 2] + times[runs / 2]) / 2
+    fastest = times.first
+    if let memory { peakMemory = max(memory, peakMemory ?? 0) }
   }
 }
 

@@ -14,12 +14,14 @@ let jsonWorks = [
         blackHole(keys)
         return keys.count
       },
+      try .peer("simdjson, on demand", .simdjson, reach: 3, input: document),
     ]
   },
   Preparation("CodableDiagnosisKey JSON, write") { count in
     let keys = sampleKeys(count)
+    let bytes = [UInt8](try JSONEncoder().encode(keys))
     let document = try DecodedDocument(
-      decoding: JSONKeyDecoder(InputWindow(MemorySource([UInt8](try JSONEncoder().encode(keys)))), dialect: .codable))
+      decoding: JSONKeyDecoder(InputWindow(MemorySource(bytes)), dialect: .codable))
     return [
       .ours { try encode(document, with: CodableJSONEncoder(OutputBuffer(DiscardingSink()))) },
       .yardstick("Foundation JSONEncoder", reach: 100) {
@@ -27,6 +29,7 @@ let jsonWorks = [
         blackHole(bytes)
         return keys.count
       },
+      try .peer("orjson, of base64 that is made", .orjson, reach: 6, input: bytes),
     ]
   },
 ]

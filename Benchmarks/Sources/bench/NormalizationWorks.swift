@@ -23,6 +23,12 @@ let normalizationWorks = [
         let believed = fold(recorded, policy: PublishingPolicy(), now: sources.now)
         return believed.receipt.isBalanced ? recorded.count : 0
       },
+      .yardstick("Set of key data", reach: 8) {
+        var keys: Set<TemporaryExposureKey> = []
+        for claims in sources.claims { for claim in claims { keys.insert(claim.key) } }
+        return keys.isEmpty && count > 0 ? 0 : count
+      },
+      try .peer("C++ unordered_set of key data", .unorderedSet, reach: 8, input: sources.keyData),
       .yardstick("Dictionary of claims by key") {
         var subjects: [KeySubject: [ClaimedKey]] = [:]
         for claims in sources.claims { for claim in claims { subjects[claim.subject, default: []].append(claim) } }
@@ -59,6 +65,9 @@ private struct ClaimSources: Sendable {
     }
     self.claims = claims
   }
+
+  /// Sixteen bytes a claim, without end.
+  var keyData: [UInt8] { claims.joined().flatMap(\.key.bytes) }
 
   /// Through the door, chunk by chunk, into a set.
   func record() -> ClaimSet {

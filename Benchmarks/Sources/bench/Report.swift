@@ -32,6 +32,9 @@ struct Report: Encodable {
     peakMemory = line?.split(separator: " ").compactMap { Int($0) }.first.map { $0 << 10 } ?? 0
   }
 
+  /// The table as a page of the documentation shows it.
+  var markdown: String { "\(heading).\n\n\(Table.markdown(measurements))" }
+
   func write(to path: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -39,28 +42,45 @@ struct Report: Encodable {
   }
 }
 
-/// Prints one work's measurements as lines of the table.
+/// Measurements as lines of a table. A work is named where we do it, which is its first line.
 struct Table {
-  private static let widths = [44, 34, 11, 9, 9, 8]
+  private static let head = ["work", "contender", "ns a unit", "ratio", "reach", "", "memory"]
+  private static let widths = [44, 34, 11, 9, 9, 8, 10]
+  private static let numbers = 2...4
 
-  static var head: String { line(["work", "contender", "ns a unit", "ratio", "reach", ""]) }
+  static var headLine: String { line(head) }
 
   static func lines(_ measurements: [Measurement]) -> String {
-    measurements.enumerated().map { index, measurement in
-      line([
-        index == 0 ? "\(measurement.work), \(grouped(measurement.count))" : "",
+    rows(measurements).map(line).joined(separator: "\n")
+  }
+
+  static func markdown(_ measurements: [Measurement]) -> String {
+    let rule = head.indices.map { numbers.contains($0) ? "---:" : "---" }
+    return ([head, rule] + rows(measurements)).map { "| \($0.joined(separator: " | ")) |\n" }.joined()
+  }
+
+  private static func rows(_ measurements: [Measurement]) -> [[String]] {
+    measurements.map { measurement in
+      [
+        measurement.isOurs ? title(measurement) : "",
         measurement.contender, measurement.missing == nil ? number(measurement.median) : "missing",
         measurement.isOurs ? "" : number(measurement.ratio) + (measurement.ratio == nil ? "" : "x"),
         measurement.reach.map { "\(number($0))x" } ?? "",
         measurement.isReached.map { $0 ? "reached" : "not yet" } ?? measurement.missing ?? "",
-      ])
-    }.joined(separator: "\n")
+        measurement.peakMemory.map { "\($0 >> 20) MiB" } ?? "",
+      ]
+    }
+  }
+
+  private static func title(_ measurement: Measurement) -> String {
+    measurement.work
+      + (measurement.unit == "key" ? ", \(grouped(measurement.count))" : ", per \(measurement.unit)")
   }
 
   private static func line(_ cells: [String]) -> String {
     zip(cells, widths).enumerated().map { index, cell in
       let blanks = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
-      return (2...4).contains(index) ? blanks + cell.0 : cell.0 + blanks
+      return numbers.contains(index) ? blanks + cell.0 : cell.0 + blanks
     }.joined(separator: "  ")
   }
 

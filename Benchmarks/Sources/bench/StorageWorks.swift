@@ -101,7 +101,7 @@ private var growthWork: Preparation {
       contenders.append(
         .yardstick("among \(size)") { try record(batches.next(), in: store.storage).new })
     }
-    return Work(name: name, count: StoredBatches.size, contenders: contenders)
+    return Work(name: name, unit: "key", count: StoredBatches.size, contenders: contenders)
   }
   return preparation
 }
@@ -252,26 +252,6 @@ private func insertRows(of batch: AdmittedBatch, in database: Database) throws -
     handled += database.changesCount
   }
   return handled
-}
-
-/// A folder that is gone with the last reference to it.
-private final class ScratchFolder {
-  let path: String
-
-  init() throws {
-    path = FileManager.default.temporaryDirectory.appending(path: "keyferry-bench-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-  }
-
-  /// The files and their sizes.
-  func byteCounts() throws -> String {
-    try FileManager.default.contentsOfDirectory(atPath: path).sorted().map { name in
-      let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
-      return "\(name) \(attributes[.size] as? Int ?? 0) bytes"
-    }.joined(separator: ", ")
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 /// Written by one thread before the other is told.
