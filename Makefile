@@ -8,12 +8,13 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 TEST ?=
+HOT_PATHS ?=
 
 release := swift build --configuration release --product keyferry --static-swift-stdlib
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust Gateway
 
-.PHONY: demo test build release format lint bench bench-quick peers fuzz docs install completions clean help packages
+.PHONY: demo test build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -32,10 +33,10 @@ release: packages ## build the program as it is installed
 	$(release)
 
 format: ## bring the sources into the house style
-	swift format format --recursive --parallel --in-place Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources
+	swift format format --recursive --parallel --in-place Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources Benchmarks/HotPaths
 
 lint: ## check the house style
-	swift format lint --recursive --parallel --strict Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources
+	swift format lint --recursive --parallel --strict Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources Benchmarks/HotPaths
 
 bench: packages release peers ## measure everything against its yardsticks; writes build/bench.json and build/bench.md
 	$(bench) --json build/bench.json --markdown build/bench.md
@@ -45,6 +46,9 @@ bench-quick: packages release peers ## the same with small inputs and few runs
 
 peers: packages ## fetch and make the yardsticks that are not in Swift
 	Benchmarks/peers
+
+instructions: packages ## count the instructions of the hot paths and compare; HOT_PATHS names some of them
+	Benchmarks/instructions $(HOT_PATHS)
 
 fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of them
 	Tests/Fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)

@@ -11,7 +11,7 @@ internal import PolicyFiles
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
 public struct KeyferryCommand: ParsableCommand {
   public static let configuration = CommandConfiguration(
-    commandName: "keyferry",
+    commandName: programName,
     abstract: "A gateway between regional servers of diagnosis keys, and a converter of their files.",
     discussion: """
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
@@ -39,14 +39,18 @@ public struct KeyferryCommand: ParsableCommand {
   /// The program's version.
   static let version = "0.1.0"
 
+  /// What the commands say they are part of; the parser then looks for no options of a whole program in them.
+  static let programName = "keyferry"
+
   public init() {}
 
-  /// Runs the program with these arguments and returns its exit code.
-  public static func run(arguments: [String]) async -> Int32 {
+  /// Runs the program with these arguments and returns its exit code. Commands that wait for nothing run where this is
+  /// called, so that they start no threads.
+  public nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
     do {
-      var command = try parseAsRoot(arguments)
+      var command = try parse(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -58,6 +62,19 @@ public struct KeyferryCommand: ParsableCommand {
     } catch {
       return report(error)
     }
+  }
+
+  /// Most of the time of a short command is the parser's, which learns all commands before it reads an argument. The one
+  /// that is named is enough; what that cannot read (options of the whole program, faults) and its help are for all.
+  private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+    if let name = arguments.first,
+      let named = configuration.subcommands.first(where: { $0.configuration.commandName == name }),
+      named.configuration.subcommands.isEmpty, let command = try? named.parseAsRoot(Array(arguments.dropFirst())),
+      type(of: command) == named
+    {
+      return command
+    }
+    return try parseAsRoot(arguments)
   }
 
   private static func report(_ error: any Error) -> Int32 {

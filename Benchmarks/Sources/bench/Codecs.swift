@@ -1,5 +1,4 @@
 import ExposureKeys
-import GatewayTesting
 import KeyFormats
 
 /// Runs a decoder to the end of its document through one reused chunk, as the pipeline does.

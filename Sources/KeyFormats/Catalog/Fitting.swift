@@ -44,15 +44,23 @@ public struct Fitting {
 
   private let targetName: String
   private let rules: [NumberRule]
+  private let untouched: UntouchedKeys
   /// What the target takes for its own among the fields that others do not know; `nil` where it takes none.
   private let ownFields: (key: OwnFields, file: OwnFields)?
 
   /// One numeric field, with everything the hot loop needs.
-  private struct NumberRule {
+  fileprivate struct NumberRule {
     let part: KeyPart
     let field: KeyFields
     let rule: FormatCapabilities.FieldRule
     let filling: Int32?
+  }
+
+  /// What became of one number, in keys.
+  fileprivate struct NumberCount {
+    var notCarried = 0
+    var outOfRange = 0
+    var filled = 0
   }
 
   public init(to format: KeyFormat, target: FormatCapabilities, defaults: FieldDefaults) {
@@ -79,6 +87,7 @@ public struct Fitting {
       number(.reportType, .reportType, target.reportType, defaults.reportType),
       number(.daysSinceOnset, .daysSinceOnset, target.daysSinceOnset, defaults.daysSinceOnset),
     ]
+    untouched = UntouchedKeys(rules, target, defaults)
   }
 
   /// Fits the chunk's keys in place. Keys that the target refuses move to the chunk's rejections.
@@ -86,17 +95,24 @@ public struct Fitting {
     var kept = 0
     var refused: [(offset: Int, reason: RejectionReason, detail: String)] = []
     var report = report
+    // One entry a rule: a look into the report's tables for each key would cost more than all else.
+    var counts = [NumberCount](repeating: NumberCount(), count: rules.count)
     let regionFitting = RegionFitting(target: target, defaults: defaults)
     let unknownFields = chunk.unknownFields
     chunk.keys.withMutableKeys { keys in
       for offset in keys.indices {
         var claim = keys[offset]
+        if untouched.contain(claim) {
+          if kept < offset { keys[kept] = claim }
+          kept += 1
+          continue
+        }
         // A refused key is counted as such, and nothing else is said about it.
         if let (reason, detail) = refusal(of: claim) ?? regionFitting.refusal(of: claim, regions, targetName) {
           refused.append((offset, reason, detail))
           continue
         }
-        fitNumbers(&claim, &report)
+        fitNumbers(&claim, &counts)
         regionFitting.fit(&claim, &regions, &report)
         dropMarks(&claim, unknownFields, &report)
         keys[kept] = claim
@@ -104,6 +120,7 @@ public struct Fitting {
       }
     }
     report.written += kept
+    for (number, count) in zip(rules, counts) { report.add(count, of: number) }
     self.report = report
     guard !refused.isEmpty else { return }
     let positions = refused.map { chunk.documentIndex(ofKeyAt: $0.offset) }
@@ -150,21 +167,23 @@ public struct Fitting {
     return nil
   }
 
+  /// Adds what became of each rule's number to `counts`.
   @inline(__always)
-  private func fitNumbers(_ claim: inout ClaimedKey, _ report: inout FittingReport) {
-    for number in rules {
+  private func fitNumbers(_ claim: inout ClaimedKey, _ counts: inout [NumberCount]) {
+    for index in rules.indices {
+      let number = rules[index]
       let rule = number.rule
       if claim.fields.contains(number.field) {
         if rule.presence == .notCarried {
           claim[number.field] = nil
-          report.lost[number.part, default: LossCount()].notCarried += 1
+          counts[index].notCarried += 1
         } else if !rule.allowed.contains(rule.value(of: claim[number.field])) {
           claim[number.field] = nil
-          report.lost[number.part, default: LossCount()].outOfRange += 1
+          counts[index].outOfRange += 1
         }
       } else if let filling = number.filling {
         claim[number.field] = filling
-        report.defaulted[number.part, default: DefaultCount(value: filling)].keys += 1
+        counts[index].filled += 1
       }
     }
   }
@@ -181,6 +200,40 @@ public struct Fitting {
       claim.unknownFields = 0
       report.lost[.unknownFields, default: LossCount()].notCarried += 1
     }
+  }
+}
+
+/// The keys that fit a target as they are: nearly all, and told from the others without a look at each rule.
+private struct UntouchedKeys {
+  /// The bits of ``KeyFields`` that must be there, and those that may.
+  private let needed: KeyFields
+  private let carried: KeyFields
+  /// Fields of which the target takes some values only.
+  private let limited: [(field: KeyFields, rule: FormatCapabilities.FieldRule)]
+  /// Whether keys without regions stay so.
+  private let areRegionsOptional: Bool
+
+  init(_ rules: [Fitting.NumberRule], _ target: FormatCapabilities, _ defaults: FieldDefaults) {
+    var needed = KeyFields()
+    var carried: KeyFields = target.carriesRevision ? .revised : []
+    for number in rules where number.rule.presence != .notCarried {
+      carried.insert(number.field)
+      if number.rule.presence == .required || number.filling != nil { needed.insert(number.field) }
+    }
+    self.needed = needed
+    self.carried = carried
+    limited = rules.filter { !$0.rule.takesAnyWord }.map { ($0.field, $0.rule) }
+    areRegionsOptional = target.origin != .required && defaults.origin == nil && defaults.visitedRegions == nil
+  }
+
+  @inline(__always)
+  func contain(_ claim: ClaimedKey) -> Bool {
+    guard claim.fields.isSuperset(of: needed), claim.fields.isSubset(of: carried), claim.unknownFields == 0,
+      claim.regions == .none, areRegionsOptional
+    else { return false }
+    // Fields that are not stated are zero and may fail here; then the long way decides.
+    for (field, rule) in limited where !rule.allowed.contains(rule.value(of: claim[field])) { return false }
+    return true
   }
 }
 
@@ -229,6 +282,16 @@ public struct FittingReport: Sendable, Hashable {
 
   public init() {}
   public var losesAnything: Bool { !lost.isEmpty || headerFieldsLost }
+
+  fileprivate mutating func add(_ count: Fitting.NumberCount, of number: Fitting.NumberRule) {
+    if count.notCarried + count.outOfRange > 0 {
+      lost[number.part, default: LossCount()].notCarried += count.notCarried
+      lost[number.part, default: LossCount()].outOfRange += count.outOfRange
+    }
+    if count.filled > 0, let filling = number.filling {
+      defaulted[number.part, default: DefaultCount(value: filling)].keys += count.filled
+    }
+  }
 }
 
 public struct LossCount: Sendable, Hashable {

@@ -53,7 +53,7 @@ public final class KeyDocument {
         try Self.within(entry.name) { try archive.open(entry).readAll(limit: limits.signatureBytes) }
       }
       decoder = ExportDecoder(
-        window(try archive.open(pair.bin), observed: true), limits: limits, place: pair.bin.name)
+        window(try archive.openReadingAhead(pair.bin), observed: true), limits: limits, place: pair.bin.name)
       return
     }
 

@@ -67,6 +67,9 @@ public struct FormatCapabilities: Sendable {
     static let notCarried = FieldRule(
       presence: .notCarried, allowed: anyInt32, builtInDefault: nil, isUnsigned: false)
 
+    /// Whether no word is outside what is allowed.
+    var takesAnyWord: Bool { allowed == (isUnsigned ? anyUInt32 : anyInt32) }
+
     /// The field's value of this word, as the format would spell it.
     @inline(__always)
     func value(of word: Int32) -> Int64 { isUnsigned ? Int64(UInt32(bitPattern: word)) : Int64(word) }

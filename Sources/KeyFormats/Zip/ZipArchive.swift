@@ -67,6 +67,15 @@ public struct ZipArchive {
 
   public subscript(name: String) -> ZipEntry? { entries.first { $0.name == name } }
 
+  /// ``open(_:)`` for an entry that is read to its end: a large one is inflated on a thread of its own.
+  func openReadingAhead(_ entry: ZipEntry) throws -> any ByteSource {
+    let content = try open(entry)
+    return entry.size < Self.largeEntry ? content : ReadAheadSource(content)
+  }
+
+  /// With fewer bytes there is nothing to gain from a second thread.
+  private static let largeEntry = 1 << 20
+
   /// A source of the entry's content, inflated. Its last read throws when the check sum or the length is wrong.
   public func open(_ entry: ZipEntry) throws -> any ByteSource {
     let place = entry.name

@@ -8,7 +8,7 @@ internal import KeyStorage
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check",
+    commandName: "check", _superCommandName: KeyferryCommand.programName,
     abstract: "Check a gateway's configuration as a whole and print every fault with its place.",
     discussion: """
       The policies, rings, keys and secrets that the configuration names are read as well, and relations between \

@@ -7,7 +7,7 @@ internal import KeyFormats
 
 struct ConvertCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "convert",
+    commandName: "convert", _superCommandName: KeyferryCommand.programName,
     abstract: "Convert key files between formats; many inputs become one output, or one each in a folder.",
     discussion: """
       What the target cannot carry is reported, never lost in silence; --strict refuses instead. Fields that the \

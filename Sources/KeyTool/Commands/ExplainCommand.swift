@@ -8,7 +8,7 @@ internal import SQLiteStorage
 
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "explain",
+    commandName: "explain", _superCommandName: KeyferryCommand.programName,
     abstract: "Tell what each source said about one key, how that was decided, and what each region gets.",
     discussion: """
       The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. With --config and

@@ -3,7 +3,8 @@ internal import KeyFormats
 
 struct FormatsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "formats", abstract: "List the formats that are read and written.",
+    commandName: "formats", _superCommandName: KeyferryCommand.programName,
+    abstract: "List the formats that are read and written.",
     discussion: """
       Names are those that --from and --to take. Every format that is written is also read.
 

@@ -6,7 +6,7 @@ internal import KeyFormats
 
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "inspect",
+    commandName: "inspect", _superCommandName: KeyferryCommand.programName,
     abstract: "Show what is in a key file: header, signatures, distributions, findings.",
     discussion: """
       Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do \

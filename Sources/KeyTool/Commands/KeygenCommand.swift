@@ -5,7 +5,7 @@ internal import KeyFormats
 
 struct KeygenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "keygen",
+    commandName: "keygen", _superCommandName: KeyferryCommand.programName,
     abstract: "Make a P-256 signing key and print what Apple and Google ask for at its registration.",
     discussion: """
       The private key is written as PKCS#8 PEM, readable by its owner alone. An existing file is never overwritten. \

@@ -6,7 +6,7 @@ internal import KeyNormalization
 
 struct NormalizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "normalize",
+    commandName: "normalize", _superCommandName: KeyferryCommand.programName,
     abstract: "Reconcile what several sources say about keys, and write what is believed.",
     discussion: """
       Every key of every input is admitted or rejected by its source's reading policy; all admitted claims about one

@@ -35,7 +35,7 @@ struct PauseTarget: ParsableArguments {
 
 struct PauseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pause",
+    commandName: "pause", _superCommandName: KeyferryCommand.programName,
     abstract: "Stop a source or an origin at once: it is not pulled, and nothing of it is released.",
     discussion: """
       A paused source is not asked. Claims of a paused origin are still recorded, so that nothing is lost, but keys that
@@ -62,7 +62,7 @@ struct PauseCommand: AsyncParsableCommand {
 
 struct ResumeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "resume",
+    commandName: "resume", _superCommandName: KeyferryCommand.programName,
     abstract: "Let a paused source or origin go on.",
     discussion: """
       The exit code is 1 when it was not paused.

@@ -6,7 +6,7 @@ internal import SQLiteStorage
 
 struct PublishCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "publish",
+    commandName: "publish", _superCommandName: KeyferryCommand.programName,
     abstract: "Publish the bundles that are due, once.",
     discussion: """
       For every series the windows that are over are closed: what became publishable goes into signed bundles, what was
@@ -54,7 +54,7 @@ private struct PublicationDocument: Encodable {
 
 struct PreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "preview",
+    commandName: "preview", _superCommandName: KeyferryCommand.programName,
     abstract: "Show what the next bundle of a series would hold, without publishing it.",
     discussion: """
       Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It

@@ -8,7 +8,7 @@ internal import Synchronization
 
 struct PullCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pull",
+    commandName: "pull", _superCommandName: KeyferryCommand.programName,
     abstract: "Fetch what is new from the configured sources, verify it, admit it, and record it.",
     discussion: """
       Every source is asked at the same time, until it has nothing new; one that is slow or broken delays no other.

@@ -6,7 +6,7 @@ internal import SQLiteStorage
 
 struct RecallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recall",
+    commandName: "recall", _superCommandName: KeyferryCommand.programName,
     abstract: "Withdraw what an origin sent, after showing what would change.",
     discussion: """
       Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose

@@ -5,7 +5,7 @@ internal import GatewaySettings
 
 struct RegistrationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "registration",
+    commandName: "registration", _superCommandName: KeyferryCommand.programName,
     abstract: "Print what Apple and Google must be told about the keys that sign a gateway's series.",
     discussion: """
       A phone trusts only the key that is registered for the app that asks, so every key of every series is \

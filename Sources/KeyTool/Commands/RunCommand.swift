@@ -10,7 +10,7 @@ internal import UnixSignals
 
 struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "run",
+    commandName: "run", _superCommandName: KeyferryCommand.programName,
     abstract: "Run the gateway as a service: pull, publish and serve.",
     discussion: """
       Each source is pulled by its schedule, each series is published when a window is over, and what is published is

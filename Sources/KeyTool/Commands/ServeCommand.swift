@@ -7,7 +7,7 @@ internal import UnixSignals
 
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "serve",
+    commandName: "serve", _superCommandName: KeyferryCommand.programName,
     abstract: "Serve what is published to apps, and do nothing else.",
     discussion: """
       For machines that have only the publication folder. It needs no store, and sees at once what a publisher writes

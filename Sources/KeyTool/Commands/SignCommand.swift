@@ -6,7 +6,7 @@ internal import KeyFormats
 
 struct SignCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sign",
+    commandName: "sign", _superCommandName: KeyferryCommand.programName,
     abstract: "Sign or re-sign an export bundle; its keys stay as they are.",
     discussion: """
       By default our signatures replace all others, because the infos of export.bin, which are signed too, then name \

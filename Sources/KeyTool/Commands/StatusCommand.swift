@@ -6,7 +6,7 @@ internal import SQLiteStorage
 
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status",
+    commandName: "status", _superCommandName: KeyferryCommand.programName,
     abstract: "Show what the gateway's store knows about each source.",
     discussion: """
       For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine.

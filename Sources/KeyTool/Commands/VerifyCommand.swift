@@ -6,7 +6,7 @@ internal import KeyFormats
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify",
+    commandName: "verify", _superCommandName: KeyferryCommand.programName,
     abstract: "Check the signatures of export bundles against a ring of public keys.",
     discussion: """
       Every signature is reported by itself. The exit code is 0 only when every file has a signature that verifies \
