@@ -178,6 +178,53 @@ struct CSVTests {
     #expect(document.keys.map(\.unknownFields) == (0..<60).map { $0 % 5 == 3 ? [1, 2] : [] })
   }
 
+  /// When bytes come a few at a time, most rows are cut into cells, because nothing is there behind their ends.
+  @Test("Plain rows take the short way and mean the same, whatever is wrong in them", arguments: [",", "\t"])
+  func damagedPlainRows(separator: Character) throws {
+    let names =
+      "origin,period,key,note,visited_regions,revised,epoch,report_type,risklevel,days_since_onset,unknown_fields"
+    let rows = [
+      "DE,144,\(hex),x,DE AT,true,2654064,SELF_REPORT,8,-3,",
+      "\"DE\",\"144\",\(hex),\"y z\",\"\",0,\"2654064\",1,,14,\"\"",
+      "FR,10,AU+HS4WIaavqIdLHhcbwqg==,,FR,false,2654064,CONFIRMED_CLINICAL_DIAGNOSIS,1,0,",
+    ]
+    let intact = ([names] + rows + rows).joined(separator: "\n") + "\n"
+    let bytes = Array(intact.replacing(",", with: String(separator)).utf8)
+    let end = Array((String(repeating: "#", count: 200) + "\n").utf8)
+    func reading(_ bytes: [UInt8], step: Int) -> Result<RowDocument, FormatError> {
+      do {
+        let window = InputWindow(RowTricklingSource(bytes + end, step: step), capacity: step == 5 ? 16 : 1 << 16)
+        return .success(try RowDocument(CSVKeyDecoder(window), chunkCapacity: 100))
+      } catch {
+        return .failure(error as? FormatError ?? FormatError(.unsupported, "\(error)"))
+      }
+    }
+    let whole = try reading(bytes, step: .max).get()
+    #expect(whole.keys.count == 6)
+    #expect(try reading(bytes, step: 5).get() == whole)
+    let secondHalf = names.utf8.count + 2 + rows.joined().utf8.count + 2..<bytes.count
+    for place in secondHalf {
+      var damaged = [bytes, bytes]
+      damaged[0].remove(at: place)
+      damaged[1].insert(bytes[place], at: place)
+      for byte in Array("#,;\t \"\r\n-0a".utf8) {
+        damaged.append(bytes)
+        damaged[damaged.count - 1][place] = byte
+      }
+      for bytes in damaged {
+        #expect(reading(bytes, step: .max) == reading(bytes, step: 5), "\(place)")
+      }
+    }
+  }
+
+  @Test("A line of names that looks like key data is no key when it stands in the file again")
+  func namesThatLookLikeKeys() throws {
+    let name = "temporary_exposure_key"
+    let document = try read("\(name)\n\(hex)\n\(name)\n\(hex)\n" + String(repeating: "\n", count: 100))
+    #expect(document.keys.count == 2)
+    #expect(document.noteCodes == ["column-line-repeated  1"])
+  }
+
   @Test("Layouts of other tools")
   func otherLayouts() throws {
     let transparency = try read(

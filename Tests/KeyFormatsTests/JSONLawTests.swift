@@ -177,6 +177,40 @@ import Testing
       #expect(try readJSON(bytes, window: window, chunk: 1, step: step) == whole)
     }
   }
+
+  /// What reading by a remembered shape makes of an object, the parser makes of it too, whatever is wrong in it. In a
+  /// window of one record no shape is remembered.
+  @Test(arguments: [true, false])
+  func damagedRepeats(isList: Bool) throws {
+    var keys = ClaimedKey.randoms(4, seed: 9, fields: [], required: Self.codableFields, wild: false)
+    keys[2].key = TemporaryExposureKey(high: 0xFFFF_0123_4567_89AB, low: 0xFFF0_1234_5678_9FFF)
+    keys[2].rollingStart = 2_678_400
+    var original = try written(keys) { CodableJSONEncoder($0, style: isList ? .array : .lines) }
+    if isList { original.removeLast() }
+    let end = [UInt8](repeating: 0x20, count: 5000) + Array(isList ? "]".utf8 : "".utf8)
+    let objects = original.split(separator: UInt8(ascii: "{"))
+    let object = objects[isList ? 3 : 2].startIndex - 1..<objects[isList ? 3 : 2].endIndex
+    func reading(_ bytes: [UInt8], window: Int) -> Result<ReadDocument, FormatError> {
+      do {
+        return .success(try readJSON(bytes + end, window: window))
+      } catch {
+        return .failure(error as? FormatError ?? FormatError(.unsupported, "\(error)"))
+      }
+    }
+    for place in object {
+      var damaged = [original, original, original]
+      damaged[0].remove(at: place)
+      damaged[1].insert(original[place], at: place)
+      damaged[2].insert(UInt8(ascii: " "), at: place)
+      for byte in Array(#" "\/-+09.eA=_:,{}n"#.utf8) + [0, 0x1F, 0x80, 0xFF] {
+        damaged.append(original)
+        damaged[damaged.count - 1][place] = byte
+      }
+      for bytes in damaged {
+        #expect(reading(bytes, window: 128 << 10) == reading(bytes, window: 16), "\(text(Array(bytes[object])))")
+      }
+    }
+  }
 }
 
 extension RegionTable {

@@ -51,14 +51,10 @@ struct CSVCanonicalRows {
 
   @inline(__always)
   private mutating func keyData() -> TemporaryExposureKey? {
-    var wrong: UInt64 = 0
-    let a = HexadecimalWord.value(word(0), &wrong)
-    let b = HexadecimalWord.value(word(8), &wrong)
-    let c = HexadecimalWord.value(word(16), &wrong)
-    let d = HexadecimalWord.value(word(24), &wrong)
-    guard wrong == 0, byte(32) == comma else { return nil }
+    let digits = UnsafeRawBufferPointer(start: place, count: 32)
+    guard let key = KeyText.keyFromHexadecimal(digits), byte(32) == comma else { return nil }
     place += 33
-    return TemporaryExposureKey(high: UInt64(a) << 32 | UInt64(b), low: UInt64(c) << 32 | UInt64(d))
+    return key
   }
 
   /// Rolling starts have had seven digits since 1989 and will have until 2160.
@@ -107,19 +103,7 @@ struct CSVCanonicalRows {
   @inline(__always)
   private mutating func reportType() -> Int32? {
     guard byte() >= UInt8(ascii: "A") else { return number(.reportType) }
-    let read: (type: ReportType, length: Int)? =
-      switch word() {
-      case Spelling.confirmed where word(6) == Spelling.test: (.confirmedTest, 14)
-      case Spelling.confirmed
-      where word(8) == Spelling.clinical && word(16) == Spelling.diagnosis
-        && word(20) == Spelling.agnosis:
-        (.confirmedClinicalDiagnosis, 28)
-      case Spelling.selfReport where word(3) == Spelling.report: (.selfReport, 11)
-      case Spelling.recursive where byte(8) == UInt8(ascii: "E"): (.recursive, 9)
-      case Spelling.revoked: (.revoked, 7)
-      case Spelling.unknown: (.unknown, 7)
-      default: nil
-      }
+    let read = ReportTypeSpelling.find(place)
     guard let read, byte(read.length) == comma else { return nil }
     place += read.length + 1
     fields |= KeyFields.reportType.rawValue
@@ -162,6 +146,31 @@ struct CSVCanonicalRows {
 
 private let comma = UInt8(ascii: ",")
 
+/// The report types as the encoder spells them.
+enum ReportTypeSpelling {
+  /// The type whose name stands at this place, where 28 bytes are readable; what stands behind it is not looked at.
+  @inline(__always)
+  static func find(_ place: UnsafeRawPointer) -> (type: ReportType, length: Int)? {
+    @inline(__always)
+    func word(_ offset: Int = 0) -> UInt64 {
+      UInt64(littleEndian: place.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+    let sevenBytes: UInt64 = 0x00FF_FFFF_FFFF_FFFF
+    switch word() {
+    case Spelling.confirmed where word(6) == Spelling.test: return (.confirmedTest, 14)
+    case Spelling.confirmed
+    where word(8) == Spelling.clinical && word(16) == Spelling.diagnosis && word(20) == Spelling.agnosis:
+      return (.confirmedClinicalDiagnosis, 28)
+    case Spelling.selfReport where word(3) == Spelling.report: return (.selfReport, 11)
+    case Spelling.recursive where place.load(fromByteOffset: 8, as: UInt8.self) == UInt8(ascii: "E"):
+      return (.recursive, 9)
+    case let text where text & sevenBytes == Spelling.revoked: return (.revoked, 7)
+    case let text where text & sevenBytes == Spelling.unknown: return (.unknown, 7)
+    default: return nil
+    }
+  }
+}
+
 /// Eight characters of what the encoder writes, as words.
 private enum Spelling {
   static var confirmed: UInt64 { word("CONFIRME") }
@@ -172,8 +181,8 @@ private enum Spelling {
   static var selfReport: UInt64 { word("SELF_REP") }
   static var report: UInt64 { word("F_REPORT") }
   static var recursive: UInt64 { word("RECURSIV") }
-  static var revoked: UInt64 { word("REVOKED,") }
-  static var unknown: UInt64 { word("UNKNOWN,") }
+  static var revoked: UInt64 { word("REVOKED\0") }
+  static var unknown: UInt64 { word("UNKNOWN\0") }
   static var falseAndNothing: UInt64 { word("false,,,") }
   static var falseAndComma: UInt64 { word("false,\0\0") }
   static var trueAndComma: UInt64 { word("true,\0\0\0") }
@@ -186,34 +195,19 @@ private enum Spelling {
   }
 }
 
-/// Eight hexadecimal digits at once.
-enum HexadecimalWord {
-  /// The number that eight ASCII digits spell, the first the most significant; sets bits in `wrong` when they are none.
-  @inline(__always)
-  static func value(_ text: UInt64, _ wrong: inout UInt64) -> UInt32 {
-    let isLetter = text >> 6 & 0x0101_0101_0101_0101
-    let nibbles = (text & 0x0F0F_0F0F_0F0F_0F0F) &+ isLetter &* 9
-    // Spelling the nibbles again tells every other character: each has one spelling, but for the letter's case.
-    let spelled = nibbles &+ 0x3030_3030_3030_3030 &+ isLetter &* 39
-    let isTenOrMore = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-    wrong |= ((text | isLetter << 5) ^ spelled) | (nibbles & 0xF0F0_F0F0_F0F0_F0F0) | (isLetter ^ isTenOrMore)
-    var value = (nibbles << 4 | nibbles >> 8) & 0x00FF_00FF_00FF_00FF
-    value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
-    value = value | value >> 16
-    return UInt32(truncatingIfNeeded: value).byteSwapped
-  }
-}
-
 /// The region cells of rows already read, by their text, so that naming a region costs no string.
 ///
-/// Owns its memory: direct-mapped slots of one text each.
+/// Owns its memory: sets of four slots of one text each.
 struct CSVTailCache: ~Copyable {
   private static let slotCount = 256
+  private static let slotsInSet = 4
   /// The longest text that is kept.
-  private static let textLimit = 56
+  static let textLimit = 56
   /// A slot holds the text, its length and the region's number.
   private static let slotSize = 64
   private let slots: UnsafeMutableRawPointer
+  /// The slot of the next text among those of its set.
+  private var nextSlot = 0
 
   init() {
     slots = .allocate(byteCount: Self.slotCount * Self.slotSize, alignment: 64)
@@ -227,17 +221,31 @@ struct CSVTailCache: ~Copyable {
   borrowing func find(at text: UnsafeRawPointer) -> (id: RegionClaim.ID, length: Int)? {
     guard let length = Self.lengthOfLine(text) else { return nil }
     if length == 3, text.loadUnaligned(as: UInt16.self) == 0x2C2C { return (RegionClaim.ID.none, 3) }
-    let slot = slots + Self.slot(text, length)
-    guard slot.load(fromByteOffset: 56, as: UInt32.self) == UInt32(length), Self.isEqual(text, slot, length) else {
-      return nil
+    return find(text, length: length).map { ($0, length) }
+  }
+
+  /// The region whose text this is. `length` is at most ``textLimit``, and words are read ahead.
+  @inline(__always)
+  borrowing func find(_ text: UnsafeRawPointer, length: Int) -> RegionClaim.ID? {
+    var slot = slots + Self.set(text, length)
+    for _ in 0..<Self.slotsInSet {
+      if slot.load(fromByteOffset: 56, as: UInt32.self) == UInt32(length), Self.isEqual(text, slot, length) {
+        return RegionClaim.ID(rawValue: slot.load(fromByteOffset: 60, as: UInt32.self))
+      }
+      slot += Self.slotSize
     }
-    return (RegionClaim.ID(rawValue: slot.load(fromByteOffset: 60, as: UInt32.self)), length)
+    return nil
   }
 
   /// Keeps what `row` says from `start` on, when it is short, ends with LF, and ends nowhere before.
   mutating func keep(_ row: UnsafeRawBufferPointer, from start: Int, as id: RegionClaim.ID) {
     let text = row[start...]
     guard text.count <= Self.textLimit, text.firstIndex(of: UInt8(ascii: "\n")) == row.count - 1 else { return }
+    keep(text, as: id)
+  }
+
+  /// Keeps a text of at most ``textLimit`` bytes.
+  mutating func keep(_ text: some Collection<UInt8>, as id: RegionClaim.ID) {
     // The slot's text is the common buffer for hashing too, which reads whole words.
     withUnsafeTemporaryAllocation(byteCount: Self.slotSize, alignment: 64) { copy in
       copy.initializeMemory(as: UInt8.self, repeating: 0)
@@ -245,8 +253,10 @@ struct CSVTailCache: ~Copyable {
       guard let base = copy.baseAddress else { return }
       copy.storeBytes(of: UInt32(text.count), toByteOffset: 56, as: UInt32.self)
       copy.storeBytes(of: id.rawValue, toByteOffset: 60, as: UInt32.self)
-      (slots + Self.slot(base, text.count)).copyMemory(from: base, byteCount: Self.slotSize)
+      let slot = Self.set(base, text.count) + nextSlot * Self.slotSize
+      (slots + slot).copyMemory(from: base, byteCount: Self.slotSize)
     }
+    nextSlot = (nextSlot + 1) % Self.slotsInSet
   }
 
   /// The length up to and with the first LF, when it is at most ``textLimit``.
@@ -264,7 +274,7 @@ struct CSVTailCache: ~Copyable {
   }
 
   @inline(__always)
-  private static func slot(_ text: UnsafeRawPointer, _ length: Int) -> Int {
+  private static func set(_ text: UnsafeRawPointer, _ length: Int) -> Int {
     var hash = UInt64(length)
     var offset = 0
     while offset < length {
@@ -272,7 +282,7 @@ struct CSVTailCache: ~Copyable {
       hash ^= hash >> 29
       offset += 8
     }
-    return Int(hash >> 8 & UInt64(slotCount - 1)) * slotSize
+    return Int(hash >> 8 & UInt64(slotCount / slotsInSet - 1)) * slotsInSet * slotSize
   }
 
   @inline(__always)

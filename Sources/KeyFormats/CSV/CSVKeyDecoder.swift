@@ -16,6 +16,7 @@ public final class CSVKeyDecoder: KeyDecoder {
   private var columnLine: [UInt8] = []
   private var scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: 0)
   private var tails = CSVTailCache()
+  private var regionCells = CSVTailCache()
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
@@ -27,6 +28,7 @@ public final class CSVKeyDecoder: KeyDecoder {
     // Rejections count against the room too: they take memory as keys do.
     while chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
       if layout.shape != .other { readCanonicalRows(layout, into: &chunk.keys) }
+      readPlainRows(layout, into: &chunk.keys)
       guard !chunk.keys.isFull, try readRow(layout, into: &chunk) else { break }
     }
     return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
@@ -38,6 +40,18 @@ public final class CSVKeyDecoder: KeyDecoder {
     keys.appendDirectly { free in
       let (rows, end) = CSVCanonicalRows.read(
         start, start + unread.count, withRegions: layout.shape == .full, tails: tails, into: free)
+      window.skip(end - start)
+      line += rows
+      return rows
+    }
+  }
+
+  private func readPlainRows(_ layout: CSVLayout, into keys: inout KeyBuffer) {
+    let unread = window.unread
+    guard let start = unread.baseAddress else { return }
+    keys.appendDirectly { free in
+      let (rows, end) = CSVPlainRows.read(
+        start, start + unread.count, layout, rowLimit: limits.recordBytes, regions: regionCells, into: free)
       window.skip(end - start)
       line += rows
       return rows
@@ -217,7 +231,7 @@ public final class CSVKeyDecoder: KeyDecoder {
       do {
         let key = try read(row, hasStrayText, layout, &chunk.unknownFields)
         chunk.keys.append(key)
-        if layout.shape == .full, key.unknownFields == 0 { keepTail(of: row, key.regions) }
+        keepRegions(of: row, key, layout)
       } catch let fault as KeyFault {
         chunk.rejections.append(
           Rejection(
@@ -229,8 +243,18 @@ public final class CSVKeyDecoder: KeyDecoder {
     }
   }
 
-  private func keepTail(of row: UnsafeRawBufferPointer, _ id: RegionClaim.ID) {
-    tails.keep(row, from: scanner.cells[CSVColumn.origin.rawValue].rawStart, as: id)
+  /// Remembers what the row's region cells mean, for the rows that are read without cutting them.
+  private func keepRegions(of row: UnsafeRawBufferPointer, _ key: ClaimedKey, _ layout: CSVLayout) {
+    guard key.regions != .none else { return }
+    if layout.shape == .full, key.unknownFields == 0 {
+      tails.keep(row, from: scanner.cells[CSVColumn.origin.rawValue].rawStart, as: key.regions)
+    }
+    var cells = CSVRegionCells()
+    for (column, cell) in zip(layout.columns, scanner.cells) where column == .origin || column == .visitedRegions {
+      let found = CSVRegionCells.Cell(text: cell.text(in: row), isQuoted: cell.isQuoted)
+      if column == .origin { cells.origin = found } else { cells.visited = found }
+    }
+    cells.keep(in: &regionCells, as: key.regions)
   }
 
   /// - Throws: ``KeyFault`` when the row is no key, ``FormatError`` when there are too many regions.

@@ -141,34 +141,8 @@ private struct CSVRowWriter {
       place += 1
       return
     }
-    if UInt32(bitPattern: value) < 10 {
-      let text = UInt16(truncatingIfNeeded: value) | 0x2C30
-      place.storeBytes(of: text.littleEndian, as: UInt16.self)
-      place += 2
-      return
-    }
-    guard UInt32(bitPattern: value) < 100_000_000 else {
-      let length = DecimalText.write(value, to: place)
-      place.storeBytes(of: UInt8(ascii: ","), toByteOffset: length, as: UInt8.self)
-      place += length + 1
-      return
-    }
-    writeEightDigits(UInt64(UInt32(bitPattern: value)))
-  }
-
-  /// Halves the number into fours, twos and single digits, all lanes at once, and drops the zeros in front.
-  @inline(__always)
-  private mutating func writeEightDigits(_ value: UInt64) {
-    let high = value / 10_000
-    let fours = high | (value - high * 10_000) << 32
-    let hundreds = ((fours &* 10_486) >> 20) & 0x0000_007F_0000_007F
-    let twos = hundreds | (fours &- hundreds &* 100) << 16
-    let tens = ((twos &* 103) >> 10) & 0x000F_000F_000F_000F
-    let digits = tens | (twos &- tens &* 10) << 8
-    let zeros = digits.trailingZeroBitCount / 8
-    let text = (digits | 0x3030_3030_3030_3030) >> UInt64(8 * zeros)
-    place.storeBytes(of: text.littleEndian, as: UInt64.self)
-    place.storeBytes(of: UInt8(ascii: ","), toByteOffset: 8 - zeros, as: UInt8.self)
-    place += 9 - zeros
+    let length = DecimalText.write(value, to: place)
+    place.storeBytes(of: UInt8(ascii: ","), toByteOffset: length, as: UInt8.self)
+    place += length + 1
   }
 }

@@ -36,6 +36,8 @@ public final class CodableJSONEncoder: KeyEncoder {
 
   /// The most bytes of one key and its separator: member names, escaped key data, three numbers.
   private static let room = 192
+  /// So many keys share one look at the room.
+  private static let keysAtOnce = 64
 
   public init(
     _ output: OutputBuffer, style: Style = .array, wrapper: Wrapper = .none,
@@ -59,13 +61,18 @@ public final class CodableJSONEncoder: KeyEncoder {
     guard style != .single || count + keys.count <= 1 else {
       throw FormatError(.cannotExpress, "a single object holds one key, there are more")
     }
-    for key in keys {
-      var room = try JSONRoom(output.reserve(Self.room))
-      if style == .array, count > 0 { room.put(",") }
-      put(key, &room)
-      if style == .lines { room.put("\n") }
+    var index = 0
+    while index < keys.count {
+      let end = min(keys.count, index + Self.keysAtOnce)
+      var room = try JSONRoom(output.reserve((end - index) * Self.room))
+      while index < end {
+        if style == .array, count > 0 { room.put(",") }
+        put(keys[index], &room)
+        if style == .lines { room.put("\n") }
+        index += 1
+        count += 1
+      }
       output.commit(room.count)
-      count += 1
     }
   }
 

@@ -539,42 +539,26 @@ public final class JSONKeyDecoder: KeyDecoder {
     guard var template = templates.last else { return }
     let start = UnsafeRawPointer(window.base) + window.position
     let end = UnsafeRawPointer(window.base) + window.end
-    let revised: KeyFields = inList && listIsRevised ? .revised : []
-    var stoppedBehindEntry = false
     var stop = start
     var count = 0
     keys.appendDirectly { room in
-      guard var place = room.baseAddress else { return 0 }
-      let last = place + room.count
-      var here = start
-      while place < last, end - here >= template.reach {
-        var length = template.match(here, place)
-        if length == 0 {
-          guard let other = matchingTemplate(here, end, place) else { break }
-          (template, length) = other
-        }
-        place.pointee.fields.formUnion(revised)
-        place += 1
-        here += length
-        // A template's reach goes beyond its object, so the next bytes are there.
-        if inList {
-          guard here.load(as: UInt8.self) == UInt8(ascii: ",") else {
-            stoppedBehindEntry = true
-            break
-          }
-          here += 1
-        }
-        while here < end, isJSONSpace(here.load(as: UInt8.self)) { here += 1 }
+      guard let first = room.baseAddress else { return 0 }
+      var run = JSONObjectRun(
+        here: start, end: end, key: first, lastKey: first + room.count, inList: inList,
+        fields: inList && listIsRevised ? .revised : [])
+      while run.read(template) == .otherShape {
+        guard let (other, length) = matchingTemplate(run.here, end, run.key) else { break }
+        template = other
+        guard run.pass(length) else { break }
       }
-      stop = here
-      count = room.count - (last - place)
+      if run.isBehindEntry { place = .afterElement }
+      stop = run.here
+      count = run.key - first
       return count
     }
     window.position += stop - start
     keysSinceLearning += count
-    if inList {
-      if stoppedBehindEntry { place = .afterElement }
-    } else if count > 0 {
+    if !inList, count > 0 {
       documentCount += count
       wrapper = .lines
     }

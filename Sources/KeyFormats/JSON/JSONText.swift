@@ -41,14 +41,9 @@ struct JSONRoom {
   mutating func put(_ number: Int32) { count += DecimalText.write(number, to: place + count) }
 
   /// The same 32 bits, as an unsigned number.
+  @inline(__always)
   mutating func put(unsigned number: Int32) {
-    guard number < 0 else { return put(number) }
-    var digits = UInt32(bitPattern: number)
-    for index in stride(from: 9, through: 0, by: -1) {
-      place.storeBytes(of: UInt8(ascii: "0") + UInt8(digits % 10), toByteOffset: count + index, as: UInt8.self)
-      digits /= 10
-    }
-    count += 10
+    count += DecimalText.write(UInt32(bitPattern: number), to: place + count)
   }
 
   /// Standard base64 with its padding.
@@ -61,24 +56,12 @@ struct JSONRoom {
   /// The same with escaped slashes, as Swift's `JSONEncoder` writes data.
   @inline(__always)
   mutating func putEscapingSlashes(_ key: TemporaryExposureKey) {
-    let text = place + count
-    KeyText.writeBase64(key, to: text)
-    count += 24
-    let slash = SIMD16<UInt8>(repeating: UInt8(ascii: "/"))
-    let front = text.loadUnaligned(as: SIMD16<UInt8>.self) .== slash
-    let back = text.loadUnaligned(fromByteOffset: 8, as: SIMD16<UInt8>.self) .== slash
-    guard any(front .| back) else { return }
-    var index = 0
-    var end = 24
-    while index < end {
-      if text.load(fromByteOffset: index, as: UInt8.self) == UInt8(ascii: "/") {
-        (text + index + 1).copyMemory(from: text + index, byteCount: end - index)
-        text.storeBytes(of: UInt8(ascii: "\\"), toByteOffset: index, as: UInt8.self)
-        index += 1
-        end += 1
-        count += 1
-      }
-      index += 1
+    let text = Base64KeyText(key)
+    if text.hasSlashes {
+      count += text.storeEscapingSlashes(to: place + count)
+    } else {
+      text.store(to: place + count)
+      count += 24
     }
   }
 }

@@ -25,47 +25,27 @@ package enum KeyText {
     return .notKeyData
   }
 
-  /// Twenty-two digits, whatever follows them.
-  private static func keyFromBase64(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
-    Base64.values.withUnsafeBufferPointer { values in
-      var high: UInt64 = 0
-      var low: UInt64 = 0
-      var seen: UInt8 = 0
-      // 64 bits are ten digits and four bits of the eleventh.
-      for index in 0..<10 {
-        let value = values[Int(text[index])]
-        seen |= value
-        high = high << 6 | UInt64(value & 63)
-      }
-      let middle = values[Int(text[10])]
-      seen |= middle
-      high = high << 4 | UInt64(middle & 63) >> 2
-      low = UInt64(middle & 3)
-      for index in 11..<21 {
-        let value = values[Int(text[index])]
-        seen |= value
-        low = low << 6 | UInt64(value & 63)
-      }
-      let last = values[Int(text[21])]
-      seen |= last
-      low = low << 2 | UInt64(last & 63) >> 4
-      return seen & 128 == 0 ? TemporaryExposureKey(high: high, low: low) : nil
-    }
+  /// Twenty-two digits, whatever follows them. They are there.
+  static func keyFromBase64(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
+    guard let place = text.baseAddress else { return nil }
+    let digits = Base64Digits.shared
+    let (a, b, c) = (digits.four(place), digits.four(place + 4), digits.four(place + 8))
+    let (d, e, two) = (digits.four(place + 12), digits.four(place + 16), digits.two(place + 20))
+    return a | b | c | d | e | two < Base64Digits.limit ? Base64Digits.key(a, b, c, d, e, two) : nil
   }
 
-  private static func keyFromHexadecimal(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
-    Hexadecimal.values.withUnsafeBufferPointer { values in
-      var words: (UInt64, UInt64) = (0, 0)
-      var seen: UInt8 = 0
-      for index in 0..<16 {
-        let high = values[Int(text[index])]
-        let low = values[Int(text[index + 16])]
-        seen |= high | low
-        words.0 = words.0 << 4 | UInt64(high & 15)
-        words.1 = words.1 << 4 | UInt64(low & 15)
-      }
-      return seen & 128 == 0 ? TemporaryExposureKey(high: words.0, low: words.1) : nil
+  /// Thirty-two digits. They are there.
+  @inline(__always)
+  static func keyFromHexadecimal(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
+    var wrong: UInt64 = 0
+    @inline(__always)
+    func value(_ offset: Int) -> UInt64 {
+      let digits = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      return UInt64(HexadecimalWord.value(digits, &wrong))
     }
+    let high = value(0) << 32 | value(8)
+    let low = value(16) << 32 | value(24)
+    return wrong == 0 ? TemporaryExposureKey(high: high, low: low) : nil
   }
 
   private static func keyFromUUID(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
@@ -76,20 +56,9 @@ package enum KeyText {
   }
 
   /// The 24 characters of padded standard base64. The caller has made room.
+  @inline(__always)
   package static func writeBase64(_ key: TemporaryExposureKey, to place: UnsafeMutableRawPointer) {
-    Base64.digits.withUnsafeBufferPointer { digits in
-      for index in 0..<10 {
-        place.storeBytes(of: digits[Int(key.high >> UInt64(58 - 6 * index) & 63)], toByteOffset: index, as: UInt8.self)
-      }
-      place.storeBytes(of: digits[Int((key.high & 15) << 2 | key.low >> 62)], toByteOffset: 10, as: UInt8.self)
-      for index in 0..<10 {
-        place.storeBytes(
-          of: digits[Int(key.low >> UInt64(56 - 6 * index) & 63)], toByteOffset: 11 + index, as: UInt8.self)
-      }
-      place.storeBytes(of: digits[Int((key.low & 3) << 4)], toByteOffset: 21, as: UInt8.self)
-      place.storeBytes(of: UInt8(ascii: "="), toByteOffset: 22, as: UInt8.self)
-      place.storeBytes(of: UInt8(ascii: "="), toByteOffset: 23, as: UInt8.self)
-    }
+    Base64KeyText(key).store(to: place)
   }
 
   /// Thirty-two lower-case hexadecimal digits. The caller has made room.
