@@ -58,6 +58,8 @@ func takeTurns(handling count: Int, _ command: [String]) throws {
   }
   let clock = ContinuousClock()
   while readLine() != nil {
+    var own = Report(isQuick: true)
+    own.notePeakMemory()
     let start = clock.now
     var child: pid_t = 0
     var status: Int32 = 0
@@ -66,10 +68,8 @@ func takeTurns(handling count: Int, _ command: [String]) throws {
       wait4(child, &status, 0, &usage) == child, status == 0
     else { throw HarnessError(description: "\(command.joined(separator: " ")) failed") }
     let time = clock.now - start
-    var own = rusage()
-    getrusage(RUSAGE_SELF.rawValue, &own)
     var answer = "\(count) \(Int(time.nanoseconds))"
-    if usage.ru_maxrss > own.ru_maxrss { answer += " \(usage.ru_maxrss << 10)" }
+    if usage.ru_maxrss << 10 > own.peakMemory { answer += " \(usage.ru_maxrss << 10)" }
     try FileHandle.standardOutput.write(contentsOf: Data("\(answer)\n".utf8))
   }
 }
