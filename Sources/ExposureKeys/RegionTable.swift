@@ -57,14 +57,40 @@ public struct UnknownFieldTable: Sendable {
 
   public var isEmpty: Bool { ends.count == 1 }
   public var count: Int { ends.count - 1 }
+  public var byteCount: Int { bytes.count }
 
   public subscript(number: UInt32) -> ArraySlice<UInt8> {
     let index = Int(number)
     return index == 0 ? [] : bytes[ends[index - 1]..<ends[index]]
   }
 
+  /// How many bytes one key's unknown fields have.
+  public func byteCount(of number: UInt32) -> Int {
+    let index = Int(number)
+    return index == 0 ? 0 : ends[index] - ends[index - 1]
+  }
+
+  /// Copies one key's unknown fields to a place with room for them, and returns how many bytes they have.
+  public func copy(_ number: UInt32, to place: UnsafeMutableRawPointer) -> Int {
+    let count = byteCount(of: number)
+    guard count > 0 else { return 0 }
+    let start = ends[Int(number) - 1]
+    bytes.withUnsafeBytes {
+      UnsafeMutableRawBufferPointer(start: place, count: count).copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+    }
+    return count
+  }
+
   /// Stores one key's unknown fields and returns their number.
   public mutating func append(_ fields: some Sequence<UInt8>) -> UInt32 {
+    bytes.append(contentsOf: fields)
+    ends.append(bytes.count)
+    return UInt32(ends.count - 1)
+  }
+
+  /// The same for fields that lie in memory, which is several times faster.
+  public mutating func append(_ fields: UnsafeRawBufferPointer) -> UInt32 {
     bytes.append(contentsOf: fields)
     ends.append(bytes.count)
     return UInt32(ends.count - 1)

@@ -55,6 +55,12 @@ public final class OutputBuffer {
     return base + count
   }
 
+  /// All the room that is left, at least `room` bytes. Follow with ``commit(_:)`` before the next call.
+  @inlinable
+  public func reserveAll(atLeast room: Int) throws -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: try reserve(room), count: capacity - count)
+  }
+
   /// Says how many of the reserved bytes were written.
   @inlinable
   public func commit(_ written: Int) {

@@ -25,18 +25,16 @@ public final class ExportEncoder: KeyEncoder {
   public func encode(
     _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, unknownFields: UnknownFieldTable
   ) throws {
-    // Tag and length, key data, five fields of a tag and at most ten bytes.
-    let room = 2 + 18 + 5 * 11
-    for claim in keys {
-      if claim.unknownFields != 0 {
-        try encodeWithUnknownFields(claim, unknownFields)
-        continue
-      }
-      let record = try output.reserve(room)
-      let end = Self.store(claim, record + 2)
-      record.storeBytes(of: claim.isRevised ? 0x42 : 0x3a, as: UInt8.self)
-      record.storeBytes(of: UInt8(truncatingIfNeeded: end - record - 2), toByteOffset: 1, as: UInt8.self)
-      output.commit(end - record)
+    var index = 0
+    while index < keys.count {
+      let place = try output.reserveAll(atLeast: Self.room(keys[index], unknownFields))
+      guard let base = place.baseAddress else { return }
+      var record = base
+      repeat {
+        record = Self.store(keys[index], unknownFields, record)
+        index += 1
+      } while index < keys.count && base + place.count - record >= Self.room(keys[index], unknownFields)
+      output.commit(record - base)
     }
   }
 
@@ -46,12 +44,68 @@ public final class ExportEncoder: KeyEncoder {
     try output.flush()
   }
 
-  /// Writes the message and returns the place behind it.
+  /// More than any record needs: tag and length, key data, five fields of a tag and at most ten bytes, unknown fields,
+  /// and what is written beyond the end for the next record to write over.
   @inline(__always)
-  private static func store(_ claim: ClaimedKey, _ start: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
-    start.storeBytes(of: UInt16(0x100a).littleEndian, as: UInt16.self)
-    claim.key.store(to: start + 2)
-    var place = start + 18
+  private static func room(_ claim: ClaimedKey, _ unknownFields: UnknownFieldTable) -> Int {
+    let known = 2 + 18 + 5 * 11 + 16
+    return claim.unknownFields == 0 ? known : known + unknownFields.byteCount(of: claim.unknownFields)
+  }
+
+  /// Writes the record and returns the place behind it.
+  @inline(__always)
+  private static func store(
+    _ claim: ClaimedKey, _ unknownFields: UnknownFieldTable, _ record: UnsafeMutableRawPointer
+  ) -> UnsafeMutableRawPointer {
+    let message = record + 2
+    claim.key.store(to: message + 2)
+    var end = storeUsualNumbers(claim, message + 18) ?? storeNumbers(claim, message + 18)
+    if claim.unknownFields != 0 { end += unknownFields.copy(claim.unknownFields, to: end) }
+    let length = end - message
+    let tag: UInt32 = claim.isRevised ? 0x42 : 0x3a
+    let head = 0x100a_0000 | UInt32(UInt8(truncatingIfNeeded: length)) << 8 | tag
+    record.storeBytes(of: head.littleEndian, as: UInt32.self)
+    return length < 0x80 ? end : lengthen(record, length)
+  }
+
+  /// Writes the numbers of almost every key without a branch, whichever of them it states: start of four bytes, period
+  /// of one or two, the others of one byte.
+  ///
+  /// - Returns: the place behind them, or `nil` when another number is among them.
+  @inline(__always)
+  private static func storeUsualNumbers(
+    _ claim: ClaimedKey, _ start: UnsafeMutableRawPointer
+  ) -> UnsafeMutableRawPointer? {
+    let risk = UInt32(bitPattern: claim.transmissionRiskWord)
+    let rollingStart = UInt32(bitPattern: claim.rollingStartWord)
+    let period = UInt32(bitPattern: claim.rollingPeriodWord)
+    let type = UInt32(bitPattern: claim.reportTypeWord)
+    let onset = zigZagEncoded(claim.daysSinceOnsetWord)
+    let fields = claim.fields
+    guard risk | type | onset < 1 << 7, period < 1 << 14,
+      (1 << 21..<1 << 28).contains(rollingStart) || !fields.contains(.rollingStart)
+    else { return nil }
+
+    var place = start
+    place.storeBytes(of: UInt16(truncatingIfNeeded: 0x10 | risk << 8).littleEndian, as: UInt16.self)
+    place += fields.contains(.transmissionRisk) ? 2 : 0
+    let threeGroups = rollingStart & 0x7f | rollingStart << 1 & 0x7f00 | rollingStart << 2 & 0x7f_0000
+    let fourGroups = threeGroups | rollingStart << 3 & 0x7f00_0000 | 0x80_8080
+    place.storeBytes(of: (0x18 | UInt64(fourGroups) << 8).littleEndian, as: UInt64.self)
+    place += fields.contains(.rollingStart) ? 5 : 0
+    let isLong: UInt32 = period < 1 << 7 ? 0 : 1
+    let twoGroups = period & 0x7f | isLong << 7 | period << 1 & 0x7f00
+    place.storeBytes(of: (0x20 | twoGroups << 8).littleEndian, as: UInt32.self)
+    place += fields.contains(.rollingPeriod) ? 2 + Int(isLong) : 0
+    place.storeBytes(of: UInt16(truncatingIfNeeded: 0x28 | type << 8).littleEndian, as: UInt16.self)
+    place += fields.contains(.reportType) ? 2 : 0
+    place.storeBytes(of: UInt16(truncatingIfNeeded: 0x30 | onset << 8).littleEndian, as: UInt16.self)
+    return place + (fields.contains(.daysSinceOnset) ? 2 : 0)
+  }
+
+  /// Writes any numbers and returns the place behind them.
+  private static func storeNumbers(_ claim: ClaimedKey, _ start: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    var place = start
     let fields = claim.fields
     if fields.contains(.transmissionRisk) { place = storeField(0x10, signExtended(claim.transmissionRiskWord), place) }
     if fields.contains(.rollingStart) { place = storeField(0x18, signExtended(claim.rollingStartWord), place) }
@@ -63,18 +117,12 @@ public final class ExportEncoder: KeyEncoder {
     return place
   }
 
-  private func encodeWithUnknownFields(_ claim: ClaimedKey, _ table: UnknownFieldTable) throws {
-    let unknown = table[claim.unknownFields]
-    var message = [UInt8](repeating: 0, count: 18 + 5 * 11)
-    let length = message.withUnsafeMutableBytes { bytes in
-      guard let base = bytes.baseAddress else { return 0 }
-      return Self.store(claim, base) - base
-    }
-    message.removeLast(message.count - length)
-    message.append(contentsOf: unknown)
-    var writer = ProtobufWriter()
-    writer.data(claim.isRevised ? 8 : 7, message)
-    try output.append(writer.bytes)
+  /// Makes room for a length of more than one byte, which only unknown fields make necessary.
+  private static func lengthen(_ record: UnsafeMutableRawPointer, _ length: Int) -> UnsafeMutableRawPointer {
+    let message = record + 1 + varintByteCount(UInt64(length))
+    message.copyMemory(from: record + 2, byteCount: length)
+    _ = storeVarint(UInt64(length), record + 1)
+    return message + length
   }
 }
 

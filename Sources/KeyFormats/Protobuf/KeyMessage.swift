@@ -5,6 +5,13 @@ struct KeyMessageLayout {
   enum Meaning: UInt8 {
     case unknown, keyData, transmissionRisk, rollingStart, rollingPeriod, reportType, daysSinceOnset
     case visitedRegion, origin
+
+    fileprivate var wire: WireType {
+      switch self {
+      case .unknown, .keyData, .visitedRegion, .origin: .length
+      case .transmissionRisk, .rollingStart, .rollingPeriod, .reportType, .daysSinceOnset: .varint
+      }
+    }
   }
 
   /// The meaning of each field number, four bits each from the lowest on: a table that costs no memory access.
@@ -26,8 +33,15 @@ struct KeyMessageLayout {
     namesRegions = meanings.contains(.origin)
   }
 
+  /// A field of another wire type than its number has is one that nobody knows.
   @inline(__always)
-  func meaning(of number: UInt32) -> Meaning {
+  func meaning(of tag: ProtobufTag) -> Meaning {
+    let meaning = meaning(of: tag.number)
+    return tag.wire == meaning.wire ? meaning : .unknown
+  }
+
+  @inline(__always)
+  private func meaning(of number: UInt32) -> Meaning {
     number < 16 ? Meaning(rawValue: UInt8(truncatingIfNeeded: packed >> UInt64(4 * number)) & 15) ?? .unknown : .unknown
   }
 
@@ -79,33 +93,33 @@ struct KeyMessageReader {
       while !reader.isAtEnd {
         let start = reader.position
         let tag = try reader.readTag()
-        switch (layout.meaning(of: tag.number), tag.wire) {
-        case (.keyData, .length):
+        switch layout.meaning(of: tag) {
+        case .keyData:
           let data = try reader.readBytes()
           keyLength = data.count
           if keyLength == TemporaryExposureKey.byteCount, let base = data.baseAddress {
             claim.key = TemporaryExposureKey(loadingFrom: base)
           }
-        case (.transmissionRisk, .varint):
+        case .transmissionRisk:
           claim.transmissionRiskWord = Int32(truncatingIfNeeded: try reader.readVarint())
           claim.fields.insert(.transmissionRisk)
-        case (.rollingStart, .varint):
+        case .rollingStart:
           claim.rollingStartWord = Int32(truncatingIfNeeded: try reader.readVarint())
           claim.fields.insert(.rollingStart)
-        case (.rollingPeriod, .varint):
+        case .rollingPeriod:
           claim.rollingPeriodWord = Int32(truncatingIfNeeded: try reader.readVarint())
           claim.fields.insert(.rollingPeriod)
-        case (.reportType, .varint):
+        case .reportType:
           claim.reportTypeWord = Int32(truncatingIfNeeded: try reader.readVarint())
           claim.fields.insert(.reportType)
-        case (.daysSinceOnset, .varint):
+        case .daysSinceOnset:
           claim.daysSinceOnsetWord = zigZagDecoded(UInt32(truncatingIfNeeded: try reader.readVarint()))
           claim.fields.insert(.daysSinceOnset)
-        case (.visitedRegion, .length), (.origin, .length):
+        case .visitedRegion, .origin:
           _ = try reader.readBytes()
           regionFields = RegionFields(
             first: regionFields?.first ?? start - reader.base(of: bytes), end: reader.position - reader.base(of: bytes))
-        default:
+        case .unknown:
           try reader.skip(tag)
           unknown.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
         }
@@ -144,9 +158,9 @@ struct KeyMessageReader {
     do {
       while !reader.isAtEnd {
         let tag = try reader.readTag()
-        switch layout.meaning(of: tag.number) {
-        case .visitedRegion where tag.wire == .length: claim.visited?.append(try reader.readString())
-        case .origin where tag.wire == .length: claim.origin = try reader.readString()
+        switch layout.meaning(of: tag) {
+        case .visitedRegion: claim.visited?.append(try reader.readString())
+        case .origin: claim.origin = try reader.readString()
         default: try reader.skip(tag)
         }
       }

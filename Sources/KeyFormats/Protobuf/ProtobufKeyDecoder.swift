@@ -45,10 +45,13 @@ struct ProtobufKeyStream {
   ) throws -> Bool {
     let before = chunk.nextIndex
     while !chunk.keys.isFull {
-      window.skip(templates.read(window.unread, tag: keyTag, revisedTag: revisedTag, into: &chunk.keys))
+      window.skip(
+        templates.read(
+          window.unread, tag: keyTag, revisedTag: revisedTag, into: &chunk.keys,
+          unknownFields: &chunk.unknownFields, unknownBytes: limits.recordBytes))
       // Keys with megabytes of unknown fields make short chunks.
       if chunk.keys.isFull || chunk.rejections.count >= chunk.keys.capacity
-        || chunk.unknownFields.bytes.count > limits.recordBytes
+        || chunk.unknownFields.byteCount > limits.recordBytes
       {
         break
       }
@@ -100,7 +103,7 @@ struct ProtobufKeyStream {
     }
     switch outcome {
     case .key(var claim):
-      if claim.unknownFields == 0, claim.regions == .none { templates.learn(message) }
+      templates.learn(message, as: claim)
       claim.isRevised = revised
       chunk.keys.append(claim)
     case .rejected(let reason, let detail):

@@ -37,6 +37,10 @@ struct ProtobufWriter {
   mutating func raw(_ encoded: some Collection<UInt8>) { bytes.append(contentsOf: encoded) }
 }
 
+func varintByteCount(_ value: UInt64) -> Int {
+  max(1, (UInt64.bitWidth - value.leadingZeroBitCount + 6) / 7)
+}
+
 /// Writes a varint and returns the place behind it. The caller has made room for ten bytes.
 @inline(__always)
 func storeVarint(_ value: UInt64, _ place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
