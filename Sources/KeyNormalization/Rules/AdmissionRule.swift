@@ -56,8 +56,6 @@ final class AdmissionContext: Sendable {
   let rollingStarts: ClosedRange<Int64>
   let acceptedReportTypes: UInt32
 
-  private let judges = AdmissionRules.judges
-
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
     let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
@@ -66,8 +64,8 @@ final class AdmissionContext: Sendable {
     acceptedReportTypes = policy.reportTypes.reduce(0) { $0 | 1 << UInt32($1.rawValue) }
   }
 
-  /// Asks every rule until one does not admit the claim.
-  func judge(_ reading: inout Reading) -> AdmissionVerdict {
+  /// Asks these rules until one does not admit the claim.
+  func judge(_ reading: inout Reading, by judges: [AdmissionRules.Judge]) -> AdmissionVerdict {
     for judge in judges {
       let verdict = judge(&reading, self)
       if verdict != .admit { return verdict }
@@ -78,8 +76,13 @@ final class AdmissionContext: Sendable {
 
 /// Which claims are admitted, in the order in which it is asked.
 public enum AdmissionRules {
-  public static let all: [AdmissionRule] = [
-    .wellFormedKey,
+  public static let all: [AdmissionRule] = aboutKeyData + aboutStatements + aboutVolumes
+
+  /// They look at key data and at nothing else.
+  private static let aboutKeyData: [AdmissionRule] = [.wellFormedKey]
+
+  /// They look at neither key data nor counts, so that they judge all claims of a document that say the same alike.
+  private static let aboutStatements: [AdmissionRule] = [
     .reencodedRisk,
     .rollingStart,
     .rollingPeriod,
@@ -88,11 +91,15 @@ public enum AdmissionRules {
     .daysSinceOnset,
     .originAllowed,
     .ownKey,
-    .flood,
   ]
+
+  /// They look at how much an origin has sent.
+  private static let aboutVolumes: [AdmissionRule] = [.flood]
 
   typealias Judge = @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
 
-  /// The rules without their documentation, which need not be carried from key to key.
-  static let judges: [Judge] = all.map(\.apply)
+  // The rules without their documentation, which need not be carried from key to key.
+  static let judgesOfKeyData: [Judge] = aboutKeyData.map(\.apply)
+  static let judgesOfStatements: [Judge] = aboutStatements.map(\.apply)
+  static let judgesOfVolumes: [Judge] = aboutVolumes.map(\.apply)
 }
