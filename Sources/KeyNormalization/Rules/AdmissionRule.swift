@@ -67,7 +67,7 @@ final class AdmissionContext: Sendable {
   /// Asks these rules until one does not admit the claim.
   func judge(_ reading: inout Reading, by judges: [AdmissionRules.Judge]) -> AdmissionVerdict {
     for judge in judges {
-      let verdict = judge(&reading, self)
+      let verdict = judge.apply(&reading, self)
       if verdict != .admit { return verdict }
     }
     return .admit
@@ -96,10 +96,13 @@ public enum AdmissionRules {
   /// They look at how much an origin has sent.
   private static let aboutVolumes: [AdmissionRule] = [.flood]
 
-  typealias Judge = @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+  /// A rule without its documentation, which need not be carried from key to key. A function in a struct, because one
+  /// that is an array's element is called through another and counted as a reference.
+  struct Judge: Sendable {
+    let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+  }
 
-  // The rules without their documentation, which need not be carried from key to key.
-  static let judgesOfKeyData: [Judge] = aboutKeyData.map(\.apply)
-  static let judgesOfStatements: [Judge] = aboutStatements.map(\.apply)
-  static let judgesOfVolumes: [Judge] = aboutVolumes.map(\.apply)
+  static let judgesOfKeyData = aboutKeyData.map { Judge(apply: $0.apply) }
+  static let judgesOfStatements = aboutStatements.map { Judge(apply: $0.apply) }
+  static let judgesOfVolumes = aboutVolumes.map { Judge(apply: $0.apply) }
 }
