@@ -20,6 +20,11 @@ public struct Admission: Sendable {
   private var readings: [RegionReading?] = []
   private var visitedSets: [[String]] = []
   private var chunkNumber = 0
+  private var statements = StatementMemory()
+
+  private let judgesOfKeyData = AdmissionRules.judgesOfKeyData
+  private let judgesOfStatements = AdmissionRules.judgesOfStatements
+  private let judgesOfVolumes = AdmissionRules.judgesOfVolumes
 
   /// - Parameters:
   ///   - own: the gateway's own origins, when `source` is a peer; their keys are recognised when they come back.
@@ -58,14 +63,12 @@ public struct Admission: Sendable {
       readings += Array(repeating: nil, count: regions.claims.count - readings.count)
     }
 
+    statements.makeRoom(forKeys: keys.count)
     for (offset, key) in keys.enumerated() {
       let number = Int(key.regions.rawValue)
       let region = readings[number] ?? read(regions.claims[number], number: number)
-      var reading = Reading(key: key.tidied, origin: origins[region.origin].facts)
-      reading.allowances = region.allowances
-      if key.unknownFields != 0 { reading.allowances.insert(.unknownFieldsDropped) }
-
-      let verdict = context.judge(&reading)
+      var reading = Reading(key: key, origin: origins[region.origin].facts)
+      let verdict = judge(&reading, of: region)
       if case .reject(let reason, let value) = verdict {
         batch.rejected.append(AdmissionRejection(index: firstIndex + offset, reason: reason, value: value))
         continue
@@ -81,6 +84,28 @@ public struct Admission: Sendable {
       batch.allowances[allowance] = allowances[Int(allowance.rawValue)]
     }
     return batch
+  }
+
+  /// Asks every rule, in their order, until one does not admit the claim.
+  @inline(__always)
+  private mutating func judge(_ reading: inout Reading, of region: RegionReading) -> AdmissionVerdict {
+    var verdict = context.judge(&reading, by: judgesOfKeyData)
+    guard verdict == .admit else { return verdict }
+    let place = statements.place(of: reading.key)
+    if let known = statements.answer(to: reading.key, at: place) {
+      reading.take(known)
+      verdict = known.verdict
+    } else {
+      let asked = reading.key
+      reading.key = asked.tidied
+      reading.allowances = region.allowances
+      if asked.unknownFields != 0 { reading.allowances.insert(.unknownFieldsDropped) }
+      verdict = context.judge(&reading, by: judgesOfStatements)
+      statements.remember(
+        StatementMemory.Answer(key: reading.key, allowances: reading.allowances, verdict: verdict), to: asked, at: place
+      )
+    }
+    return verdict == .admit ? context.judge(&reading, by: judgesOfVolumes) : verdict
   }
 
   // MARK: Regions
@@ -205,6 +230,61 @@ public struct AdmissionRejection: Hashable, Sendable {
   public var description: String { "key \(index): \(reason.rawValue)" + (value.map { " (\($0))" } ?? "") }
 }
 
+/// How statements of a document were read and judged before: the rules of admission, but for a few, look at nothing
+/// else. A table of fixed size in which a newer entry replaces an older one.
+private struct StatementMemory: Sendable {
+  struct Answer {
+    let key: ClaimedKey
+    let allowances: AllowanceSet
+    let verdict: AdmissionVerdict
+  }
+
+  private struct Entry {
+    let asked: ClaimedKey
+    let answer: Answer
+  }
+
+  private var entries: [Entry?] = []
+  private let seed = HashSeed()
+
+  mutating func makeRoom(forKeys count: Int) {
+    guard entries.isEmpty else { return }
+    var size = 16
+    while size < min(count, 1024) { size *= 2 }
+    entries = Array(repeating: nil, count: size)
+  }
+
+  @inline(__always)
+  func answer(to key: ClaimedKey, at place: Int) -> Answer? {
+    guard let entry = entries[place], entry.asked.saysTheSame(as: key) else { return nil }
+    return entry.answer
+  }
+
+  mutating func remember(_ answer: Answer, to key: ClaimedKey, at place: Int) {
+    entries[place] = Entry(asked: key, answer: answer)
+  }
+
+  @inline(__always)
+  func place(of key: ClaimedKey) -> Int {
+    func pair(_ high: Int32, _ low: UInt32) -> UInt64 { UInt64(UInt32(bitPattern: high)) << 32 | UInt64(low) }
+    let times = pair(key.rollingStartWord, UInt32(bitPattern: key.rollingPeriodWord))
+    let kinds = pair(key.transmissionRiskWord, UInt32(bitPattern: key.reportTypeWord))
+    let rest = pair(key.daysSinceOnsetWord, key.regions.rawValue ^ key.fields.rawValue << 24)
+    let hash = seed.mix(seed.mix(times, kinds), rest)
+    return Int(truncatingIfNeeded: hash ^ hash >> 32) & (entries.count - 1)
+  }
+}
+
+extension Reading {
+  /// Reads the claim as another one that said the same.
+  fileprivate mutating func take(_ answer: StatementMemory.Answer) {
+    let data = key.key
+    key = answer.key
+    key.key = data
+    allowances = answer.allowances
+  }
+}
+
 extension AllowanceSet {
   fileprivate func count(in counts: inout [Int]) {
     var rest = rawValue
@@ -216,6 +296,15 @@ extension AllowanceSet {
 }
 
 extension ClaimedKey {
+  /// Whether all but the key data is the same; of unknown fields it counts only whether there are any.
+  @inline(__always)
+  fileprivate func saysTheSame(as other: ClaimedKey) -> Bool {
+    rollingStartWord == other.rollingStartWord && rollingPeriodWord == other.rollingPeriodWord
+      && transmissionRiskWord == other.transmissionRiskWord && reportTypeWord == other.reportTypeWord
+      && daysSinceOnsetWord == other.daysSinceOnsetWord && fields == other.fields && regions == other.regions
+      && (unknownFields == 0) == (other.unknownFields == 0)
+  }
+
   /// The same claim with zero in every word that is not stated, and without a place in its document's tables.
   fileprivate var tidied: ClaimedKey {
     var key = self

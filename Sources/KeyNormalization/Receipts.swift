@@ -61,15 +61,62 @@ public struct BeliefReceipt: Hashable, Sendable {
 
   /// Whether the counts add up.
   public var isBalanced: Bool { believed == published + held + leftOut }
+}
 
+/// Counts outcomes, in numbers that need no hashing.
+struct BeliefTally {
+  private var published = 0
+  private var holds = [Int](repeating: 0, count: HoldReason.allCases.count)
+  private var omissions = [Int](repeating: 0, count: LeaveOutReason.allCases.count)
+  private var notes = [Int](repeating: 0, count: PublishingNote.allCases.count)
+
+  @inline(__always)
   mutating func count(_ outcome: BeliefOutcome) {
-    believed += 1
     switch outcome {
     case .publish(let key):
       published += 1
-      for note in PublishingNote.allCases where key.notes.contains(note) { notes[note, default: 0] += 1 }
-    case .hold(_, let reason): holds[reason, default: 0] += 1
-    case .leaveOut(let reason): omissions[reason, default: 0] += 1
+      var rest = key.notes.rawValue
+      while rest != 0 {
+        notes[rest.trailingZeroBitCount] += 1
+        rest &= rest - 1
+      }
+    case .hold(_, let reason): holds[reason.place] += 1
+    case .leaveOut(let reason): omissions[reason.place] += 1
+    }
+  }
+
+  var receipt: BeliefReceipt {
+    var receipt = BeliefReceipt()
+    receipt.published = published
+    for reason in HoldReason.allCases where holds[reason.place] > 0 { receipt.holds[reason] = holds[reason.place] }
+    for reason in LeaveOutReason.allCases where omissions[reason.place] > 0 {
+      receipt.omissions[reason] = omissions[reason.place]
+    }
+    for note in PublishingNote.allCases where notes[Int(note.rawValue)] > 0 {
+      receipt.notes[note] = notes[Int(note.rawValue)]
+    }
+    receipt.believed = published + receipt.held + receipt.leftOut
+    return receipt
+  }
+}
+
+extension HoldReason {
+  fileprivate var place: Int {
+    switch self {
+    case .stillValid: 0
+    }
+  }
+}
+
+extension LeaveOutReason {
+  fileprivate var place: Int {
+    switch self {
+    case .reportTypeNotPublished: 0
+    case .revoked: 1
+    case .tooOld: 2
+    case .otherRegion: 3
+    case .riskNotPublished: 4
+    case .tooManyRegions: 5
     }
   }
 }

@@ -37,6 +37,57 @@ import Testing
   }
 }
 
+@Suite struct LargeSets {
+  private static func said(_ count: Int, _ random: inout SeededGenerator) -> [Said] {
+    (0..<count).map { number in
+      var key = AdmissionRuleTests.good
+      key.key = TemporaryExposureKey(high: random.next(), low: random.next())
+      key.transmissionRisk = Int32(number % 9)
+      return Said(key: key, origin: number % 3 == 0 ? "DE" : "IT", visited: nil)
+    }
+  }
+
+  /// More claims than a bucket, a segment of rows or a block of slots has room for.
+  @Test func keysComeInOrderAndOnce() {
+    var random = SeededGenerator(seed: 4)
+    let said = Self.said(90_000, &random)
+    let repeated = said.prefix(40_000).map { claim in
+      var claim = claim
+      claim.key.daysSinceOnset = 1
+      return claim
+    }
+    let claims = claimSet([
+      admit(said, from: Cases.sources[0]), admit(repeated.shuffled(using: &random), from: Cases.sources[1]),
+    ])
+    #expect(claims.count == 130_000)
+    let beliefs = fold(claims, policy: PublishingPolicy(), now: Cases.now)
+    #expect(beliefs.keys.map(\.subject.key) == said.map(\.key.key).sorted())
+    let keys = Dictionary(uniqueKeysWithValues: beliefs.keys.map { ($0.subject.key, $0.forFederation) })
+    for (number, claim) in said.enumerated() {
+      #expect(keys[claim.key.key]?.transmissionRisk == Int32(number % 9))
+      #expect(keys[claim.key.key]?.daysSinceOnset == (number < 40_000 ? 1 : claim.key.daysSinceOnset))
+    }
+    var counted = Beliefs(of: claims, policy: PublishingPolicy(), now: Cases.now)
+    #expect(counted.countKeys() == 90_000)
+  }
+
+  @Test func copiesGoTheirOwnWays() {
+    var random = SeededGenerator(seed: 5)
+    for size in [3, 40, 70_000] {
+      let (first, second, third) = (Self.said(size, &random), Self.said(size, &random), Self.said(5, &random))
+      let common = claimSet([admit(first, from: Cases.sources[0])])
+      let before = Set(common.statedClaims)
+      var (left, right) = (common, common)
+      left.record(admit(second, from: Cases.sources[0]))
+      right.record(admit(third, from: Cases.sources[1]))
+      #expect(Set(common.statedClaims) == before)
+      #expect(left.count == size * 2 && right.count == size + 5)
+      #expect(left.union(right).count == size * 2 + 5)
+      #expect(Set(left.statedClaims).isSuperset(of: before) && Set(right.statedClaims).isSuperset(of: before))
+    }
+  }
+}
+
 @Suite struct HostileKeys {
   /// A sender chooses key data; neither one crowded bucket nor many claims about one key change results.
   @Test func crowdedKeyData() {

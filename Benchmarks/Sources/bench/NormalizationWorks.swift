@@ -13,6 +13,24 @@ let normalizationWorks = [
       },
     ]
   },
+  Preparation("distinct keys of five sources") { count in
+    let sources = ClaimSources(count)
+    let recorded = sources.record()
+    let keys = sources.claims.map { claims in claims.map(\.key) }
+    let distinct = Set(keys.joined()).count
+    return [
+      .ours {
+        // What the fold goes through, but for its rules.
+        var beliefs = Beliefs(of: recorded, policy: PublishingPolicy(), now: sources.now)
+        return beliefs.countKeys() == distinct ? count : 0
+      },
+      .yardstick("Set of 16-byte keys", reach: 8) {
+        var set: Set<TemporaryExposureKey> = []
+        for keys in keys { for key in keys { set.insert(key) } }
+        return set.count == distinct ? count : 0
+      },
+    ]
+  },
   Preparation("claims folded") { count in
     let sources = ClaimSources(count)
     let recorded = sources.record()

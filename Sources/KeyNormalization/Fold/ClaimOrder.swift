@@ -25,8 +25,8 @@ struct ClaimOrder {
     widest = policy.rollingPeriodPreference == .widest
     highest = policy.riskPreference == .highest
     mostPrecise = policy.symptomPreference == .mostPrecise
-    visited = claims.visited
-    origins = claims.origins
+    visited = claims.names.visited
+    origins = claims.names.origins
   }
 
   /// A claim with its rank, so that most comparisons are one of integers.

@@ -42,7 +42,7 @@ public struct Explanation: Hashable, Sendable {
 public func explain(
   _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant
 ) -> [Explanation] {
-  let said = claims.storage.filter { $0.key.key == key }
+  let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }
   let starts = Set(said.map(\.key.rollingStartWord)).sorted()
   return starts.map { start in
     var judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)

@@ -7,19 +7,19 @@ public import ExposureKeys
 public struct Beliefs: Sequence, IteratorProtocol {
   private let claims: ClaimSet
   private var judge: BeliefJudge
+  private var memory: OutcomeMemory
 
   private let buckets: KeyBuckets
   private var nextBucket = 0
   /// The claims of one bucket, sorted by key and origin.
-  private var bucket: [AdmittedClaim] = []
-  private var room = KeyBuckets.SortRoom()
+  private var bucket = KeyBuckets.Room()
   private var position = 0
+  /// The claims about one key.
+  private var said: [AdmittedClaim] = []
 
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
   public init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
-    self.claims = claims
-    judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
-    buckets = KeyBuckets(claims.storage)
+    self.init(of: claims, policy: policy, now: now, target: .init(region: region))
   }
 
   /// - Parameters:
@@ -29,27 +29,57 @@ public struct Beliefs: Sequence, IteratorProtocol {
     of claims: ClaimSet, policy: PublishingPolicy, now: Instant, needsOrigins: Bool,
     isWanted: @escaping (KeyDestination) -> Bool
   ) {
+    self.init(of: claims, policy: policy, now: now, target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
+  }
+
+  private init(of claims: ClaimSet, policy: PublishingPolicy, now: Instant, target: RegionRouter.Target) {
     self.claims = claims
-    let target = RegionRouter.Target(needsOrigins: needsOrigins, isWanted: isWanted)
     judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
-    buckets = KeyBuckets(claims.storage)
+    memory = OutcomeMemory(forClaims: claims.count)
+    buckets = KeyBuckets(claims.rows)
   }
 
   /// What the keys returned so far name.
   public var regions: RegionTable { judge.router.table }
 
   public mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
-    while position == bucket.count {
+    guard let group = nextGroup() else { return nil }
+    let subject = bucket.rows[group.lowerBound].subject
+    guard let question = OutcomeMemory.Question(bucket.rows[group]) else { return (subject, outcome(of: group)) }
+    let place = memory.place(of: question)
+    if let outcome = memory.outcome(of: question, at: place, about: subject) { return (subject, outcome) }
+    let outcome = outcome(of: group)
+    memory.remember(outcome, of: question, at: place)
+    return (subject, outcome)
+  }
+
+  /// Finds the next key and hands no claim on: how many keys the claims are about.
+  package mutating func countKeys() -> Int {
+    var count = 0
+    while nextGroup() != nil { count += 1 }
+    return count
+  }
+
+  /// Where in the bucket the claims about the next key stand.
+  @inline(__always)
+  private mutating func nextGroup() -> Range<Int>? {
+    while position == bucket.rows.count {
       guard nextBucket < buckets.count else { return nil }
-      buckets.read(nextBucket, of: claims.storage, into: &bucket, by: &room)
+      buckets.read(nextBucket, of: claims, into: &bucket)
       nextBucket += 1
       position = 0
     }
-    let subject = bucket[position].subject
-    var end = position + 1
-    while end < bucket.count, bucket[end].subject == subject { end += 1 }
-    defer { position = end }
-    return (subject, judge.outcome(of: bucket[position..<end]))
+    let start = position
+    let subject = bucket.rows[start].subject
+    position += 1
+    while position < bucket.rows.count, bucket.rows[position].subject == subject { position += 1 }
+    return start..<position
+  }
+
+  private mutating func outcome(of group: Range<Int>) -> BeliefOutcome {
+    said.removeAll(keepingCapacity: true)
+    for row in bucket.rows[group] { said.append(claims.claim(row)) }
+    return judge.outcome(of: said[...])
   }
 }
 
@@ -134,88 +164,17 @@ public func fold(
 ) -> BelievedKeys {
   var beliefs = Beliefs(of: claims, policy: policy, region: region, now: now)
   var keys: [BelievedKey] = []
-  var receipt = BeliefReceipt()
+  // Memory that is asked for and not touched costs nothing; growing would touch all of it twice.
+  keys.reserveCapacity(claims.count)
+  var tally = BeliefTally()
   var nextRelease: Instant?
   while let (_, outcome) = beliefs.next() {
-    receipt.count(outcome)
+    tally.count(outcome)
     switch outcome {
     case .publish(let key): keys.append(key)
     case .hold(let instant, _): nextRelease = nextRelease.map { min($0, instant) } ?? instant
     case .leaveOut: break
     }
   }
-  return BelievedKeys(keys: keys, regions: beliefs.regions, receipt: receipt, nextRelease: nextRelease)
-}
-
-/// Claim numbers by the leading bits of their key data: one counting sort of four bytes a claim. About a hundred claims
-/// a bucket; a sender who crowds one bucket makes it a larger sort, no more.
-struct KeyBuckets {
-  private let shift: UInt64
-  private var numbers: ContiguousArray<UInt32>
-  private var ends: ContiguousArray<Int>
-
-  var count: Int { ends.count }
-
-  init(_ claims: SegmentedClaims) {
-    var bits: UInt64 = 0
-    while bits < 20, claims.count >> bits > 128 { bits += 1 }
-    shift = 64 - bits
-    numbers = ContiguousArray(repeating: 0, count: claims.count)
-    ends = ContiguousArray(repeating: 0, count: 1 << bits)
-    for claim in claims { ends[Int(claim.key.key.high >> shift)] += 1 }
-    var start = 0
-    for bucket in ends.indices {
-      let size = ends[bucket]
-      ends[bucket] = start
-      start += size
-    }
-    for (number, claim) in claims.enumerated() {
-      let bucket = Int(claim.key.key.high >> shift)
-      numbers[ends[bucket]] = UInt32(number)
-      ends[bucket] += 1
-    }
-  }
-
-  /// The claims of one bucket, sorted by key data, rolling start and origin.
-  func read(_ bucket: Int, of claims: SegmentedClaims, into result: inout [AdmittedClaim], by room: inout SortRoom) {
-    room.entries.removeAll(keepingCapacity: true)
-    room.claims.removeAll(keepingCapacity: true)
-    result.removeAll(keepingCapacity: true)
-    let start = bucket == 0 ? 0 : ends[bucket - 1]
-    for position in start..<ends[bucket] {
-      let claim = claims[Int(numbers[position])]
-      room.entries.append(SortRoom.Entry(claim, position: UInt32(room.claims.count)))
-      room.claims.append(claim)
-    }
-    room.entries.sort()
-    for entry in room.entries { result.append(room.claims[Int(entry.position)]) }
-  }
-
-  /// Room for sorting, kept from bucket to bucket.
-  struct SortRoom {
-    fileprivate var claims: [AdmittedClaim] = []
-    fileprivate var entries: [Entry] = []
-
-    fileprivate struct Entry: Comparable {
-      let high: UInt64
-      let low: UInt64
-      /// Rolling start, then origin.
-      let rest: UInt64
-      let position: UInt32
-
-      init(_ claim: AdmittedClaim, position: UInt32) {
-        high = claim.key.key.high
-        low = claim.key.key.low
-        let start = UInt32(bitPattern: claim.key.rollingStartWord) ^ 0x8000_0000
-        rest = UInt64(start) << 32 | UInt64(claim.origin.rawValue)
-        self.position = position
-      }
-
-      static func < (left: Self, right: Self) -> Bool {
-        if left.high != right.high { return left.high < right.high }
-        if left.low != right.low { return left.low < right.low }
-        return left.rest < right.rest
-      }
-    }
-  }
+  return BelievedKeys(keys: keys, regions: beliefs.regions, receipt: tally.receipt, nextRelease: nextRelease)
 }

@@ -57,8 +57,8 @@ struct RegionRouter {
   init(policy: PublishingPolicy, claims: ClaimSet, target: Target) {
     self.policy = policy
     self.target = target
-    visited = claims.visited
-    origins = claims.origins
+    visited = claims.names.visited
+    origins = claims.names.origins
   }
 
   /// Where one claim's key goes.

@@ -56,8 +56,6 @@ final class AdmissionContext: Sendable {
   let rollingStarts: ClosedRange<Int64>
   let acceptedReportTypes: UInt32
 
-  private let judges = AdmissionRules.judges
-
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
     let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
@@ -66,10 +64,10 @@ final class AdmissionContext: Sendable {
     acceptedReportTypes = policy.reportTypes.reduce(0) { $0 | 1 << UInt32($1.rawValue) }
   }
 
-  /// Asks every rule until one does not admit the claim.
-  func judge(_ reading: inout Reading) -> AdmissionVerdict {
+  /// Asks these rules until one does not admit the claim.
+  func judge(_ reading: inout Reading, by judges: [AdmissionRules.Judge]) -> AdmissionVerdict {
     for judge in judges {
-      let verdict = judge(&reading, self)
+      let verdict = judge.apply(&reading, self)
       if verdict != .admit { return verdict }
     }
     return .admit
@@ -78,8 +76,13 @@ final class AdmissionContext: Sendable {
 
 /// Which claims are admitted, in the order in which it is asked.
 public enum AdmissionRules {
-  public static let all: [AdmissionRule] = [
-    .wellFormedKey,
+  public static let all: [AdmissionRule] = aboutKeyData + aboutStatements + aboutVolumes
+
+  /// They look at key data and at nothing else.
+  private static let aboutKeyData: [AdmissionRule] = [.wellFormedKey]
+
+  /// They look at neither key data nor counts, so that they judge all claims of a document that say the same alike.
+  private static let aboutStatements: [AdmissionRule] = [
     .reencodedRisk,
     .rollingStart,
     .rollingPeriod,
@@ -88,11 +91,18 @@ public enum AdmissionRules {
     .daysSinceOnset,
     .originAllowed,
     .ownKey,
-    .flood,
   ]
 
-  typealias Judge = @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+  /// They look at how much an origin has sent.
+  private static let aboutVolumes: [AdmissionRule] = [.flood]
 
-  /// The rules without their documentation, which need not be carried from key to key.
-  static let judges: [Judge] = all.map(\.apply)
+  /// A rule without its documentation, which need not be carried from key to key. A function in a struct, because one
+  /// that is an array's element is called through another and counted as a reference.
+  struct Judge: Sendable {
+    let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+  }
+
+  static let judgesOfKeyData = aboutKeyData.map { Judge(apply: $0.apply) }
+  static let judgesOfStatements = aboutStatements.map { Judge(apply: $0.apply) }
+  static let judgesOfVolumes = aboutVolumes.map { Judge(apply: $0.apply) }
 }

@@ -32,7 +32,7 @@ final class BeliefContext: Sendable {
   /// Asks every rule until one decides against publishing the key now.
   func judge(_ belief: inout Belief) -> BeliefVerdict {
     for judge in judges {
-      let verdict = judge(&belief, self)
+      let verdict = judge.apply(&belief, self)
       if verdict != .goOn { return verdict }
     }
     return .goOn
@@ -53,8 +53,11 @@ public enum BeliefRules {
     .stillValid,
   ]
 
-  typealias Judge = @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
+  /// A rule without its documentation, which need not be carried from key to key. A function in a struct, because one
+  /// that is an array's element is called through another and counted as a reference.
+  struct Judge: Sendable {
+    let apply: @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
+  }
 
-  /// The rules without their documentation, which need not be carried from key to key.
-  static let judges: [Judge] = all.map(\.apply)
+  static let judges = all.map { Judge(apply: $0.apply) }
 }

@@ -1,0 +1,148 @@
+public import ExposureKeys
+
+/// What was said: a set of distinct claims. Recording is set union, so neither the order of arrival nor repeated
+/// delivery nor loops between gateways change it.
+///
+/// Built for tens of millions of claims: 32 bytes a claim in segments that never move, and 11 to 21 bytes a claim in a
+/// hash table whose hash is seeded anew in each process, because senders choose the keys.
+public struct ClaimSet: Sendable {
+  /// All claims, in the order in which they were recorded first.
+  private(set) var rows = ClaimRows()
+  private var slots = ClaimSlots()
+  private(set) var names = ClaimNames()
+
+  public init() {}
+
+  public var count: Int { rows.count }
+  public var isEmpty: Bool { count == 0 }
+
+  /// Adds the claims that are new.
+  ///
+  /// - Returns: what became of the batch; its counts add up.
+  @discardableResult
+  public mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
+    var receipt = ImportReceipt(beforeRecording: batch)
+    var voices = BatchVoices(batch, in: &names)
+    receipt.new = insert(batch.claims) { claim, names in
+      ClaimRow(claim.key, voice: voices.number(of: claim, in: &names))
+    }
+    receipt.known = batch.claims.count - receipt.new
+    return receipt
+  }
+
+  /// Adds all claims of another set.
+  public mutating func formUnion(_ other: ClaimSet) {
+    let voices = names.numbers(ofVoicesIn: other.names)
+    insert(other.rows) { row, _ in ClaimRow(row, voice: voices[Int(row.voice)]) }
+  }
+
+  public func union(_ other: ClaimSet) -> ClaimSet {
+    var result = self
+    result.formUnion(other)
+    return result
+  }
+
+  /// The set without the claims for which `isRecalled` holds.
+  public func removing(where isRecalled: (StatedClaim) -> Bool) -> ClaimSet {
+    keeping { !isRecalled(stated(claim($0))) }
+  }
+
+  /// The set without anything that this origin ever said.
+  public func recalling(origin name: String) -> ClaimSet {
+    guard let origin = names.id(ofKnownOrigin: name.uppercased()) else { return self }
+    return keeping { names.voices[Int($0.voice)].origin != origin }
+  }
+
+  /// The set without anything that came through this source.
+  public func recalling(source name: String) -> ClaimSet {
+    let isRecalled = names.sources.map { $0.name == name }
+    return keeping { !isRecalled[Int(names.voices[Int($0.voice)].source.rawValue)] }
+  }
+
+  /// The claim with its names in place of numbers.
+  public func stated(_ claim: AdmittedClaim) -> StatedClaim {
+    var key = claim.key
+    key.regions = .none
+    return StatedClaim(
+      key: key, origin: claim.origin == .lost ? nil : names.origins[Int(claim.origin.rawValue)],
+      visited: names.visited[Int(claim.key.regions.rawValue)], source: names.sources[Int(claim.source.rawValue)])
+  }
+
+  /// Every claim with its names, in no particular order: for small sets, tests and explanations.
+  public var statedClaims: [StatedClaim] { rows.map { stated(claim($0)) } }
+
+  /// A row of this set as a claim.
+  func claim(_ row: ClaimRow) -> AdmittedClaim { row.claim(by: names.voices[Int(row.voice)]) }
+
+  private func keeping(_ isKept: (ClaimRow) -> Bool) -> ClaimSet {
+    var result = ClaimSet()
+    let voices = result.names.numbers(ofVoicesIn: names)
+    result.insert(rows.lazy.filter(isKept)) { row, _ in ClaimRow(row, voice: voices[Int(row.voice)]) }
+    return result
+  }
+
+  /// Adds the rows that are new, block by block, and returns how many those are.
+  @discardableResult
+  @inline(__always)
+  private mutating func insert<Claims: Sequence>(
+    _ claims: Claims, row: (Claims.Element, inout ClaimNames) -> ClaimRow
+  ) -> Int {
+    let before = count
+    withUnsafeTemporaryAllocation(of: ClaimRow.self, capacity: ClaimSlots.blockSize) { block in
+      var size = 0
+      for claim in claims {
+        block.initializeElement(at: size, to: row(claim, &names))
+        size += 1
+        if size == block.count {
+          slots.insert(UnsafeBufferPointer(block), to: &rows)
+          size = 0
+        }
+      }
+      if size > 0 { slots.insert(UnsafeBufferPointer(rebasing: block[..<size]), to: &rows) }
+    }
+    return count - before
+  }
+
+  // MARK: Reading back
+
+  /// The number of an origin in this set, for ``insert(stored:)``; `nil` is the lost one.
+  package mutating func id(ofOrigin name: String?) -> OriginID { names.id(ofOrigin: name) }
+
+  /// The number of a set of visited regions, sorted; `nil` where none were named.
+  package mutating func id(ofVisited regions: [String]?) -> RegionClaim.ID { names.id(ofVisited: regions) }
+
+  package mutating func id(of source: Source) -> SourceID { names.id(of: source) }
+
+  /// Adds a claim that a store has kept since it was admitted. Its numbers are this set's.
+  package mutating func insert(stored claim: AdmittedClaim) {
+    let voice = Voice(origin: claim.origin, regions: claim.key.regions, source: claim.source)
+    slots.insert(ClaimRow(claim.key, voice: names.number(of: voice)), to: &rows)
+  }
+}
+
+/// A claim with its names in place of numbers. `key` has no regions of its own.
+public struct StatedClaim: Hashable, Sendable {
+  public let key: ClaimedKey
+  /// `nil` where it is lost.
+  public let origin: String?
+  /// The visited regions, sorted; `nil` where none were named.
+  public let visited: [String]?
+  public let source: Source
+
+  /// A claim of a batch, by its names.
+  package init(_ claim: AdmittedClaim, of batch: AdmittedBatch) {
+    var key = claim.key
+    key.regions = .none
+    self.key = key
+    origin = claim.origin == .lost ? nil : batch.origins[Int(claim.origin.rawValue)]
+    visited = batch.visited[Int(claim.key.regions.rawValue)]
+    source = batch.source
+  }
+
+  init(key: ClaimedKey, origin: String?, visited: [String]?, source: Source) {
+    self.key = key
+    self.origin = origin
+    self.visited = visited
+    self.source = source
+  }
+}
