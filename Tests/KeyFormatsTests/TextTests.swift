@@ -56,7 +56,7 @@ import Testing
     var room = [UInt8](repeating: 0, count: 56)
     for place in 0..<22 {
       for digit in 0..<64 as Range<UInt8> {
-        var digits = [UInt8](repeating: 7 * digit & 63, count: 22)
+        var digits = [UInt8](repeating: 7 &* digit & 63, count: 22)
         digits[place] = digit
         digits[21] &= 48
         let spelled = digits.map { Base64.digits[Int($0)] } + Array("==".utf8)
