@@ -44,7 +44,8 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
-    // What is a diagnosis key? Values, units, claims, batches, bundles. Imports nothing, not even Foundation.
+    // What is a diagnosis key? Values, units, claims, batches, bundles. Imports nothing but the C library's memory, not
+    // even Foundation.
     .target(name: "ExposureKeys", swiftSettings: strict),
 
     // The system's zlib: inflate, deflate, CRC-32.

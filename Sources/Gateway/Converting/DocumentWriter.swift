@@ -51,16 +51,16 @@ struct DocumentWriter: ~Copyable {
   }
 
   private mutating func seal(_ header: ExportHeader, _ written: inout WrittenDocument) throws {
-    collection.sort()
-    (written.repeated, written.conflicting) = collection.dropRepeated()
     let header = fitting.fit(plan.whole(header))
     written.header = header
     let bundle = BundleWriter(signers: plan.signers, packing: plan.packing)
+    var repeated = RepeatedKeys()
     written.digests = try bundle.write(header, to: output) { encoder in
-      try collection.keys.withKeys {
-        try encoder.encode($0, regions: RegionTable(), unknownFields: collection.unknownFields)
+      repeated = try collection.forEachRun { keys, unknownFields in
+        try encoder.encode(keys, regions: RegionTable(), unknownFields: unknownFields)
       }
     }
+    (written.repeated, written.conflicting) = (repeated.dropped, repeated.conflicting)
   }
 }
 

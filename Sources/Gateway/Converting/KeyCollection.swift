@@ -1,52 +1,89 @@
 import ExposureKeys
 
-/// All keys of several documents in one place, for the formats that need a global order. Sixty bytes a key at most.
+/// All keys of several documents, for the formats that need a global order. Sixty bytes a key at most.
 struct KeyCollection: ~Copyable {
-  private(set) var keys = KeyBuffer(capacity: 4096)
-  private(set) var unknownFields = UnknownFieldTable()
+  /// As many keys are sorted where they are; more than these are partitioned first.
+  private static let few = 1 << 14
+
+  /// All keys while they are few; afterwards room for one run of the partition.
+  private var keys = KeyBuffer(capacity: 4096)
+  private var partition: KeyPartition?
+  private var unknownFields = UnknownFieldTable()
 
   mutating func append(_ chunk: borrowing KeyChunk) {
     let start = keys.count
     chunk.keys.withKeys { keys.append(contentsOf: $0) }
-    guard !chunk.unknownFields.isEmpty else { return }
-    keys.withMutableKeys { all in
-      for index in start..<all.count where all[index].unknownFields != 0 {
-        all[index].unknownFields = unknownFields.append(chunk.unknownFields[all[index].unknownFields])
+    if !chunk.unknownFields.isEmpty {
+      keys.withMutableKeys { all in
+        for index in start..<all.count where all[index].unknownFields != 0 {
+          all[index].unknownFields = unknownFields.append(chunk.unknownFields[all[index].unknownFields])
+        }
       }
     }
+    if partition != nil || keys.count > Self.few { distribute() }
   }
 
-  /// Puts the keys into the order in which an export holds them.
-  mutating func sort() {
-    let order = KeyOrder(unknownFields: unknownFields)
-    keys.withMutableKeys { order.sort($0) }
+  /// Moves the keys into the partition.
+  private mutating func distribute() {
+    var partition = self.partition.take() ?? KeyPartition()
+    keys.withKeys { partition.append($0) }
+    keys.removeAll()
+    self.partition = consume partition
   }
 
-  /// Drops keys that say the same as their neighbour in every field. Call after ``sort()``.
-  ///
-  /// - Returns: how many were dropped, and how many keys stand beside another with the same key data.
-  mutating func dropRepeated() -> (dropped: Int, conflicting: Int) {
-    var dropped = 0
-    var conflicting = 0
+  /// Hands all keys to `body`, some at a time, in the order in which an export holds them. Those that say the same as
+  /// another in every field are left out.
+  mutating func forEachRun(
+    _ body: (UnsafeBufferPointer<ClaimedKey>, UnknownFieldTable) throws -> Void
+  ) throws -> RepeatedKeys {
+    var repeated = RepeatedKeys()
     let order = KeyOrder(unknownFields: unknownFields)
-    keys.withMutableKeys { keys in
-      guard !keys.isEmpty else { return }
+    guard partition != nil else {
+      keys.withMutableKeys { order.sort($0) }
+      keys.dropRepeated(in: order, &repeated)
+      try keys.withKeys { try body($0, unknownFields) }
+      return repeated
+    }
+    for number in 0..<KeyPartition.runCount {
+      partition?.read(number, into: &keys)
+      if keys.isEmpty { continue }
+      keys.withMutableKeys { order.sort($0, fromBit: KeyPartition.bits) }
+      keys.dropRepeated(in: order, &repeated)
+      try keys.withKeys { try body($0, unknownFields) }
+    }
+    return repeated
+  }
+}
+
+/// Keys of one list that share their key data.
+struct RepeatedKeys {
+  /// Keys that said the same as another in every field.
+  var dropped = 0
+  /// Keys that stand beside another with the same key data and say something else.
+  var conflicting = 0
+}
+
+extension KeyBuffer {
+  /// Drops keys that say the same as their neighbour in every field.
+  fileprivate mutating func dropRepeated(in order: KeyOrder, _ repeated: inout RepeatedKeys) {
+    let kept = withMutableKeys { keys in
+      guard !keys.isEmpty else { return 0 }
       var kept = 1
       for index in 1..<keys.count {
         let last = keys[kept - 1]
         let next = keys[index]
         if last.key == next.key, last.isRevised == next.isRevised {
           if !order.precedes(last, next) {
-            dropped += 1
+            repeated.dropped += 1
             continue
           }
-          conflicting += 1
+          repeated.conflicting += 1
         }
-        keys[kept] = next
+        if kept != index { keys[kept] = next }
         kept += 1
       }
+      return kept
     }
-    keys.truncate(to: keys.count - dropped)
-    return (dropped, conflicting)
+    truncate(to: kept)
   }
 }

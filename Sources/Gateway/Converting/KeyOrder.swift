@@ -23,7 +23,7 @@ struct KeyOrder {
   }
 
   /// Sorts keys of one list that agree in all bits of the key data before `bit`.
-  private func sort(_ keys: UnsafeMutableBufferPointer<ClaimedKey>, fromBit bit: Int) {
+  func sort(_ keys: UnsafeMutableBufferPointer<ClaimedKey>, fromBit bit: Int) {
     guard keys.count > Self.shortRun else { return insertionSort(keys) }
     guard bit < Self.lastBit else {
       var keys = keys

@@ -125,21 +125,26 @@ private struct ZipBytes {
   }
 }
 
-/// Deflates what it is given, and counts and sums it.
+/// Deflates what it is given, and counts and sums it meanwhile.
 private final class DeflatingSink: ByteSink {
   private let deflate: DeflateWriter
+  private let deflateBehind: WriteBehindSink
   private var size = 0
   private var sum: UInt = 0
 
-  init(emit: @escaping (UnsafeRawBufferPointer) throws -> Void) { deflate = DeflateWriter(emit: emit) }
+  init(emit: @escaping (UnsafeRawBufferPointer) throws -> Void) {
+    deflate = DeflateWriter(emit: emit)
+    deflateBehind = WriteBehindSink(deflate)
+  }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws {
     sum = crc32_z(sum, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
     size += bytes.count
-    try deflate.write(bytes)
+    try deflateBehind.write(bytes)
   }
 
   func finish() throws -> EntryTotals {
+    try deflateBehind.finish()
     let compressedSize = try deflate.finish()
     return EntryTotals(crc32: UInt32(truncatingIfNeeded: sum), compressedSize: compressedSize, size: size)
   }

@@ -1,23 +1,23 @@
 #if canImport(Glibc)
-  internal import Glibc
+  import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+  import Musl
 #elseif canImport(Darwin)
-  internal import Darwin
+  import Darwin
 #endif
 
 /// Zeroed memory for many plain values. From a megabyte on it is asked for in huge pages: the first touch of a fresh
 /// page of four kilobytes costs more than what is done with the values on it.
 ///
 /// Whoever writes holds the only reference, and that is why it may be sent.
-final class LargeMemory<Element: BitwiseCopyable>: @unchecked Sendable {
-  let base: UnsafeMutablePointer<Element>
-  let capacity: Int
+package final class LargeMemory<Element: BitwiseCopyable>: @unchecked Sendable {
+  package let base: UnsafeMutablePointer<Element>
+  package let capacity: Int
   /// What was mapped; `nil` where it comes from `calloc`.
   private let mapping: (start: UnsafeMutableRawPointer, byteCount: Int)?
 
   /// - Parameter capacity: at least 1.
-  init(capacity: Int) {
+  package init(capacity: Int) {
     self.capacity = capacity
     let (byteCount, isOverflown) = capacity.multipliedReportingOverflow(by: MemoryLayout<Element>.stride)
     precondition(!isOverflown && byteCount <= Int.max / 2)
@@ -43,7 +43,7 @@ final class LargeMemory<Element: BitwiseCopyable>: @unchecked Sendable {
   }
 
   /// - Parameter count: how many of the elements are copied; the rest is zeroed.
-  convenience init(copying other: LargeMemory, count: Int, capacity: Int) {
+  package convenience init(copying other: LargeMemory, count: Int, capacity: Int) {
     precondition(count <= other.capacity && count <= capacity)
     self.init(capacity: capacity)
     base.update(from: other.base, count: count)
