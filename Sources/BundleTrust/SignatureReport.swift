@@ -13,6 +13,9 @@ public struct SignatureReport: Hashable, Sendable {
   /// The export that was checked.
   public let digests: ExportDigests
 
+  /// Whether a signature fits no key of the ring. It may be one over the body, which only the body's digest can tell.
+  public var hasUnmatchedSignature: Bool { findings.contains { $0.key == nil } }
+
   /// Whether at least one signature is in order in every respect.
   public var isTrusted: Bool { verification != nil }
 

@@ -53,11 +53,20 @@ public struct SourceDocument {
     }
   }
 
-  /// Reads an export once, for its digest and its signature infos; nothing of it is admitted yet.
+  /// Reads an export for its digest and its signature infos; nothing of it is admitted yet. Where a key of the ring made
+  /// each signature that is all; otherwise the export is read once more for the digest of its body.
   ///
   /// - Returns: the report, or `nil` when the document is in a format that has no signatures.
   public func verify(trusting ring: TrustRing, at instant: Instant) throws -> SignatureReport? {
-    let digest = DigestCollector(includingBody: true)
+    let report = try verify(trusting: ring, at: instant, includingBody: false)
+    guard report?.hasUnmatchedSignature == true else { return report }
+    return try verify(trusting: ring, at: instant, includingBody: true)
+  }
+
+  private func verify(
+    trusting ring: TrustRing, at instant: Instant, includingBody: Bool
+  ) throws -> SignatureReport? {
+    let digest = DigestCollector(includingBody: includingBody)
     let document = try open(observeExport: digest.update)
     guard document.container != nil else { return nil }
     return try located {

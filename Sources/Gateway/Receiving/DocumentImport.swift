@@ -33,7 +33,7 @@ struct DocumentImport: Sendable {
   /// - Throws: `FormatError`, ``ConversionRefusal``, ``FileFault``.
   func examine() throws -> Examination {
     let document = try document()
-    let digest = DigestCollector(includingBody: source.trust != nil)
+    let digest = DigestCollector(includingBody: false)
     let reader = try document.open(observeExport: digest.update)
     var chunk = KeyChunk()
     var keyCount = 0
@@ -59,8 +59,9 @@ struct DocumentImport: Sendable {
   ) throws -> Verification {
     guard let ring = source.trust else { return .assertedByOperator() }
     let signatures = try document.located { try reader.signatures() }
-    let report = BundleVerifier(trusting: ring).verify(
+    var report = BundleVerifier(trusting: ring).verify(
       digests, infos: reader.decoder.header.signatureInfos, signatures: signatures, at: now)
+    if report.hasUnmatchedSignature, let thorough = try document.verify(trusting: ring, at: now) { report = thorough }
     guard let verification = report.verification else {
       throw ConversionRefusal.untrusted(name: name, lines: report.lines)
     }

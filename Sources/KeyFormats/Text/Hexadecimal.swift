@@ -28,20 +28,21 @@ enum Hexadecimal {
   }
 }
 
-/// Eight hexadecimal digits at once.
-enum HexadecimalWord {
-  /// The number that eight ASCII digits spell, the first the most significant; sets bits in `wrong` when they are none.
+/// Sixteen hexadecimal digits at once.
+enum HexadecimalDigits {
+  /// The number that sixteen ASCII digits spell, the first the most significant; sets bits in `wrong` when they are none.
   @inline(__always)
-  static func value(_ text: UInt64, _ wrong: inout UInt64) -> UInt32 {
-    let isLetter = text >> 6 & 0x0101_0101_0101_0101
-    let nibbles = (text & 0x0F0F_0F0F_0F0F_0F0F) &+ isLetter &* 9
+  static func value(_ text: SIMD16<UInt8>, _ wrong: inout SIMD16<UInt8>) -> UInt64 {
+    let isLetter = text &>> 6 & 1
+    let nibbles = (text & 0x0F) &+ (isLetter | isLetter &<< 3)
     // Spelling the nibbles again tells every other character: each has one spelling, but for the letter's case.
-    let spelled = nibbles &+ 0x3030_3030_3030_3030 &+ isLetter &* 39
-    let isTenOrMore = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-    wrong |= ((text | isLetter << 5) ^ spelled) | (nibbles & 0xF0F0_F0F0_F0F0_F0F0) | (isLetter ^ isTenOrMore)
-    var value = (nibbles << 4 | nibbles >> 8) & 0x00FF_00FF_00FF_00FF
-    value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
-    value = value | value >> 16
-    return UInt32(truncatingIfNeeded: value).byteSwapped
+    let spelled = nibbles &+ 0x30 &+ ((0 &- isLetter) & 39)
+    wrong |= ((text | isLetter &<< 5) ^ spelled) | (nibbles & 0xF0) | (isLetter ^ ((nibbles &+ 6) &>> 4))
+    let digits = unsafeBitCast(nibbles, to: SIMD2<UInt64>.self)
+    let pairs = (digits &<< 4 | digits &>> 8) & 0x00FF_00FF_00FF_00FF
+    let fours = (pairs | pairs &>> 8) & 0x0000_FFFF_0000_FFFF
+    let eights = fours | fours &>> 16
+    func value(_ digits: UInt64) -> UInt64 { UInt64(UInt32(truncatingIfNeeded: digits).bigEndian) }
+    return value(eights[0]) << 32 | value(eights[1])
   }
 }

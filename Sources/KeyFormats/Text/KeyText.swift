@@ -37,15 +37,11 @@ package enum KeyText {
   /// Thirty-two digits. They are there.
   @inline(__always)
   static func keyFromHexadecimal(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {
-    var wrong: UInt64 = 0
-    @inline(__always)
-    func value(_ offset: Int) -> UInt64 {
-      let digits = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-      return UInt64(HexadecimalWord.value(digits, &wrong))
-    }
-    let high = value(0) << 32 | value(8)
-    let low = value(16) << 32 | value(24)
-    return wrong == 0 ? TemporaryExposureKey(high: high, low: low) : nil
+    var wrong = SIMD16<UInt8>(repeating: 0)
+    let high = HexadecimalDigits.value(text.loadUnaligned(as: SIMD16<UInt8>.self), &wrong)
+    let low = HexadecimalDigits.value(text.loadUnaligned(fromByteOffset: 16, as: SIMD16<UInt8>.self), &wrong)
+    let any = unsafeBitCast(wrong, to: SIMD2<UInt64>.self)
+    return any[0] | any[1] == 0 ? TemporaryExposureKey(high: high, low: low) : nil
   }
 
   private static func keyFromUUID(_ text: UnsafeRawBufferPointer) -> TemporaryExposureKey? {

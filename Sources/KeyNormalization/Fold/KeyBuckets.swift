@@ -54,9 +54,12 @@ struct KeyBuckets {
 
     fileprivate mutating func gather(_ numbers: UnsafeBufferPointer<UInt32>, of claims: ClaimRows) {
       claims.withReader { claims in
-        unsorted.removeAll(keepingCapacity: true)
-        unsorted.reserveCapacity(numbers.count)
-        for number in numbers { unsorted.append(claims[Int(number)]) }
+        guard let first = numbers.first else { return unsorted.removeAll(keepingCapacity: true) }
+        unsorted.setCount(numbers.count, filledWith: claims[Int(first)])
+        // A loop that does nothing but ask for rows, so that the waits for memory overlap.
+        unsorted.withUnsafeMutableBufferPointer { unsorted in
+          for index in numbers.indices { unsorted[index] = claims[Int(numbers[index])] }
+        }
       }
     }
 
@@ -77,22 +80,33 @@ struct KeyBuckets {
         next += size
         most = max(most, size)
       }
-      // As many as there are; every one of them is written below.
-      if rows.count > unsorted.count {
-        rows.removeLast(rows.count - unsorted.count)
-      } else {
-        rows.append(contentsOf: unsorted[rows.count...])
-      }
-      for row in unsorted {
-        let place = digit(row)
-        rows[places[place]] = row
-        places[place] += 1
+      guard let first = unsorted.first else { return rows.removeAll(keepingCapacity: true) }
+      rows.setCount(unsorted.count, filledWith: first)
+      rows.withUnsafeMutableBufferPointer { rows in
+        places.withUnsafeMutableBufferPointer { places in
+          for row in unsorted {
+            let place = digit(row)
+            rows[places[place]] = row
+            places[place] += 1
+          }
+        }
       }
       if most <= Self.crowd {
         rows.withUnsafeMutableBufferPointer { sortNeighbours($0, by: names.voices) }
       } else {
         rows.sort { isLess($0, $1, by: names.voices) }
       }
+    }
+  }
+}
+
+extension Array {
+  /// Makes room for `count` elements, all of which are then written.
+  fileprivate mutating func setCount(_ count: Int, filledWith element: Element) {
+    if self.count > count {
+      removeLast(self.count - count)
+    } else {
+      append(contentsOf: repeatElement(element, count: count - self.count))
     }
   }
 }
