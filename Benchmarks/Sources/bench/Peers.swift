@@ -29,6 +29,7 @@ enum Program {
   static let unzip = "/usr/bin/unzip"
   static let nginx = "/usr/sbin/nginx"
   static let wrk = "/usr/bin/wrk"
+  static let taskset = "/usr/bin/taskset"
 }
 
 func isExecutable(_ path: String) -> Bool { FileManager.default.isExecutableFile(atPath: path) }

@@ -45,10 +45,11 @@ private func conversion(
   let file = try folder.add("in", input)
   let python = "Python: protobuf upb, zipfile, csv"
   let role = Contender.Role.yardstick(reach: 50)
+  let arguments = ["convert", file, "--to", format, "--output", folder / "ours", "--quiet"] + options
   return [
+    .process("Keyferry", .ours, Program.keyferry, arguments, handling: count, in: folder).onOneCore(),
     .process(
-      "Keyferry", .ours, Program.keyferry,
-      ["convert", file, "--to", format, "--output", folder / "ours", "--quiet"] + options, handling: count, in: folder),
+      "Keyferry, all cores", .yardstick(reach: nil), Program.keyferry, arguments, handling: count, in: folder),
     Peer.upb.program.map {
       .process(python, role, $0, ["--to", format, file, folder / "theirs"], handling: count, in: folder)
     } ?? .missing(python, role, because: Peer.upb.lack),
