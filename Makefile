@@ -10,7 +10,9 @@ FUZZ_TARGETS ?=
 TEST ?=
 HOT_PATHS ?=
 
-release := swift build --configuration release --product keyferry --static-swift-stdlib
+# The program starts faster when it exports no symbols and looks for no libraries beside itself.
+release := swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
+  -Xlinker --no-export-dynamic
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust Gateway
 

@@ -23,21 +23,20 @@ public struct RegionClaim: Hashable, Sendable {
 
 /// The distinct region claims of a document: each is stored once, and a key holds its number.
 public struct RegionTable: Sendable {
-  public private(set) var claims: [RegionClaim]
-  private var numbers: [RegionClaim: UInt32]
+  public private(set) var claims = [RegionClaim()]
+  /// The numbers of the claims that name a region.
+  private var numbers: [RegionClaim: UInt32] = [:]
 
   /// No document names more distinct sets than this; a hostile one is cut off here.
   public static let limit = 1_000_000
 
-  public init() {
-    claims = [RegionClaim()]
-    numbers = [RegionClaim(): 0]
-  }
+  public init() {}
 
   public subscript(id: RegionClaim.ID) -> RegionClaim { claims[Int(id.rawValue)] }
 
   /// The number of this claim, which is added when it is new; `nil` when the table is full.
   public mutating func intern(_ claim: RegionClaim) -> RegionClaim.ID? {
+    if claim == RegionClaim() { return RegionClaim.ID.none }
     if let number = numbers[claim] { return RegionClaim.ID(rawValue: number) }
     guard claims.count < Self.limit else { return nil }
     let number = UInt32(claims.count)

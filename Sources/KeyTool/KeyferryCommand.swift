@@ -50,6 +50,7 @@ public struct KeyferryCommand: ParsableCommand {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
     do {
+      if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       var command = try parse(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

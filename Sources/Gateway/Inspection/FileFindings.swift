@@ -295,13 +295,11 @@ private func encodingFindings(
 
 /// One finding a code, with the text of the first place: a signature file may have a thousand entries.
 private func combined(_ findings: [Finding]) -> [Finding] {
-  var places: [Finding.Code: Int] = [:]
   var result: [Finding] = []
   for finding in findings {
-    if let place = places[finding.code] {
+    if let place = result.firstIndex(where: { $0.code == finding.code }) {
       result[place].count += finding.count
     } else {
-      places[finding.code] = result.count
       result.append(finding)
     }
   }

@@ -294,7 +294,8 @@ public enum InspectionText {
         lines.append(line)
         line = indent + word
       } else {
-        line += (isFirst ? "" : " ") + word
+        if !isFirst { line.append(" ") }
+        line.append(contentsOf: word)
       }
       isFirst = false
     }

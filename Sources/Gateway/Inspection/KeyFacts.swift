@@ -22,7 +22,7 @@ public struct KeyFacts: Sendable {
   /// The first rejections, at most ``rejectionsKept``.
   private(set) var firstRejections: [Rejection] = []
   private var regionCounts = ValueCounts()
-  private var paddingGroups: [UInt64: Int] = [:]
+  private var paddingGroups: [Int64: Int] = [:]
 
   static let rejectionsKept = 20
   /// Groups of keys with one rolling start and one risk level that are told apart.
@@ -116,8 +116,7 @@ public struct KeyFacts: Sendable {
 
   private mutating func addToPaddingGroup(_ shape: KeyShape, _ count: Int) {
     guard paddingGroups.count < Self.paddingGroupLimit else { return }
-    let group =
-      UInt64(UInt32(bitPattern: shape.rollingStartWord)) << 32 | UInt64(UInt32(bitPattern: shape.transmissionRiskWord))
+    let group = Int64(shape.rollingStartWord) << 32 | Int64(UInt32(bitPattern: shape.transmissionRiskWord))
     paddingGroups[group, default: 0] += count
   }
 

@@ -10,29 +10,36 @@ struct InputOptions: ParsableArguments {
   var from: KeyFormat?
 
   @Option(help: ArgumentHelp("Refuse documents of more bytes than this, counted after inflating.", valueName: "bytes"))
-  var maxBytes: Int = ReadLimits().documentBytes
-
-  var limits: ReadLimits {
-    var limits = ReadLimits()
-    limits.documentBytes = max(maxBytes, 1)
-    return limits
-  }
+  var maxBytes: Int = DocumentReading().maxBytes
 
   func validate() throws {
     guard maxBytes > 0 else { throw ValidationError("--max-bytes \(maxBytes): allowed are 1 and more") }
   }
 
-  /// Opens a path, or standard input for `-`.
-  func open(_ path: String) throws -> SourceDocument {
-    guard path == "-" else { return try SourceDocument(path: path, format: from, limits: limits) }
-    return SourceDocument(
-      name: "standard input", source: try StandardInput.document(limit: maxBytes), format: from, limits: limits)
-  }
+  var reading: DocumentReading { DocumentReading(format: from, maxBytes: maxBytes) }
+
+  func open(_ path: String) throws -> SourceDocument { try reading.open(path) }
 
   static func checkPaths(_ paths: [String]) throws {
     guard paths.count(where: { $0 == "-" }) <= 1 else {
       throw ValidationError("standard input (-) can be given only once")
     }
+  }
+}
+
+/// What documents are taken for, and how much of them is read.
+struct DocumentReading {
+  /// The format, or `nil` for what the content says.
+  var format: KeyFormat?
+  var maxBytes = ReadLimits().documentBytes
+
+  /// Opens a path, or standard input for `-`.
+  func open(_ path: String) throws -> SourceDocument {
+    var limits = ReadLimits()
+    limits.documentBytes = max(maxBytes, 1)
+    guard path == "-" else { return try SourceDocument(path: path, format: format, limits: limits) }
+    return SourceDocument(
+      name: "standard input", source: try StandardInput.document(limit: maxBytes), format: format, limits: limits)
   }
 }
 

@@ -5,8 +5,10 @@ internal import Gateway
 internal import KeyFormats
 
 struct InspectCommand: ParsableCommand {
+  static let name = "inspect"
+
   static let configuration = CommandConfiguration(
-    commandName: "inspect", _superCommandName: KeyferryCommand.programName,
+    commandName: name, _superCommandName: KeyferryCommand.programName,
     abstract: "Show what is in a key file: header, signatures, distributions, findings.",
     discussion: """
       Reads every format that convert reads. Findings are things a device or an auditor would stumble over; they do \
@@ -46,11 +48,28 @@ struct InspectCommand: ParsableCommand {
   }
 
   func run() throws {
+    let inspection = Inspection(
+      files: files, keys: keys, hashKeys: hashKeys, json: json, ascii: ascii, reading: input.reading)
+    try exit(try inspection.run())
+  }
+}
+
+/// What `inspect` does.
+struct Inspection {
+  var files: [String]
+  var keys = false
+  var hashKeys = false
+  var json = false
+  var ascii = false
+  var reading = DocumentReading()
+
+  /// Returns how the worst of the files fared.
+  func run() throws -> ExitStatus {
     var worst = ExitStatus.done
     var reports: [InspectionReport] = []
     for (index, path) in files.enumerated() {
       do {
-        let report = try inspect(try input.open(path))
+        let report = try inspect(try reading.open(path))
         if report.keys.rejected > 0, worst == .done { worst = .rejected }
         if json {
           reports.append(report)
@@ -67,7 +86,7 @@ struct InspectCommand: ParsableCommand {
       }
     }
     if json { try Console.result(line: try JSONText.render(InspectionDocument(files: reports))) }
-    try exit(worst)
+    return worst
   }
 
   /// What `keyferry inspect --json` prints.
@@ -98,6 +117,18 @@ struct InspectCommand: ParsableCommand {
       examination.report.sha256Base64 = digests.base64
     }
     return examination.report
+  }
+}
+
+extension Inspection {
+  /// The command line `inspect FILE…` without an option; `nil` for every other one. It needs no parser, and that takes
+  /// longer to learn the command than a usual file takes to be inspected.
+  init?(arguments: [String]) {
+    let files = arguments.dropFirst()
+    guard arguments.first == InspectCommand.name, !files.isEmpty,
+      files.allSatisfy({ $0.utf8.first != UInt8(ascii: "-") })
+    else { return nil }
+    self.init(files: Array(files))
   }
 }
 

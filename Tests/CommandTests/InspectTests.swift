@@ -1,0 +1,28 @@
+import GatewayTesting
+import Testing
+
+@Suite struct InspectTests {
+  /// Paths alone are not read by the parser. Behind `--` they are, and mean the same.
+  @Test(arguments: [
+    (0, ["keys.csv"]), (1, ["short.json", "keys.csv"]), (2, ["missing.zip"]), (2, ["keys.csv", "missing.zip"]),
+    (2, ["noise", "keys.csv"]), (2, ["help"]), (2, [""]),
+  ])
+  func pathsAloneMeanWhatTheParserReads(status: Int, paths: [String]) throws {
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "keys.csv")
+      try workshop.write(#"[{"keyData":"AAAA","rollingStartNumber":2649600,"rollingPeriod":144}]"#, "short.json")
+      try workshop.write([0, 1, 2, 3], "noise")
+      let alone = try workshop.keyferry(["inspect"] + paths)
+      let parsed = try workshop.keyferry(["inspect", "--"] + paths)
+      #expect(alone.status == parsed.status && Int(alone.status) == status)
+      #expect(alone.output == parsed.output && alone.errors == parsed.errors)
+    }
+  }
+
+  @Test func noPathIsAWrongCommandLine() throws {
+    try Workshop.run { workshop in
+      let outcomes = [try workshop.keyferry("inspect"), try workshop.keyferry("inspect", "--more")]
+      #expect(outcomes.allSatisfy { $0.status == 64 })
+    }
+  }
+}
