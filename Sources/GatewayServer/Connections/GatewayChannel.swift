@@ -4,6 +4,12 @@ internal import NIOCore
 
 /// A connection of HTTP/1.1 as the framework has it, with a ``RepeatingHandler`` in front.
 struct GatewayChannel: ServerChildChannel {
+  /// An answer in one piece does not make the connection unwritable, which everybody on it is told.
+  private static let waterMark = {
+    let high = ResponseBody.pieceLength * 2 + 16 << 10
+    return ChannelOptions.Types.WriteBufferWaterMark(low: high - 64 << 10, high: high)
+  }()
+
   private let framework: HTTP1Channel
   private let responder: GatewayResponder
 
@@ -24,6 +30,7 @@ struct GatewayChannel: ServerChildChannel {
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
     channel.eventLoop.makeCompletedFuture {
+      try channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
       try channel.pipeline.syncOperations.addHandler(RepeatingHandler(responder))
     }.flatMap { framework.setup(channel: channel, logger: logger) }
   }

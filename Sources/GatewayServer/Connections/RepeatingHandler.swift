@@ -19,7 +19,11 @@ final class RepeatingHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var owed = 0
   private var isFrameworks = false
   private var hasAnswered = false
+  /// Whether the framework was given something in this turn of reads.
+  private var hasHandedOver = false
   private var lastSign = NIODeadline.now()
+  /// Bytes that the client had not taken at the last check.
+  private var pending = Int.max
   private var idleCheck: Scheduled<Void>?
 
   init(_ responder: GatewayResponder) {
@@ -33,17 +37,27 @@ final class RepeatingHandler: ChannelDuplexHandler, RemovableChannelHandler {
     lastSign = .now()
     guard !isFrameworks, let head = RequestHead(unwrapInboundIn(data), limits: responder.limits) else {
       isFrameworks = true
-      return context.fireChannelRead(data)
+      return handOver(data, context)
     }
     guard owed == 0, context.channel.isWritable, let question = head.question,
       let answer = responder.recentAnswer(to: question, for: client(context))
     else {
       owed += 1
-      return context.fireChannelRead(data)
+      return handOver(data, context)
     }
     hasAnswered = true
     context.write(wrapOutboundOut(answer.head), promise: nil)
     context.writeAndFlush(wrapOutboundOut(answer.body), promise: nil)
+  }
+
+  private func handOver(_ data: NIOAny, _ context: ChannelHandlerContext) {
+    hasHandedOver = true
+    context.fireChannelRead(data)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if hasHandedOver { context.fireChannelReadComplete() }
+    hasHandedOver = false
   }
 
   /// The framework has written an answer as a whole.
@@ -88,17 +102,24 @@ final class RepeatingHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) { idleCheck?.cancel() }
 
-  /// Silence counts between requests and within one, not while an answer is made.
+  /// Silence counts between requests and within one, not while an answer is made, nor while the client takes one.
   private func checkIdle(in time: TimeAmount, _ context: ChannelHandlerContext) {
     idleCheck = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
       let rest = lastSign + idleLimit - .now()
-      if !isFrameworks, owed > 0 {
-        checkIdle(in: idleLimit, context)
-      } else if rest > .zero {
+      if rest > .zero {
+        pending = .max
         checkIdle(in: rest, context)
+      } else if (!isFrameworks && owed > 0) || takesSomething(context) {
+        checkIdle(in: idleLimit, context)
       } else {
         context.close(promise: nil)
       }
     }
+  }
+
+  private func takesSomething(_ context: ChannelHandlerContext) -> Bool {
+    let before = pending
+    pending = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    return 1..<before ~= pending
   }
 }

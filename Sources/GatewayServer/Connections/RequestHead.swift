@@ -20,9 +20,9 @@ struct RequestHead: Equatable {
     while !reader.skip("\r\n") {
       guard let (name, value) = reader.field() else { return nil }
       count += 1
-      switch FieldRole(of: reader.view[name]) {
+      switch FieldRole(of: reader.bytes[name]) {
       case .none: break
-      case .connection where FieldRole.keepsConnection(reader.view[value]): break
+      case .connection where FieldRole.keepsConnection(reader.bytes[value]): break
       case .connection, .framing: return nil
       case .host where host == nil: host = value
       case .acceptEncoding where acceptEncoding == nil: acceptEncoding = value
@@ -36,32 +36,29 @@ struct RequestHead: Equatable {
   }
 }
 
-/// Goes through the bytes of a head. Ranges are of ``view``.
+/// Goes through the bytes of a head.
 private struct HeadReader {
-  let view: ByteBufferView
-  private var position: Int
+  let bytes: [UInt8]
+  private var position = 0
 
-  init(_ bytes: ByteBuffer) {
-    view = bytes.readableBytesView
-    position = view.startIndex
-  }
+  init(_ bytes: ByteBuffer) { self.bytes = Array(bytes.readableBytesView) }
 
-  var isAtEnd: Bool { position == view.endIndex }
+  var isAtEnd: Bool { position == bytes.count }
 
-  func text(_ range: Range<Int>) -> String { String(decoding: view[range], as: UTF8.self) }
+  func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
   /// Whether this comes next; it is passed then.
   mutating func skip(_ expected: StaticString) -> Bool {
     let count = expected.utf8CodeUnitCount
-    guard view.endIndex - position >= count else { return false }
-    let isNext = expected.withUTF8Buffer { $0.elementsEqual(view[position..<position + count]) }
+    guard bytes.count - position >= count else { return false }
+    let isNext = expected.withUTF8Buffer { $0.elementsEqual(bytes[position..<position + count]) }
     if isNext { position += count }
     return isNext
   }
 
   /// A path, with or without a query.
   mutating func target() -> Range<Int>? {
-    guard !isAtEnd, view[position] == UInt8(ascii: "/") else { return nil }
+    guard !isAtEnd, bytes[position] == UInt8(ascii: "/") else { return nil }
     return pass { (0x21...0x7E).contains($0) }
   }
 
@@ -71,14 +68,14 @@ private struct HeadReader {
     guard !name.isEmpty, skip(":") else { return nil }
     _ = pass(Self.isSpace)
     var value = pass { (0x20...0x7E).contains($0) || Self.isSpace($0) }
-    while let last = value.last, Self.isSpace(view[last]) { value.removeLast() }
+    while let last = value.last, Self.isSpace(bytes[last]) { value.removeLast() }
     guard skip("\r\n") else { return nil }
     return (name, value)
   }
 
   private mutating func pass(_ belongs: (UInt8) -> Bool) -> Range<Int> {
     let start = position
-    while position < view.endIndex, belongs(view[position]) { position += 1 }
+    while position < bytes.count, belongs(bytes[position]) { position += 1 }
     return start..<position
   }
 
