@@ -78,9 +78,10 @@ final class RepeatingHandler: ChannelDuplexHandler, RemovableChannelHandler {
   // MARK: The end
 
   /// Who hears that the client sends no more, or that the server shuts down, may close at once: what was answered here
-  /// goes out first, since the framework does not know of it.
+  /// goes out first, since the framework does not know of it, and no more is answered here.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard hasAnswered else { return context.fireUserInboundEventTriggered(event) }
+    isFrameworks = true
     let written = context.eventLoop.makePromise(of: Void.self)
     written.futureResult.assumeIsolated().whenComplete { _ in context.fireUserInboundEventTriggered(event) }
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
