@@ -103,7 +103,8 @@ final class RepeatingHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) { idleCheck?.cancel() }
 
-  /// Silence counts between requests and within one, not while an answer is made, nor while the client takes one.
+  /// Silence counts between requests and within one, not while an answer is made, nor as long as each check finds that
+  /// the client has taken more of one.
   private func checkIdle(in time: TimeAmount, _ context: ChannelHandlerContext) {
     idleCheck = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
       let rest = lastSign + idleLimit - .now()
