@@ -112,14 +112,13 @@ struct LiveTests {
     ])
     try #require(made.status == 0, "\(made.errors)")
     let bundle = bundle
-    let small = try fixture.publish("BE", bundles: 1, keys: 5000).bundles.first
+    let small = try #require(try fixture.publish("BE", bundles: 1, keys: 5000).bundles.first)
     var settings = ServerSettings()
     settings.certificatePEM = try String(contentsOf: certificate, encoding: .utf8)
     settings.privateKeyPEM = try String(contentsOf: key, encoding: .utf8)
     let metrics = GatewayMetrics()
     let app = try GatewayApplication.testing(
       fixture, settings: settings, metrics: metrics, store: fixture.store(checkInterval: 1000))
-    let small = try #require(small)
     try await app.application().test(.ahc(.https)) { client in
       for bundle in [bundle, small, small, small, small] {
         let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
