@@ -3,7 +3,6 @@ public import Hummingbird
 internal import HummingbirdCore
 internal import HummingbirdTLS
 public import Logging
-internal import NIOCore
 internal import NIOSSL
 
 /// The server as a value: what it serves and how, without a socket. ``GatewayServer`` runs it; tests ask it directly.
@@ -58,11 +57,8 @@ public struct GatewayApplication: Sendable {
   }
 
   private func server() throws -> HTTPServerBuilder {
-    let stalled = TimeAmount.seconds(limits.stalledSeconds)
-    let plain = HTTPServerBuilder.http1(
-      configuration: HTTP1Channel.Configuration(
-        additionalChannelHandlers: [StalledReaderHandler(limit: stalled)],
-        idleTimeout: .seconds(limits.idleSeconds)))
+    let responder = responder
+    let plain = HTTPServerBuilder { GatewayChannel(responder, answer: $0) }
     guard let certificates = settings.certificatePEM else { return plain }
     guard let key = settings.privateKeyPEM else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")

@@ -25,6 +25,7 @@ public struct GatewayResponder: HTTPResponder {
   let signer: ResponseSigner?
   let limiter: RateLimiter?
   let uploads: UploadDoor?
+  let recent = RecentAnswers()
 
   public func respond(to request: Request, context: Context) async throws -> Response {
     let began = monotonicSeconds()
@@ -44,19 +45,51 @@ public struct GatewayResponder: HTTPResponder {
     }
     addCommonHeaders(to: &response, exchange)
     let bytes = request.method == .head ? 0 : response.body.contentLength ?? 0
+    await keep(response, exchange)
     if request.method == .head { response = response.createHeadResponse() }
     if response.headers[.connection] == "close" { response = closing(response, context.channel) }
-    metrics.recordRequest(
-      route: exchange.route, method: Self.methodLabel(request.method), status: response.status.code, bytes: bytes,
-      seconds: monotonicSeconds() - began)
+    report(
+      Self.methodLabel(request.method), exchange.path, route: exchange.route, status: response.status.code,
+      bytes: bytes, seconds: monotonicSeconds() - began)
+    return response
+  }
+
+  /// For metrics and the log.
+  private func report(_ method: String, _ path: String, route: String, status: Int, bytes: Int, seconds: Double) {
+    metrics.recordRequest(route: route, method: method, status: status, bytes: bytes, seconds: seconds)
     logger.debug(
       "request",
       metadata: [
-        "method": .string(Self.methodLabel(request.method)), "path": .string(exchange.path),
-        "status": .stringConvertible(response.status.code), "bytes": .stringConvertible(bytes),
-        "route": .string(exchange.route),
+        "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
+        "bytes": .stringConvertible(bytes), "route": .string(route),
       ])
-    return response
+  }
+
+  // MARK: Answering again
+
+  /// What was answered to the same question in this second; `nil` where the answer has to be made.
+  ///
+  /// It counts like every other request: for the metrics, in the log, and for how often its client may ask.
+  func recentAnswer(to question: Question, for client: @autoclosure () -> String) -> RecentAnswer? {
+    let began = monotonicSeconds()
+    guard let generation = store.settledGeneration,
+      let answer = recent.answer(
+        to: question, at: .init(second: clock.now().secondsSince1970, generation: generation))
+    else { return nil }
+    // Where there is no token left, none is taken, and the request is refused on the way of all others.
+    if let limiter, limiter.take(for: client(), at: began) != nil { return nil }
+    metrics.countRepeated()
+    report(
+      "GET", answer.path, route: answer.route, status: 200, bytes: answer.body.readableBytes,
+      seconds: monotonicSeconds() - began)
+    return answer
+  }
+
+  private func keep(_ response: Response, _ exchange: Exchange) async {
+    guard let generation = exchange.generation, let question = Question(exchange.request.head),
+      let answer = await RecentAnswer(response, route: exchange.route, path: exchange.path)
+    else { return }
+    recent.keep(answer, to: question, at: .init(second: exchange.now.secondsSince1970, generation: generation))
   }
 
   /// A request on its way, and what was found out about it: for the log and the metrics, whatever comes of it.
@@ -69,6 +102,8 @@ public struct GatewayResponder: HTTPResponder {
     /// Without the query, which may hold what is nobody's business.
     var path = ""
     var isPage = false
+    /// Of what is published, where the answer speaks of it.
+    var generation: Int?
   }
 
   private func answer(_ exchange: inout Exchange) async throws -> Response {
@@ -106,6 +141,7 @@ public struct GatewayResponder: HTTPResponder {
     let head = exchange.request.head
     let path = target.path
     let snapshot = store.current()
+    exchange.generation = snapshot.generation
     switch path {
     case "":
       exchange.route = "page"

@@ -13,7 +13,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var cacheBytes = 256 << 20
   /// Connections at a time; further ones wait to be accepted.
   public var connections = 16_384
-  /// Seconds that a connection may be silent between requests, or within one.
+  /// Seconds that a connection may be silent between requests, or within one. A client that still takes more of an
+  /// answer is not silent.
   public var idleSeconds: Int64 = 60
   /// Seconds in which a client must take something of what is written to it.
   public var stalledSeconds: Int64 = 60

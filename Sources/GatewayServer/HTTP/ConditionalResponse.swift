@@ -93,9 +93,12 @@ extension GatewayResponder {
 }
 
 extension ResponseBody {
+  static let pieceLength = 128 << 10
+
   /// A large body goes out piece by piece as the client takes it: the connection's clock then runs while it does, and
   /// not from when all of it was handed to the system.
-  init(inPieces buffer: ByteBuffer, of size: Int = 128 << 10) {
+  init(inPieces buffer: ByteBuffer) {
+    let size = Self.pieceLength
     guard buffer.readableBytes > size * 2 else {
       self.init(byteBuffer: buffer)
       return

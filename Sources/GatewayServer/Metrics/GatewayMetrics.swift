@@ -11,6 +11,7 @@ public final class GatewayMetrics: Sendable {
   private let durations: MetricFamily
   private let sentBytes: MetricFamily
   private let cacheLookups: MetricFamily
+  private let repeated: MetricFamily
   private let limited: MetricFamily
   private let uploads: MetricFamily
   private let uploadedKeys: MetricFamily
@@ -46,6 +47,9 @@ public final class GatewayMetrics: Sendable {
       .counter, "keyferry_http_response_bytes_total", "Bytes of response bodies.", labels: ["route"])
     cacheLookups = registry.add(
       .counter, "keyferry_bundle_cache_lookups_total", "Lookups of files in memory.", labels: ["result"])
+    repeated = registry.add(
+      .counter, "keyferry_http_repeated_answers_total",
+      "Requests whose answer was that of an equal one in the same second.")
     limited = registry.add(.counter, "keyferry_http_rate_limited_total", "Requests refused as too many.")
     uploads = registry.add(
       .counter, "keyferry_uploads_total", "Uploads by door and outcome.", labels: ["door", "outcome"])
@@ -175,6 +179,7 @@ public final class GatewayMetrics: Sendable {
 
   func countCacheHit() { cacheLookups.increment(["hit"]) }
   func countCacheMiss() { cacheLookups.increment(["miss"]) }
+  func countRepeated() { repeated.increment() }
   func countRateLimited() { limited.increment() }
 
   func recordUpload(door: String, outcome: String, accepted: Int, dropped: Int) {

@@ -54,6 +54,12 @@ public final class PublicationStore: Sendable {
   /// Looks at the folder at once: the publisher calls it when it has written a manifest.
   public func reload() { check(force: true) }
 
+  /// The generation of what ``current()`` would return; `nil` where it would look at the folder first.
+  var settledGeneration: Int? {
+    let now = monotonicSeconds()
+    return state.withLock { now - $0.lastCheck < checkInterval ? $0.snapshot.generation : nil }
+  }
+
   func current() -> PublicationSnapshot {
     let now = monotonicSeconds()
     let isDue = state.withLock { state in

@@ -111,16 +111,22 @@ struct LiveTests {
       "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key.path, "-out", certificate.path,
     ])
     try #require(made.status == 0, "\(made.errors)")
+    let bundle = bundle
+    let small = try #require(try fixture.publish("BE", bundles: 1, keys: 5000).bundles.first)
     var settings = ServerSettings()
     settings.certificatePEM = try String(contentsOf: certificate, encoding: .utf8)
     settings.privateKeyPEM = try String(contentsOf: key, encoding: .utf8)
-    let app = try GatewayApplication.testing(fixture, settings: settings)
-    let bundle = bundle
+    let metrics = GatewayMetrics()
+    let app = try GatewayApplication.testing(
+      fixture, settings: settings, metrics: metrics, store: fixture.store(checkInterval: 1000))
     try await app.application().test(.ahc(.https)) { client in
-      let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
-      #expect(sha256(response.bytes) == bundle.sha256)
-      #expect(response["Strict-Transport-Security"] == "max-age=31536000")
+      for bundle in [bundle, small, small, small, small] {
+        let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
+        #expect(sha256(response.bytes) == bundle.sha256)
+        #expect(response["Strict-Transport-Security"] == "max-age=31536000")
+      }
     }
+    #expect(metrics.text.contains("\nkeyferry_http_repeated_answers_total "))
     settings.privateKeyPEM = P256Key.other
     #expect(throws: ServerFault.self) { try GatewayApplication.testing(fixture, settings: settings).application() }
   }
