@@ -14,7 +14,7 @@ struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   init(_ claim: ClaimedKey, voice: UInt32) {
     key = claim.key
     rollingStart = claim.rollingStartWord
-    statement = Statement(claim)
+    statement = Statement(admitted: claim)
     self.voice = voice
   }
 
@@ -40,45 +40,6 @@ struct Voice: Hashable, Sendable, BitwiseCopyable {
   let origin: OriginID
   let regions: RegionClaim.ID
   let source: SourceID
-}
-
-/// What a claim states beside key data, rolling start and regions. Bits 0...7 are the rolling period, 1...144; 8...11 the
-/// transmission risk plus 1; 12...14 the report type plus 1; 15...26 the days since onset (a federation code) plus 15;
-/// 27 tells that the key stood among the revised ones. 0 is absent throughout.
-struct Statement: Hashable, Sendable, BitwiseCopyable {
-  let bits: UInt32
-
-  /// Admission lets nothing else through than what fits.
-  @inline(__always)
-  init(_ key: ClaimedKey) {
-    func field(_ word: Int32, _ allowed: ClosedRange<Int32>, _ field: KeyFields, at shift: UInt32) -> UInt32 {
-      guard key.fields.contains(field) else { return 0 }
-      precondition(allowed.contains(word), "an admitted claim states what the admission rules allow")
-      return UInt32(bitPattern: word - allowed.lowerBound + 1) << shift
-    }
-    precondition(
-      key.fields.isSuperset(of: [.rollingStart, .rollingPeriod]), "an admitted claim states when its key is valid")
-    bits =
-      field(key.rollingPeriodWord, 1...144, .rollingPeriod, at: 0)
-      | field(key.transmissionRiskWord, 0...8, .transmissionRisk, at: 8)
-      | field(key.reportTypeWord, 0...5, .reportType, at: 12)
-      | field(key.daysSinceOnsetWord, -14...4014, .daysSinceOnset, at: 15)
-      | (key.isRevised ? 1 << 27 : 0)
-  }
-
-  @inline(__always)
-  func claim(about subject: KeySubject) -> ClaimedKey {
-    let (risk, type, onset) = (bits >> 8 & 15, bits >> 12 & 7, bits >> 15 & 4095)
-    var fields: KeyFields = [.rollingStart, .rollingPeriod]
-    if risk != 0 { fields.formUnion(.transmissionRisk) }
-    if type != 0 { fields.formUnion(.reportType) }
-    if onset != 0 { fields.formUnion(.daysSinceOnset) }
-    if bits & 1 << 27 != 0 { fields.formUnion(.revised) }
-    return ClaimedKey(
-      key: subject.key, rollingStartWord: subject.rollingStart, rollingPeriodWord: Int32(bits & 255),
-      transmissionRiskWord: risk == 0 ? 0 : Int32(risk) - 1, reportTypeWord: type == 0 ? 0 : Int32(type) - 1,
-      daysSinceOnsetWord: onset == 0 ? 0 : Int32(onset) - 15, fields: fields)
-  }
 }
 
 /// Two secret words, anew in each process: senders choose the keys.
