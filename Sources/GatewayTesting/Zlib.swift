@@ -6,10 +6,17 @@ package enum Zlib {
     package let status: Int32
   }
 
-  package static func deflate(_ bytes: [UInt8], level: Int32) throws -> [UInt8] {
+  /// How zlib looks for matches, and which codes it uses.
+  package enum Strategy: Int32, CaseIterable, Sendable {
+    case automatic, filtered, huffmanOnly, runs, fixedCodes
+  }
+
+  package static func deflate(
+    _ bytes: [UInt8], level: Int32, strategy: Strategy = .automatic
+  ) throws -> [UInt8] {
     var stream = z_stream()
     var status = deflateInit2_(
-      &stream, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+      &stream, level, Z_DEFLATED, -15, 8, strategy.rawValue, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { throw Fault(status: status) }
     defer { deflateEnd(&stream) }
     var result: [UInt8] = []
@@ -20,14 +27,30 @@ package enum Zlib {
 
   /// Throws unless the stream is whole and nothing follows it.
   package static func inflate(_ bytes: [UInt8]) throws -> [UInt8] {
+    let (result, ending) = try inflateToFault(bytes)
+    guard ending == .complete else { throw ending }
+    return result
+  }
+
+  /// How the inflating of a stream ended.
+  package enum Ending: Error {
+    case complete, truncated, damaged, goesOn
+  }
+
+  /// The bytes in front of a fault, if there is one.
+  package static func inflateToFault(_ bytes: [UInt8]) throws -> (bytes: [UInt8], ending: Ending) {
     var stream = z_stream()
     var status = inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { throw Fault(status: status) }
     defer { inflateEnd(&stream) }
     var result: [UInt8] = []
     status = run(&stream, bytes, &result) { CZlib.inflate($0, Z_NO_FLUSH) }
-    guard status == Z_STREAM_END, stream.avail_in == 0 else { throw Fault(status: status) }
-    return result
+    switch status {
+    case Z_STREAM_END: return (result, stream.avail_in == 0 ? .complete : .goesOn)
+    case Z_DATA_ERROR: return (result, .damaged)
+    case Z_OK, Z_BUF_ERROR: return (result, .truncated)
+    default: throw Fault(status: status)
+    }
   }
 
   /// The CRC-32 that a ZIP archive states.
