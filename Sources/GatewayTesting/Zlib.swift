@@ -20,7 +20,7 @@ package enum Zlib {
     guard status == Z_OK else { throw Fault(status: status) }
     defer { deflateEnd(&stream) }
     var result: [UInt8] = []
-    status = run(&stream, bytes, &result) { CZlib.deflate($0, Z_FINISH) }
+    status = run(&stream, bytes, { result.append(contentsOf: $0) }, step: { CZlib.deflate($0, Z_FINISH) })
     guard status == Z_STREAM_END else { throw Fault(status: status) }
     return result
   }
@@ -39,16 +39,22 @@ package enum Zlib {
 
   /// The bytes in front of a fault, if there is one.
   package static func inflateToFault(_ bytes: [UInt8]) throws -> (bytes: [UInt8], ending: Ending) {
+    var result: [UInt8] = []
+    let ending = try inflate(bytes) { result.append(contentsOf: $0) }
+    return (result, ending)
+  }
+
+  /// Hands the document on in pieces.
+  package static func inflate(_ bytes: [UInt8], to take: (ArraySlice<UInt8>) -> Void) throws -> Ending {
     var stream = z_stream()
     var status = inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { throw Fault(status: status) }
     defer { inflateEnd(&stream) }
-    var result: [UInt8] = []
-    status = run(&stream, bytes, &result) { CZlib.inflate($0, Z_NO_FLUSH) }
+    status = run(&stream, bytes, take) { CZlib.inflate($0, Z_NO_FLUSH) }
     switch status {
-    case Z_STREAM_END: return (result, stream.avail_in == 0 ? .complete : .goesOn)
-    case Z_DATA_ERROR: return (result, .damaged)
-    case Z_OK, Z_BUF_ERROR: return (result, .truncated)
+    case Z_STREAM_END: return stream.avail_in == 0 ? .complete : .goesOn
+    case Z_DATA_ERROR: return .damaged
+    case Z_OK, Z_BUF_ERROR: return .truncated
     default: throw Fault(status: status)
     }
   }
@@ -59,8 +65,8 @@ package enum Zlib {
   }
 
   private static func run(
-    _ stream: inout z_stream, _ bytes: [UInt8], _ result: inout [UInt8],
-    _ step: (UnsafeMutablePointer<z_stream>) -> Int32
+    _ stream: inout z_stream, _ bytes: [UInt8], _ take: (ArraySlice<UInt8>) -> Void,
+    step: (UnsafeMutablePointer<z_stream>) -> Int32
   ) -> Int32 {
     var room = [UInt8](repeating: 0, count: 128 << 10)
     var status = Z_OK
@@ -75,7 +81,7 @@ package enum Zlib {
           status = step(&stream)
           return output.count - Int(stream.avail_out)
         }
-        result.append(contentsOf: room[..<written])
+        take(room[..<written])
       } while status == Z_OK && (stream.avail_out == 0 || stream.avail_in > 0)
     }
     return status

@@ -64,6 +64,21 @@ import Testing
     #expect(try inflate(bits.bytes).bytes == [0x61, 0xff, 0, 0x90, 0, 0x90, 0])
   }
 
+  /// What was loaded for codes is given back, wherever the stream was cut.
+  @Test func storedBlocksBehindCodes() throws {
+    var bits = Bits()
+    for round in 0..<60 {
+      bits.put(0, 1)
+      bits.put(1, 2)
+      for byte in 0..<round % 7 { bits.fixedLiteral(byte * 40) }
+      bits.code(0, 7)
+      bits.storedBlock((0..<round).map { UInt8($0) })
+    }
+    bits.storedBlock([], isLast: true)
+    for cut in 1...40 { try check(bits.bytes, "cut into \(cut)", in: (cut, 100 + cut)) }
+    #expect(try inflate(bits.bytes).ending == .complete)
+  }
+
   /// Distances 1 to 40 and some lengths: repetitions that overlap themselves.
   @Test func overlappingMatches() throws {
     var random = SeededRandom(seed: 4)

@@ -36,6 +36,9 @@ struct BitReader {
   /// Sees to `wanted` bytes from `next` on, unless the stream ends before.
   mutating func require(_ wanted: Int) throws {
     guard end - next < wanted, !isSourceAtEnd else { return }
+    // Loaded bytes are kept too: align() may give them back.
+    next -= count / 8
+    count %= 8
     let kept = end - next
     room.copyMemory(from: next, byteCount: kept)
     next = room

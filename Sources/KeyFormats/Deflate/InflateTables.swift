@@ -17,10 +17,15 @@ struct InflateTables: ~Copyable {
   /// (12...15), and from bit 16 on the first distance of the symbol.
   let distances: UnsafeMutablePointer<UInt32>
 
+  /// Each byte with its first bit last.
+  let turned: UnsafeMutablePointer<UInt8>
+
   /// Greater bits do not begin with a code of eight bits or less.
   private(set) var lastShort: UInt64 = 0
 
   init() {
+    turned = .allocate(capacity: 256)
+    for byte in 0..<256 { turned[byte] = UInt8(UInt16(byte).bitsTurnedRound >> 8) }
     literals = .allocate(capacity: 1 << Self.literalBits)
     distances = .allocate(capacity: 1 << Self.distanceBits)
     literals.initialize(repeating: 0, count: 1 << Self.literalBits)
@@ -30,6 +35,7 @@ struct InflateTables: ~Copyable {
   deinit {
     literals.deallocate()
     distances.deallocate()
+    turned.deallocate()
   }
 
   mutating func make(_ first: borrowing PrefixDecoder, _ second: borrowing PrefixDecoder) {

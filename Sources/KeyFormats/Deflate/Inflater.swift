@@ -243,7 +243,7 @@ package final class Inflater: ByteSource {
   private func inflateFast(to end: UnsafeMutableRawPointer) {
     let inputEnd = input.end - 8
     guard input.next <= inputEnd else { return }
-    let (literals, distances) = (tables.literals, tables.distances)
+    let (literals, distances, turned) = (tables.literals, tables.distances, tables.turned)
     let lastShort = tables.lastShort
     let shift = UInt64(64 - InflateTables.literalBits)
     let buffer = buffer
@@ -254,15 +254,15 @@ package final class Inflater: ByteSource {
     while input.next <= inputEnd, out < end {
       if entry & InflateTables.isRandom != 0 {
         let first = out
-        let last = out + 4
-        repeat {
+        for _ in 0..<5 {
           out.storeBytes(of: UInt8(truncatingIfNeeded: entry), as: UInt8.self)
+          out += 1
           let longer: UInt64 = input.bits > lastShort ? 1 : 0
           input.bits = (input.bits &<< 8) &<< longer
           input.count &-= Int(truncatingIfNeeded: longer)
           entry = literals[Int(truncatingIfNeeded: input.bits &>> shift)]
-          out += 1
-        } while out <= last && entry & InflateTables.isRandom != 0
+          guard entry & InflateTables.isRandom != 0 else { break }
+        }
         input.count &-= 8 &* (out - first)
         // Eleven bits at least still counted for the entry.
         input.refill()
@@ -277,9 +277,12 @@ package final class Inflater: ByteSource {
         let behind = input.bits &<< UInt64(entry)
         let second = distances[Int(truncatingIfNeeded: behind &>> UInt64(64 - InflateTables.distanceBits))]
         guard second != 0 else { break }
-        let extra = UInt16(truncatingIfNeeded: (behind &<< UInt64(second &>> 6)) &>> 48).bitsTurnedRound
+        let field = behind &<< UInt64(second &>> 6)
+        let extra =
+          UInt32(turned[Int(truncatingIfNeeded: field &>> 56)])
+          | UInt32(turned[Int(truncatingIfNeeded: field &>> 48 & 0xff)]) &<< 8
         let extraMask = (1 as UInt32) &<< (second &>> 12 & 15) &- 1
-        let distance = Int(truncatingIfNeeded: second &>> 16 &+ (UInt32(extra) & extraMask))
+        let distance = Int(truncatingIfNeeded: second &>> 16 &+ (extra & extraMask))
         guard distance <= out - buffer else { break }
         let length = Int(truncatingIfNeeded: entry &>> 8)
         input.bits = behind &<< UInt64(second)
