@@ -15,6 +15,8 @@ let paths: [(name: String, prepare: (Int) throws -> () throws -> Int)] = [
   ("export-write-mixed", { try writeExport(.mixed, $0) }),
   ("deflate-canonical", { deflateExport(.canonical, $0) }),
   ("deflate-mixed", { deflateExport(.mixed, $0) }),
+  ("inflate-canonical", { try inflateExport(.canonical, $0) }),
+  ("inflate-mixed", { try inflateExport(.mixed, $0) }),
   (
     "json-read",
     { keys in
@@ -77,6 +79,21 @@ func deflateExport(_ layout: ExportLayout, _ keys: Int) -> () throws -> Int {
     try bytes.withUnsafeBytes { try writer.write($0) }
     blackHole(try writer.finish())
     return keys
+  }
+}
+
+func inflateExport(_ layout: ExportLayout, _ keys: Int) throws -> () throws -> Int {
+  let bytes = layout.export(keys)
+  var stream: [UInt8] = []
+  let writer = DeflateWriter { stream.append(contentsOf: $0) }
+  try writer.write(bytes)
+  _ = try writer.finish()
+  let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 64)
+  return {
+    let inflater = Inflater(MemorySource(stream))
+    var total = 0
+    while case let count = try inflater.read(into: room), count > 0 { total += count }
+    return total == bytes.count ? keys : 0
   }
 }
 

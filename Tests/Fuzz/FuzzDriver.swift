@@ -37,7 +37,7 @@ func fuzzDecoder(_ open: @escaping @Sendable (InputWindow, ReadLimits) throws ->
   return { input in
     let bytes = Array(input)
     let slow = Outcome(chunkCapacity: 1) {
-      try open(InputWindow(TricklingSource(bytes), limits: fuzzLimits, capacity: 16), fuzzLimits)
+      try open(InputWindow(PiecewiseSource(bytes, longest: 1), limits: fuzzLimits, capacity: 16), fuzzLimits)
     }
     let fast = Outcome(chunkCapacity: 1000) {
       let window = InputWindow(MemorySource(bytes), limits: fuzzLimits, capacity: fuzzLimits.recordBytes)
@@ -87,15 +87,20 @@ private enum Outcome: Equatable {
   }
 }
 
-/// Gives one byte at a time.
-private final class TricklingSource: ByteSource {
+/// Gives so many bytes at a time.
+final class PiecewiseSource: ByteSource {
   private var rest: ArraySlice<UInt8>
+  private let longest: Int
 
-  init(_ bytes: [UInt8]) { rest = bytes[...] }
+  init(_ bytes: [UInt8], longest: Int) {
+    rest = bytes[...]
+    self.longest = longest
+  }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-    guard !buffer.isEmpty, let byte = rest.popFirst() else { return 0 }
-    buffer[0] = byte
-    return 1
+    let piece = rest.prefix(min(buffer.count, longest))
+    buffer.copyBytes(from: piece)
+    rest = rest.dropFirst(piece.count)
+    return piece.count
   }
 }

@@ -14,6 +14,7 @@ let fuzzTargets: [String: FuzzTarget] = [
   "submission": fuzzDecoder { SubmissionDecoder($0, limits: $1) },
   "zip": fuzzArchive,
   "deflate": fuzzDeflate,
+  "inflate": fuzzInflate,
   "efgs-protobuf": fuzzDecoder(against: ReferenceBatch.decode) { BatchDecoder($0, limits: $1) },
   "codable-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
   "efgs-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
@@ -76,6 +77,46 @@ private let deflatableKeys: [UInt8] = {
     bytes += [0x20, 0x90, 0x01, 0x28, UInt8(low >> 7 & 3) + 1, 0x30, UInt8(low >> 9 & 15)]
   }
 }()
+
+/// Any stream inflates to what zlib makes of it, or is refused at the same place for the same reason, however it is cut; and
+/// what zlib deflates inflates to itself.
+@Sendable private func fuzzInflate(_ input: UnsafeRawBufferPointer) {
+  let choice = Int(input.first ?? 0)
+  let bytes = Array(input.dropFirst())
+  let strategy = Zlib.Strategy.allCases[choice % 5]
+  let deflated = (try? Zlib.deflate(bytes, level: Int32(choice / 5 % 10), strategy: strategy)) ?? []
+  for stream in [bytes, deflated] {
+    guard let expected = try? Zlib.inflateToFault(stream) else { continue }
+    for longest in [1, 1 + choice, 1 << 17] {
+      let outcome = inflate(stream, piecesOf: longest)
+      let isWhole = outcome.ending != .complete || outcome.bytes.count == expected.bytes.count
+      check(outcome.ending == expected.ending, "\(outcome.ending), and zlib says \(expected.ending)")
+      check(outcome.count == expected.bytes.count, "\(outcome.count) bytes, of zlib \(expected.bytes.count)")
+      check(isWhole && expected.bytes.starts(with: outcome.bytes), "inflates to something else than by zlib")
+    }
+  }
+}
+
+/// The bytes of the reads that succeeded, how many zlib would have made in front of the end, and what that was.
+private func inflate(_ stream: [UInt8], piecesOf longest: Int) -> (bytes: [UInt8], count: Int, ending: Zlib.Ending) {
+  let inflater = Inflater(PiecewiseSource(stream, longest: longest))
+  var bytes: [UInt8] = []
+  let room = UnsafeMutableRawBufferPointer.allocate(byteCount: longest, alignment: 1)
+  defer { room.deallocate() }
+  do {
+    while true {
+      let count = try inflater.read(into: room)
+      if count == 0 { return (bytes, bytes.count, .complete) }
+      bytes += room[..<count]
+    }
+  } catch let error as FormatError {
+    let ending: Zlib.Ending =
+      error.code == .truncated ? .truncated : error.reason.contains("go on") ? .goesOn : .damaged
+    return (bytes, error.byteOffset ?? -1, ending)
+  } catch {
+    fatalError("\(error)")
+  }
+}
 
 /// What decodes is what its encoding decodes to.
 @Sendable private func fuzzBase64(_ input: UnsafeRawBufferPointer) {

@@ -20,5 +20,5 @@ struct Preparation: Sendable {
 
 /// Every row of the table, in its order.
 let catalog: [Preparation] =
-  keyTextWorks + exportWorks + deflateWorks + bundleWorks + jsonWorks + csvWorks + normalizationWorks + processWorks
-  + storageWorks + downloadWorks + growthWorks
+  keyTextWorks + exportWorks + deflateWorks + inflateWorks + bundleWorks + jsonWorks + csvWorks + normalizationWorks
+  + processWorks + storageWorks + downloadWorks + growthWorks

@@ -32,6 +32,56 @@ let deflateWorks = [ExportLayout.canonical, .mixed].flatMap { layout in
   }
 }
 
+/// The other way, of streams by zlib and by us, in pieces; libdeflate only knows whole documents.
+let inflateWorks = [ExportLayout.canonical, .mixed].flatMap { layout in
+  [false, true].map { isOurs in
+    Preparation("export.bin inflated, \(layout.rawValue), by \(isOurs ? "Keyferry" : "zlib 6")") { count in
+      let export = layout.export(count)
+      let stream = isOurs ? try deflated(export) : try Zlib.deflate(export, level: 6)
+      return [
+        .ours {
+          guard try inflate(stream) == export.count else { return 0 }
+          return count
+        },
+        .yardstick("zlib") {
+          var total = 0
+          let ending = try Zlib.inflate(stream) { total += $0.count }
+          return ending == .complete && total == export.count ? count : 0
+        },
+        libdeflate(stream, inflatesTo: export.count, count),
+      ]
+    }
+  }
+}
+
+private func deflated(_ document: [UInt8]) throws -> [UInt8] {
+  var stream: [UInt8] = []
+  let writer = DeflateWriter { stream.append(contentsOf: $0) }
+  try writer.write(document)
+  _ = try writer.finish()
+  return stream
+}
+
+/// Reads pieces of the size that the decoder's window has.
+private func inflate(_ stream: [UInt8]) throws -> Int {
+  let inflater = Inflater(MemorySource(stream))
+  var piece = [UInt8](repeating: 0, count: 128 << 10)
+  var total = 0
+  while true {
+    let count = try piece.withUnsafeMutableBytes { try inflater.read(into: $0) }
+    if count == 0 { return total }
+    total += count
+  }
+}
+
+private func libdeflate(_ stream: [UInt8], inflatesTo count: Int, _ keys: Int) -> Contender {
+  guard let library = LibdeflateInflater(room: count) else {
+    return .missing(
+      "libdeflate", .yardstick(reach: nil), because: "libdeflate.so.0 is not installed (Debian: libdeflate0)")
+  }
+  return .yardstick("libdeflate") { library.inflates(stream) ? keys : 0 }
+}
+
 private func deflate(_ document: [UInt8]) throws -> Int {
   let writer = DeflateWriter { blackHole($0.count) }
   // In pieces of the size that the encoder's buffer has.
@@ -90,6 +140,44 @@ private final class Libdeflate {
     if room.count < document.count + 4096 { room = [UInt8](repeating: 0, count: document.count + 4096) }
     return room.withUnsafeMutableBytes { room in
       document.withUnsafeBytes { compress(compressor, $0.baseAddress, $0.count, room.baseAddress, room.count) }
+    }
+  }
+}
+
+private final class LibdeflateInflater {
+  private typealias Make = @convention(c) () -> OpaquePointer?
+  private typealias Decompress =
+    @convention(c) (
+      OpaquePointer?, UnsafeRawPointer?, Int, UnsafeMutableRawPointer?, Int, UnsafeMutablePointer<Int>?
+    ) -> CInt
+  private typealias Free = @convention(c) (OpaquePointer?) -> Void
+
+  private let decompressor: OpaquePointer
+  private let decompress: Decompress
+  private let free: Free
+  private var room: [UInt8]
+
+  init?(room count: Int) {
+    guard let handle = dlopen("libdeflate.so.0", RTLD_NOW), let make = dlsym(handle, "libdeflate_alloc_decompressor"),
+      let decompress = dlsym(handle, "libdeflate_deflate_decompress"),
+      let free = dlsym(handle, "libdeflate_free_decompressor"),
+      let decompressor = unsafeBitCast(make, to: Make.self)()
+    else { return nil }
+    self.decompressor = decompressor
+    self.decompress = unsafeBitCast(decompress, to: Decompress.self)
+    self.free = unsafeBitCast(free, to: Free.self)
+    room = [UInt8](repeating: 0, count: count)
+  }
+
+  deinit { free(decompressor) }
+
+  /// Whether the stream fills the room.
+  func inflates(_ stream: [UInt8]) -> Bool {
+    room.withUnsafeMutableBytes { room in
+      stream.withUnsafeBytes {
+        // Without a place for the length, another one is an error.
+        decompress(decompressor, $0.baseAddress, $0.count, room.baseAddress, room.count, nil) == 0
+      }
     }
   }
 }

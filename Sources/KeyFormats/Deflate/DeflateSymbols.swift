@@ -27,5 +27,19 @@ enum DeflateSymbols {
     return (extraBits &* 2 &+ step, extraBits)
   }
 
+  /// First length and number of extra bits of a symbol, 257...285.
+  static func lengths(of symbol: Int) -> (base: Int, extraBits: Int) {
+    if symbol == 285 { return (longestMatch, 0) }
+    let number = symbol - 257
+    let extraBits = max(number / 4 - 1, 0)
+    return (shortestMatch + (number - 4 * extraBits) << extraBits, extraBits)
+  }
+
+  /// First distance and number of extra bits of a symbol, 0...29.
+  static func distances(of symbol: Int) -> (base: Int, extraBits: Int) {
+    let extraBits = max(symbol / 2 - 1, 0)
+    return (1 + (symbol - 2 * extraBits) << extraBits, extraBits)
+  }
+
   private static func bitWidth(_ number: Int) -> Int { Int.bitWidth - number.leadingZeroBitCount }
 }

@@ -97,7 +97,7 @@ public struct ZipArchive {
       }
       return CheckedSource(content, entry: entry)
     case 8:
-      return CheckedSource(try InflatingSource(content, place: place), entry: entry)
+      return CheckedSource(Inflater(content), entry: entry)
     default:
       throw FormatError(
         .unsupported, place: place, "compression method \(entry.method), supported are 0 (stored) and 8 (deflated)")
@@ -337,60 +337,6 @@ private final class CheckedSource: ByteSource {
     }
     sum = crc32_z(sum, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), read)
     return read
-  }
-}
-
-/// A DEFLATE stream (RFC 1951), inflated by zlib as it is read.
-private final class InflatingSource: ByteSource {
-  private let source: any ByteSource
-  private var stream = z_stream()
-  private let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-  private var isFinished = false
-
-  init(_ source: any ByteSource, place: String) throws {
-    self.source = source
-    // Negative window bits: a raw stream, without zlib's own header.
-    let status = inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-    guard status == Z_OK else {
-      throw FormatError(.unsupported, place: place, "zlib cannot begin to inflate (status \(status))")
-    }
-  }
-
-  deinit {
-    inflateEnd(&stream)
-    input.deallocate()
-  }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    guard !isFinished, let out = buffer.baseAddress, buffer.count > 0 else { return 0 }
-    let room = min(buffer.count, Int(Int32.max))
-    stream.next_out = out.assumingMemoryBound(to: UInt8.self)
-    stream.avail_out = UInt32(room)
-    while stream.avail_out > 0 {
-      var ended = false
-      if stream.avail_in == 0 {
-        let count = try source.read(into: input)
-        ended = count == 0
-        stream.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        stream.avail_in = UInt32(count)
-      }
-      let status = inflate(&stream, Z_NO_FLUSH)
-      if status == Z_STREAM_END {
-        isFinished = true
-        guard stream.avail_in == 0, try source.read(into: input) == 0 else {
-          throw FormatError(
-            .malformed, byteOffset: Int(stream.total_out), "compressed bytes go on behind the end of the stream")
-        }
-        break
-      }
-      guard status == Z_OK || status == Z_BUF_ERROR else {
-        throw FormatError(.malformed, byteOffset: Int(stream.total_out), "the compressed stream is damaged")
-      }
-      if ended {
-        throw FormatError(.truncated, byteOffset: Int(stream.total_out), "the compressed stream ends too early")
-      }
-    }
-    return room - Int(stream.avail_out)
   }
 }
 
