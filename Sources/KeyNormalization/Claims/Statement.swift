@@ -1,4 +1,4 @@
-import ExposureKeys
+package import ExposureKeys
 
 /// What a claim states beside key data, rolling start and regions. Bits 0...7 are the rolling period, 1...144; 8...11 the
 /// transmission risk plus 1; 12...14 the report type plus 1; 15...26 the days since onset (a federation code) plus 15;

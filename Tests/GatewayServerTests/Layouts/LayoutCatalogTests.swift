@@ -170,15 +170,19 @@ import Testing
   /// The address of something that is there.
   private static func promising(_ template: String) -> [String] {
     let series = PublishedSeries(history.manifest)
-    guard let increment = series.listedIncrements.last else { return [] }
+    func lastHour(_ increment: PublishedBundle) -> Int64 {
+      (increment.facts.start + series.manifest.period - 1) / 3600
+    }
+    // A window that was split has several, and no address by its hour.
+    let alone = Dictionary(grouping: series.listedIncrements, by: lastHour).values.filter { $0.count == 1 }.joined()
+    guard let increment = alone.max(by: { $0.facts.start < $1.facts.start }) else { return [] }
     let name = String(increment.fileName.dropLast(4))
-    let lastHour = (increment.facts.start + series.manifest.period - 1) % 86_400 / 3600
     let days = [increment.day, series.days.dropLast().last?.day ?? increment.day]
     return days.flatMap { day in
       let values = [
         "series": "v1", "file": name, "name": "v1-" + name, "country": "v1", "day": day.description,
         "date": template.contains("gaen") ? String(day.start.secondsSince1970 * 1000) : day.description,
-        "number": String(increment.facts.ordinal + 1), "hour": String(lastHour),
+        "number": String(increment.facts.ordinal + 1), "hour": String(lastHour(increment) % 24),
       ]
       return [values.reduce(template) { $0.replacingOccurrences(of: "{\($1.key)}", with: $1.value) }]
     }
