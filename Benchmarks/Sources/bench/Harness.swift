@@ -1,6 +1,3 @@
-import Foundation
-import GatewayTesting
-
 /// One row of the table: a work that several contenders do, measured in turns in one run.
 struct Work {
   var name: String
@@ -38,21 +35,6 @@ struct Contender {
 
   static func missing(_ name: String, _ role: Role, because reason: String) -> Contender {
     Contender(name: name, role: role, missing: reason, takeTurn: { Turn(handled: 0) })
-  }
-
-  /// The same, with the threads and processes that it starts, on one core.
-  func onOneCore() -> Contender {
-    var contender = self
-    contender.takeTurn = {
-      try onFirstCore {
-        let clock = ContinuousClock()
-        let start = clock.now
-        var turn = try takeTurn()
-        turn.time = turn.time ?? clock.now - start
-        return turn
-      }
-    }
-    return contender
   }
 
   /// The same with another number of units than the work's.
@@ -180,19 +162,3 @@ extension Duration {
 /// Takes a value so that the optimizer cannot drop what made it.
 @inline(never)
 func blackHole<Value>(_ value: borrowing Value) {}
-
-/// Keeps this thread, and what it starts, on the first of its cores, for as long as `body` runs.
-private func onFirstCore<Result>(_ body: () throws -> Result) throws -> Result {
-  func allow(_ cores: String) throws {
-    let outcome = try Tool(path: Program.taskset)
-      .run(["--cpu-list", "--pid", cores, "\(ProcessInfo.processInfo.processIdentifier)"])
-    guard outcome.status == 0 else { throw HarnessError(description: "taskset: \(outcome.errors)") }
-  }
-  let status = try String(contentsOfFile: "/proc/thread-self/status", encoding: .utf8)
-  guard let usual = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed_list:") }),
-    let cores = usual.split(separator: "\t").last
-  else { throw HarnessError(description: "the system does not tell which cores are ours") }
-  try allow(String(cores.prefix { $0.isNumber }))
-  defer { try? allow(String(cores)) }
-  return try body()
-}

@@ -177,8 +177,7 @@ import Testing
     let alone = Dictionary(grouping: series.listedIncrements, by: lastHour).values.filter { $0.count == 1 }.joined()
     guard let increment = alone.max(by: { $0.facts.start < $1.facts.start }) else { return [] }
     let name = String(increment.fileName.dropLast(4))
-    let days = [increment.day, series.days.dropLast().last?.day ?? increment.day]
-    return days.flatMap { day in
+    return Set(series.days.map(\.day)).union([increment.day]).flatMap { day in
       let values = [
         "series": "v1", "file": name, "name": "v1-" + name, "country": "v1", "day": day.description,
         "date": template.contains("gaen") ? String(day.start.secondsSince1970 * 1000) : day.description,
