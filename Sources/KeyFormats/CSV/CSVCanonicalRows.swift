@@ -32,7 +32,7 @@ struct CSVCanonicalRows {
 
   @inline(__always)
   private mutating func row(_ withRegions: Bool, _ tails: borrowing CSVTailCache) -> ClaimedKey? {
-    guard let key = keyData(), let start = number(.rollingStart), let period = number(.rollingPeriod),
+    guard let key = keyData(), let start = start(), let period = number(.rollingPeriod),
       let risk = number(.transmissionRisk), let type = reportType(), let onset = number(.daysSinceOnset),
       let regions = withRegions ? revisedAndRegions(tails) : revisedAndLineEnd()
     else { return nil }
@@ -57,26 +57,47 @@ struct CSVCanonicalRows {
     return key
   }
 
+  /// Rolling starts have had seven digits since 1989 and will have until 2160.
+  @inline(__always)
+  private mutating func start() -> Int32? {
+    let text = word()
+    let digits = text & 0x00FF_FFFF_FFFF_FFFF ^ 0x0030_3030_3030_3030
+    let wrong = (digits &+ 0x0076_7676_7676_7676 | digits) & 0x0080_8080_8080_8080
+    guard text >> 56 == UInt64(comma), wrong == 0 else { return number(.rollingStart) }
+    var value = ((digits << 8) &* 2561) >> 8
+    value = ((value & 0x00FF_00FF_00FF_00FF) &* 6_553_601) >> 16
+    value = ((value & 0x0000_FFFF_0000_FFFF) &* 42_949_672_960_001) >> 32
+    place += 8
+    fields |= KeyFields.rollingStart.rawValue
+    return Int32(truncatingIfNeeded: value)
+  }
+
   /// A number and the comma behind it; 0 and no presence bit when the cell is empty.
   @inline(__always)
   private mutating func number(_ field: KeyFields) -> Int32? {
+    var index = 0
+    if byte() == comma {
+      place += 1
+      return 0
+    }
     let isNegative = byte() == UInt8(ascii: "-")
-    let sign = isNegative ? 1 : 0
-    let (magnitude, digits) = DecimalWord.read(word(sign))
-    guard byte(sign + digits) == comma else { return longNumber(field) }
-    place += sign + digits + 1
-    guard digits > 0 else { return isNegative ? nil : 0 }
+    if isNegative { index = 1 }
+    let first = byte(index) &- UInt8(ascii: "0")
+    guard first < 10 else { return nil }
+    var value = Int64(first)
+    let limit = index + 10
+    index += 1
+    while true {
+      let digit = byte(index) &- UInt8(ascii: "0")
+      guard digit < 10 else { break }
+      guard index < limit else { return nil }
+      value = value &* 10 &+ Int64(digit)
+      index += 1
+    }
+    guard byte(index) == comma, let exact = Int32(exactly: isNegative ? -value : value) else { return nil }
+    place += index + 1
     fields |= field.rawValue
-    return isNegative ? 0 &- magnitude : magnitude
-  }
-
-  /// A number of more than eight digits.
-  @inline(never)
-  private mutating func longNumber(_ field: KeyFields) -> Int32? {
-    guard let (number, length) = DecimalCell.front(place), byte(length) == comma else { return nil }
-    place += length + 1
-    fields |= field.rawValue
-    return number
+    return exact
   }
 
   @inline(__always)

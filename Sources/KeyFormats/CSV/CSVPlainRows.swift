@@ -94,11 +94,6 @@ struct CSVPlainRows {
   @inline(__always)
   private func byte(_ offset: Int = 0) -> UInt8 { place.load(fromByteOffset: offset, as: UInt8.self) }
 
-  @inline(__always)
-  private func word(_ offset: Int = 0) -> UInt64 {
-    UInt64(littleEndian: place.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-  }
-
   /// The separator, or the line's end.
   @inline(__always)
   private mutating func skipEnd(isLast: Bool) -> Bool {
@@ -124,23 +119,22 @@ struct CSVPlainRows {
   /// 0 and no presence bit when the cell is empty.
   @inline(__always)
   private mutating func number(_ field: KeyFields) -> Int32? {
+    var length = 0
     let isNegative = byte() == UInt8(ascii: "-")
-    let sign = isNegative ? 1 : 0
-    let (magnitude, digits) = DecimalWord.read(word(sign))
-    guard digits < 8 else { return longNumber(field) }
-    place += sign + digits
-    guard digits > 0 else { return isNegative ? nil : 0 }
-    fields.insert(field)
-    return isNegative ? 0 &- magnitude : magnitude
-  }
-
-  /// A number of eight digits or more.
-  @inline(never)
-  private mutating func longNumber(_ field: KeyFields) -> Int32? {
-    guard let (number, length) = DecimalCell.front(place) else { return nil }
+    if isNegative { length = 1 }
+    let limit = length + 10
+    var value: Int64 = 0
+    while length <= limit, DecimalCell.isDigit(byte(length)) {
+      value = value &* 10 &+ Int64(byte(length) &- UInt8(ascii: "0"))
+      length += 1
+    }
+    guard length > 0 else { return 0 }
+    guard length <= limit, limit - length < 10, let exact = Int32(exactly: isNegative ? -value : value) else {
+      return nil
+    }
     place += length
     fields.insert(field)
-    return number
+    return exact
   }
 
   @inline(__always)
@@ -155,7 +149,7 @@ struct CSVPlainRows {
   /// What is spelled otherwise stays, and is no cell's end.
   @inline(__always)
   private mutating func readRevised() {
-    let word = word()
+    let word = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
     if word & 0xFF_FFFF_FFFF == 0x65_736C_6166 {
       place += 5
     } else if word & 0xFFFF_FFFF == 0x6575_7274 {

@@ -139,11 +139,18 @@ struct JSONObjectTemplate {
   /// A plain number without a sign, and its length; 0 for any other spelling.
   @inline(__always)
   private func readDigits(_ text: UnsafeRawPointer) -> (number: Int32, length: Int) {
-    let (number, length) = DecimalWord.read(word(text))
+    let values = word(text) ^ 0x3030_3030_3030_3030
+    // In each byte the high bit says that it is no digit.
+    let others = ((values & 0x7F7F_7F7F_7F7F_7F7F) &+ 0x7676_7676_7676_7676 | values) & 0x8080_8080_8080_8080
+    let bits = others.trailingZeroBitCount & ~7
     // Nothing but digits runs into the literal text and fails there, unless the text itself goes on with a digit: it
     // never does, for it begins with what ended the number.
-    let beginsWithZero = text.load(as: UInt8.self) == UInt8(ascii: "0")
-    return beginsWithZero && length > 1 ? (0, 0) : (number, length)
+    guard bits > 0, values & 0xFF != 0 || bits == 8 else { return (0, 0) }
+    var number = values &<< UInt64(64 &- bits)
+    number = (number &* 10 &+ number >> 8) & 0x00FF_00FF_00FF_00FF
+    number = (number &* 100 &+ number >> 16) & 0x0000_FFFF_0000_FFFF
+    number = (number &* 10_000 &+ number >> 32) & 0xFFFF_FFFF
+    return (Int32(truncatingIfNeeded: number), bits / 8)
   }
 
   @inline(never)

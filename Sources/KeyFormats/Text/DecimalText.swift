@@ -54,21 +54,3 @@ package enum DecimalText {
     return tens | (twos &- tens &* 10) << 8
   }
 }
-
-/// A plain decimal number at the front of eight bytes.
-enum DecimalWord {
-  /// What the digits before the first other byte spell, and how many these are: 8 when more may follow. Without digits
-  /// the value means nothing.
-  @inline(__always)
-  static func read(_ text: UInt64) -> (value: Int32, digits: Int) {
-    let values = text ^ 0x3030_3030_3030_3030
-    // In each byte the high bit says that it is no digit.
-    let others = ((values & 0x7F7F_7F7F_7F7F_7F7F) &+ 0x7676_7676_7676_7676 | values) & 0x8080_8080_8080_8080
-    let bits = others.trailingZeroBitCount & ~7
-    var value = values &<< UInt64(64 &- bits)
-    value = (value &* 10 &+ value >> 8) & 0x00FF_00FF_00FF_00FF
-    value = (value &* 100 &+ value >> 16) & 0x0000_FFFF_0000_FFFF
-    value = (value &* 10_000 &+ value >> 32) & 0xFFFF_FFFF
-    return (Int32(truncatingIfNeeded: value), bits / 8)
-  }
-}

@@ -51,13 +51,5 @@ enum DecimalCell {
     return Int32(exactly: isNegative ? -value : value)
   }
 
-  /// The number at the front of a text of which twelve bytes are readable, and its length; `nil` as above.
-  static func front(_ text: UnsafeRawPointer) -> (number: Int32, length: Int)? {
-    let bytes = UnsafeRawBufferPointer(start: text, count: 12)
-    let sign = bytes[0] == UInt8(ascii: "-") ? 1 : 0
-    let length = bytes[sign...].firstIndex { !isDigit($0) } ?? bytes.count
-    return int32(UnsafeRawBufferPointer(rebasing: bytes[..<length])).map { ($0, length) }
-  }
-
   static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
