@@ -48,7 +48,7 @@ let package = Package(
     // even Foundation.
     .target(name: "ExposureKeys", swiftSettings: strict),
 
-    // The system's zlib: inflate, deflate, CRC-32.
+    // The system's zlib: deflate, CRC-32, and inflate, which ours is compared with.
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     // How does each file format spell keys? One folder a format, both directions, plus the ZIP container.

@@ -1,6 +1,7 @@
 import ExposureKeys
 
-/// All keys of several documents, for the formats that need a global order. Sixty bytes a key at most.
+/// All keys of several documents, for the formats that need a global order. Sixty bytes a key at most; keys that a sender
+/// crowds into one run of the partition are held twice while that run is sorted.
 struct KeyCollection: ~Copyable {
   /// As many keys are sorted where they are; more than these are partitioned first.
   private static let few = 1 << 14

@@ -2,11 +2,11 @@
 /// bytes. What the other sink throws is thrown by a later write, or by ``finish()``.
 ///
 /// Small documents are not worth a thread: it begins with the first write past `start`, and from then until
-/// ``finish()`` the other sink is the thread's. Without ``finish()``, what is not written yet is dropped.
+/// ``finish()`` the other sink is the thread's. Without ``finish()``, the last piece is dropped.
 final class WriteBehindSink: ByteSink {
   private let sink: any ByteSink
   private let start: Int
-  private let pieces = PieceRing()
+  private lazy var pieces = PieceRing()
   private let outcome = Outcome()
   private var thread: WorkThread?
   private var written = 0
