@@ -1,16 +1,16 @@
-public import Gateway
-public import Hummingbird
+package import Gateway
+package import Hummingbird
 internal import HummingbirdCore
 internal import HummingbirdTLS
-public import Logging
+package import Logging
 internal import NIOSSL
 
 /// The server as a value: what it serves and how, without a socket. ``GatewayServer`` runs it; tests ask it directly.
-public struct GatewayApplication: Sendable {
-  public let settings: ServerSettings
-  public let limits: ServerLimits
-  public let readiness: Readiness
-  public let responder: GatewayResponder
+package struct GatewayApplication: Sendable {
+  package let settings: ServerSettings
+  package let limits: ServerLimits
+  package let readiness: Readiness
+  package let responder: GatewayResponder
   let logger: Logger
 
   /// - Parameters:
@@ -18,7 +18,7 @@ public struct GatewayApplication: Sendable {
   ///   - layouts: those that apps are served.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
-  public init(
+  package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
     metrics: GatewayMetrics = GatewayMetrics(), metricsPath: String? = "metrics", readiness: Readiness = Readiness(),
     limits: ServerLimits = ServerLimits(), clock: ServerClock = .system,
@@ -45,7 +45,7 @@ public struct GatewayApplication: Sendable {
   ///
   /// - Parameter onBound: is told the port when the server listens; with port 0 the system has chosen it.
   /// - Throws: ``ServerFault`` where certificate or key cannot be used.
-  public func application(
+  package func application(
     onBound: @escaping @Sendable (Int) async -> Void = { _ in }
   ) throws -> Application<GatewayResponder> {
     Application(
@@ -81,17 +81,17 @@ public struct GatewayApplication: Sendable {
 }
 
 /// Why the server cannot begin.
-public struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// Which setting: `TLS certificate`, `response key`.
-  public var place: String
-  public var reason: String
+  package var place: String
+  package var reason: String
 
-  public init(place: String, reason: String) {
+  package init(place: String, reason: String) {
     self.place = place
     self.reason = reason
   }
 
-  public var description: String { "\(place): \(reason)" }
+  package var description: String { "\(place): \(reason)" }
 
   static func at<Value>(_ place: String, _ body: () throws -> Value) throws(ServerFault) -> Value {
     do { return try body() } catch { throw ServerFault(place: place, reason: "\(error)") }

@@ -1,12 +1,12 @@
-public import Hummingbird
+package import Hummingbird
 internal import NIOCore
 
 /// What the server knows of a request beside the request itself.
-public struct GatewayRequestContext: RequestContext {
-  public var coreContext: CoreRequestContextStorage
+package struct GatewayRequestContext: RequestContext {
+  package var coreContext: CoreRequestContextStorage
   let channel: any Channel
 
-  public init(source: ApplicationRequestContextSource) {
+  package init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
     channel = source.channel
   }

@@ -3,14 +3,14 @@ internal import Crypto
 internal import ExposureKeys
 internal import Gateway
 internal import HTTPTypes
-public import Hummingbird
+package import Hummingbird
 internal import Logging
 internal import NIOCore
 
 /// Answers every request: the layouts of the apps, the published files as they are, what operators ask, and the page
 /// for people. It never throws.
-public struct GatewayResponder: HTTPResponder {
-  public typealias Context = GatewayRequestContext
+package struct GatewayResponder: HTTPResponder {
+  package typealias Context = GatewayRequestContext
 
   let settings: ServerSettings
   let store: PublicationStore
@@ -27,7 +27,7 @@ public struct GatewayResponder: HTTPResponder {
   let uploads: UploadDoor?
   let recent = RecentAnswers()
 
-  public func respond(to request: Request, context: Context) async throws -> Response {
+  package func respond(to request: Request, context: Context) async throws -> Response {
     let began = monotonicSeconds()
     let now = clock.now()
     var exchange = Exchange(request: request, context: context, now: now)

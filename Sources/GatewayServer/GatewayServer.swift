@@ -1,15 +1,15 @@
 internal import Gateway
 internal import Hummingbird
 internal import Logging
-public import ServiceLifecycle
+package import ServiceLifecycle
 
 /// The running server: a service that listens until it is told to shut down, and then answers what it has begun.
-public struct GatewayServer: Service {
+package struct GatewayServer: Service {
   private let application: GatewayApplication
   private let onBound: @Sendable (Int) async -> Void
 
   /// - Parameter onBound: is told the port when the server listens; with port 0 the system has chosen it.
-  public init(_ application: GatewayApplication, onBound: @escaping @Sendable (Int) async -> Void = { _ in }) {
+  package init(_ application: GatewayApplication, onBound: @escaping @Sendable (Int) async -> Void = { _ in }) {
     self.application = application
     self.onBound = onBound
   }
@@ -17,7 +17,7 @@ public struct GatewayServer: Service {
   /// Serves until the task is cancelled or a graceful shutdown begins.
   ///
   /// - Throws: ``ServerFault``, or what the system says where the address cannot be bound.
-  public func run() async throws {
+  package func run() async throws {
     let server = try application.application { [application, onBound] port in
       application.logger.info(
         "listening",

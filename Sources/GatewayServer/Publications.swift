@@ -1,14 +1,14 @@
-public import Gateway
+package import Gateway
 
 /// What is published at one moment: the manifests of all series, and where their files are. A value; the server makes a
 /// new one when a manifest changes.
-public struct Publications: Sendable {
+package struct Publications: Sendable {
   /// In the order of the configuration, or by name.
-  public let series: [PublishedSeries]
+  package let series: [PublishedSeries]
   /// For apps that ask for no series.
-  public let defaultSeries: String?
+  package let defaultSeries: String?
 
-  public init(series: [PublishedSeries], defaultSeries: String? = nil) {
+  package init(series: [PublishedSeries], defaultSeries: String? = nil) {
     self.series = series
     self.defaultSeries = defaultSeries
     byName = Dictionary(series.map { ($0.manifest.series.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
@@ -17,23 +17,23 @@ public struct Publications: Sendable {
   private let byName: [String: PublishedSeries]
 
   /// By its name in any case; `nil` asks for the default one.
-  public subscript(name: String?) -> PublishedSeries? {
+  package subscript(name: String?) -> PublishedSeries? {
     guard let name = name ?? defaultSeries else { return series.first }
     return byName[name.lowercased()]
   }
 }
 
 /// One series and its bundles by kind, each oldest first.
-public struct PublishedSeries: Sendable {
-  public let manifest: SeriesManifest
+package struct PublishedSeries: Sendable {
+  package let manifest: SeriesManifest
   /// Every increment ever, by ordinal; those that are not listed may have no file any more.
-  public let increments: [PublishedBundle]
+  package let increments: [PublishedBundle]
   /// Days by their window; of one day the newest last.
-  public let days: [PublishedBundle]
+  package let days: [PublishedBundle]
   /// Everything since a midnight, by start and end.
-  public let since: [PublishedBundle]
+  package let since: [PublishedBundle]
 
-  public init(_ manifest: SeriesManifest) {
+  package init(_ manifest: SeriesManifest) {
     self.manifest = manifest
     let all = manifest.bundles.map { PublishedBundle(series: manifest.series, $0) }
     increments = all.filter { $0.facts.kind == "increment" }.sorted { $0.facts.ordinal < $1.facts.ordinal }
@@ -48,17 +48,17 @@ public struct PublishedSeries: Sendable {
   private let byFileName: [String: PublishedBundle]
 
   /// The bundle of any kind whose path ends in this name.
-  public subscript(fileName fileName: String) -> PublishedBundle? { byFileName[fileName] }
+  package subscript(fileName fileName: String) -> PublishedBundle? { byFileName[fileName] }
 }
 
 /// One published bundle.
-public struct PublishedBundle: Hashable, Sendable {
-  public let series: String
-  public let facts: SeriesManifest.Bundle
+package struct PublishedBundle: Hashable, Sendable {
+  package let series: String
+  package let facts: SeriesManifest.Bundle
   /// The last part of its path; unique among all bundles of a series.
-  public let fileName: String
+  package let fileName: String
 
-  public init(series: String, _ facts: SeriesManifest.Bundle) {
+  package init(series: String, _ facts: SeriesManifest.Bundle) {
     self.series = series
     self.facts = facts
     fileName = facts.path.split(separator: "/").last.map(String.init) ?? facts.path

@@ -1,12 +1,12 @@
-public import ExposureKeys
-public import Gateway
+package import ExposureKeys
+package import Gateway
 internal import KeyFormats
 internal import PolicyFiles
 
 /// Reads `gateway.yaml`: everything the operator says, checked as a whole, relations between settings included.
-public enum GatewayFile {
+package enum GatewayFile {
   /// The file holds settings, not data.
-  public static let byteLimit = 262_144
+  package static let byteLimit = 262_144
 
   /// Reads a configuration and the files that it names: policies, rings, keys, secrets.
   ///
@@ -19,7 +19,7 @@ public enum GatewayFile {
   ///     `NAME: ` is placed at that option.
   /// - Returns: the plan, and what is likely wrong with it.
   /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` with everything that is wrong.
-  public static func read(
+  package static func read(
     path: String, environment: [String: String], now: Instant, layouts: Set<String>,
     checkingOptions: (SourceSettings) -> [String] = { _ in [] }
   ) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
@@ -31,7 +31,7 @@ public enum GatewayFile {
   }
 
   /// As ``read(path:environment:now:layouts:checkingOptions:)``, of a text whose files are found elsewhere.
-  public static func parse(
+  package static func parse(
     _ text: String, path: String, files: any SettingFiles, environment: [String: String], now: Instant,
     layouts: Set<String>, checkingOptions: (SourceSettings) -> [String] = { _ in [] }
   ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
@@ -44,26 +44,26 @@ public enum GatewayFile {
 }
 
 /// One thing that is wrong with a configuration, or likely wrong. Never holds a secret.
-public struct GatewayFault: Error, Hashable, Sendable, CustomStringConvertible {
-  public enum Severity: String, Hashable, Sendable, Codable {
+package struct GatewayFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package enum Severity: String, Hashable, Sendable, Codable {
     /// The configuration cannot be used.
     case error
     /// It can, but most likely does not do what was meant.
     case warning
   }
 
-  public var severity: Severity
+  package var severity: Severity
   /// The path of `gateway.yaml`, or of a policy that it names.
-  public var file: String
+  package var file: String
   /// The setting: `sources.germany.every`.
-  public var place: String
+  package var place: String
   /// Where that stands in its file, counted from 1; 0 where it is not known.
-  public var line: Int
-  public var column: Int
+  package var line: Int
+  package var column: Int
   /// What was found and what is allowed.
-  public var reason: String
+  package var reason: String
 
-  public init(severity: Severity, file: String, place: String, line: Int = 0, column: Int = 0, reason: String) {
+  package init(severity: Severity, file: String, place: String, line: Int = 0, column: Int = 0, reason: String) {
     self.severity = severity
     self.file = file
     self.place = place
@@ -73,16 +73,16 @@ public struct GatewayFault: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// `gateway.yaml:12:5: error: sources.germany.every: 5 s, allowed 10 s...7 days`.
-  public var description: String {
+  package var description: String {
     "\(file):" + (line > 0 ? "\(line):\(column):" : "") + " \(severity.rawValue): \(place): \(reason)"
   }
 }
 
 /// Everything that is wrong with a configuration, and likely wrong: at least one error.
-public struct GatewayFaults: Error, Hashable, Sendable, CustomStringConvertible {
+package struct GatewayFaults: Error, Hashable, Sendable, CustomStringConvertible {
   /// By file, in the order of their places.
-  public let all: [GatewayFault]
+  package let all: [GatewayFault]
 
   /// One line a fault.
-  public var description: String { all.map(\.description).joined(separator: "\n") }
+  package var description: String { all.map(\.description).joined(separator: "\n") }
 }

@@ -1,9 +1,9 @@
 internal import BundleTrust
-public import Gateway
+package import Gateway
 internal import Glibc
 
 /// The files that a configuration names.
-public protocol SettingFiles {
+package protocol SettingFiles {
   /// - Throws: `FileFault`.
   func contents(of path: String, limit: Int) throws(FileFault) -> [UInt8]
 
@@ -15,10 +15,10 @@ public protocol SettingFiles {
 }
 
 /// The files of this machine.
-public struct SystemFiles: SettingFiles {
-  public init() {}
+package struct SystemFiles: SettingFiles {
+  package init() {}
 
-  public func contents(of path: String, limit: Int) throws(FileFault) -> [UInt8] {
+  package func contents(of path: String, limit: Int) throws(FileFault) -> [UInt8] {
     do {
       return try FileSource.contents(of: path, limit: limit)
     } catch let fault as FileFault {
@@ -28,7 +28,7 @@ public struct SystemFiles: SettingFiles {
     }
   }
 
-  public func names(in folder: String) throws(FileFault) -> [String]? {
+  package func names(in folder: String) throws(FileFault) -> [String]? {
     guard let directory = opendir(folder) else {
       if errno == ENOTDIR { return nil }
       throw FileFault("open", folder, number: errno)
@@ -44,7 +44,7 @@ public struct SystemFiles: SettingFiles {
     return names
   }
 
-  public func permissions(of path: String) -> UInt32? {
+  package func permissions(of path: String) -> UInt32? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     return UInt32(status.st_mode) & 0o7777

@@ -1,12 +1,12 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// The door: reads the claims of one document by its source's reading policy and admits what the rules admit.
 ///
 /// One value a document, because the numbers of regions belong to it. Only its counts per origin change from chunk to
 /// chunk. It costs no memory per key beyond the claims that it returns.
-public struct Admission: Sendable {
-  public let source: Source
-  public let policy: ReadingPolicy
+package struct Admission: Sendable {
+  package let source: Source
+  package let policy: ReadingPolicy
 
   private let context: AdmissionContext
   private let own: Set<String>
@@ -29,7 +29,7 @@ public struct Admission: Sendable {
   /// - Parameters:
   ///   - own: the gateway's own origins, when `source` is a peer; their keys are recognised when they come back.
   ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
-  public init(
+  package init(
     source: Source, policy: ReadingPolicy, own: Set<String> = [], usualVolumes: [String: Int] = [:], now: Instant
   ) {
     self.source = source
@@ -43,7 +43,7 @@ public struct Admission: Sendable {
   /// Judges the keys of one chunk.
   ///
   /// - Parameter regions: the document's table, of this or a later state.
-  public mutating func admit(_ chunk: borrowing KeyChunk, regions: RegionTable) -> AdmittedBatch {
+  package mutating func admit(_ chunk: borrowing KeyChunk, regions: RegionTable) -> AdmittedBatch {
     var batch = chunk.keys.withKeys { admit($0, regions: regions) }
     for index in batch.rejected.indices {
       batch.rejected[index].index = chunk.documentIndex(ofKeyAt: batch.rejected[index].index)
@@ -52,7 +52,7 @@ public struct Admission: Sendable {
   }
 
   /// Judges keys; `firstIndex` is the document's index of the first one.
-  public mutating func admit(
+  package mutating func admit(
     _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, firstIndex: Int = 0
   ) -> AdmittedBatch {
     chunkNumber += 1
@@ -187,16 +187,16 @@ public struct Admission: Sendable {
 }
 
 /// The claims of one chunk that the rules admitted, as the reading policy reads them. Only ``Admission`` makes one.
-public struct AdmittedBatch: Sendable {
-  public let source: Source
+package struct AdmittedBatch: Sendable {
+  package let source: Source
   /// How many keys were judged.
-  public let received: Int
+  package let received: Int
   /// The admitted claims; their numbers refer to this batch.
-  public internal(set) var claims: [AdmittedClaim] = []
+  package internal(set) var claims: [AdmittedClaim] = []
   /// The claims that an operator has to decide about.
-  public internal(set) var held: [AdmittedClaim] = []
-  public internal(set) var rejected: [AdmissionRejection] = []
-  public internal(set) var allowances: [Allowance: Int] = [:]
+  package internal(set) var held: [AdmittedClaim] = []
+  package internal(set) var rejected: [AdmissionRejection] = []
+  package internal(set) var allowances: [Allowance: Int] = [:]
 
   /// The first one is the lost origin.
   package internal(set) var origins: [String] = [""]
@@ -209,7 +209,7 @@ public struct AdmittedBatch: Sendable {
   }
 
   /// What the operator decided to admit: the held claims alone.
-  public func heldClaimsAdmitted() -> AdmittedBatch {
+  package func heldClaimsAdmitted() -> AdmittedBatch {
     var batch = AdmittedBatch(source: source, received: held.count)
     batch.claims = held
     batch.origins = origins
@@ -219,15 +219,15 @@ public struct AdmittedBatch: Sendable {
 }
 
 /// A claim that was not admitted: where it stood, which rule it broke, and with what.
-public struct AdmissionRejection: Hashable, Sendable {
+package struct AdmissionRejection: Hashable, Sendable {
   /// Counted from 0 over all keys of the document, those that could not be decoded included.
-  public internal(set) var index: Int
-  public let reason: AdmissionReason
+  package internal(set) var index: Int
+  package let reason: AdmissionReason
   /// The number that broke the rule, where it is one.
-  public let value: Int32?
+  package let value: Int32?
 
   /// For people: `key 17: rolling-period-out-of-range (145)`. Never key material.
-  public var description: String { "key \(index): \(reason.rawValue)" + (value.map { " (\($0))" } ?? "") }
+  package var description: String { "key \(index): \(reason.rawValue)" + (value.map { " (\($0))" } ?? "") }
 }
 
 /// How statements of a document were read and judged before: the rules of admission, but for a few, look at nothing

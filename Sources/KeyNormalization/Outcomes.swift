@@ -1,5 +1,5 @@
 /// Why a claim was not admitted. The raw value is the stable code for programs.
-public enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
+package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case keyDataUniform = "key-data-uniform"
   case riskEncodingUnreadable = "risk-encoding-unreadable"
   case rollingStartAbsent = "rolling-start-absent"
@@ -19,7 +19,7 @@ public enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
 }
 
 /// A named leniency: a value that was read as another one. Every use is counted.
-public enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
+package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   case rollingPeriodAbsent
   case rollingPeriodZero
   case rollingPeriodShort
@@ -35,7 +35,7 @@ public enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   case unknownFieldsDropped
 
   /// The stable code for programs.
-  public var code: String {
+  package var code: String {
     switch self {
     case .rollingPeriodAbsent: "rolling-period-absent"
     case .rollingPeriodZero: "rolling-period-zero"
@@ -54,7 +54,7 @@ public enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   }
 
   /// One line for people.
-  public var text: String {
+  package var text: String {
     switch self {
     case .rollingPeriodAbsent: "rolling period absent, read as 144"
     case .rollingPeriodZero: "rolling period 0, read as 144"
@@ -75,27 +75,27 @@ public enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
 
 /// The allowances that one claim needed.
 @frozen
-public struct AllowanceSet: Hashable, Sendable, BitwiseCopyable {
-  public private(set) var rawValue: UInt32 = 0
+package struct AllowanceSet: Hashable, Sendable, BitwiseCopyable {
+  package private(set) var rawValue: UInt32 = 0
 
-  public init() {}
+  package init() {}
 
-  public var isEmpty: Bool { rawValue == 0 }
+  package var isEmpty: Bool { rawValue == 0 }
 
-  public func contains(_ allowance: Allowance) -> Bool { rawValue & 1 << UInt32(allowance.rawValue) != 0 }
+  package func contains(_ allowance: Allowance) -> Bool { rawValue & 1 << UInt32(allowance.rawValue) != 0 }
 
-  public mutating func insert(_ allowance: Allowance) { rawValue |= 1 << UInt32(allowance.rawValue) }
+  package mutating func insert(_ allowance: Allowance) { rawValue |= 1 << UInt32(allowance.rawValue) }
 
-  public mutating func formUnion(_ other: AllowanceSet) { rawValue |= other.rawValue }
+  package mutating func formUnion(_ other: AllowanceSet) { rawValue |= other.rawValue }
 }
 
 /// Why a key is not published yet.
-public enum HoldReason: String, Hashable, Sendable, CaseIterable {
+package enum HoldReason: String, Hashable, Sendable, CaseIterable {
   case stillValid = "still-valid"
 }
 
 /// Why a key is not published.
-public enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
+package enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
   case reportTypeNotPublished = "report-type-not-published"
   case revoked
   case tooOld = "too-old"
@@ -106,7 +106,7 @@ public enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What the publishing policy changed about a believed key. Every use is counted.
-public enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
+package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   case conflictDecided
   case reportTypeMapped
   case rollingPeriodExpanded
@@ -118,7 +118,7 @@ public enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   case riskReencoded
 
   /// The stable code for programs.
-  public var code: String {
+  package var code: String {
     switch self {
     case .conflictDecided: "conflict-decided"
     case .reportTypeMapped: "report-type-mapped"
@@ -133,7 +133,7 @@ public enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   }
 
   /// One line for people.
-  public var text: String {
+  package var text: String {
     switch self {
     case .conflictDecided: "claims contradicted each other, the greater one decided"
     case .reportTypeMapped: "report type published as another"
@@ -150,12 +150,12 @@ public enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
 
 /// The notes about one key.
 @frozen
-public struct PublishingNotes: Hashable, Sendable, BitwiseCopyable {
-  public private(set) var rawValue: UInt16 = 0
+package struct PublishingNotes: Hashable, Sendable, BitwiseCopyable {
+  package private(set) var rawValue: UInt16 = 0
 
-  public init() {}
+  package init() {}
 
-  public func contains(_ note: PublishingNote) -> Bool { rawValue & 1 << UInt16(note.rawValue) != 0 }
+  package func contains(_ note: PublishingNote) -> Bool { rawValue & 1 << UInt16(note.rawValue) != 0 }
 
   mutating func insert(_ note: PublishingNote) { rawValue |= 1 << UInt16(note.rawValue) }
 }

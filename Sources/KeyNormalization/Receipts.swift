@@ -1,19 +1,19 @@
 /// What became of the claims of one import. `received = new + known + rejected + heldForOperator`; nothing is held for
 /// an operator in normal times.
-public struct ImportReceipt: Hashable, Sendable {
-  public package(set) var received = 0
+package struct ImportReceipt: Hashable, Sendable {
+  package package(set) var received = 0
   /// Claims that nobody had made through this source before.
-  public package(set) var new = 0
+  package package(set) var new = 0
   /// Claims that were there already, each as it stands.
-  public package(set) var known = 0
-  public package(set) var heldForOperator = 0
+  package package(set) var known = 0
+  package package(set) var heldForOperator = 0
   /// How many claims were rejected, by reason.
-  public package(set) var rejections: [AdmissionReason: Int] = [:]
+  package package(set) var rejections: [AdmissionReason: Int] = [:]
   /// How many of the others needed each allowance.
-  public package(set) var allowances: [Allowance: Int] = [:]
+  package package(set) var allowances: [Allowance: Int] = [:]
 
   /// The receipt of nothing.
-  public init() {}
+  package init() {}
 
   /// What admission decided; whoever records the claims counts those that are new and those that are known.
   package init(beforeRecording batch: AdmittedBatch) {
@@ -23,12 +23,12 @@ public struct ImportReceipt: Hashable, Sendable {
     for rejection in batch.rejected { rejections[rejection.reason, default: 0] += 1 }
   }
 
-  public var rejected: Int { rejections.values.reduce(0, +) }
+  package var rejected: Int { rejections.values.reduce(0, +) }
 
   /// Whether the counts add up.
-  public var isBalanced: Bool { received == new + known + rejected + heldForOperator }
+  package var isBalanced: Bool { received == new + known + rejected + heldForOperator }
 
-  public static func + (left: Self, right: Self) -> Self {
+  package static func + (left: Self, right: Self) -> Self {
     var sum = left
     sum.received += right.received
     sum.new += right.new
@@ -39,28 +39,28 @@ public struct ImportReceipt: Hashable, Sendable {
     return sum
   }
 
-  public static func += (left: inout Self, right: Self) { left = left + right }
+  package static func += (left: inout Self, right: Self) { left = left + right }
 }
 
 /// What became of the keys that the gateway believes. `believed = published + held + leftOut`.
-public struct BeliefReceipt: Hashable, Sendable {
-  public internal(set) var believed = 0
-  public internal(set) var published = 0
+package struct BeliefReceipt: Hashable, Sendable {
+  package internal(set) var believed = 0
+  package internal(set) var published = 0
   /// How many keys are held, by reason.
-  public internal(set) var holds: [HoldReason: Int] = [:]
+  package internal(set) var holds: [HoldReason: Int] = [:]
   /// How many keys are left out, by reason.
-  public internal(set) var omissions: [LeaveOutReason: Int] = [:]
+  package internal(set) var omissions: [LeaveOutReason: Int] = [:]
   /// How many of the published keys each note is about.
-  public internal(set) var notes: [PublishingNote: Int] = [:]
+  package internal(set) var notes: [PublishingNote: Int] = [:]
 
   /// The receipt of nothing.
-  public init() {}
+  package init() {}
 
-  public var held: Int { holds.values.reduce(0, +) }
-  public var leftOut: Int { omissions.values.reduce(0, +) }
+  package var held: Int { holds.values.reduce(0, +) }
+  package var leftOut: Int { omissions.values.reduce(0, +) }
 
   /// Whether the counts add up.
-  public var isBalanced: Bool { believed == published + held + leftOut }
+  package var isBalanced: Bool { believed == published + held + leftOut }
 }
 
 /// Counts outcomes, in numbers that need no hashing.

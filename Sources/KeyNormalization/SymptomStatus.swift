@@ -1,31 +1,31 @@
 /// Whole days between a key's day and a reference day, -14...14: the span that every platform accepts.
 @frozen
-public struct DayOffset: Hashable, Comparable, Sendable {
-  public let days: Int8
+package struct DayOffset: Hashable, Comparable, Sendable {
+  package let days: Int8
 
-  public static let allowed = -14...14
+  package static let allowed = -14...14
 
   /// `nil` outside -14...14.
   @inlinable
-  public init?(_ days: Int) {
+  package init?(_ days: Int) {
     guard Self.allowed.contains(days) else { return nil }
     self.days = Int8(days)
   }
 
   @inlinable
-  public static func < (left: Self, right: Self) -> Bool { left.days < right.days }
+  package static func < (left: Self, right: Self) -> Bool { left.days < right.days }
 }
 
 /// A span of days in which the symptoms began, 1...19 days long.
 @frozen
-public struct OnsetRange: Hashable, Sendable {
-  public let lengthInDays: Int8
+package struct OnsetRange: Hashable, Sendable {
+  package let lengthInDays: Int8
 
-  public static let allowed = 1...19
+  package static let allowed = 1...19
 
   /// `nil` outside 1...19.
   @inlinable
-  public init?(lengthInDays: Int) {
+  package init?(lengthInDays: Int) {
     guard Self.allowed.contains(lengthInDays) else { return nil }
     self.lengthInDays = Int8(lengthInDays)
   }
@@ -40,7 +40,7 @@ public struct OnsetRange: Hashable, Sendable {
 ///
 /// Source: European Federation Gateway Service, interoperability specification of days since onset of symptoms.
 @frozen
-public enum SymptomStatus: Hashable, Sendable {
+package enum SymptomStatus: Hashable, Sendable {
   /// The date of onset is known: key day minus onset day.
   case onset(DayOffset)
   /// The onset lies in a span of days: key day minus the **last** day of the span.
@@ -56,11 +56,11 @@ public enum SymptomStatus: Hashable, Sendable {
   case undefined(Int32)
 
   /// The integer for "not provided".
-  public static let notProvidedCode = Int32.max
+  package static let notProvidedCode = Int32.max
 
   /// Reads any integer.
   @inlinable
-  public init(federationCode code: Int32) {
+  package init(federationCode code: Int32) {
     if code == Self.notProvidedCode {
       self = .notProvided
       return
@@ -92,7 +92,7 @@ public enum SymptomStatus: Hashable, Sendable {
 
   /// The integer that reads back as this status.
   @inlinable
-  public var federationCode: Int32 {
+  package var federationCode: Int32 {
     switch self {
     case .onset(let offset): Int32(offset.days)
     case .onsetInRange(let range, let offset): Int32(range.lengthInDays) * 100 + Int32(offset.days)
@@ -107,13 +107,13 @@ public enum SymptomStatus: Hashable, Sendable {
   /// The value that an app's bundle may carry: a known onset alone, -14...14. Every other class has none: an
   /// asymptomatic case is not an onset, and a device refuses a key with 3000.
   @inlinable
-  public var daysSinceOnsetForApps: Int32? {
+  package var daysSinceOnsetForApps: Int32? {
     if case .onset(let offset) = self { Int32(offset.days) } else { nil }
   }
 
   /// Whether the sender told anything.
   @inlinable
-  public var isGiven: Bool {
+  package var isGiven: Bool {
     switch self {
     case .notProvided, .undefined: false
     default: true
@@ -122,7 +122,7 @@ public enum SymptomStatus: Hashable, Sendable {
 }
 
 extension SymptomStatus: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .onset(let offset): "onset, day \(offset.days)"
     case .onsetInRange(let range, let offset):

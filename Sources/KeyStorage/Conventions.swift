@@ -51,7 +51,7 @@ extension Pause.Subject: Comparable {
   }
 
   /// Sources before origins, then by name.
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     switch (left, right) {
     case (.source(let left), .source(let right)), (.origin(let left), .origin(let right)): left < right
     case (.source, .origin): true

@@ -1,10 +1,10 @@
-public import ExposureKeys
-public import KeyNormalization
+package import ExposureKeys
+package import KeyNormalization
 
 /// What the gateway needs from a store. Everything happens in transactions: a body that throws leaves nothing behind.
 ///
 /// A body runs without suspension and may run on any thread. Implementations pass the contract suite in `StorageTests`.
-public protocol KeyStorage: Sendable {
+package protocol KeyStorage: Sendable {
   /// Runs `body` on one state of the store, which does not change meanwhile.
   func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result
 
@@ -14,7 +14,7 @@ public protocol KeyStorage: Sendable {
 }
 
 /// One state of the store, to read.
-public protocol StoredState: AnyObject {
+package protocol StoredState: AnyObject {
   // MARK: Receiving
 
   /// Every source that was ever asked or paused, by name.
@@ -61,7 +61,7 @@ public protocol StoredState: AnyObject {
 }
 
 /// One state of the store, to change.
-public protocol StorageTransaction: StoredState {
+package protocol StorageTransaction: StoredState {
   // MARK: Receiving
 
   /// Adds the documents that the source did not have yet, as `discovered`, in this order.

@@ -1,20 +1,20 @@
-public import ExposureKeys
-public import KeyNormalization
+package import ExposureKeys
+package import KeyNormalization
 
 /// What the store knows about a source.
-public struct SourceRecord: Hashable, Sendable {
-  public var name: String
+package struct SourceRecord: Hashable, Sendable {
+  package var name: String
   /// What the peer has to be asked next, in the words of its protocol.
-  public var cursor: String?
-  public var lastAttempt: Instant?
-  public var lastSuccess: Instant?
+  package var cursor: String?
+  package var lastAttempt: Instant?
+  package var lastSuccess: Instant?
   /// How many attempts have failed since the last success.
-  public var failures: Int
+  package var failures: Int
   /// Not to be asked before.
-  public var nextAttempt: Instant?
-  public var lastFault: DocumentFault?
+  package var nextAttempt: Instant?
+  package var lastFault: DocumentFault?
 
-  public init(
+  package init(
     name: String, cursor: String? = nil, lastAttempt: Instant? = nil, lastSuccess: Instant? = nil, failures: Int = 0,
     nextAttempt: Instant? = nil, lastFault: DocumentFault? = nil
   ) {
@@ -29,13 +29,13 @@ public struct SourceRecord: Hashable, Sendable {
 }
 
 /// How an attempt to reach a source ended.
-public struct SourceAttempt: Hashable, Sendable {
-  public var time: Instant
+package struct SourceAttempt: Hashable, Sendable {
+  package var time: Instant
   /// `nil` is success.
-  public var fault: DocumentFault?
-  public var nextAttempt: Instant?
+  package var fault: DocumentFault?
+  package var nextAttempt: Instant?
 
-  public init(time: Instant, fault: DocumentFault? = nil, nextAttempt: Instant? = nil) {
+  package init(time: Instant, fault: DocumentFault? = nil, nextAttempt: Instant? = nil) {
     self.time = time
     self.fault = fault
     self.nextAttempt = nextAttempt
@@ -43,14 +43,14 @@ public struct SourceAttempt: Hashable, Sendable {
 }
 
 /// A document's number in the store; for claims, the batch that they came in.
-public struct DocumentID: Hashable, Comparable, Sendable, Codable {
-  public let rawValue: Int64
-  public init(rawValue: Int64) { self.rawValue = rawValue }
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+package struct DocumentID: Hashable, Comparable, Sendable, Codable {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// Where the import of a document stands.
-public enum DocumentState: String, Hashable, Sendable, CaseIterable, Codable {
+package enum DocumentState: String, Hashable, Sendable, CaseIterable, Codable {
   case discovered
   case fetching
   /// Its claims are recorded. A document whose signature failed never gets here.
@@ -61,36 +61,36 @@ public enum DocumentState: String, Hashable, Sendable, CaseIterable, Codable {
 }
 
 /// Why something went wrong: a stable code for programs, and a reason for people. Never key material.
-public struct DocumentFault: Hashable, Sendable, Codable {
-  public var code: String
-  public var reason: String
+package struct DocumentFault: Hashable, Sendable, Codable {
+  package var code: String
+  package var reason: String
 
-  public init(code: String, reason: String) {
+  package init(code: String, reason: String) {
     self.code = code
     self.reason = reason
   }
 }
 
 /// One document of a source: a file of its index, a batch, a page.
-public struct DocumentRecord: Hashable, Sendable {
-  public var id: DocumentID
-  public var source: String
+package struct DocumentRecord: Hashable, Sendable {
+  package var id: DocumentID
+  package var source: String
   /// Unique for the source: a path, a batch tag, a day.
-  public var name: String
-  public var state: DocumentState
-  public var fault: DocumentFault?
+  package var name: String
+  package var state: DocumentState
+  package var fault: DocumentFault?
   /// How often it has been refused.
-  public var attempts: Int
-  public var nextAttempt: Instant?
-  public var discovered: Instant
+  package var attempts: Int
+  package var nextAttempt: Instant?
+  package var discovered: Instant
   /// When it came into this state.
-  public var changed: Instant
+  package var changed: Instant
   /// Once it is recorded.
-  public var facts: DocumentFacts?
+  package var facts: DocumentFacts?
   /// How many claims are put aside for the operator.
-  public var held: Int
+  package var held: Int
 
-  public init(
+  package init(
     id: DocumentID, source: String, name: String, state: DocumentState, fault: DocumentFault? = nil, attempts: Int = 0,
     nextAttempt: Instant? = nil, discovered: Instant, changed: Instant, facts: DocumentFacts? = nil, held: Int = 0
   ) {
@@ -109,26 +109,26 @@ public struct DocumentRecord: Hashable, Sendable {
 }
 
 /// What a recorded document was, and what became of its keys: `received = new + known + rejected + held`.
-public struct DocumentFacts: Hashable, Sendable, Codable {
-  public var byteCount: Int
+package struct DocumentFacts: Hashable, Sendable, Codable {
+  package var byteCount: Int
   /// Lower-case hexadecimal SHA-256 of what must not change under the name: of `export.bin`, or of the whole body.
-  public var digest: String
+  package var digest: String
   /// The peer's own validators, to ask whether it changed.
-  public var entityTag: String?
-  public var lastModified: String?
-  public var format: String
+  package var entityTag: String?
+  package var lastModified: String?
+  package var format: String
   /// Who stands behind it, for people: a signature, the peer's TLS identity, or the operator.
-  public var vouchedBy: String
-  public var received: Int
-  public var new: Int
-  public var known: Int
-  public var held: Int
+  package var vouchedBy: String
+  package var received: Int
+  package var new: Int
+  package var known: Int
+  package var held: Int
   /// Rejected keys by the code of the reason.
-  public var rejections: [String: Int]
+  package var rejections: [String: Int]
   /// Allowances used, by code.
-  public var allowances: [String: Int]
+  package var allowances: [String: Int]
 
-  public init(
+  package init(
     byteCount: Int, digest: String, entityTag: String? = nil, lastModified: String? = nil, format: String,
     vouchedBy: String, received: Int = 0, new: Int = 0, known: Int = 0, held: Int = 0,
     rejections: [String: Int] = [:], allowances: [String: Int] = [:]
@@ -147,28 +147,28 @@ public struct DocumentFacts: Hashable, Sendable, Codable {
     self.allowances = allowances
   }
 
-  public var rejected: Int { rejections.values.reduce(0, +) }
+  package var rejected: Int { rejections.values.reduce(0, +) }
 }
 
 /// A source's documents by state, and the sums of the counts of those that are recorded.
-public struct SourceSummary: Hashable, Sendable {
-  public var documents: [DocumentState: Int]
-  public var received = 0
-  public var new = 0
-  public var known = 0
-  public var held = 0
-  public var rejections: [String: Int] = [:]
+package struct SourceSummary: Hashable, Sendable {
+  package var documents: [DocumentState: Int]
+  package var received = 0
+  package var new = 0
+  package var known = 0
+  package var held = 0
+  package var rejections: [String: Int] = [:]
 
-  public init(documents: [DocumentState: Int] = [:]) { self.documents = documents }
+  package init(documents: [DocumentState: Int] = [:]) { self.documents = documents }
 }
 
 /// A part of all claims, in the order of key data.
-public struct ClaimPage: Sendable {
-  public let claims: ClaimSet
+package struct ClaimPage: Sendable {
+  package let claims: ClaimSet
   /// Where the next page starts; `nil` after the last one.
-  public let next: TemporaryExposureKey?
+  package let next: TemporaryExposureKey?
 
-  public init(claims: ClaimSet, next: TemporaryExposureKey?) {
+  package init(claims: ClaimSet, next: TemporaryExposureKey?) {
     self.claims = claims
     self.next = next
   }
@@ -176,17 +176,17 @@ public struct ClaimPage: Sendable {
 
 /// A kill switch that somebody threw. It holds for pulls and for publishing: a paused source is not asked, and keys
 /// that only paused sources or origins stand behind are not released. What was released stays.
-public struct Pause: Hashable, Sendable {
-  public enum Subject: Hashable, Sendable {
+package struct Pause: Hashable, Sendable {
+  package enum Subject: Hashable, Sendable {
     case source(String)
     case origin(String)
   }
 
-  public var subject: Subject
-  public var since: Instant
-  public var reason: String?
+  package var subject: Subject
+  package var since: Instant
+  package var reason: String?
 
-  public init(_ subject: Subject, since: Instant, reason: String? = nil) {
+  package init(_ subject: Subject, since: Instant, reason: String? = nil) {
     self.subject = subject
     self.since = since
     self.reason = reason
@@ -194,14 +194,14 @@ public struct Pause: Hashable, Sendable {
 }
 
 /// Which claims of an origin to withdraw.
-public struct RecallRequest: Hashable, Sendable {
-  public var origin: String
+package struct RecallRequest: Hashable, Sendable {
+  package var origin: String
   /// Those recorded from then on; `nil` is all.
-  public var since: Instant?
+  package var since: Instant?
   /// Those of one document; `nil` is all.
-  public var document: DocumentID?
+  package var document: DocumentID?
 
-  public init(origin: String, since: Instant? = nil, document: DocumentID? = nil) {
+  package init(origin: String, since: Instant? = nil, document: DocumentID? = nil) {
     self.origin = origin
     self.since = since
     self.document = document
@@ -209,12 +209,12 @@ public struct RecallRequest: Hashable, Sendable {
 }
 
 /// A recall that was carried out.
-public struct Recall: Hashable, Sendable {
-  public var request: RecallRequest
-  public var time: Instant
-  public var claims: Int
+package struct Recall: Hashable, Sendable {
+  package var request: RecallRequest
+  package var time: Instant
+  package var claims: Int
 
-  public init(request: RecallRequest, time: Instant, claims: Int) {
+  package init(request: RecallRequest, time: Instant, claims: Int) {
     self.request = request
     self.time = time
     self.claims = claims
@@ -222,15 +222,15 @@ public struct Recall: Hashable, Sendable {
 }
 
 /// What a recall withdraws.
-public struct RecallPreview: Hashable, Sendable {
-  public var claims: Int
-  public var documents: Int
+package struct RecallPreview: Hashable, Sendable {
+  package var claims: Int
+  package var documents: Int
   /// Keys that no other claim is about.
-  public var keysLeftWithoutClaims: Int
+  package var keysLeftWithoutClaims: Int
   /// Keys that each series has released and that no other claim is about: they go out as revoked.
-  public var released: [String: Int]
+  package var released: [String: Int]
 
-  public init(claims: Int, documents: Int, keysLeftWithoutClaims: Int, released: [String: Int]) {
+  package init(claims: Int, documents: Int, keysLeftWithoutClaims: Int, released: [String: Int]) {
     self.claims = claims
     self.documents = documents
     self.keysLeftWithoutClaims = keysLeftWithoutClaims
@@ -238,13 +238,13 @@ public struct RecallPreview: Hashable, Sendable {
   }
 }
 
-public struct ExpiryReceipt: Hashable, Sendable {
-  public var claims: Int
-  public var released: Int
+package struct ExpiryReceipt: Hashable, Sendable {
+  package var claims: Int
+  package var released: Int
   /// Documents whose bytes were dropped.
-  public var contents: Int
+  package var contents: Int
 
-  public init(claims: Int, released: Int, contents: Int) {
+  package init(claims: Int, released: Int, contents: Int) {
     self.claims = claims
     self.released = released
     self.contents = contents

@@ -1,6 +1,6 @@
 /// Why the store could not do what it was asked to.
-public struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
-  public enum Code: String, Hashable, Sendable, CaseIterable {
+package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package enum Code: String, Hashable, Sendable, CaseIterable {
     /// Another process has the store.
     case held
     /// What was asked for is not there.
@@ -14,15 +14,15 @@ public struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
     case inputOutput = "input-output"
   }
 
-  public var code: Code
-  public var reason: String
+  package var code: Code
+  package var reason: String
 
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
-  public var description: String { reason }
+  package var description: String { reason }
 }
 
 extension StorageFault {

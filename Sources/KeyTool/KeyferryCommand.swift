@@ -1,4 +1,4 @@
-public import ArgumentParser
+package import ArgumentParser
 internal import BundleTrust
 internal import Gateway
 internal import GatewayServer
@@ -9,8 +9,8 @@ internal import KeyStorage
 internal import PolicyFiles
 
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
-public struct KeyferryCommand: ParsableCommand {
-  public static let configuration = CommandConfiguration(
+package struct KeyferryCommand: ParsableCommand {
+  package static let configuration = CommandConfiguration(
     commandName: programName,
     abstract: "A gateway between regional servers of diagnosis keys, and a converter of their files.",
     discussion: """
@@ -42,11 +42,11 @@ public struct KeyferryCommand: ParsableCommand {
   /// What the commands say they are part of; the parser then looks for no options of a whole program in them.
   static let programName = "keyferry"
 
-  public init() {}
+  package init() {}
 
   /// Runs the program with these arguments and returns its exit code. Commands that wait for nothing run where this is
   /// called, so that they start no threads.
-  public nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
+  package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
     do {

@@ -1,5 +1,5 @@
 internal import AsyncHTTPClient
-public import Gateway
+package import Gateway
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -17,7 +17,7 @@ internal import NIOHTTP1
 /// `name-not-found`, `connection-refused`, `unreachable`, `connection-closed`, `tls`, `time-out`,
 /// `malformed-response`, `too-large` and `storage`. Their texts hold neither queries nor headers. A cancelled task gets
 /// `CancellationError`.
-public final class HTTPPeerTransport: PeerTransport {
+package final class HTTPPeerTransport: PeerTransport {
   private static let redirectLimit = 5
   /// What is read of the body of an answer that is not the document.
   private static let otherBodyLimit = 64 << 10
@@ -59,12 +59,12 @@ public final class HTTPPeerTransport: PeerTransport {
   }
 
   /// Answers of other statuses than 200 come without their body where that is larger than 64 KiB, or encoded.
-  public func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
+  package func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
     try await answer(to: request, Destination(path: nil, byteLimit: request.byteLimit))
   }
 
   /// The file appears whole, in the place of one that stands there, or not at all.
-  public func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
+  package func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
     try await answer(to: request, Destination(path: path, byteLimit: byteLimit)).head
   }
 }

@@ -1,13 +1,13 @@
 internal import AsyncHTTPClient
-public import Gateway
-public import NIOCore
+package import Gateway
+package import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
 /// The connections to all peers: one HTTP client for each distinct way to make a connection, and one budget for all.
 ///
 /// ``shutdown()`` must be called before the last reference goes.
-public final class PeerClients: Sendable {
+package final class PeerClients: Sendable {
   /// The clients and whether they may still be made.
   private struct State {
     var clients: [ConnectionTraits: HTTPClient] = [:]
@@ -22,7 +22,7 @@ public final class PeerClients: Sendable {
   /// - Parameters:
   ///   - eventLoopGroup: where the connections live; `nil` is the process's shared group. It is not shut down here.
   ///   - version: the gateway's, for the `User-Agent`.
-  public init(eventLoopGroup: (any EventLoopGroup)? = nil, version: String) {
+  package init(eventLoopGroup: (any EventLoopGroup)? = nil, version: String) {
     self.eventLoopGroup = eventLoopGroup ?? HTTPClient.defaultEventLoopGroup
     self.version = version
   }
@@ -33,7 +33,7 @@ public final class PeerClients: Sendable {
   /// - Throws: ``TransportFault`` `bad-address` for a location that is no `http` or `https` address, or has a query;
   ///   `bad-header` for a header that cannot be sent; `tls` for certificates or a key that cannot be read, or that do
   ///   not belong together.
-  public func transport(
+  package func transport(
     for source: SourceSettings, onEvent: @escaping @Sendable (TransportEvent) -> Void = { _ in }
   ) throws -> HTTPPeerTransport {
     try transport(for: source, limits: TimeLimits(source.transport), clock: .system, onEvent: onEvent)
@@ -49,7 +49,7 @@ public final class PeerClients: Sendable {
   }
 
   /// Closes all connections; requests under way end with `CancellationError` or a ``TransportFault``.
-  public func shutdown() async {
+  package func shutdown() async {
     let clients = state.withLock { state in
       defer { state.clients = [:] }
       state.isShutDown = true

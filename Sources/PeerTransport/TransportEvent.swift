@@ -1,5 +1,5 @@
 /// What happens while a peer is asked, for those who show it. Addresses are without their query.
-public enum TransportEvent: Hashable, Sendable {
+package enum TransportEvent: Hashable, Sendable {
   /// So many bytes of a document are there; `expected` is what the server announced.
   case received(byteCount: Int, expected: Int?, address: String)
   /// The request is sent again after `delay`: retry `number` of `limit`.

@@ -1,15 +1,15 @@
-public import KeyNormalization
+package import KeyNormalization
 
 /// Reads policy files: YAML, as `schemas/policy.schema.json` describes it. What a file does not state is as in the
 /// default policy.
-public enum PolicyFile {
+package enum PolicyFile {
   /// A policy file holds settings, not data.
-  public static let byteLimit = 65_536
+  package static let byteLimit = 65_536
 
   /// Reads a policy.
   ///
   /// - Throws: ``PolicyFileError`` with all faults of the file at once.
-  public static func parse(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
+  package static func parse(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
     let document = SettingsDocument(holding: "policy", byteLimit: byteLimit)
     guard let section = document.root(of: text) else { throw PolicyFileError(file: file, faults: document.faults) }
     var policy = Policy(name: "")
@@ -25,10 +25,10 @@ public enum PolicyFile {
 }
 
 /// Everything that is wrong with a policy file.
-public struct PolicyFileError: Error, Hashable, Sendable, CustomStringConvertible {
-  public let file: String
+package struct PolicyFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  package let file: String
   /// In the order of their places in the file.
-  public let faults: [PolicyFault]
+  package let faults: [PolicyFault]
 
   init(file: String, faults: [SettingFault]) {
     self.file = file
@@ -38,5 +38,5 @@ public struct PolicyFileError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   /// One line a fault: `efgs.yaml:12:5: publishing.risk.cap: 9, allowed 0...8`.
-  public var description: String { faults.map { "\(file):\($0)" }.joined(separator: "\n") }
+  package var description: String { faults.map { "\(file):\($0)" }.joined(separator: "\n") }
 }

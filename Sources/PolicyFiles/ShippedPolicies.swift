@@ -1,17 +1,17 @@
-public import KeyNormalization
+package import KeyNormalization
 
 /// The policies that the program carries with it, so that their names work anywhere.
-public enum ShippedPolicies {
+package enum ShippedPolicies {
   /// `default` first, the others by name.
-  public static let names: [String] = shippedPolicyTexts.map(\.name)
+  package static let names: [String] = shippedPolicyTexts.map(\.name)
 
   /// The commented file of a policy; `nil` when there is none of that name.
-  public static func text(of name: String) -> String? {
+  package static func text(of name: String) -> String? {
     shippedPolicyTexts.first { $0.name == name }.map { $0.text + "\n" }
   }
 
   /// The policy of this name; `nil` when there is none.
-  public static func policy(named name: String) throws(PolicyFileError) -> Policy? {
+  package static func policy(named name: String) throws(PolicyFileError) -> Policy? {
     guard let text = text(of: name) else { return nil }
     return try PolicyFile.parse(text, named: "\(name).yaml")
   }

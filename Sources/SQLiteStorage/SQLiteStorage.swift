@@ -1,7 +1,7 @@
-public import ExposureKeys
+package import ExposureKeys
 import Foundation
 import GRDB
-public import KeyStorage
+package import KeyStorage
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
 ///
@@ -9,11 +9,11 @@ public import KeyStorage
 /// it. A write is one transaction: after a crash it is there as a whole or not at all. With the write-ahead log not
 /// synchronized at each commit, a power failure may take the last transactions with it, cursors and claims together, so
 /// they are fetched again and nothing is lost.
-public final class SQLiteStorage: KeyStorage {
+package final class SQLiteStorage: KeyStorage {
   /// The name of the file in its folder.
-  public static let fileName = "keyferry.sqlite"
+  package static let fileName = "keyferry.sqlite"
   /// The name of the file that says who may write.
-  public static let lockName = "keyferry.lock"
+  package static let lockName = "keyferry.lock"
 
   private let path: String
   private let pool: DatabasePool
@@ -32,7 +32,7 @@ public final class SQLiteStorage: KeyStorage {
   /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
   ///   - amends: whether it may be written beside the process that has it: a pause, a resumption, a recall or a word about
   ///     a refused document, which add no name that the other would have to know.
-  public convenience init(
+  package convenience init(
     folder: String, now: Instant, isReadOnly: Bool = false, amends: Bool = false,
     command: String = SQLiteStorage.currentCommand
   ) throws {
@@ -64,7 +64,7 @@ public final class SQLiteStorage: KeyStorage {
   /// The right to write is given back after the last connection.
   deinit { try? pool.close() }
 
-  public func read<Result: Sendable>(
+  package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
   ) async throws -> Result {
     let known = names.latest
@@ -75,7 +75,7 @@ public final class SQLiteStorage: KeyStorage {
     }
   }
 
-  public func write<Result: Sendable>(
+  package func write<Result: Sendable>(
     _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
   ) async throws -> Result {
     guard !isReadOnly else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
@@ -100,7 +100,7 @@ public final class SQLiteStorage: KeyStorage {
   }
 
   /// The name of this program and its first argument, unless that is an option.
-  public static var currentCommand: String {
+  package static var currentCommand: String {
     let arguments = CommandLine.arguments
     let program = arguments.first?.split(separator: "/").last.map(String.init) ?? "keyferry"
     return ([program] + arguments.dropFirst().prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")

@@ -1,13 +1,13 @@
-public import BundleTrust
-public import ExposureKeys
-public import KeyFormats
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
 
 /// Encodes `export.bin`, signs it and packs it: the last steps of every bundle, published or converted.
-public struct BundleWriter {
+package struct BundleWriter {
   private let signers: [SigningIdentity]
   private let packing: ConversionPlan.ExportPacking
 
-  public init(signers: [SigningIdentity], packing: ConversionPlan.ExportPacking) {
+  package init(signers: [SigningIdentity], packing: ConversionPlan.ExportPacking) {
     self.signers = signers
     self.packing = packing
   }
@@ -18,7 +18,7 @@ public struct BundleWriter {
   ///   - body: encodes the keys, in the order in which they are to stand.
   ///   - otherSignatures: gives those that are put behind our own, by the digest of what was written.
   /// - Returns: the digest of `export.bin`.
-  public func write(
+  package func write(
     _ header: ExportHeader, to output: ConversionOutput,
     otherSignatures: (ExportDigests) -> [ExportSignature] = { _ in [] },
     keys body: (ExportEncoder) throws -> Void

@@ -1,42 +1,42 @@
-public import BundleTrust
-public import ExposureKeys
-public import KeyFormats
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
 
 /// What to do with documents on their way to another format.
-public struct ConversionPlan: Sendable {
-  public var target: KeyFormat
-  public var defaults = FieldDefaults()
-  public var header = HeaderChoice()
-  public var jsonStyle = JSONStyle()
+package struct ConversionPlan: Sendable {
+  package var target: KeyFormat
+  package var defaults = FieldDefaults()
+  package var header = HeaderChoice()
+  package var jsonStyle = JSONStyle()
   /// Who signs a bundle. Empty: it is written without a signature, which the caller must have asked for.
-  public var signers: [SigningIdentity] = []
+  package var signers: [SigningIdentity] = []
   /// Whether an export goes into a ZIP archive, or its two files beside each other.
-  public var packing = ExportPacking.archive
+  package var packing = ExportPacking.archive
   /// Refuse to write anything when something would be lost.
-  public var isStrict = false
+  package var isStrict = false
   /// Checks every export's signature first; without a ring the operator vouches for the documents.
-  public var trust: Trust?
+  package var trust: Trust?
 
-  public struct Trust: Sendable {
-    public let ring: TrustRing
-    public let instant: Instant
-    public init(ring: TrustRing, instant: Instant) {
+  package struct Trust: Sendable {
+    package let ring: TrustRing
+    package let instant: Instant
+    package init(ring: TrustRing, instant: Instant) {
       self.ring = ring
       self.instant = instant
     }
   }
 
-  public enum ExportPacking: Sendable { case archive, bareFiles }
+  package enum ExportPacking: Sendable { case archive, bareFiles }
 
-  public init(to target: KeyFormat) { self.target = target }
+  package init(to target: KeyFormat) { self.target = target }
 }
 
 /// What the operator says about the bundle as a whole, over what the documents say.
-public struct HeaderChoice: Sendable, Hashable {
-  public var start: Instant?
-  public var end: Instant?
-  public var region: String?
-  public init(start: Instant? = nil, end: Instant? = nil, region: String? = nil) {
+package struct HeaderChoice: Sendable, Hashable {
+  package var start: Instant?
+  package var end: Instant?
+  package var region: String?
+  package init(start: Instant? = nil, end: Instant? = nil, region: String? = nil) {
     self.start = start
     self.end = end
     self.region = region
@@ -44,7 +44,7 @@ public struct HeaderChoice: Sendable, Hashable {
 }
 
 /// What stands around the keys in `codable-json`.
-public enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
+package enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
   case array
   /// One object, for a single key.
   case single
@@ -65,27 +65,27 @@ public enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The spelling of `codable-json`.
-public struct JSONStyle: Sendable, Hashable {
-  public var layout = CodableJSONLayout.array
+package struct JSONStyle: Sendable, Hashable {
+  package var layout = CodableJSONLayout.array
   /// The beta generation knows no rolling period.
-  public var hasRollingPeriod = true
-  public init() {}
+  package var hasRollingPeriod = true
+  package init() {}
 }
 
 /// Where a conversion's bytes go.
-public struct ConversionOutput {
+package struct ConversionOutput {
   /// The document, or `export.bin` when an export is written as two files.
-  public var document: any PatchableSink
+  package var document: any PatchableSink
   /// `export.sig`, when an export is written as two files.
-  public var signatureFile: (any ByteSink)?
-  public init(document: any PatchableSink, signatureFile: (any ByteSink)? = nil) {
+  package var signatureFile: (any ByteSink)?
+  package init(document: any PatchableSink, signatureFile: (any ByteSink)? = nil) {
     self.document = document
     self.signatureFile = signatureFile
   }
 }
 
 /// Why a conversion was refused as a whole; nothing was written.
-public enum ConversionRefusal: Error, Sendable, CustomStringConvertible {
+package enum ConversionRefusal: Error, Sendable, CustomStringConvertible {
   /// An export whose signature does not verify under the ring.
   case untrusted(name: String, lines: [String])
   /// A document in a format that has no signatures, while a ring was given.
@@ -93,7 +93,7 @@ public enum ConversionRefusal: Error, Sendable, CustomStringConvertible {
   /// Something would be lost, and the operator asked for a strict conversion.
   case wouldLose([String])
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .untrusted(let name, let lines):
       (["\(name): no signature can be trusted"] + lines.map { "\(name): \($0)" }).joined(separator: "\n")
@@ -107,7 +107,7 @@ public enum ConversionRefusal: Error, Sendable, CustomStringConvertible {
 }
 
 /// Decode, verify (or the operator vouches), fit, encode, sign, seal.
-public struct Conversion {
+package struct Conversion {
   private var receipt = ConversionReceipt()
   private var regions = RegionTable()
   private var headers = HeaderMerge()
@@ -115,7 +115,7 @@ public struct Conversion {
   /// Converts the documents into one. Nothing in `output` counts until this returns.
   ///
   /// - Throws: ``ConversionRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
-  public static func run(
+  package static func run(
     _ plan: ConversionPlan, from documents: [SourceDocument], to output: ConversionOutput
   ) throws -> ConversionReceipt {
     for document in documents { _ = try document.verification(trusting: plan.trust) }

@@ -1,28 +1,28 @@
-public import BundleTrust
-public import ExposureKeys
-public import KeyFormats
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
 
 /// What a conversion did. It adds up: received = written + rejected, document by document.
-public struct ConversionReceipt: Sendable {
-  public internal(set) var documents: [DocumentSummary] = []
+package struct ConversionReceipt: Sendable {
+  package internal(set) var documents: [DocumentSummary] = []
   /// Keys that said the same as another in every field and were written once.
-  public internal(set) var repeated = 0
+  package internal(set) var repeated = 0
   /// Keys that share their key data with another key of the same list but say something else.
-  public internal(set) var conflicting = 0
+  package internal(set) var conflicting = 0
   /// The header of the export that was written.
-  public internal(set) var header: ExportHeader?
-  public internal(set) var digests: ExportDigests?
+  package internal(set) var header: ExportHeader?
+  package internal(set) var digests: ExportDigests?
   /// One line for each thing that the target could not carry.
-  public private(set) var losses: [String] = []
+  package private(set) var losses: [String] = []
   /// One line for each default that was filled in.
-  public private(set) var fillings: [String] = []
+  package private(set) var fillings: [String] = []
   /// What the operator should know, though nothing was lost.
-  public private(set) var warnings: [String] = []
+  package private(set) var warnings: [String] = []
 
-  public var received: Int { documents.reduce(0) { $0 + $1.received } }
-  public var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
+  package var received: Int { documents.reduce(0) { $0 + $1.received } }
+  package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
   /// Keys that stand in the output.
-  public var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
+  package var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
 
   mutating func close(_ written: WrittenDocument, _ headers: HeaderMerge) {
     repeated = written.repeated
@@ -47,17 +47,17 @@ public struct ConversionReceipt: Sendable {
 }
 
 /// What became of one document.
-public struct DocumentSummary: Sendable {
-  public let name: String
-  public internal(set) var format = KeyFormat.gaenExport
-  public internal(set) var received = 0
-  public internal(set) var written = 0
-  public internal(set) var rejectionCounts: [RejectionReason: Int] = [:]
+package struct DocumentSummary: Sendable {
+  package let name: String
+  package internal(set) var format = KeyFormat.gaenExport
+  package internal(set) var received = 0
+  package internal(set) var written = 0
+  package internal(set) var rejectionCounts: [RejectionReason: Int] = [:]
   /// The first of them, for showing.
-  public internal(set) var rejections: [Rejection] = []
-  public internal(set) var notes = ReadingNotes()
+  package internal(set) var rejections: [Rejection] = []
+  package internal(set) var notes = ReadingNotes()
 
-  public var rejected: Int { rejectionCounts.values.reduce(0, +) }
+  package var rejected: Int { rejectionCounts.values.reduce(0, +) }
 
   static let shownRejections = 20
 
@@ -72,12 +72,12 @@ public struct DocumentSummary: Sendable {
 }
 
 /// `1,204 keys`, `1 key`.
-public func counted(_ count: Int, _ noun: String) -> String {
+package func counted(_ count: Int, _ noun: String) -> String {
   "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
 }
 
 /// `1,204`.
-public func grouped(_ number: Int) -> String {
+package func grouped(_ number: Int) -> String {
   var text = String(number.magnitude)
   var position = text.count - 3
   while position > 0 {

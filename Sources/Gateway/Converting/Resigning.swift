@@ -1,10 +1,10 @@
-public import BundleTrust
+package import BundleTrust
 internal import ExposureKeys
 internal import KeyFormats
 
 /// Puts signatures on a bundle without touching its keys.
-public struct Resigning {
-  public enum Mode: Sendable {
+package struct Resigning {
+  package enum Mode: Sendable {
     /// Our signatures take the place of all others.
     case replace
     /// Our signatures are put in front of the others. These stay valid only when `export.bin` keeps its bytes, which
@@ -12,16 +12,16 @@ public struct Resigning {
     case add
   }
 
-  public struct Result: Sendable {
-    public let digests: ExportDigests
-    public let keys: Int
-    public let signatures: Int
+  package struct Result: Sendable {
+    package let digests: ExportDigests
+    package let keys: Int
+    package let signatures: Int
     /// Signatures of others that were dropped, because the bytes they cover have changed.
-    public let dropped: Int
+    package let dropped: Int
   }
 
   /// - Throws: `FormatError` when the document is no sound export: a key that cannot be read cannot be signed.
-  public static func run(
+  package static func run(
     _ document: SourceDocument, signers: [SigningIdentity], mode: Mode, packing: ConversionPlan.ExportPacking,
     to output: ConversionOutput
   ) throws -> Result {

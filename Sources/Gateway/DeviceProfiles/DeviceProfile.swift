@@ -1,8 +1,8 @@
 import ExposureKeys
-public import KeyFormats
+package import KeyFormats
 
 /// A kind of client that reads published bundles.
-public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
+package enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
   /// What every client accepts: the intersection of the others, and what Keyferry writes.
   case strict
   /// Google Play services, as its published sample reads files.
@@ -17,7 +17,7 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
   /// - Parameters:
   ///   - examination: what inspecting the file gave.
   ///   - signature: what the caller's trust ring says about the file's signatures.
-  public func judge(_ examination: Examination, signature: SignatureStanding) -> ProfileReport {
+  package func judge(_ examination: Examination, signature: SignatureStanding) -> ProfileReport {
     let facts = examination.facts
     guard facts.isExport else {
       let row = ProfileReport.Row(
@@ -29,7 +29,7 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
   }
 
   /// Judges a file that could not be read to its end.
-  public func judge(unreadable error: FormatError) -> ProfileReport {
+  package func judge(unreadable error: FormatError) -> ProfileReport {
     let outcome: ProfileReport.Outcome
     let reaction: String
     switch self {
@@ -44,7 +44,7 @@ public enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
 }
 
 /// What a trust ring says about the signatures of a file.
-public enum SignatureStanding: String, Codable, Hashable, Sendable, CaseIterable {
+package enum SignatureStanding: String, Codable, Hashable, Sendable, CaseIterable {
   /// A signature verifies with a key that is trusted, named and valid.
   case verified
   case notVerified = "not-verified"

@@ -1,13 +1,13 @@
 /// What one kind of client would do with a file, and why.
-public struct ProfileReport: Codable, Hashable, Sendable {
-  public var profile: DeviceProfile
-  public var verdict: Verdict
+package struct ProfileReport: Codable, Hashable, Sendable {
+  package var profile: DeviceProfile
+  package var verdict: Verdict
   /// Keys that the client leaves out while it reads the others.
-  public var skippedKeys: Int
+  package var skippedKeys: Int
   /// One row a rule, in the order of the rules.
-  public var rules: [Row]
+  package var rules: [Row]
 
-  public enum Verdict: String, Codable, Hashable, Sendable, CaseIterable {
+  package enum Verdict: String, Codable, Hashable, Sendable, CaseIterable {
     case accepts
     case acceptsWithWarnings = "accepts-with-warnings"
     /// The client reads the file but for some of its keys.
@@ -18,15 +18,15 @@ public struct ProfileReport: Codable, Hashable, Sendable {
     case refusesCall = "refuses-call"
   }
 
-  public struct Row: Codable, Hashable, Sendable {
-    public var rule: ProfileRule
-    public var outcome: Outcome
+  package struct Row: Codable, Hashable, Sendable {
+    package var rule: ProfileRule
+    package var outcome: Outcome
     /// How many keys, entries or signatures it concerns.
-    public var count: Int
+    package var count: Int
     /// Index in the document of the first key it concerns.
-    public var firstPosition: Int?
+    package var firstPosition: Int?
     /// What this client does, and why here.
-    public var text: String
+    package var text: String
 
     enum CodingKeys: String, CodingKey {
       case rule, outcome, count, text
@@ -34,7 +34,7 @@ public struct ProfileReport: Codable, Hashable, Sendable {
     }
   }
 
-  public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
+  package enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
     case ok
     /// Cannot be told from this file, or without a trust ring.
     case notJudged = "not-judged"
@@ -45,11 +45,11 @@ public struct ProfileReport: Codable, Hashable, Sendable {
     case refuseCall = "refuse-call"
 
     /// Whether there is something to tell.
-    public var isRemarkable: Bool { self != .ok && self != .notJudged }
+    package var isRemarkable: Bool { self != .ok && self != .notJudged }
   }
 
   /// One line for people: `accepts with warnings`, `skips 3 keys`.
-  public var summary: String {
+  package var summary: String {
     switch verdict {
     case .accepts: "accepts the file"
     case .acceptsWithWarnings: "accepts the file, with warnings"
@@ -87,7 +87,7 @@ public struct ProfileReport: Codable, Hashable, Sendable {
 }
 
 /// The rules by which clients judge a file. The raw value is the stable code for programs.
-public enum ProfileRule: String, Codable, Hashable, Sendable, CaseIterable {
+package enum ProfileRule: String, Codable, Hashable, Sendable, CaseIterable {
   case format
   case archiveEntries = "archive-entries"
   case uniqueNames = "unique-names"

@@ -1,27 +1,27 @@
 internal import Glibc
 
 /// A file that could not be opened, read or written, and why, in the system's words.
-public struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
-  public let path: String
+package struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package let path: String
   /// What was tried: `open`, `read`, `write`.
-  public let operation: String
+  package let operation: String
   /// The system's error number; 0 where the reason is not the system's.
-  public let number: Int32
+  package let number: Int32
   private let words: String
 
-  public init(_ operation: String, _ path: String, number: Int32) {
+  package init(_ operation: String, _ path: String, number: Int32) {
     self.operation = operation
     self.path = path
     self.number = number
     words = String(cString: strerror(number)).lowercased()
   }
 
-  public init(_ operation: String, _ path: String, reason: String) {
+  package init(_ operation: String, _ path: String, reason: String) {
     self.operation = operation
     self.path = path
     number = 0
     words = reason
   }
 
-  public var description: String { "\(path): cannot \(operation): \(words)" }
+  package var description: String { "\(path): cannot \(operation): \(words)" }
 }

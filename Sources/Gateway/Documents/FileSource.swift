@@ -1,16 +1,16 @@
 internal import Glibc
-public import KeyFormats
+package import KeyFormats
 
 /// A file that is read at any place, without holding it in memory.
-public final class FileSource: SeekableSource {
-  public let path: String
-  public let byteCount: Int
+package final class FileSource: SeekableSource {
+  package let path: String
+  package let byteCount: Int
   private let descriptor: Int32
 
   /// Device and number of the file: two paths with the same identity are one file.
-  public let identity: FileIdentity
+  package let identity: FileIdentity
 
-  public init(path: String) throws {
+  package init(path: String) throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw FileFault("open", path, number: errno) }
     var status = stat()
@@ -32,7 +32,7 @@ public final class FileSource: SeekableSource {
 
   deinit { close(descriptor) }
 
-  public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     var filled = 0
     while filled < buffer.count {
       let count = pread(
@@ -48,7 +48,7 @@ public final class FileSource: SeekableSource {
   }
 
   /// The whole file, which must not be larger than `limit` bytes.
-  public static func contents(of path: String, limit: Int) throws -> [UInt8] {
+  package static func contents(of path: String, limit: Int) throws -> [UInt8] {
     let source = try FileSource(path: path)
     guard source.byteCount <= limit else {
       throw FileFault("read", path, reason: "it has \(source.byteCount) bytes, at most \(limit) are read")
@@ -58,7 +58,7 @@ public final class FileSource: SeekableSource {
 }
 
 /// What a file is, whatever it is called.
-public struct FileIdentity: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
   private let device: UInt64
   private let number: UInt64
 
@@ -68,7 +68,7 @@ public struct FileIdentity: Hashable, Sendable {
   }
 
   /// `nil` when nothing is there.
-  public init?(path: String) {
+  package init?(path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     self.init(status)
@@ -76,10 +76,10 @@ public struct FileIdentity: Hashable, Sendable {
 }
 
 /// Standard input as a document: read to its end first, into memory, or into a file without a name when it is large.
-public enum StandardInput {
+package enum StandardInput {
   private static let memoryLimit = 64 << 20
 
-  public static func document(limit: Int) throws -> any SeekableSource {
+  package static func document(limit: Int) throws -> any SeekableSource {
     var front: [UInt8] = []
     var spool: SpoolFile?
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)

@@ -1,20 +1,20 @@
 internal import Glibc
-public import KeyFormats
+package import KeyFormats
 
 /// A file that appears whole or not at all: it is written beside its place, synced, and renamed on ``commit()``.
 /// Dropping it without a commit leaves nothing behind; a crash leaves a file whose name ends in `.partial`.
-public final class OutputFile: PatchableSink {
-  public let path: String
+package final class OutputFile: PatchableSink {
+  package let path: String
   private let partialPath: String
   private let descriptor: Int32
-  public private(set) var byteCount = 0
+  package private(set) var byteCount = 0
   private var isCommitted = false
 
   /// - Parameters:
   ///   - path: where the file is to appear.
   ///   - permissions: of the new file, before the process's mask: 0o600 for a secret.
   ///   - replacing: whether a file that stands there already is replaced; otherwise it is a fault.
-  public init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {
+  package init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {
     guard replacing || access(path, F_OK) != 0 else {
       throw FileFault("write", path, reason: "the file exists and would be overwritten")
     }
@@ -35,16 +35,16 @@ public final class OutputFile: PatchableSink {
     if !isCommitted { unlink(partialPath) }
   }
 
-  public func write(_ bytes: UnsafeRawBufferPointer) throws {
+  package func write(_ bytes: UnsafeRawBufferPointer) throws {
     try writeFully(bytes, to: descriptor, at: byteCount, path: path)
     byteCount += bytes.count
   }
 
-  public func overwrite(at offset: Int, with bytes: [UInt8]) throws {
+  package func overwrite(at offset: Int, with bytes: [UInt8]) throws {
     try bytes.withUnsafeBytes { try writeFully($0, to: descriptor, at: offset, path: path) }
   }
 
-  public func commit() throws {
+  package func commit() throws {
     guard fsync(descriptor) == 0 else { throw FileFault("write", path, number: errno) }
     guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
     isCommitted = true
@@ -52,17 +52,17 @@ public final class OutputFile: PatchableSink {
 }
 
 /// Standard output. Text goes out as it comes; an archive, whose headers are completed later, is spooled first.
-public final class StandardOutput: ByteSink {
-  public init() {}
+package final class StandardOutput: ByteSink {
+  package init() {}
 
-  public static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+  package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-  public func write(_ bytes: UnsafeRawBufferPointer) throws {
+  package func write(_ bytes: UnsafeRawBufferPointer) throws {
     try writeFully(bytes, to: STDOUT_FILENO, at: nil, path: "standard output")
   }
 
   /// Sends a finished document.
-  public func write(_ document: any SeekableSource) throws {
+  package func write(_ document: any SeekableSource) throws {
     let source = SequentialSource(document)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }

@@ -1,18 +1,18 @@
-public import BundleTrust
-public import ExposureKeys
-public import KeyFormats
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
 
 /// A document that somebody handed to us: its bytes, and what they are called in messages.
-public struct SourceDocument {
-  public let name: String
-  public let source: any SeekableSource
+package struct SourceDocument {
+  package let name: String
+  package let source: any SeekableSource
   /// The `.sig` that stands beside a bare `.bin`.
-  public let signatureFile: [UInt8]?
+  package let signatureFile: [UInt8]?
   /// Forces a format instead of detecting it.
-  public let format: KeyFormat?
-  public let limits: ReadLimits
+  package let format: KeyFormat?
+  package let limits: ReadLimits
 
-  public init(
+  package init(
     name: String, source: any SeekableSource, signatureFile: [UInt8]? = nil, format: KeyFormat? = nil,
     limits: ReadLimits = ReadLimits()
   ) {
@@ -24,7 +24,7 @@ public struct SourceDocument {
   }
 
   /// Opens a file; beside `name.bin` a `name.sig` is looked for.
-  public init(path: String, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits()) throws {
+  package init(path: String, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits()) throws {
     var signatureFile: [UInt8]?
     if path.hasSuffix(".bin") {
       let companion = path.dropLast(3) + "sig"
@@ -37,7 +37,7 @@ public struct SourceDocument {
   }
 
   /// Finds out what the document is, and prepares to decode it.
-  public func open(observeExport: ((UnsafeRawBufferPointer) -> Void)? = nil) throws -> KeyDocument {
+  package func open(observeExport: ((UnsafeRawBufferPointer) -> Void)? = nil) throws -> KeyDocument {
     try located {
       try KeyDocument(
         source, format: format, signatureFile: signatureFile, limits: limits, observeExport: observeExport)
@@ -45,7 +45,7 @@ public struct SourceDocument {
   }
 
   /// Runs `body` and puts the document's name in front of what goes wrong.
-  public func located<Result>(_ body: () throws -> Result) throws -> Result {
+  package func located<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as FormatError {
@@ -57,7 +57,7 @@ public struct SourceDocument {
   /// each signature that is all; otherwise the export is read once more for the digest of its body.
   ///
   /// - Returns: the report, or `nil` when the document is in a format that has no signatures.
-  public func verify(trusting ring: TrustRing, at instant: Instant) throws -> SignatureReport? {
+  package func verify(trusting ring: TrustRing, at instant: Instant) throws -> SignatureReport? {
     let report = try verify(trusting: ring, at: instant, includingBody: false)
     guard report?.hasUnmatchedSignature == true else { return report }
     return try verify(trusting: ring, at: instant, includingBody: true)
@@ -81,7 +81,7 @@ public struct SourceDocument {
   /// Asks for a signature where there is a ring to judge it; otherwise the operator vouches for the document.
   ///
   /// - Throws: ``ConversionRefusal`` when the document has no signature that the ring trusts.
-  public func verification(trusting trust: ConversionPlan.Trust?) throws -> Verification {
+  package func verification(trusting trust: ConversionPlan.Trust?) throws -> Verification {
     guard let trust else { return .assertedByOperator() }
     guard let report = try verify(trusting: trust.ring, at: trust.instant) else {
       throw ConversionRefusal.cannotBeSigned(name: name, format: try open().format)
@@ -94,11 +94,11 @@ public struct SourceDocument {
 }
 
 /// Collects a digest from a callback.
-public final class DigestCollector {
+package final class DigestCollector {
   private var digest: ExportDigest
 
-  public init(includingBody: Bool) { digest = ExportDigest(includingBody: includingBody) }
+  package init(includingBody: Bool) { digest = ExportDigest(includingBody: includingBody) }
 
-  public func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
-  public func finish() -> ExportDigests { digest.finalize() }
+  package func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
+  package func finish() -> ExportDigests { digest.finalize() }
 }

@@ -1,12 +1,12 @@
 internal import Glibc
-public import KeyFormats
+package import KeyFormats
 
 /// A temporary file without a name: it is gone when this process ends, however it ends.
-public final class SpoolFile: SeekableSource, PatchableSink {
-  public private(set) var byteCount = 0
+package final class SpoolFile: SeekableSource, PatchableSink {
+  package private(set) var byteCount = 0
   private let descriptor: Int32
 
-  public init() throws {
+  package init() throws {
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template = Array("\(folder)/keyferry-XXXXXX".utf8CString)
     descriptor = mkstemp(&template)
@@ -17,16 +17,16 @@ public final class SpoolFile: SeekableSource, PatchableSink {
 
   deinit { close(descriptor) }
 
-  public func write(_ bytes: UnsafeRawBufferPointer) throws {
+  package func write(_ bytes: UnsafeRawBufferPointer) throws {
     try writeFully(bytes, to: descriptor, at: byteCount, path: "temporary file")
     byteCount += bytes.count
   }
 
-  public func overwrite(at offset: Int, with bytes: [UInt8]) throws {
+  package func overwrite(at offset: Int, with bytes: [UInt8]) throws {
     try bytes.withUnsafeBytes { try writeFully($0, to: descriptor, at: offset, path: "temporary file") }
   }
 
-  public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = pread(descriptor, buffer.baseAddress, min(buffer.count, max(0, byteCount - offset)), off_t(offset))
     guard count >= 0 else { throw FileFault("read", "temporary file", number: errno) }
     return count

@@ -1,16 +1,16 @@
 /// One thing about a file that its reader should know.
-public struct Finding: Codable, Hashable, Sendable {
+package struct Finding: Codable, Hashable, Sendable {
   /// The stable code for programs.
-  public var code: Code
-  public var severity: Severity
+  package var code: Code
+  package var severity: Severity
   /// One line for people: place, value, what is allowed. Never key material.
-  public var text: String
+  package var text: String
   /// How many keys, entries or signatures it concerns.
-  public var count: Int
+  package var count: Int
   /// Index in the document of the first key it concerns, counted from 0 with rejected keys; `nil` when it concerns no key.
-  public var firstPosition: Int?
+  package var firstPosition: Int?
 
-  public enum Severity: String, Codable, Hashable, Sendable, CaseIterable, Comparable {
+  package enum Severity: String, Codable, Hashable, Sendable, CaseIterable, Comparable {
     /// Worth knowing; nothing is wrong.
     case info
     /// Some client or auditor stumbles over it.
@@ -18,7 +18,7 @@ public struct Finding: Codable, Hashable, Sendable {
     /// Clients refuse the file, or it contradicts itself.
     case error
 
-    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
       switch self {
@@ -29,7 +29,7 @@ public struct Finding: Codable, Hashable, Sendable {
     }
   }
 
-  public enum Code: String, Codable, Hashable, Sendable, CaseIterable {
+  package enum Code: String, Codable, Hashable, Sendable, CaseIterable {
     // The container.
     case archiveEntryExtra = "archive-entry-extra"
     case archiveEntryFolder = "archive-entry-folder"
@@ -107,7 +107,7 @@ public struct Finding: Codable, Hashable, Sendable {
     case paddingSuspected = "padding-suspected"
   }
 
-  public init(_ code: Code, _ severity: Severity, count: Int = 1, firstPosition: Int? = nil, _ text: String) {
+  package init(_ code: Code, _ severity: Severity, count: Int = 1, firstPosition: Int? = nil, _ text: String) {
     self.code = code
     self.severity = severity
     self.text = text

@@ -2,48 +2,48 @@
 /// `schemas/inspection.schema.json`.
 ///
 /// Optional members are left out of the JSON when the document does not state them: absent is not zero.
-public struct InspectionReport: Codable, Hashable, Sendable {
+package struct InspectionReport: Codable, Hashable, Sendable {
   /// Raised when a member changes its meaning or goes away.
-  public var reportVersion = 1
+  package var reportVersion = 1
   /// The file's name, as the caller gave it.
-  public var name: String
+  package var name: String
   /// Bytes of the file as it is stored.
-  public var size: Int?
+  package var size: Int?
   /// The format's name, as on the command line.
-  public var format: String
-  public var container: Container?
+  package var format: String
+  package var container: Container?
   /// `exact`, `wrong-padding` or `absent`; exports only.
-  public var fileHeader: FileHeader?
+  package var fileHeader: FileHeader?
   /// SHA-256 of `export.bin`; filled in by the caller, who sees its bytes.
-  public var sha256: String?
-  public var sha256Base64: String?
-  public var window: Window
-  public var region: String?
-  public var batch: Batch
+  package var sha256: String?
+  package var sha256Base64: String?
+  package var window: Window
+  package var region: String?
+  package var batch: Batch
   /// The signature infos in `export.bin`.
-  public var signatureInfos: [Info]
+  package var signatureInfos: [Info]
   /// Bytes of `export.sig`; absent when there is none.
-  public var signatureFileSize: Int?
+  package var signatureFileSize: Int?
   /// The entries of `export.sig`.
-  public var signatures: [Signature]
-  public var keys: KeyCounts
-  public var distributions: Distributions
+  package var signatures: [Signature]
+  package var keys: KeyCounts
+  package var distributions: Distributions
   /// The guess of how often each real key was cloned to hide small numbers; absent when it cannot be told.
-  public var padding: PaddingGuess?
+  package var padding: PaddingGuess?
   /// The most severe first.
-  public var findings: [Finding]
+  package var findings: [Finding]
   /// What was skipped or read leniently.
-  public var notes: [Note]
-  public var rejections: Rejections
+  package var notes: [Note]
+  package var rejections: Rejections
 
-  public struct Container: Codable, Hashable, Sendable {
-    public var kind: Kind
-    public var entries: [Entry]
+  package struct Container: Codable, Hashable, Sendable {
+    package var kind: Kind
+    package var entries: [Entry]
     /// Bytes before the archive begins.
-    public var prefixBytes: Int
-    public var commentBytes: Int
+    package var prefixBytes: Int
+    package var commentBytes: Int
 
-    public enum Kind: String, Codable, Hashable, Sendable { case zip, bare }
+    package enum Kind: String, Codable, Hashable, Sendable { case zip, bare }
 
     enum CodingKeys: String, CodingKey {
       case kind, entries
@@ -52,18 +52,18 @@ public struct InspectionReport: Codable, Hashable, Sendable {
     }
   }
 
-  public struct Entry: Codable, Hashable, Sendable {
-    public var name: String
-    public var role: Role
+  package struct Entry: Codable, Hashable, Sendable {
+    package var name: String
+    package var role: Role
     /// `stored`, `deflated`, or the number of another method.
-    public var method: String
-    public var size: Int
-    public var compressedSize: Int
+    package var method: String
+    package var size: Int
+    package var compressedSize: Int
     /// Local date and time, `2020-06-27T09:00:00`; absent when the archive states none that exists.
-    public var date: String?
-    public var hasDataDescriptor: Bool
+    package var date: String?
+    package var hasDataDescriptor: Bool
 
-    public enum Role: String, Codable, Hashable, Sendable { case export, signature, other, folder }
+    package enum Role: String, Codable, Hashable, Sendable { case export, signature, other, folder }
 
     enum CodingKeys: String, CodingKey {
       case name, role, method, size, date
@@ -72,18 +72,18 @@ public struct InspectionReport: Codable, Hashable, Sendable {
     }
   }
 
-  public enum FileHeader: String, Codable, Hashable, Sendable {
+  package enum FileHeader: String, Codable, Hashable, Sendable {
     case exact
     case wrongPadding = "wrong-padding"
     case absent
   }
 
   /// The arrival window of the keys at the server: UTC seconds, and the same as RFC 3339 where a calendar has it.
-  public struct Window: Codable, Hashable, Sendable {
-    public var start: UInt64?
-    public var end: UInt64?
-    public var startTime: String?
-    public var endTime: String?
+  package struct Window: Codable, Hashable, Sendable {
+    package var start: UInt64?
+    package var end: UInt64?
+    package var startTime: String?
+    package var endTime: String?
 
     enum CodingKeys: String, CodingKey {
       case start, end
@@ -92,18 +92,18 @@ public struct InspectionReport: Codable, Hashable, Sendable {
     }
   }
 
-  public struct Batch: Codable, Hashable, Sendable {
-    public var number: Int32?
-    public var size: Int32?
+  package struct Batch: Codable, Hashable, Sendable {
+    package var number: Int32?
+    package var size: Int32?
   }
 
   /// Which key is said to have signed.
-  public struct Info: Codable, Hashable, Sendable {
-    public var verificationKeyID: String?
-    public var verificationKeyVersion: String?
-    public var signatureAlgorithm: String?
-    public var appBundleID: String?
-    public var androidPackage: String?
+  package struct Info: Codable, Hashable, Sendable {
+    package var verificationKeyID: String?
+    package var verificationKeyVersion: String?
+    package var signatureAlgorithm: String?
+    package var appBundleID: String?
+    package var androidPackage: String?
 
     enum CodingKeys: String, CodingKey {
       case verificationKeyID = "verification_key_id"
@@ -114,33 +114,33 @@ public struct InspectionReport: Codable, Hashable, Sendable {
     }
   }
 
-  public struct Signature: Codable, Hashable, Sendable {
-    public var info: Info
-    public var batch: Batch
+  package struct Signature: Codable, Hashable, Sendable {
+    package var info: Info
+    package var batch: Batch
     /// Bytes of the signature itself.
-    public var size: Int
-    public var encoding: SignatureEncoding
+    package var size: Int
+    package var encoding: SignatureEncoding
   }
 
-  public struct KeyCounts: Codable, Hashable, Sendable {
+  package struct KeyCounts: Codable, Hashable, Sendable {
     /// Keys that were taken in, revised ones included.
-    public var total: Int
+    package var total: Int
     /// Those among them that stand in `revised_keys`.
-    public var revised: Int
-    public var rejected: Int
+    package var revised: Int
+    package var rejected: Int
     /// Distinct pairs of key data and rolling start; absent when there were too many to compare.
-    public var distinct: Int?
+    package var distinct: Int?
   }
 
-  public struct Distributions: Codable, Hashable, Sendable {
+  package struct Distributions: Codable, Hashable, Sendable {
     /// By the UTC day of the rolling start; the value counts days since 1970.
-    public var keyDay: Distribution
-    public var transmissionRiskLevel: Distribution
-    public var reportType: Distribution
-    public var daysSinceOnsetOfSymptoms: Distribution
-    public var rollingPeriod: Distribution
+    package var keyDay: Distribution
+    package var transmissionRiskLevel: Distribution
+    package var reportType: Distribution
+    package var daysSinceOnsetOfSymptoms: Distribution
+    package var rollingPeriod: Distribution
     /// By the region that uploaded the key; absent when the document names no regions.
-    public var origin: Distribution?
+    package var origin: Distribution?
 
     enum CodingKeys: String, CodingKey {
       case keyDay = "key_day"
@@ -152,44 +152,44 @@ public struct InspectionReport: Codable, Hashable, Sendable {
     }
   }
 
-  public struct Distribution: Codable, Hashable, Sendable {
+  package struct Distribution: Codable, Hashable, Sendable {
     /// In ascending order of the value; keys that do not state the field come last.
-    public var rows: [Row]
+    package var rows: [Row]
     /// Keys with values beyond the 4096 that are told apart.
-    public var others: Int
+    package var others: Int
 
-    public struct Row: Codable, Hashable, Sendable {
+    package struct Row: Codable, Hashable, Sendable {
       /// Absent for keys that do not state the field, and for fields that are no numbers.
-      public var value: Int64?
-      public var label: String
-      public var count: Int
+      package var value: Int64?
+      package var label: String
+      package var count: Int
     }
   }
 
-  public struct Note: Codable, Hashable, Sendable {
-    public var code: String
-    public var subject: String
-    public var text: String
-    public var count: Int
+  package struct Note: Codable, Hashable, Sendable {
+    package var code: String
+    package var subject: String
+    package var text: String
+    package var count: Int
   }
 
-  public struct Rejections: Codable, Hashable, Sendable {
-    public var byReason: [Reason]
+  package struct Rejections: Codable, Hashable, Sendable {
+    package var byReason: [Reason]
     /// The first twenty.
-    public var first: [Entry]
+    package var first: [Entry]
 
-    public struct Reason: Codable, Hashable, Sendable {
-      public var reason: String
-      public var count: Int
+    package struct Reason: Codable, Hashable, Sendable {
+      package var reason: String
+      package var count: Int
     }
 
-    public struct Entry: Codable, Hashable, Sendable {
+    package struct Entry: Codable, Hashable, Sendable {
       /// Index in the document, counted from 0.
-      public var index: Int
+      package var index: Int
       /// Offset in the uncompressed document.
-      public var byteOffset: Int
-      public var reason: String
-      public var detail: String
+      package var byteOffset: Int
+      package var reason: String
+      package var detail: String
 
       enum CodingKeys: String, CodingKey {
         case index, reason, detail
@@ -215,8 +215,8 @@ public struct InspectionReport: Codable, Hashable, Sendable {
 }
 
 /// How often a server seems to have cloned each real key, and on how many groups of keys the guess rests.
-public struct PaddingGuess: Codable, Hashable, Sendable {
+package struct PaddingGuess: Codable, Hashable, Sendable {
   /// 1 when the keys show no padding of this kind.
-  public var multiplier: Int
-  public var groups: Int
+  package var multiplier: Int
+  package var groups: Int
 }

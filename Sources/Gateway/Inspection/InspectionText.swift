@@ -2,23 +2,23 @@ import ExposureKeys
 import KeyFormats
 
 /// Renders a report for a terminal or a file: plain text, aligned, no colour.
-public enum InspectionText {
-  public struct Options: Sendable, Hashable {
+package enum InspectionText {
+  package struct Options: Sendable, Hashable {
     /// Columns to fill; long lines of text are broken there.
-    public var width: Int
+    package var width: Int
     /// Bars of `#` instead of block characters.
-    public var ascii: Bool
+    package var ascii: Bool
     /// Distributions with more rows than this are shortened in the middle.
-    public var rows: Int
+    package var rows: Int
 
-    public init(width: Int = 96, ascii: Bool = false, rows: Int = 40) {
+    package init(width: Int = 96, ascii: Bool = false, rows: Int = 40) {
       self.width = max(60, width)
       self.ascii = ascii
       self.rows = max(5, rows)
     }
   }
 
-  public static func render(_ report: InspectionReport, options: Options = Options()) -> String {
+  package static func render(_ report: InspectionReport, options: Options = Options()) -> String {
     var lines = [printableText(report.name)]
     lines += facts(report, options)
     let tables = tables(report, options)
@@ -29,7 +29,7 @@ public enum InspectionText {
   }
 
   /// What a client would do with the file, rule by rule; rules without consequence only when `all` asks for them.
-  public static func render(_ report: ProfileReport, all: Bool = false, options: Options = Options()) -> String {
+  package static func render(_ report: ProfileReport, all: Bool = false, options: Options = Options()) -> String {
     var lines = ["profile \(report.profile.rawValue): \(report.summary)"]
     for outcome in ProfileReport.Outcome.allCases.reversed() where all || outcome.isRemarkable {
       for row in report.rules where row.outcome == outcome {

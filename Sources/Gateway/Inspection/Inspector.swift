@@ -1,11 +1,11 @@
-public import ExposureKeys
-public import KeyFormats
+package import ExposureKeys
+package import KeyFormats
 
 /// Reads a document once, chunk by chunk, and finds out what is in it.
-public struct Inspector: Sendable {
+package struct Inspector: Sendable {
   private let options: InspectionOptions
 
-  public init(_ options: InspectionOptions = InspectionOptions()) { self.options = options }
+  package init(_ options: InspectionOptions = InspectionOptions()) { self.options = options }
 
   /// Reads `document` to its end. Memory is bounded by the options, whatever the document's size.
   ///
@@ -15,7 +15,7 @@ public struct Inspector: Sendable {
   ///   - fileSize: bytes of the file as it is stored, where known.
   ///   - observe: is shown every chunk on its way, for a listing of keys.
   /// - Throws: `FormatError` when the document cannot be read on, or what its source throws.
-  public func examine(
+  package func examine(
     _ document: KeyDocument, name: String, fileSize: Int? = nil,
     observe: (borrowing KeyChunk, RegionTable) throws -> Void = { _, _ in }
   ) throws -> Examination {
@@ -34,15 +34,15 @@ public struct Inspector: Sendable {
   }
 
   /// ``examine(_:name:fileSize:observe:)`` for callers that want the report alone.
-  public mutating func inspect(_ document: KeyDocument, name: String, fileSize: Int? = nil) throws -> InspectionReport {
+  package mutating func inspect(_ document: KeyDocument, name: String, fileSize: Int? = nil) throws -> InspectionReport {
     try examine(document, name: name, fileSize: fileSize).report
   }
 }
 
 /// What one pass over a document left: its report, and what device profiles judge it by.
-public struct Examination: Sendable {
+package struct Examination: Sendable {
   /// The digests are for the caller to fill in.
-  public var report: InspectionReport
+  package var report: InspectionReport
   let facts: InspectedDocument
   let keys: KeyFacts
 }

@@ -1,15 +1,15 @@
 import ExposureKeys
 
 /// What a ``KeyTally`` found out about all keys of a document.
-public struct KeyFacts: Sendable {
+package struct KeyFacts: Sendable {
   /// Keys that were taken in, revised ones included.
-  public internal(set) var keyCount = 0
-  public private(set) var revisedCount = 0
-  public private(set) var rejectedCount = 0
+  package internal(set) var keyCount = 0
+  package private(set) var revisedCount = 0
+  package private(set) var rejectedCount = 0
   /// Distinct pairs of key data and rolling start; `nil` when there were more keys than may be compared.
-  public internal(set) var distinctKeys: Int?
+  package internal(set) var distinctKeys: Int?
   /// How many keys were compared with each other.
-  public internal(set) var comparedKeys = 0
+  package internal(set) var comparedKeys = 0
 
   var conditions = ConditionCounts()
   private(set) var days = ValueCounts()
@@ -122,7 +122,7 @@ public struct KeyFacts: Sendable {
 
   /// The greatest number that divides the size of every group of keys with one rolling start and one risk level: how
   /// often a server cloned each real key. `nil` with fewer than ten groups, where chance could do it.
-  public var paddingMultiplier: PaddingGuess? {
+  package var paddingMultiplier: PaddingGuess? {
     guard paddingGroups.count >= 10, paddingGroups.count < Self.paddingGroupLimit else { return nil }
     var divisor = 0
     for size in paddingGroups.values {

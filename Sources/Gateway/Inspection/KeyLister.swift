@@ -1,11 +1,11 @@
-public import ExposureKeys
-public import KeyFormats
+package import ExposureKeys
+package import KeyFormats
 
 /// Lists keys, one line each, as they pass.
 ///
 /// Columns: index in the document, key data, validity in UTC, transmission risk level, report type, days since onset of
 /// symptoms, `revised`, origin and visited regions where the document names them. What a key does not state is `-`.
-public struct KeyLister {
+package struct KeyLister {
   private let keyText: (TemporaryExposureKey) -> String
   private let indexWidth: Int
   /// Lines of keys with the same validity are alike in the middle.
@@ -15,19 +15,19 @@ public struct KeyLister {
   /// - Parameters:
   ///   - expectedKeys: how many keys come at most, for the width of the first column.
   ///   - keyText: how a key is shown; its 32 hexadecimal digits when nothing else is asked for, or a digest.
-  public init(expectedKeys: Int = 999_999, keyText: @escaping (TemporaryExposureKey) -> String = { $0.hex }) {
+  package init(expectedKeys: Int = 999_999, keyText: @escaping (TemporaryExposureKey) -> String = { $0.hex }) {
     self.keyText = keyText
     indexWidth = max(5, String(max(0, expectedKeys - 1)).utf8.count)
   }
 
   /// The names of the columns, above lines whose key text has this many characters.
-  public func heading(keyWidth: Int = 32) -> String {
+  package func heading(keyWidth: Int = 32) -> String {
     pad("index", indexWidth, right: true) + "  " + pad("key", keyWidth) + "  " + pad("valid from - until (UTC)", 35)
       + "  risk  " + pad("report type", 12) + "  onset\n"
   }
 
   /// Writes a line for every key of the chunk.
-  public mutating func list(_ chunk: borrowing KeyChunk, regions: RegionTable, to output: OutputBuffer) throws {
+  package mutating func list(_ chunk: borrowing KeyChunk, regions: RegionTable, to output: OutputBuffer) throws {
     var index = chunk.firstIndex
     var rejections = chunk.rejections[...]
     for offset in 0..<chunk.keys.count {
@@ -99,12 +99,12 @@ func minuteText(_ instant: Instant) -> String {
 }
 
 /// Text from a file, without the characters that steer a terminal, and cut off behind 200 characters.
-public func printableText(_ text: String) -> String { printableText(text, limit: 200) }
+package func printableText(_ text: String) -> String { printableText(text, limit: 200) }
 
 /// Text from a file, without the characters that steer a terminal, and not longer than a line can take.
 ///
 /// - Parameter limit: how many characters that is; more are cut off.
-public func printableText(_ text: String, limit: Int) -> String {
+package func printableText(_ text: String, limit: Int) -> String {
   var result = ""
   for scalar in text.unicodeScalars.prefix(limit) {
     switch scalar.properties.generalCategory {

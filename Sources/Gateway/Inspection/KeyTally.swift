@@ -1,15 +1,15 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// How much an inspection may hold, and against which time it looks at keys.
-public struct InspectionOptions: Sendable, Hashable {
+package struct InspectionOptions: Sendable, Hashable {
   /// How many keys are compared with each other: 24 bytes of memory each.
-  public var comparedKeys: Int
+  package var comparedKeys: Int
   /// How many distinct combinations of fields are held: 56 bytes of memory each.
-  public var distinctShapes: Int
+  package var distinctShapes: Int
   /// The time for the rules of a device profile that ask for the present; `nil` takes the end of the file's window.
-  public var now: Instant?
+  package var now: Instant?
 
-  public init(comparedKeys: Int = 1 << 24, distinctShapes: Int = 1 << 18, now: Instant? = nil) {
+  package init(comparedKeys: Int = 1 << 24, distinctShapes: Int = 1 << 18, now: Instant? = nil) {
     self.comparedKeys = max(0, comparedKeys)
     self.distinctShapes = min(max(0, distinctShapes), 1 << 30)
     self.now = now
@@ -19,7 +19,7 @@ public struct InspectionOptions: Sendable, Hashable {
 /// The observer that one pass over a document's keys feeds: inspection and device profiles both read what it leaves.
 ///
 /// Memory is bounded by ``InspectionOptions``, whatever the size of the document.
-public struct KeyTally {
+package struct KeyTally {
   private let options: InspectionOptions
   private var shapes: ShapeTable
   private var repetitions: KeyRepetitions
@@ -27,7 +27,7 @@ public struct KeyTally {
   private var facts: KeyFacts
   private var previous: (key: TemporaryExposureKey, revised: TemporaryExposureKey)
 
-  public init(_ options: InspectionOptions = InspectionOptions()) {
+  package init(_ options: InspectionOptions = InspectionOptions()) {
     self.options = options
     shapes = ShapeTable(limit: options.distinctShapes)
     repetitions = KeyRepetitions(limit: options.comparedKeys)
@@ -37,7 +37,7 @@ public struct KeyTally {
   }
 
   /// Counts the keys and the rejections of a chunk. `header` is the document's header as far as it is known.
-  public mutating func observe(_ chunk: borrowing KeyChunk, header: ExportHeader) {
+  package mutating func observe(_ chunk: borrowing KeyChunk, header: ExportHeader) {
     var index = chunk.firstIndex
     var rejections = chunk.rejections[...]
     chunk.keys.withKeys { keys in
@@ -75,7 +75,7 @@ public struct KeyTally {
   }
 
   /// Adds up, when the document has been read and its header is complete.
-  public consuming func finish(header: ExportHeader, regions: RegionTable) -> KeyFacts {
+  package consuming func finish(header: ExportHeader, regions: RegionTable) -> KeyFacts {
     var facts = facts
     for entry in shapes.entries {
       facts.add(entry.shape, entry.count, first: entry.first, end: header.endTimestamp, now: options.now)

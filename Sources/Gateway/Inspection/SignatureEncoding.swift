@@ -1,5 +1,5 @@
 /// How the bytes of a signature are spelled. Whether they verify is another question.
-public enum SignatureEncoding: String, Codable, Hashable, Sendable {
+package enum SignatureEncoding: String, Codable, Hashable, Sendable {
   /// X9.62: a DER sequence of two integers in their shortest form, both in 1...n-1 of P-256.
   case der
   /// A sequence of two integers, but not in their one canonical form or range.

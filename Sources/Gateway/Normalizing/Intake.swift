@@ -1,20 +1,20 @@
 internal import BundleTrust
-public import ExposureKeys
-public import KeyFormats
-public import KeyNormalization
+package import ExposureKeys
+package import KeyFormats
+package import KeyNormalization
 
 /// A document with the door that it comes through and the policy by which that door reads.
-public struct IncomingDocument {
-  public let document: SourceDocument
+package struct IncomingDocument {
+  package let document: SourceDocument
   /// What the operator calls the source: `efgs`, or the file's name.
-  public let name: String
-  public let policy: Policy
+  package let name: String
+  package let policy: Policy
   /// The origin of keys that name none.
-  public let origin: String?
+  package let origin: String?
   /// Whether the source passes on others' keys and loses their origin.
-  public let isRelay: Bool
+  package let isRelay: Bool
 
-  public init(
+  package init(
     _ document: SourceDocument, name: String, policy: Policy, origin: String? = nil, isRelay: Bool = false
   ) {
     self.document = document
@@ -59,9 +59,9 @@ extension Provenance {
 }
 
 /// Decode, verify (or the operator vouches), admit, record: every way in ends here.
-public struct Intake {
-  public private(set) var claims = ClaimSet()
-  public private(set) var documents: [IntakeSummary] = []
+package struct Intake {
+  package private(set) var claims = ClaimSet()
+  package private(set) var documents: [IntakeSummary] = []
   private(set) var headers = HeaderMerge()
 
   private let trust: ConversionPlan.Trust?
@@ -72,7 +72,7 @@ public struct Intake {
   ///   - trust: checks every export's signature first; without a ring the operator vouches for the documents.
   ///   - now: what "in the future" refers to.
   ///   - report: is shown every key that is not admitted.
-  public init(
+  package init(
     trusting trust: ConversionPlan.Trust? = nil, now: Instant,
     report: @escaping (RejectedKey) throws -> Void = { _ in }
   ) {
@@ -82,7 +82,7 @@ public struct Intake {
   }
 
   /// Takes in a document as a whole or, when this throws, perhaps a part of it.
-  public mutating func take(_ incoming: IncomingDocument) throws {
+  package mutating func take(_ incoming: IncomingDocument) throws {
     let name = incoming.document.name
     var summary = IntakeSummary(incoming)
     let reader = try incoming.read(trusting: trust, now: now) { chunk, reader, admission in
@@ -100,21 +100,21 @@ public struct Intake {
 }
 
 /// What became of one document's keys. `received = new + known + rejected + heldForOperator`.
-public struct IntakeSummary: Sendable {
-  public let name: String
-  public let source: String
-  public let policy: String
-  public let origin: String?
-  public let isRelay: Bool
-  public internal(set) var provenance = Provenance.assertedByOperator
-  public internal(set) var format = KeyFormat.gaenExport
+package struct IntakeSummary: Sendable {
+  package let name: String
+  package let source: String
+  package let policy: String
+  package let origin: String?
+  package let isRelay: Bool
+  package internal(set) var provenance = Provenance.assertedByOperator
+  package internal(set) var format = KeyFormat.gaenExport
   /// Of the keys that could be decoded.
   var receipt = ImportReceipt()
   /// How many keys were rejected, by the code of the reason.
-  public private(set) var rejections: [String: Int] = [:]
+  package private(set) var rejections: [String: Int] = [:]
   /// The first of them, for showing.
-  public private(set) var shownRejections: [RejectedKey] = []
-  public internal(set) var notes = ReadingNotes()
+  package private(set) var shownRejections: [RejectedKey] = []
+  package internal(set) var notes = ReadingNotes()
 
   init(_ incoming: IncomingDocument) {
     name = incoming.document.name
@@ -124,12 +124,12 @@ public struct IntakeSummary: Sendable {
     isRelay = incoming.isRelay
   }
 
-  public var received: Int { new + known + heldForOperator + rejected }
-  public var new: Int { receipt.new }
-  public var known: Int { receipt.known }
-  public var heldForOperator: Int { receipt.heldForOperator }
-  public var rejected: Int { rejections.values.reduce(0, +) }
-  public var allowances: [Allowance: Int] { receipt.allowances }
+  package var received: Int { new + known + heldForOperator + rejected }
+  package var new: Int { receipt.new }
+  package var known: Int { receipt.known }
+  package var heldForOperator: Int { receipt.heldForOperator }
+  package var rejected: Int { rejections.values.reduce(0, +) }
+  package var allowances: [Allowance: Int] { receipt.allowances }
 
   mutating func reject(_ key: RejectedKey, _ report: (RejectedKey) throws -> Void) rethrows {
     rejections[key.reason, default: 0] += 1

@@ -1,48 +1,48 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyFormats
-public import KeyNormalization
+package import KeyNormalization
 
 /// Everything that is known about one key: what each source said, what admission made of it, and what each region's
 /// bundle would carry.
-public struct KeyStory: Sendable {
+package struct KeyStory: Sendable {
   /// One place where a document names the key.
-  public struct Mention: Sendable {
-    public enum Reading: Sendable {
+  package struct Mention: Sendable {
+    package enum Reading: Sendable {
       /// As the source's policy reads it.
       case admitted(StatedClaim)
       case heldForOperator
       case rejected(AdmissionReason, detail: String)
     }
 
-    public let document: String
-    public let source: String
-    public let policy: String
+    package let document: String
+    package let source: String
+    package let policy: String
     /// Counted from 0 over all keys of the document.
-    public let position: Int
+    package let position: Int
     /// As its sender made it; `regions` has the names.
-    public let sent: ClaimedKey
-    public let regions: RegionClaim
-    public let reading: Reading
-    public let allowances: [Allowance]
+    package let sent: ClaimedKey
+    package let regions: RegionClaim
+    package let reading: Reading
+    package let allowances: [Allowance]
   }
 
   /// What the bundle of one region carries of one key.
-  public struct Delivery: Sendable {
+  package struct Delivery: Sendable {
     /// `nil` stands for the regions that no claim names.
-    public let region: String?
-    public let outcomes: [BeliefOutcome]
+    package let region: String?
+    package let outcomes: [BeliefOutcome]
   }
 
-  public let mentions: [Mention]
+  package let mentions: [Mention]
   /// What a store knows of the key, where the story is told from one.
-  public let stored: [StatedClaim]
+  package let stored: [StatedClaim]
   /// One for each rolling start under which admitted claims know the key.
-  public let explanations: [Explanation]
+  package let explanations: [Explanation]
   /// By the name of the region: every origin and every visited region that a claim names, and all the others.
-  public let deliveries: [Delivery]
+  package let deliveries: [Delivery]
 
   /// Reads all documents for what they say about the key. Other keys are passed over, so it costs no memory for them.
-  public init(
+  package init(
     of key: TemporaryExposureKey, in documents: [IncomingDocument], publishing: PublishingPolicy,
     trusting trust: ConversionPlan.Trust? = nil, now: Instant
   ) throws {
@@ -64,7 +64,7 @@ public struct KeyStory: Sendable {
   }
 
   /// Tells what a store knows about the key: `claims` are all that it has about it.
-  public init(of key: TemporaryExposureKey, stored claims: ClaimSet, publishing: PublishingPolicy, now: Instant) {
+  package init(of key: TemporaryExposureKey, stored claims: ClaimSet, publishing: PublishingPolicy, now: Instant) {
     let stored = claims.statedClaims.sorted {
       ($0.source.name, $0.origin ?? "", $0.key.rollingStartWord) < (
         $1.source.name, $1.origin ?? "", $1.key.rollingStartWord
@@ -124,7 +124,7 @@ extension KeyStory.Mention {
 
 extension KeyStory {
   /// The story for people. The key itself is not in it.
-  public var text: String {
+  package var text: String {
     mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined()
       + deliveryText
   }

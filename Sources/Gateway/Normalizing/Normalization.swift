@@ -1,21 +1,21 @@
 internal import BundleTrust
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyFormats
-public import KeyNormalization
+package import KeyNormalization
 
 /// What to publish of the documents that come in.
-public struct NormalizationPlan: Sendable {
+package struct NormalizationPlan: Sendable {
   /// How the result is written, and which signatures are asked for.
-  public var writing: ConversionPlan
-  public var publishing: Policy
+  package var writing: ConversionPlan
+  package var publishing: Policy
   /// The region whose keys are wanted; `nil` wants all.
-  public var region: String?
+  package var region: String?
   /// Who reads the result.
-  public var audience: BelievedKeys.Audience
+  package var audience: BelievedKeys.Audience
   /// What "in the future", "still valid" and "too old" refer to.
-  public var now: Instant
+  package var now: Instant
 
-  public init(_ writing: ConversionPlan, publishing: Policy, region: String? = nil, now: Instant) {
+  package init(_ writing: ConversionPlan, publishing: Policy, region: String? = nil, now: Instant) {
     self.writing = writing
     self.publishing = publishing
     self.region = region
@@ -37,9 +37,9 @@ extension KeyFormat {
 }
 
 /// Decode, verify (or the operator vouches), admit, record, fold, fit, encode, sign, seal.
-public enum Normalization {
+package enum Normalization {
   /// Where a long run stands.
-  public enum Stage: Sendable { case reading, folding, writing }
+  package enum Stage: Sendable { case reading, folding, writing }
 
   /// Publishes what is believed, given all documents, as one document. Nothing in `output` counts until this returns.
   ///
@@ -47,7 +47,7 @@ public enum Normalization {
   ///   - name: what the output is called where a key does not fit it.
   ///   - report: is shown every key that does not get through.
   /// - Throws: ``ConversionRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
-  public static func run(
+  package static func run(
     _ plan: NormalizationPlan, from documents: [IncomingDocument], to output: ConversionOutput, named name: String,
     onStage enter: (Stage) -> Void = { _ in }, report: @escaping (RejectedKey) throws -> Void = { _ in }
   ) throws -> NormalizationReceipt {

@@ -1,20 +1,20 @@
-public import BundleTrust
-public import ExposureKeys
-public import KeyFormats
-public import KeyNormalization
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
+package import KeyNormalization
 
 /// What a normalization did; as JSON it is described by `schemas/receipt.schema.json`. It adds up:
 /// `received = new + known + rejected + heldForOperator`, `believed = published + held + leftOut`,
 /// `published = written + refused`.
-public struct NormalizationReceipt: Sendable {
-  public let publishing: String
-  public let region: String?
-  public let now: Instant
-  public let documents: [IntakeSummary]
-  public let belief: BeliefReceipt
+package struct NormalizationReceipt: Sendable {
+  package let publishing: String
+  package let region: String?
+  package let now: Instant
+  package let documents: [IntakeSummary]
+  package let belief: BeliefReceipt
   /// When the first of the held keys may go out.
-  public let nextRelease: Instant?
-  public let target: Target
+  package let nextRelease: Instant?
+  package let target: Target
 
   init(_ plan: NormalizationPlan, _ documents: [IntakeSummary], _ believed: BelievedKeys, _ target: Target) {
     publishing = plan.publishing.name
@@ -26,44 +26,44 @@ public struct NormalizationReceipt: Sendable {
     self.target = target
   }
 
-  public var received: Int { documents.reduce(0) { $0 + $1.received } }
-  public var new: Int { documents.reduce(0) { $0 + $1.new } }
-  public var known: Int { documents.reduce(0) { $0 + $1.known } }
-  public var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
-  public var heldForOperator: Int { documents.reduce(0) { $0 + $1.heldForOperator } }
+  package var received: Int { documents.reduce(0) { $0 + $1.received } }
+  package var new: Int { documents.reduce(0) { $0 + $1.new } }
+  package var known: Int { documents.reduce(0) { $0 + $1.known } }
+  package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
+  package var heldForOperator: Int { documents.reduce(0) { $0 + $1.heldForOperator } }
   /// How many keys were rejected, by the code of the reason.
-  public var rejections: [String: Int] {
+  package var rejections: [String: Int] {
     documents.reduce(into: [:]) { $0.merge($1.rejections, uniquingKeysWith: +) }
   }
   /// How many of the others needed each allowance.
-  public var allowances: [Allowance: Int] {
+  package var allowances: [Allowance: Int] {
     documents.reduce(into: [:]) { $0.merge($1.allowances, uniquingKeysWith: +) }
   }
 
   /// Whether the counts add up.
-  public var isBalanced: Bool {
+  package var isBalanced: Bool {
     received == new + known + rejected + heldForOperator && belief.isBalanced
       && belief.published == target.written + target.refused
   }
 
   /// What was written.
-  public struct Target: Sendable {
-    public let name: String
-    public let format: KeyFormat
-    public private(set) var written = 0
+  package struct Target: Sendable {
+    package let name: String
+    package let format: KeyFormat
+    package private(set) var written = 0
     /// How many published keys the format cannot express, by the code of the reason.
-    public private(set) var refusals: [String: Int] = [:]
+    package private(set) var refusals: [String: Int] = [:]
     /// The first of them, for showing.
-    public private(set) var shownRefusals: [RejectedKey] = []
+    package private(set) var shownRefusals: [RejectedKey] = []
     /// One line for each thing that the format could not carry.
-    public private(set) var losses: [String] = []
+    package private(set) var losses: [String] = []
     /// One line for each default that was filled in.
-    public private(set) var fillings: [String] = []
+    package private(set) var fillings: [String] = []
     /// What the operator should know, though nothing was lost.
-    public private(set) var warnings: [String] = []
-    public private(set) var digests: ExportDigests?
+    package private(set) var warnings: [String] = []
+    package private(set) var digests: ExportDigests?
 
-    public var refused: Int { refusals.values.reduce(0, +) }
+    package var refused: Int { refusals.values.reduce(0, +) }
 
     init(name: String, format: KeyFormat) {
       self.name = name
@@ -90,7 +90,7 @@ public struct NormalizationReceipt: Sendable {
 
 extension NormalizationReceipt {
   /// The receipt for people, line by line.
-  public var lines: [String] { arrivals + beliefs + output }
+  package var lines: [String] { arrivals + beliefs + output }
 
   private var arrivals: [String] {
     let held = heldForOperator > 0 ? " + \(grouped(heldForOperator)) held for the operator" : ""
@@ -147,7 +147,7 @@ extension NormalizationReceipt: Encodable {
     case nextRelease = "next_release"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(1, forKey: .reportVersion)
     try members.encode(now.description, forKey: .now)
@@ -178,7 +178,7 @@ extension NormalizationReceipt.Target: Encodable {
     case name, format, written, refused, refusals, losses, fillings, warnings, sha256
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(name, forKey: .name)
     try members.encode(format.rawValue, forKey: .format)
@@ -199,7 +199,7 @@ extension IntakeSummary: Encodable {
     case heldForOperator = "held_for_operator"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(name, forKey: .name)
     try members.encode(source, forKey: .source)

@@ -2,25 +2,25 @@ internal import ExposureKeys
 internal import KeyNormalization
 
 /// A key that did not get through: where it stands and why. Never key material.
-public struct RejectedKey: Hashable, Sendable, Encodable {
+package struct RejectedKey: Hashable, Sendable, Encodable {
   /// The step that refused it.
-  public enum Step: String, Hashable, Sendable, Encodable {
+  package enum Step: String, Hashable, Sendable, Encodable {
     case decode, admit
     /// The target format cannot express the published key.
     case write
   }
 
   /// The document that holds the key, or that was to hold it.
-  public let document: String
-  public let step: Step
+  package let document: String
+  package let step: Step
   /// Counted from 0 over all keys of the document.
-  public let position: Int
+  package let position: Int
   /// Of the key's first byte in the (uncompressed) document; `nil` where it is not known.
-  public let byteOffset: Int?
+  package let byteOffset: Int?
   /// The stable code.
-  public let reason: String
+  package let reason: String
   /// The value that broke the rule and what is allowed.
-  public let detail: String
+  package let detail: String
 
   enum CodingKeys: String, CodingKey {
     case document, step, position, reason, detail
@@ -46,7 +46,7 @@ public struct RejectedKey: Hashable, Sendable, Encodable {
   }
 
   /// `de.zip: key 17 at byte 1042: rolling period 145, allowed 1...144`.
-  public var description: String {
+  package var description: String {
     "\(document): key \(position)\(byteOffset.map { " at byte \($0)" } ?? ""): \(detail)"
   }
 }

@@ -2,7 +2,7 @@ internal import ExposureKeys
 internal import KeyStorage
 
 /// Who vouches for the origins in a federation batch.
-public enum OriginVerification: String, Hashable, Sendable, CaseIterable {
+package enum OriginVerification: String, Hashable, Sendable, CaseIterable {
   /// The gateway, by the identity that its TLS certificate proves: each key's origin is what the gateway says. The
   /// signatures that the origins made are not checked.
   case gatewayIdentity = "gateway-identity"

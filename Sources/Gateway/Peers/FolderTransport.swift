@@ -1,4 +1,4 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import Glibc
 internal import KeyStorage
 
@@ -10,27 +10,27 @@ internal import KeyStorage
 /// ``fetch(_:into:byteLimit:)`` puts it beside the copy, as `path.sig`.
 ///
 /// A refused file is moved to the folder `refused`, with a text beside it that says why.
-public struct FolderTransport: PeerTransport {
+package struct FolderTransport: PeerTransport {
   /// Where refused files go.
-  public static let refusedFolder = "refused"
+  package static let refusedFolder = "refused"
 
   static let quietSeconds: Int64 = 2
   static let signatureByteLimit = 1 << 20
   private static let unfinishedEndings = [".part", ".partial", ".tmp"]
 
-  public let path: String
+  package let path: String
   private let now: @Sendable () -> Instant
 
   /// - Parameters:
   ///   - path: the folder; it need not exist yet.
   ///   - now: the time, in the file system's clock.
-  public init(path: String, now: @escaping @Sendable () -> Instant) {
+  package init(path: String, now: @escaping @Sendable () -> Instant) {
     self.path = path
     self.now = now
   }
 
   /// Answers the empty address with the list of files that are ready.
-  public func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
+  package func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
     guard request.url.isEmpty else { return (ResponseHead(status: 404), []) }
     let body = try listing().text
     guard body.count <= request.byteLimit else {
@@ -43,7 +43,7 @@ public struct FolderTransport: PeerTransport {
   ///
   /// - Throws: ``TransportFault`` `changed` for a file that is being written, `too-large`, `not-a-file`,
   ///   `input-output`.
-  public func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
+  package func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
     guard let file = FolderListing.File(documentName: request.url) else { return ResponseHead(status: 404) }
     let folder = try Descriptor.folder(self)
     guard let source = try open(file.name, in: folder) else { return ResponseHead(status: 404) }
@@ -69,7 +69,7 @@ public struct FolderTransport: PeerTransport {
   /// - Returns: where the file is now; `nil` where it is gone or another file has its name.
   /// - Throws: ``TransportFault``.
   @discardableResult
-  public func setAside(_ documentName: String, reason: String) throws -> String? {
+  package func setAside(_ documentName: String, reason: String) throws -> String? {
     guard let file = FolderListing.File(documentName: documentName) else { return nil }
     let folder = try Descriptor.folder(self)
     guard let source = try open(file.name, in: folder), try state(of: source, file.name) == file else { return nil }

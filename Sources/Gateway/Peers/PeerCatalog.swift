@@ -1,13 +1,13 @@
 internal import BundleTrust
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyStorage
 
 /// The protocols that sources can speak.
-public enum PeerCatalog {
+package enum PeerCatalog {
   /// In the order in which help lists them.
-  public static let all: [PeerDescription] = PeerProtocol.allCases.map(description)
+  package static let all: [PeerDescription] = PeerProtocol.allCases.map(description)
 
-  public static func description(of peer: PeerProtocol) -> PeerDescription {
+  package static func description(of peer: PeerProtocol) -> PeerDescription {
     switch peer {
     case .index: IndexPeer.description
     case .coronaWarnApp: CoronaWarnAppPeer.description
@@ -20,7 +20,7 @@ public enum PeerCatalog {
   }
 
   /// What is wrong with a source's options: unknown ones, missing ones, values that are not allowed. Empty is good.
-  public static func faults(of settings: SourceSettings) -> [String] {
+  package static func faults(of settings: SourceSettings) -> [String] {
     let description = description(of: settings.peer)
     var faults: [String] = []
     for (name, value) in settings.options.sorted(by: { $0.key < $1.key }) {
@@ -43,7 +43,7 @@ public enum PeerCatalog {
   ///     as none, and what is recorded already is skipped by its name.
   ///   - now: decides which days are asked for.
   /// - Throws: ``PeerSettingsFault`` with everything that ``faults(of:)`` finds.
-  public static func machine(
+  package static func machine(
     for settings: SourceSettings, cursor: String?, now: Instant
   ) throws(PeerSettingsFault) -> any PeerSync {
     let faults = faults(of: settings)
@@ -53,13 +53,13 @@ public enum PeerCatalog {
 }
 
 /// A protocol, in words and as a machine.
-public struct PeerDescription: Sendable {
-  public let peer: PeerProtocol
+package struct PeerDescription: Sendable {
+  package let peer: PeerProtocol
   /// One line.
-  public let summary: String
-  public let options: [PeerOption]
+  package let summary: String
+  package let options: [PeerOption]
   /// What the operator should know before relying on the source; shown with the configuration check.
-  public let caution: String?
+  package let caution: String?
   /// Expects settings without faults.
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
 
@@ -81,12 +81,12 @@ public struct PeerDescription: Sendable {
 }
 
 /// What a protocol must be told beside the location of the source.
-public struct PeerOption: Sendable {
-  public let name: String
+package struct PeerOption: Sendable {
+  package let name: String
   /// One line, for the manual and for faults.
-  public let meaning: String
-  public let isRequired: Bool
-  public let values: Values
+  package let meaning: String
+  package let isRequired: Bool
+  package let values: Values
 
   init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
     self.name = name
@@ -95,7 +95,7 @@ public struct PeerOption: Sendable {
     self.values = values
   }
 
-  public enum Values: Sendable {
+  package enum Values: Sendable {
     /// `true` or `false`.
     case flag
     case number(ClosedRange<Int64>)
@@ -128,7 +128,7 @@ public struct PeerOption: Sendable {
     }
 
     /// In words, for faults and for the manual.
-    public var allowed: String {
+    package var allowed: String {
       switch self {
       case .flag: "true or false"
       case .number(let range): "\(range.lowerBound)...\(range.upperBound)"
@@ -157,9 +157,9 @@ extension SourceSettings {
 }
 
 /// A source whose options are no good; all faults at once.
-public struct PeerSettingsFault: Error, Hashable, Sendable, CustomStringConvertible {
-  public var source: String
-  public var faults: [String]
+package struct PeerSettingsFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package var source: String
+  package var faults: [String]
 
-  public var description: String { faults.map { "source \(source): \($0)" }.joined(separator: "\n") }
+  package var description: String { faults.map { "source \(source): \($0)" }.joined(separator: "\n") }
 }

@@ -1,4 +1,4 @@
-public import KeyStorage
+package import KeyStorage
 
 /// The conversation with one peer: a pure state machine. It says what to do next, is told how that went, and says what
 /// to do then, until it is done. It knows nothing of sockets, of time, or of the store.
@@ -6,7 +6,7 @@ public import KeyStorage
 /// Who drives it asks ``next()`` until that returns ``PeerStep/done``; after ``PeerStep/ask(_:)`` it calls
 /// ``take(_:)`` once, and after ``PeerStep/collect(_:)`` once for each document that was asked for, in the order of
 /// the list.
-public protocol PeerSync: Sendable {
+package protocol PeerSync: Sendable {
   mutating func next() -> PeerStep
   mutating func take(_ answer: PeerAnswer)
   mutating func take(_ outcome: CollectionOutcome, of document: PeerDocument)
@@ -24,7 +24,7 @@ public protocol PeerSync: Sendable {
 }
 
 /// What a peer has to be asked, or what has to be fetched and recorded.
-public enum PeerStep: Hashable, Sendable {
+package enum PeerStep: Hashable, Sendable {
   /// A small answer that the machine reads itself.
   case ask(PeerRequest)
   /// Documents that are to be recorded, in this order. Those that are recorded already are skipped by the driver.
@@ -36,24 +36,24 @@ public enum PeerStep: Hashable, Sendable {
 }
 
 /// A request to a peer; only GET is ever needed.
-public struct PeerRequest: Hashable, Sendable {
+package struct PeerRequest: Hashable, Sendable {
   /// Absolute, or relative to the location of the source.
-  public var url: String
-  public var headers: [Header]
+  package var url: String
+  package var headers: [Header]
   /// What the answer may be at most, in bytes, when the machine reads it itself.
-  public var byteLimit: Int
+  package var byteLimit: Int
 
-  public init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20) {
+  package init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20) {
     self.url = url
     self.headers = headers
     self.byteLimit = byteLimit
   }
 
-  public struct Header: Hashable, Sendable {
-    public var name: String
-    public var value: String
+  package struct Header: Hashable, Sendable {
+    package var name: String
+    package var value: String
 
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
     }
@@ -61,22 +61,22 @@ public struct PeerRequest: Hashable, Sendable {
 }
 
 /// A document of a peer that is to be fetched.
-public struct PeerDocument: Hashable, Sendable {
+package struct PeerDocument: Hashable, Sendable {
   /// Unique for the source, and the same each time.
-  public var name: String
-  public var request: PeerRequest
+  package var name: String
+  package var request: PeerRequest
   /// Statuses other than 200 that the machine wants to hear about; others are faults. Where 204 is one of them, a
   /// body of no bytes is answered as 204, whatever its status.
-  public var otherStatuses: Set<Int>
+  package var otherStatuses: Set<Int>
   /// The document may grow under its name (today's file): it is fetched again, also when it is recorded already, and
   /// changes are no fault.
-  public var mayChange: Bool
+  package var mayChange: Bool
   /// What the head of the response must prove before the body is read.
-  public var check: ResponseCheck?
+  package var check: ResponseCheck?
   /// What the machine has been answered already: then nothing is fetched, and this is the document.
-  public var response: PeerResponse?
+  package var response: PeerResponse?
 
-  public init(
+  package init(
     name: String, request: PeerRequest, otherStatuses: Set<Int> = [], mayChange: Bool = false,
     check: ResponseCheck? = nil, response: PeerResponse? = nil
   ) {
@@ -90,35 +90,35 @@ public struct PeerDocument: Hashable, Sendable {
 }
 
 /// Status and headers of a response.
-public struct ResponseHead: Hashable, Sendable {
-  public var status: Int
+package struct ResponseHead: Hashable, Sendable {
+  package var status: Int
   /// In the order of arrival.
-  public var headers: [PeerRequest.Header]
+  package var headers: [PeerRequest.Header]
 
-  public init(status: Int, headers: [PeerRequest.Header] = []) {
+  package init(status: Int, headers: [PeerRequest.Header] = []) {
     self.status = status
     self.headers = headers
   }
 
   /// The first header of this name, whatever its case.
-  public subscript(name: String) -> String? {
+  package subscript(name: String) -> String? {
     headers.first { $0.name.lowercased() == name.lowercased() }?.value
   }
 }
 
 /// A response as a whole.
-public struct PeerResponse: Hashable, Sendable {
-  public var head: ResponseHead
-  public var body: [UInt8]
+package struct PeerResponse: Hashable, Sendable {
+  package var head: ResponseHead
+  package var body: [UInt8]
 
-  public init(head: ResponseHead, body: [UInt8]) {
+  package init(head: ResponseHead, body: [UInt8]) {
     self.head = head
     self.body = body
   }
 }
 
 /// What came of ``PeerStep/ask(_:)``.
-public enum PeerAnswer: Hashable, Sendable {
+package enum PeerAnswer: Hashable, Sendable {
   /// Any status; the body is whole.
   case response(ResponseHead, [UInt8])
   /// No response after all retries.
@@ -126,7 +126,7 @@ public enum PeerAnswer: Hashable, Sendable {
 }
 
 /// What came of one document of ``PeerStep/collect(_:)``.
-public enum CollectionOutcome: Hashable, Sendable {
+package enum CollectionOutcome: Hashable, Sendable {
   /// Its claims are in the store now, or were already: then nothing was fetched and there is no head.
   case recorded(ResponseHead?)
   /// One of the statuses that the machine wants to hear about.

@@ -1,7 +1,7 @@
-public import KeyStorage
+package import KeyStorage
 
 /// How bytes come from a peer. Implementations see to redirects, retries, time-outs, limits and the budget of a host.
-public protocol PeerTransport: Sendable {
+package protocol PeerTransport: Sendable {
   /// Fetches a small answer as a whole.
   ///
   /// - Throws: ``TransportFault``.
@@ -19,23 +19,23 @@ public protocol PeerTransport: Sendable {
 }
 
 extension PeerTransport {
-  public func putAside(_ document: String, because reason: String) {}
+  package func putAside(_ document: String, because reason: String) {}
 }
 
 /// Why no response came, or not a whole one.
-public struct TransportFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct TransportFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The stable code: `time-out`, `connection-refused`, `tls`, `too-large`, `redirect-refused`, `name-not-found`, …
-  public var code: String
-  public var reason: String
+  package var code: String
+  package var reason: String
   /// Whether the same request may succeed later.
-  public var isTemporary: Bool
+  package var isTemporary: Bool
 
-  public init(code: String, reason: String, isTemporary: Bool) {
+  package init(code: String, reason: String, isTemporary: Bool) {
     self.code = code
     self.reason = reason
     self.isTemporary = isTemporary
   }
 
-  public var description: String { reason }
-  public var documentFault: DocumentFault { DocumentFault(code: code, reason: reason) }
+  package var description: String { reason }
+  package var documentFault: DocumentFault { DocumentFault(code: code, reason: reason) }
 }

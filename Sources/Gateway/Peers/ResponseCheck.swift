@@ -1,11 +1,11 @@
-public import BundleTrust
-public import ExposureKeys
+package import BundleTrust
+package import ExposureKeys
 internal import FoundationEssentials
 internal import KeyFormats
-public import KeyStorage
+package import KeyStorage
 
 /// What a response has to prove beside the signature of the bundle in it.
-public enum ResponseCheck: Hashable, Sendable {
+package enum ResponseCheck: Hashable, Sendable {
   /// DP-3T's response token: a JSON Web Token (RFC 7519, ES256) in the header `Signature`, whose claims name the hash
   /// of the body and repeat the headers that an app relies on.
   case token(P256PublicKey)
@@ -21,7 +21,7 @@ public enum ResponseCheck: Hashable, Sendable {
   /// - Parameter digest: SHA-256 of the body as it was received, 32 bytes.
   /// - Returns: what is wrong, or `nil`. Codes: `response-unsigned`, `response-malformed`, `response-signature`,
   ///   `response-time`, `response-content`, `response-header`.
-  public func verify(_ head: ResponseHead, sha256OfBody digest: [UInt8], now: Instant) -> DocumentFault? {
+  package func verify(_ head: ResponseHead, sha256OfBody digest: [UInt8], now: Instant) -> DocumentFault? {
     switch self {
     case .token(let key):
       do throws(PeerFault) {

@@ -1,31 +1,31 @@
-public import BundleTrust
-public import KeyNormalization
+package import BundleTrust
+package import KeyNormalization
 
 /// What the operator says about a source: one entry under `sources` in `gateway.yaml`.
-public struct SourceSettings: Sendable {
+package struct SourceSettings: Sendable {
   /// What the operator calls it; letters, digits, hyphens and dots.
-  public var name: String
-  public var peer: PeerProtocol
+  package var name: String
+  package var peer: PeerProtocol
   /// The address to which the peer's paths are relative, or a folder's path.
-  public var location: String
+  package var location: String
   /// What else the protocol needs: `country`, `index`, `series`, …, as the protocol's file says.
-  public var options: [String: String]
+  package var options: [String: String]
   /// Who may sign its bundles; `nil` where the operator or the peer's TLS identity vouches for what it sends.
-  public var trust: TrustRing?
-  public var reading: Policy
+  package var trust: TrustRing?
+  package var reading: Policy
   /// The origin of keys that name none.
-  public var origin: String?
+  package var origin: String?
   /// It passes on others' keys and loses their origin.
-  public var isRelay: Bool
+  package var isRelay: Bool
   /// The origins it may speak for; `nil` is any.
-  public var allowedOrigins: Set<String>?
-  public var transport: TransportSettings
+  package var allowedOrigins: Set<String>?
+  package var transport: TransportSettings
   /// Seconds between pulls.
-  public var interval: Int64
+  package var interval: Int64
   /// A document may be this large, in bytes.
-  public var documentByteLimit: Int
+  package var documentByteLimit: Int
 
-  public init(
+  package init(
     name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: TrustRing? = nil,
     reading: Policy, origin: String? = nil, isRelay: Bool = false, allowedOrigins: Set<String>? = nil,
     transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
@@ -46,7 +46,7 @@ public struct SourceSettings: Sendable {
 }
 
 /// The protocols that sources speak; ``PeerCatalog`` makes their machines.
-public enum PeerProtocol: String, Hashable, Sendable, CaseIterable {
+package enum PeerProtocol: String, Hashable, Sendable, CaseIterable {
   case index
   case coronaWarnApp = "corona-warn-app"
   case dp3t
@@ -57,28 +57,28 @@ public enum PeerProtocol: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How a peer is reached. Secrets are read from files or the environment when the configuration is read.
-public struct TransportSettings: Hashable, Sendable {
+package struct TransportSettings: Hashable, Sendable {
   /// Sent with every request to the configured host, and to no other: authorization, tokens.
-  public var headers: [PeerRequest.Header] = []
+  package var headers: [PeerRequest.Header] = []
   /// PEM of the certificates to trust instead of the system's; `nil` is the system's.
-  public var rootsPEM: String?
+  package var rootsPEM: String?
   /// PEM of our certificate chain and key for peers that ask for it.
-  public var clientCertificatePEM: String?
-  public var clientKeyPEM: String?
+  package var clientCertificatePEM: String?
+  package var clientKeyPEM: String?
   /// Hosts besides the location's that a redirect or an absolute link may lead to.
-  public var allowedHosts: Set<String> = []
-  public var http2 = true
+  package var allowedHosts: Set<String> = []
+  package var http2 = true
   /// Seconds until a connection must stand, and until a body must make progress.
-  public var connectSeconds: Int64 = 10
-  public var idleSeconds: Int64 = 30
+  package var connectSeconds: Int64 = 10
+  package var idleSeconds: Int64 = 30
   /// Seconds for one response as a whole.
-  public var totalSeconds: Int64 = 600
+  package var totalSeconds: Int64 = 600
   /// How often a failed request is tried again.
-  public var retries = 4
+  package var retries = 4
   /// Connections to one host at a time.
-  public var connectionsPerHost = 4
+  package var connectionsPerHost = 4
 
-  public init() {}
+  package init() {}
 }
 
 extension SourceSettings {

@@ -1,10 +1,10 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// A window of publication, aligned to UTC multiples of a series' period: from `start` to before `end`, in seconds since
 /// 1970. What becomes publishable while it lasts goes out when it is over.
-public struct ExportWindow: Hashable, Sendable, Codable {
-  public var start: Int64
-  public var end: Int64
+package struct ExportWindow: Hashable, Sendable, Codable {
+  package var start: Int64
+  package var end: Int64
 
   /// The newest window that is over.
   init(over now: Instant, period: Int64) {
@@ -19,9 +19,9 @@ public struct ExportWindow: Hashable, Sendable, Codable {
 
   /// The instant by which keys of the window are judged, whenever the round runs: so that what a bundle holds depends on
   /// the window and not on the second in which a timer fired.
-  public var instant: Instant { Instant(secondsSince1970: end) }
+  package var instant: Instant { Instant(secondsSince1970: end) }
   /// The UTC day to which it belongs. Periods divide a day, so no window belongs to two.
-  public var day: Day { Instant(secondsSince1970: start).day }
+  package var day: Day { Instant(secondsSince1970: start).day }
 
   func next(period: Int64) -> ExportWindow { ExportWindow(start: end, end: end + period) }
 

@@ -5,7 +5,7 @@ internal import KeyFormats
 /// Where published files are put. Paths are relative: `NL/index.txt`, `NL/day/2020-12-01-1606867200.zip`.
 ///
 /// A file appears whole or not at all, and what `put` returned from survives a crash of the machine.
-public protocol PublicationFolder: Sendable {
+package protocol PublicationFolder: Sendable {
   /// Puts a file in its place, also over one that stands there.
   func put(_ content: [UInt8], at path: String) throws
   /// The bytes of a file; `nil` when there is none.
@@ -22,7 +22,7 @@ public protocol PublicationFolder: Sendable {
 ///
 /// A file is written beside its place under a name that begins with a dot and ends in `.partial`, synced and renamed,
 /// and then its folder is synced. What a crash leaves beside is overwritten by the next attempt.
-public struct LocalFolder: PublicationFolder {
+package struct LocalFolder: PublicationFolder {
   /// One call to the system that changes the folder.
   package enum Step: String, Sendable, CaseIterable {
     case makeFolder = "make-folder"
@@ -31,10 +31,10 @@ public struct LocalFolder: PublicationFolder {
     case remove
   }
 
-  public let path: String
+  package let path: String
   private let willDo: @Sendable (Step, String) throws -> Void
 
-  public init(_ path: String) { self.init(path) { _, _ in } }
+  package init(_ path: String) { self.init(path) { _, _ in } }
 
   /// - Parameter willDo: is told each step before it is done, and can make it fail.
   package init(_ path: String, willDo: @escaping @Sendable (Step, String) throws -> Void) {
@@ -42,7 +42,7 @@ public struct LocalFolder: PublicationFolder {
     self.willDo = willDo
   }
 
-  public func put(_ content: [UInt8], at path: String) throws {
+  package func put(_ content: [UInt8], at path: String) throws {
     let (folder, name) = try parts(of: path)
     try makeFolders(folder)
     let partial = "\(self.path)/\(folder.isEmpty ? "" : folder + "/").\(name).partial"
@@ -65,7 +65,7 @@ public struct LocalFolder: PublicationFolder {
     try sync(folder: folder)
   }
 
-  public func content(of path: String, limit: Int) throws -> [UInt8]? {
+  package func content(of path: String, limit: Int) throws -> [UInt8]? {
     guard let count = try byteCount(of: path) else { return nil }
     guard count <= limit else {
       throw FileFault("read", full(path), reason: "it has \(count) bytes, at most \(limit) are read")
@@ -73,7 +73,7 @@ public struct LocalFolder: PublicationFolder {
     return try FileSource.contents(of: full(path), limit: limit)
   }
 
-  public func byteCount(of path: String) throws -> Int? {
+  package func byteCount(of path: String) throws -> Int? {
     var status = stat()
     guard stat(full(path), &status) == 0 else {
       guard errno == ENOENT || errno == ENOTDIR else { throw FileFault("look at", full(path), number: errno) }
@@ -85,7 +85,7 @@ public struct LocalFolder: PublicationFolder {
     return Int(status.st_size)
   }
 
-  public func remove(_ path: String) throws {
+  package func remove(_ path: String) throws {
     try willDo(.remove, path)
     guard unlink(full(path)) == 0 || errno == ENOENT || errno == ENOTDIR else {
       throw FileFault("remove", full(path), number: errno)

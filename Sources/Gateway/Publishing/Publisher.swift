@@ -1,7 +1,7 @@
 internal import BundleTrust
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyNormalization
-public import KeyStorage
+package import KeyStorage
 
 /// Publishes series of signed bundles: selects, folds, pads, encodes, signs, stages and publishes what is due.
 ///
@@ -11,8 +11,8 @@ public import KeyStorage
 /// goes on with the same bytes under the same names.
 ///
 /// One process publishes a series at a time.
-public struct Publisher: Sendable {
-  public let series: [SeriesSettings]
+package struct Publisher: Sendable {
+  package let series: [SeriesSettings]
   private let store: any KeyStorage
   private let folder: any PublicationFolder
   private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
@@ -20,7 +20,7 @@ public struct Publisher: Sendable {
   /// - Parameters:
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
-  public init(
+  package init(
     store: any KeyStorage, series: [SeriesSettings], folder: any PublicationFolder,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes
   ) {
@@ -30,7 +30,7 @@ public struct Publisher: Sendable {
     self.randomBytes = randomBytes
   }
 
-  public init(store: any KeyStorage, series: [SeriesSettings], folder: String) {
+  package init(store: any KeyStorage, series: [SeriesSettings], folder: String) {
     self.init(store: store, series: series, folder: LocalFolder(folder))
   }
 
@@ -39,7 +39,7 @@ public struct Publisher: Sendable {
   ///
   /// - Returns: what was done, in the order of the series.
   /// - Throws: `CancellationError` alone, between two steps.
-  public func round(now: Instant) async throws -> [SeriesReceipt] {
+  package func round(now: Instant) async throws -> [SeriesReceipt] {
     var rounds = series.map { SeriesRound($0, store: store, folder: folder, now: now) }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
@@ -75,7 +75,7 @@ public struct Publisher: Sendable {
   /// What the next bundle of a series would hold, as things stand; nothing is published.
   ///
   /// - Throws: ``PublishingFault`` when there is no such series, or what the store throws.
-  public func preview(series name: String, now: Instant) async throws -> SeriesPreview {
+  package func preview(series name: String, now: Instant) async throws -> SeriesPreview {
     guard let settings = series.first(where: { $0.name.lowercased() == name.lowercased() }) else {
       let known = series.map(\.name).joined(separator: ", ")
       throw PublishingFault(.unknownSeries, "there is no series \(name); there are \(known.isEmpty ? "none" : known)")
@@ -96,7 +96,7 @@ public struct Publisher: Sendable {
 
 /// From the system's random numbers.
 @Sendable
-public func systemRandomBytes(_ count: Int) -> [UInt8] {
+package func systemRandomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
   return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
 }

@@ -2,12 +2,12 @@ internal import Glibc
 internal import KeyStorage
 
 /// Why a series could not be published: a stable code for programs, and a reason for people. Never key material.
-public struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
+package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
   /// As in ``Code``, or `storage-` and the code of a `StorageFault`.
-  public var code: String
-  public var reason: String
+  package var code: String
+  package var reason: String
 
-  public enum Code: String, Hashable, Sendable, CaseIterable {
+  package enum Code: String, Hashable, Sendable, CaseIterable {
     /// No signing key is valid now. Nothing is published.
     case noSigningKey = "no-signing-key"
     /// The settings of the series cannot be used.
@@ -25,7 +25,7 @@ public struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStrin
     case unexpected
   }
 
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code.rawValue
     self.reason = reason
   }
@@ -46,5 +46,5 @@ public struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStrin
     }
   }
 
-  public var description: String { reason }
+  package var description: String { reason }
 }

@@ -122,19 +122,19 @@ extension SeriesManifest.Bundle {
 
 extension SeriesManifest {
   /// Where it is in the publication folder.
-  public static func path(of series: String) -> String { "\(series)/manifest.json" }
+  package static func path(of series: String) -> String { "\(series)/manifest.json" }
 
   /// As it stands in its file.
   ///
   /// - Throws: when the bytes are no manifest of this version.
-  public init(document: [UInt8]) throws {
+  package init(document: [UInt8]) throws {
     self = try JSONDecoder().decode(SeriesManifest.self, from: Data(document))
     guard version == Self.currentVersion else {
       throw PublishingFault(.fileDamaged, "a manifest of version \(version), supported is \(Self.currentVersion)")
     }
   }
 
-  public var document: [UInt8] {
+  package var document: [UInt8] {
     get throws {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -1,68 +1,68 @@
 /// What a series has published: `manifest.json` in its folder. Servers and auditors read it; it is written after every
 /// file that it names.
-public struct SeriesManifest: Hashable, Sendable, Codable {
-  public static let currentVersion = 1
+package struct SeriesManifest: Hashable, Sendable, Codable {
+  package static let currentVersion = 1
 
-  public var version: Int
-  public var series: String
+  package var version: Int
+  package var series: String
   /// For people.
-  public var title: String
+  package var title: String
   /// The regions whose keys it holds; `nil` is all.
-  public var regions: [String]?
+  package var regions: [String]?
   /// What the headers of its bundles say.
-  public var headerRegion: String?
+  package var headerRegion: String?
   /// The apps that it is signed for.
-  public var appBundleID: String?
-  public var androidPackage: String?
+  package var appBundleID: String?
+  package var androidPackage: String?
   /// Seconds of a window.
-  public var period: Int64
+  package var period: Int64
   /// The public keys of its signatures by the order of their use, the one that signs now last.
-  public var keys: [Key]
+  package var keys: [Key]
   /// Seconds since 1970 at which this manifest was written.
-  public var written: Int64
+  package var written: Int64
   /// Oldest first by kind and ordinal. Expired increments stay for as long as ordinals are counted, without a file.
-  public var bundles: [Bundle]
+  package var bundles: [Bundle]
 
-  public struct Key: Hashable, Sendable, Codable {
-    public var id: String
-    public var version: String
+  package struct Key: Hashable, Sendable, Codable {
+    package var id: String
+    package var version: String
     /// SubjectPublicKeyInfo, PEM.
-    public var publicKey: String
+    package var publicKey: String
 
     enum CodingKeys: String, CodingKey {
       case id, version
       case publicKey = "public_key"
     }
 
-    public init(id: String, version: String, publicKey: String) {
+    package init(id: String, version: String, publicKey: String) {
       self.id = id
       self.version = version
       self.publicKey = publicKey
     }
   }
 
-  public struct Bundle: Hashable, Sendable, Codable {
+  package struct Bundle: Hashable, Sendable, Codable {
     /// `increment`, `day` or `since`.
-    public var kind: String
+    package var kind: String
     /// Counted from 0 in its kind; never used twice.
-    public var ordinal: Int
+    package var ordinal: Int
     /// The path in the publication folder: `NL/1606780800-1606788000-00001.zip`.
-    public var path: String
+    package var path: String
     /// The window in seconds since 1970, as the header states it.
-    public var start: Int64
-    public var end: Int64
+    package var start: Int64
+    package var end: Int64
     /// When it was published, in seconds since 1970.
-    public var published: Int64
+    package var published: Int64
     /// Whether indexes name it; the file of an expired one may be gone.
-    public var isListed: Bool
-    public var keys: Int
-    public var revisedKeys: Int
-    public var bytes: Int
+    package var isListed: Bool
+    package var keys: Int
+    package var revisedKeys: Int
+    package var bytes: Int
     /// Lower-case hexadecimal SHA-256 of the archive and of its `export.bin`.
-    public var sha256: String
-    public var exportSHA256: String
-    public var keyID: String
-    public var keyVersion: String
+    package var sha256: String
+    package var exportSHA256: String
+    package var keyID: String
+    package var keyVersion: String
 
     enum CodingKeys: String, CodingKey {
       case kind, ordinal, path, start, end, published, keys, bytes, sha256
@@ -73,7 +73,7 @@ public struct SeriesManifest: Hashable, Sendable, Codable {
       case keyVersion = "key_version"
     }
 
-    public init(
+    package init(
       kind: String, ordinal: Int, path: String, start: Int64, end: Int64, published: Int64, isListed: Bool, keys: Int,
       revisedKeys: Int, bytes: Int, sha256: String, exportSHA256: String, keyID: String, keyVersion: String
     ) {
@@ -101,7 +101,7 @@ public struct SeriesManifest: Hashable, Sendable, Codable {
     case androidPackage = "android_package"
   }
 
-  public init(
+  package init(
     series: String, title: String, regions: [String]?, headerRegion: String?, appBundleID: String?,
     androidPackage: String?, period: Int64, keys: [Key], written: Int64, bundles: [Bundle]
   ) {

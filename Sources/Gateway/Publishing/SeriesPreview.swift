@@ -1,36 +1,36 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyNormalization
 
 /// What the next bundle of a series would hold, as things stand. Nobody is named: counts only.
-public struct SeriesPreview: Hashable, Sendable {
-  public let series: String
-  public let title: String
-  public let now: Instant
+package struct SeriesPreview: Hashable, Sendable {
+  package let series: String
+  package let title: String
+  package let now: Instant
   /// The window that is published next, and whether it is over already.
-  public let window: ExportWindow
-  public var isDue: Bool { window.instant <= now }
+  package let window: ExportWindow
+  package var isDue: Bool { window.instant <= now }
 
-  public let believed: Int
-  public let new: Int
-  public let revised: Int
-  public let alreadyReleased: Int
+  package let believed: Int
+  package let new: Int
+  package let revised: Int
+  package let alreadyReleased: Int
   /// By reason.
-  public let holds: [String: Int]
-  public let omissions: [String: Int]
-  public let paused: Int
-  public let recalled: Int
-  public let notRevocable: Int
-  public let lookalikes: Int
+  package let holds: [String: Int]
+  package let omissions: [String: Int]
+  package let paused: Int
+  package let recalled: Int
+  package let notRevocable: Int
+  package let lookalikes: Int
   /// Whether the new keys are too few for a bundle and wait.
-  public let isTooSmall: Bool
-  public let minimumKeys: Int
+  package let isTooSmall: Bool
+  package let minimumKeys: Int
   /// When the first of the held keys may go out.
-  public let nextRelease: Instant?
+  package let nextRelease: Instant?
   /// The new keys by the day on which they were first in use, `2020-12-01`, and by report type, `CONFIRMED_TEST`.
-  public let days: [String: Int]
-  public let reportTypes: [String: Int]
-  public let revisedReportTypes: [String: Int]
-  public let warnings: [PublishingWarning]
+  package let days: [String: Int]
+  package let reportTypes: [String: Int]
+  package let revisedReportTypes: [String: Int]
+  package let warnings: [PublishingWarning]
 
   init(
     _ settings: SeriesSettings, _ window: ExportWindow, _ selection: KeySelection, lookalikes: Int, now: Instant
@@ -59,13 +59,13 @@ public struct SeriesPreview: Hashable, Sendable {
     warnings = settings.signingWarning(at: max(now, window.instant)).map { [$0] } ?? []
   }
 
-  public var held: Int { holds.values.reduce(0, +) }
-  public var leftOut: Int { omissions.values.reduce(0, +) }
+  package var held: Int { holds.values.reduce(0, +) }
+  package var leftOut: Int { omissions.values.reduce(0, +) }
 
   // MARK: Text
 
   /// For people, line by line.
-  public var lines: [String] {
+  package var lines: [String] {
     let name = title == series ? series : "\(series) (\(title))"
     let when = isDue ? "is due" : "is over at \(window.instant)"
     let release = nextRelease.map { ", the first until \($0)" } ?? ""
@@ -114,7 +114,7 @@ extension SeriesPreview: Encodable {
     case revisedReportTypes = "revised_report_types"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(series, forKey: .series)
     try members.encode(title, forKey: .title)

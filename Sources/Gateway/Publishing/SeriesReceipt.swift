@@ -1,61 +1,61 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyNormalization
 
 /// What one round did for a series. It adds up:
 /// `believed = published + revised + alreadyReleased + held + leftOut + paused + waiting`.
 ///
 /// Besides there are look-alikes, and released keys that nobody claims any more: neither is believed.
-public struct SeriesReceipt: Hashable, Sendable {
-  public let series: String
-  public let now: Instant
+package struct SeriesReceipt: Hashable, Sendable {
+  package let series: String
+  package let now: Instant
   /// The window that was due; `nil` where none was, and then nothing was counted.
-  public internal(set) var window: ExportWindow?
+  package internal(set) var window: ExportWindow?
   /// When the next window is over.
-  public internal(set) var nextWindow: Instant?
+  package internal(set) var nextWindow: Instant?
 
   /// Distinct keys that claims are about.
-  public internal(set) var believed = 0
+  package internal(set) var believed = 0
   /// First releases.
-  public internal(set) var published = 0
+  package internal(set) var published = 0
   /// Released keys that went out again with another report type.
-  public internal(set) var revised = 0
-  public internal(set) var alreadyReleased = 0
+  package internal(set) var revised = 0
+  package internal(set) var alreadyReleased = 0
   /// By reason.
-  public internal(set) var holds: [String: Int] = [:]
-  public internal(set) var omissions: [String: Int] = [:]
+  package internal(set) var holds: [String: Int] = [:]
+  package internal(set) var omissions: [String: Int] = [:]
   /// Only paused sources and origins stand behind these.
-  public internal(set) var paused = 0
+  package internal(set) var paused = 0
   /// Too few for a bundle; they wait for the next window.
-  public internal(set) var waiting = 0
+  package internal(set) var waiting = 0
 
   /// Look-alikes of the published and the revised keys.
-  public internal(set) var lookalikes = 0
+  package internal(set) var lookalikes = 0
   /// Released keys without claims since a recall: those that went out as revoked, and those whose report type devices do
   /// not let go.
-  public internal(set) var recalled = 0
-  public internal(set) var notRevocable = 0
+  package internal(set) var recalled = 0
+  package internal(set) var notRevocable = 0
   /// When the first of the held keys may go out.
-  public internal(set) var nextRelease: Instant?
+  package internal(set) var nextRelease: Instant?
 
   /// Bundles that were published, also those that an interrupted round had left.
-  public internal(set) var bundles: [Bundle] = []
+  package internal(set) var bundles: [Bundle] = []
   /// How many bundles were signed again because another key signs now.
-  public internal(set) var signedAgain = 0
+  package internal(set) var signedAgain = 0
   /// How many bundles left the index, and how many files were removed.
-  public internal(set) var expired = 0
-  public internal(set) var removed = 0
-  public internal(set) var warnings: [PublishingWarning] = []
+  package internal(set) var expired = 0
+  package internal(set) var removed = 0
+  package internal(set) var warnings: [PublishingWarning] = []
   /// Why the round ended early for this series; `nil` when it did not. What is in the folder is consistent, and the next
   /// round goes on from there.
-  public internal(set) var fault: PublishingFault?
+  package internal(set) var fault: PublishingFault?
 
-  public struct Bundle: Hashable, Sendable, Encodable {
-    public var kind: String
-    public var path: String
-    public var keys: Int
-    public var revisedKeys: Int
-    public var bytes: Int
-    public var exportSHA256: String
+  package struct Bundle: Hashable, Sendable, Encodable {
+    package var kind: String
+    package var path: String
+    package var keys: Int
+    package var revisedKeys: Int
+    package var bytes: Int
+    package var exportSHA256: String
 
     enum CodingKeys: String, CodingKey {
       case kind, path, keys, bytes
@@ -69,21 +69,21 @@ public struct SeriesReceipt: Hashable, Sendable {
     self.now = now
   }
 
-  public var held: Int { holds.values.reduce(0, +) }
-  public var leftOut: Int { omissions.values.reduce(0, +) }
+  package var held: Int { holds.values.reduce(0, +) }
+  package var leftOut: Int { omissions.values.reduce(0, +) }
 
   /// Whether the counts add up.
-  public var isBalanced: Bool {
+  package var isBalanced: Bool {
     believed == published + revised + alreadyReleased + held + leftOut + paused + waiting
   }
 }
 
 /// What the operator should know, though the round went on: a stable code for programs, and a reason for people.
-public struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringConvertible {
-  public var code: Code
-  public var reason: String
+package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringConvertible {
+  package var code: Code
+  package var reason: String
 
-  public enum Code: String, Hashable, Sendable, CaseIterable, Encodable {
+  package enum Code: String, Hashable, Sendable, CaseIterable, Encodable {
     /// The last signing key ends within thirty days.
     case signingKeyEnds = "signing-key-ends"
     /// A published file is gone or was changed. No index names it any more.
@@ -96,7 +96,7 @@ public struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringConv
     self.reason = reason
   }
 
-  public var description: String { reason }
+  package var description: String { reason }
 }
 
 extension SeriesReceipt {
@@ -121,7 +121,7 @@ extension SeriesReceipt {
   // MARK: Text
 
   /// The receipt for people, line by line.
-  public var lines: [String] {
+  package var lines: [String] {
     (window == nil ? [] : sums) + bundleLines + warnings.map { "\(series): warning: \($0.reason)" }
       + (fault.map { ["\(series): \($0.reason)"] } ?? [])
   }
@@ -177,7 +177,7 @@ extension SeriesReceipt: Encodable {
     case signedAgain = "signed_again"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(series, forKey: .series)
     try members.encode(now.description, forKey: .now)

@@ -455,5 +455,5 @@ extension Instant {
 
 extension FolderTransport {
   /// What cannot be moved is refused again at the next pull, by its record.
-  public func putAside(_ document: String, because reason: String) { _ = try? setAside(document, reason: reason) }
+  package func putAside(_ document: String, because reason: String) { _ = try? setAside(document, reason: reason) }
 }

@@ -1,9 +1,9 @@
-public import ExposureKeys
-public import KeyStorage
+package import ExposureKeys
+package import KeyStorage
 
 /// What one pull of one source did. `received = new + known + rejected + held`, over the documents that it recorded.
-public struct PullReceipt: Hashable, Sendable {
-  public enum Outcome: Hashable, Sendable {
+package struct PullReceipt: Hashable, Sendable {
+  package enum Outcome: Hashable, Sendable {
     case done
     /// Its operator has paused it.
     case paused
@@ -13,36 +13,36 @@ public struct PullReceipt: Hashable, Sendable {
     case failed(DocumentFault)
   }
 
-  public struct Refusal: Hashable, Sendable, Encodable {
-    public let document: String
-    public let fault: DocumentFault
+  package struct Refusal: Hashable, Sendable, Encodable {
+    package let document: String
+    package let fault: DocumentFault
   }
 
-  public let source: String
-  public internal(set) var outcome = Outcome.done
+  package let source: String
+  package internal(set) var outcome = Outcome.done
   /// Documents that the peer listed.
-  public internal(set) var listed = 0
-  public internal(set) var recorded = 0
+  package internal(set) var listed = 0
+  package internal(set) var recorded = 0
   /// Documents that were asked for again and have not changed.
-  public internal(set) var unchanged = 0
-  public internal(set) var refusals: [Refusal] = []
+  package internal(set) var unchanged = 0
+  package internal(set) var refusals: [Refusal] = []
   /// Documents that could not be fetched.
-  public internal(set) var failures: [Refusal] = []
+  package internal(set) var failures: [Refusal] = []
   /// What was odd about the peer's answers and yet no fault.
-  public internal(set) var notices: [DocumentFault] = []
-  public internal(set) var byteCount = 0
-  public internal(set) var received = 0
-  public internal(set) var new = 0
-  public internal(set) var known = 0
-  public internal(set) var held = 0
-  public internal(set) var rejections: [String: Int] = [:]
-  public internal(set) var allowances: [String: Int] = [:]
-  public internal(set) var cursor: String?
+  package internal(set) var notices: [DocumentFault] = []
+  package internal(set) var byteCount = 0
+  package internal(set) var received = 0
+  package internal(set) var new = 0
+  package internal(set) var known = 0
+  package internal(set) var held = 0
+  package internal(set) var rejections: [String: Int] = [:]
+  package internal(set) var allowances: [String: Int] = [:]
+  package internal(set) var cursor: String?
 
   init(source: String) { self.source = source }
 
-  public var rejected: Int { rejections.values.reduce(0, +) }
-  public var isBalanced: Bool { received == new + known + rejected + held }
+  package var rejected: Int { rejections.values.reduce(0, +) }
+  package var isBalanced: Bool { received == new + known + rejected + held }
 
   mutating func add(_ facts: DocumentFacts) {
     recorded += 1
@@ -60,7 +60,7 @@ public struct PullReceipt: Hashable, Sendable {
 
 extension PullReceipt {
   /// The receipt for people, line by line.
-  public var lines: [String] {
+  package var lines: [String] {
     switch outcome {
     case .paused: return ["\(source): paused; keyferry resume \(source) lets it go on"]
     case .waiting(let instant): return ["\(source): not due before \(instant)"]
@@ -111,7 +111,7 @@ extension PullReceipt: Encodable {
     case waitingUntil = "waiting_until"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(source, forKey: .source)
     switch outcome {

@@ -1,14 +1,14 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import Glibc
 internal import KeyFormats
-public import KeyStorage
+package import KeyStorage
 
 /// Pulls from sources: asks their peers what is new, fetches it, and records it.
 ///
 /// A pull is the recovery of the one before: documents that a crash left half fetched are discovered again, and what is
 /// in quarantine and due is tried again, before the peer is asked for anything new. A document is recorded in one
 /// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing.
-public struct Puller: Sendable {
+package struct Puller: Sendable {
   private let store: any KeyStorage
   private let spool: String
   private let ownOrigins: Set<String>
@@ -19,7 +19,7 @@ public struct Puller: Sendable {
   /// - Parameters:
   ///   - spool: a folder for what is being fetched; what is in it when a pull begins is dropped.
   ///   - watch: is told what happens, from any thread.
-  public init(
+  package init(
     store: any KeyStorage, spool: String, ownOrigins: Set<String> = [], retention: Retention = Retention(),
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
   ) throws {
@@ -39,7 +39,7 @@ public struct Puller: Sendable {
   ///   - isOnce: ends after one conversation, even where the peer has more.
   /// - Throws: what the store throws, and cancellation. What goes wrong with the peer or with its documents is in the
   ///   receipt.
-  public func pull(
+  package func pull(
     _ source: SourceSettings, through transport: any PeerTransport, isForced: Bool = false, isOnce: Bool = false
   ) async throws -> PullReceipt {
     var receipt = PullReceipt(source: source.name)
@@ -82,7 +82,7 @@ public struct Puller: Sendable {
   /// Tries one document of the quarantine again, with the bytes that are kept.
   ///
   /// - Returns: what became of it; `nil` when no bytes are kept, so that the next pull has to fetch it.
-  public func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
+  package func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
     let volumes = try await store.read { try $0.usualVolumes() }
     var visit = PeerVisit(
       source: source, transport: NoTransport(), store: store, spool: try spoolFolder(of: source),
@@ -94,7 +94,7 @@ public struct Puller: Sendable {
   }
 
   /// Notes that a source could not even be asked.
-  public func fail(_ source: SourceSettings, _ fault: DocumentFault) async throws -> PullReceipt {
+  package func fail(_ source: SourceSettings, _ fault: DocumentFault) async throws -> PullReceipt {
     var receipt = PullReceipt(source: source.name)
     let failures = try await store.read { try $0.source(named: source.name)?.failures }
     receipt.outcome = .failed(fault)
@@ -117,7 +117,7 @@ public struct Puller: Sendable {
 }
 
 /// What happens during a pull.
-public enum PullEvent: Sendable {
+package enum PullEvent: Sendable {
   case asked(source: String)
   case listed(source: String, documents: Int, new: Int)
   case fetched(source: String, document: String)

@@ -1,24 +1,24 @@
 internal import BundleTrust
-public import ExposureKeys
+package import ExposureKeys
 internal import KeyFormats
-public import KeyStorage
+package import KeyStorage
 
 /// Tries a source without recording anything: is it there, does it answer as its protocol says, and can its newest
 /// document be read and trusted?
-public struct SourceProbe: Sendable {
-  public let source: String
+package struct SourceProbe: Sendable {
+  package let source: String
   /// What was found, line by line.
-  public internal(set) var findings: [String] = []
+  package internal(set) var findings: [String] = []
   /// Why the source cannot be used as it is.
-  public internal(set) var faults: [DocumentFault] = []
+  package internal(set) var faults: [DocumentFault] = []
 
-  public var isUsable: Bool { faults.isEmpty }
+  package var isUsable: Bool { faults.isEmpty }
 
   /// How many questions a probe asks before it is content with what it has.
   private static let maximumQuestions = 40
 
   /// - Parameter spool: a folder for what is being fetched; it is removed at the end.
-  public static func probe(
+  package static func probe(
     _ source: SourceSettings, through transport: any PeerTransport, spool: String, now: Instant
   ) async throws -> SourceProbe {
     var probe = SourceProbe(source: source.name)
@@ -34,7 +34,7 @@ public struct SourceProbe: Sendable {
   private init(source: String) { self.source = source }
 
   /// Of a source that cannot even be asked.
-  public init(source: String, fault: DocumentFault) {
+  package init(source: String, fault: DocumentFault) {
     self.source = source
     faults = [fault]
   }

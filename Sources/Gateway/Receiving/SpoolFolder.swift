@@ -41,7 +41,7 @@ final class SpoolFolder: Sendable {
 /// Makes a folder and those that it lies in, where they are not there.
 ///
 /// - Throws: ``FileFault``.
-public func makeFolders(_ path: String) throws {
+package func makeFolders(_ path: String) throws {
   var made = path.hasPrefix("/") ? "/" : ""
   for part in path.split(separator: "/") {
     made += made.isEmpty || made == "/" ? String(part) : "/\(part)"

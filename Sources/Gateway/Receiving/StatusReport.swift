@@ -1,26 +1,26 @@
-public import ExposureKeys
-public import KeyStorage
+package import ExposureKeys
+package import KeyStorage
 
 /// What the store knows about its sources: `keyferry status`. As JSON it is described by `schemas/status.schema.json`.
-public struct StatusReport: Sendable {
-  public struct Source: Sendable {
-    public let name: String
+package struct StatusReport: Sendable {
+  package struct Source: Sendable {
+    package let name: String
     /// The protocol; `nil` where the configuration does not name the source any more.
-    public let peer: String?
-    public let record: SourceRecord
-    public let summary: SourceSummary
-    public let pausedSince: Instant?
-    public let quarantine: [DocumentRecord]
+    package let peer: String?
+    package let record: SourceRecord
+    package let summary: SourceSummary
+    package let pausedSince: Instant?
+    package let quarantine: [DocumentRecord]
   }
 
-  public let now: Instant
-  public let sources: [Source]
-  public let pauses: [Pause]
-  public let recalls: [Recall]
-  public let claimCount: Int
+  package let now: Instant
+  package let sources: [Source]
+  package let pauses: [Pause]
+  package let recalls: [Recall]
+  package let claimCount: Int
 
   /// - Parameter settings: the sources of the configuration; others that the store knows are listed behind them.
-  public init(_ state: any StoredState, settings: [SourceSettings], now: Instant) throws {
+  package init(_ state: any StoredState, settings: [SourceSettings], now: Instant) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
     let configured = settings.map(\.name)
@@ -41,7 +41,7 @@ public struct StatusReport: Sendable {
 
 extension StatusReport.Source {
   /// Seconds since the last success; `nil` before the first one.
-  public func lag(at now: Instant) -> Int64? {
+  package func lag(at now: Instant) -> Int64? {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
@@ -55,7 +55,7 @@ extension StatusReport.Source {
 // MARK: Text
 
 extension StatusReport {
-  public var lines: [String] {
+  package var lines: [String] {
     var lines: [String] = []
     for source in sources {
       lines += source.lines(at: now)
@@ -133,7 +133,7 @@ extension StatusReport: Encodable {
     case pausedOrigins = "paused_origins"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(1, forKey: .reportVersion)
     try members.encode(now.description, forKey: .now)
@@ -187,22 +187,22 @@ extension StatusReport: Encodable {
 }
 
 /// A document in quarantine, as JSON.
-public struct QuarantineRow: Sendable, Encodable {
-  public let id: Int64
-  public let source: String
-  public let document: String
-  public let state: String
-  public let fault: DocumentFault?
-  public let attempts: Int
-  public let since: String
-  public let nextAttempt: String?
+package struct QuarantineRow: Sendable, Encodable {
+  package let id: Int64
+  package let source: String
+  package let document: String
+  package let state: String
+  package let fault: DocumentFault?
+  package let attempts: Int
+  package let since: String
+  package let nextAttempt: String?
 
   enum CodingKeys: String, CodingKey {
     case id, source, document, state, fault, attempts, since
     case nextAttempt = "next_attempt"
   }
 
-  public init(_ record: DocumentRecord) {
+  package init(_ record: DocumentRecord) {
     id = record.id.rawValue
     source = record.source
     document = record.name

@@ -5,15 +5,15 @@
 /// No name has two types, so the union of all serves all: the scores and weights of the first beta (G1), the level
 /// values of the later betas and of iOS 13.5 (G1b, G2), and the durations, infectiousness and report types of iOS 12.5
 /// and 13.7 (G3). Members beyond these are passed on as they are.
-public struct ExposureConfiguration: Hashable, Sendable {
+package struct ExposureConfiguration: Hashable, Sendable {
   /// The document, UTF-8.
-  public let json: [UInt8]
+  package let json: [UInt8]
 
   /// Reads what an operator gives, and checks it as a whole.
   ///
   /// - Parameter json: an object with all members.
   /// - Throws: ``ExposureConfigurationFault`` with everything that is wrong.
-  public init(json: [UInt8]) throws(ExposureConfigurationFault) {
+  package init(json: [UInt8]) throws(ExposureConfigurationFault) {
     guard json.count <= 1 << 20 else {
       throw ExposureConfigurationFault(faults: ["the document has \(json.count) bytes, at most 1048576 are read"])
     }
@@ -28,10 +28,10 @@ public struct ExposureConfiguration: Hashable, Sendable {
   private init(trusted json: [UInt8]) { self.json = json }
 
   /// Values with which every level counts and nothing is scaled: a starting point, which the health authority replaces.
-  public static let `default` = ExposureConfiguration(trusted: Array(defaultText.utf8))
+  package static let `default` = ExposureConfiguration(trusted: Array(defaultText.utf8))
 
   /// ``default`` as a document.
-  public static let defaultJSON: [UInt8] = `default`.json
+  package static let defaultJSON: [UInt8] = `default`.json
 
   // MARK: The members
 
@@ -137,9 +137,9 @@ extension ExposureConfiguration.Rule.Kind {
 }
 
 /// Everything that is wrong with an exposure configuration.
-public struct ExposureConfigurationFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct ExposureConfigurationFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// One line for each member.
-  public var faults: [String]
+  package var faults: [String]
 
-  public var description: String { faults.joined(separator: "\n") }
+  package var description: String { faults.joined(separator: "\n") }
 }

@@ -1,13 +1,13 @@
-public import ExposureKeys
+package import ExposureKeys
 internal import Glibc
 
 /// Where the server has the time from. Tests bring their own.
-public struct ServerClock: Sendable {
+package struct ServerClock: Sendable {
   let now: @Sendable () -> Instant
 
-  public init(now: @escaping @Sendable () -> Instant) { self.now = now }
+  package init(now: @escaping @Sendable () -> Instant) { self.now = now }
 
-  public static let system = ServerClock {
+  package static let system = ServerClock {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Instant(secondsSince1970: Int64(time.tv_sec))

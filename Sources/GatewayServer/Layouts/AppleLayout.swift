@@ -18,11 +18,11 @@ import KeyFormats
 ///   increments by ordinal, those of expired ones included; revised keys have no place, because these apps know of no
 ///   revision.
 /// - `/apple/{series}/configuration` is the exposure configuration for every generation.
-public struct AppleLayout: Layout {
-  public static let name = "apple"
+package struct AppleLayout: Layout {
+  package static let name = "apple"
 
   /// The most keys of a page; more are asked for again.
-  public static let maximumPage: Int64 = 10_000
+  package static let maximumPage: Int64 = 10_000
   /// What one page may make the server read.
   static let pageArchives = 64
   static let pageArchiveBytes = 32 << 20
@@ -43,9 +43,9 @@ public struct AppleLayout: Layout {
   private let configuration: [UInt8]
 
   /// - Parameter configuration: the JSON of the exposure configuration.
-  public init(configuration: [UInt8]) { self.configuration = configuration }
+  package init(configuration: [UInt8]) { self.configuration = configuration }
 
-  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+  package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
     guard let series = publications[values.first] else { return .noSeries(publications) }
     switch address {

@@ -16,8 +16,8 @@ import Gateway
 /// gaps in its hours.
 ///
 /// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
-public struct CoronaWarnAppLayout: Layout {
-  public static let name = "corona-warn-app"
+package struct CoronaWarnAppLayout: Layout {
+  package static let name = "corona-warn-app"
 
   enum Address: String, AddressTemplates {
     case countries = "/version/v1/diagnosis-keys/country"
@@ -31,9 +31,9 @@ public struct CoronaWarnAppLayout: Layout {
   private let countries: CountrySeries
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
-  public init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
+  package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
 
-  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+  package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
     switch address {
     case .countries: return list(countries.countries(in: publications).map(\.code))

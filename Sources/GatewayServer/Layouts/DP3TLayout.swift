@@ -20,8 +20,8 @@ import Gateway
 ///
 /// `/v1/config` is what the app's server for configurations says. Below `/dp3t/{series}` the same addresses answer for
 /// any series, with or without federation.
-public struct DP3TLayout: Layout {
-  public static let name = "dp3t"
+package struct DP3TLayout: Layout {
+  package static let name = "dp3t"
 
   enum Address: String, AddressTemplates {
     case day = "/v1/gaen/exposed/{date}"
@@ -46,7 +46,7 @@ public struct DP3TLayout: Layout {
   ///   - national: the series without federation, and of the first generation; `nil` is the default series.
   ///   - federated: the series with federation; `nil` is the national one.
   ///   - application: what the configuration tells apps.
-  public init(
+  package init(
     national: String? = nil, federated: String? = nil,
     application: DP3TApplicationSettings = DP3TApplicationSettings()
   ) {
@@ -55,7 +55,7 @@ public struct DP3TLayout: Layout {
     self.application = application
   }
 
-  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+  package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
     var answer = unsigned(address, values, request, publications)
     answer.isSignedResponse = true
@@ -170,27 +170,27 @@ extension PublishedSeries {
 }
 
 /// What the configuration of the DP-3T layout tells apps. Its members are those of the Swiss server.
-public struct DP3TApplicationSettings: Hashable, Sendable, Encodable {
+package struct DP3TApplicationSettings: Hashable, Sendable, Encodable {
   /// Whether the app must be updated before it works on.
-  public var forceUpdate = false
-  public var iOSGaenSdkConfig = Thresholds()
-  public var androidGaenSdkConfig = Thresholds()
+  package var forceUpdate = false
+  package var iOSGaenSdkConfig = Thresholds()
+  package var androidGaenSdkConfig = Thresholds()
   /// ISO 3166-1 alpha-2 codes of the countries whose keys are federated.
-  public var interOpsCountries: [String] = []
+  package var interOpsCountries: [String] = []
 
   /// A day counts as an exposure when `minutesBelowLower * factorLow + minutesBetween * factorHigh` reaches the
   /// trigger.
-  public struct Thresholds: Hashable, Sendable, Encodable {
+  package struct Thresholds: Hashable, Sendable, Encodable {
     /// Attenuations in dB, 0...255.
-    public var lowerThreshold = 55
-    public var higherThreshold = 63
-    public var factorLow = 1.0
-    public var factorHigh = 0.5
+    package var lowerThreshold = 55
+    package var higherThreshold = 63
+    package var factorLow = 1.0
+    package var factorHigh = 0.5
     /// Minutes.
-    public var triggerThreshold = 15
+    package var triggerThreshold = 15
 
-    public init() {}
+    package init() {}
   }
 
-  public init() {}
+  package init() {}
 }

@@ -8,8 +8,8 @@ import Gateway
 /// - `/{series}/{file}.zip` is an archive, of whichever kind.
 /// - `/roaming.json` is the roaming map of Google's Android app: for each country the pairs `{"index", "base"}` that
 ///   an app adds after a visit. The pair of the travel series follows the country's own.
-public struct GoogleLayout: Layout {
-  public static let name = "google"
+package struct GoogleLayout: Layout {
+  package static let name = "google"
 
   enum Address: String, AddressTemplates {
     case defaultIndex = "/index.txt"
@@ -26,12 +26,12 @@ public struct GoogleLayout: Layout {
   ///   - roaming: country codes (ISO 3166-1 alpha-2) to the series of each; where it is empty, each series but the
   ///     travel series is a country of its name.
   ///   - travelSeries: the series of the merged keys for travellers.
-  public init(roaming: [String: String] = [:], travelSeries: String? = nil) {
+  package init(roaming: [String: String] = [:], travelSeries: String? = nil) {
     countries = CountrySeries(roaming)
     self.travelSeries = travelSeries
   }
 
-  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+  package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
     switch address {
     case .roaming: return .json(roamingMap(request.baseURL, publications))

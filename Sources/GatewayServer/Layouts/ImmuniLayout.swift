@@ -6,8 +6,8 @@ import Gateway
 ///   `oldest` to `newest` is there.
 /// - `/v1/keys/{number}` is an archive. A number always means the same archive.
 /// - `/v1/keys/eu/{country}/index` and `/v1/keys/eu/{country}/{number}` are the same for the series of a country.
-public struct ImmuniLayout: Layout {
-  public static let name = "immuni"
+package struct ImmuniLayout: Layout {
+  package static let name = "immuni"
 
   enum Address: String, AddressTemplates {
     case index = "/v1/keys/index"
@@ -20,9 +20,9 @@ public struct ImmuniLayout: Layout {
   private let countries: CountrySeries
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
-  public init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
+  package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
 
-  public func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
+  package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
     switch address {
     case .index: return publications[nil].map(index) ?? .noSeries(publications)

@@ -1,8 +1,8 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// One way of laying out published bundles for apps: what each address of it answers. A pure function of the request
 /// and of what is published; the server does the rest (caching, ranges, validators, HEAD, compression, limits).
-public protocol Layout: Sendable {
+package protocol Layout: Sendable {
   /// The name under which the configuration and the catalogue know it: `google`, `apple`, `dp3t`, `corona-warn-app`,
   /// `immuni`.
   static var name: String { get }
@@ -12,16 +12,16 @@ public protocol Layout: Sendable {
 }
 
 /// A GET (or HEAD) request as layouts see it.
-public struct LayoutRequest: Sendable {
+package struct LayoutRequest: Sendable {
   /// The path's segments, percent-decoded; `/v1/keys/index` is `["v1", "keys", "index"]`.
-  public var path: [String]
+  package var path: [String]
   /// The last value of each name.
-  public var query: [String: String]
+  package var query: [String: String]
   /// What apps see as the beginning of every address, without a slash at the end: `https://keys.example.org`.
-  public var baseURL: String
-  public var now: Instant
+  package var baseURL: String
+  package var now: Instant
 
-  public init(path: [String], query: [String: String] = [:], baseURL: String, now: Instant) {
+  package init(path: [String], query: [String: String] = [:], baseURL: String, now: Instant) {
     self.path = path
     self.query = query
     self.baseURL = baseURL
@@ -29,16 +29,16 @@ public struct LayoutRequest: Sendable {
   }
 }
 
-public struct LayoutAnswer: Sendable {
-  public var content: Content
-  public var cache: Cache
-  public var headers: [(name: String, value: String)]
+package struct LayoutAnswer: Sendable {
+  package var content: Content
+  package var cache: Cache
+  package var headers: [(name: String, value: String)]
   /// Headers whose values follow from the `export.bin` of the bundle that is answered.
-  public var exportHeaders: [ExportHeader]
+  package var exportHeaders: [ExportHeader]
   /// Whether the answer is to be signed as the DP-3T response JWT.
-  public var isSignedResponse: Bool
+  package var isSignedResponse: Bool
 
-  public init(
+  package init(
     _ content: Content, cache: Cache = .list, headers: [(name: String, value: String)] = [],
     exportHeaders: [ExportHeader] = [], isSignedResponse: Bool = false
   ) {
@@ -49,7 +49,7 @@ public struct LayoutAnswer: Sendable {
     self.isSignedResponse = isSignedResponse
   }
 
-  public enum Content: Sendable {
+  package enum Content: Sendable {
     /// A published archive; 404 when its file is gone.
     case archive(PublishedBundle)
     /// `export.bin` or `export.sig` of a published archive; 404 when its file is gone.
@@ -64,23 +64,23 @@ public struct LayoutAnswer: Sendable {
     case badRequest(String)
   }
 
-  public enum Member: String, Sendable {
+  package enum Member: String, Sendable {
     case export = "export.bin"
     case signature = "export.sig"
   }
 
-  public struct ExportHeader: Sendable {
-    public var name: String
+  package struct ExportHeader: Sendable {
+    package var name: String
     /// Its value for these bytes of `export.bin`.
-    public var value: @Sendable (_ export: [UInt8]) -> String
+    package var value: @Sendable (_ export: [UInt8]) -> String
 
-    public init(name: String, value: @escaping @Sendable (_ export: [UInt8]) -> String) {
+    package init(name: String, value: @escaping @Sendable (_ export: [UInt8]) -> String) {
       self.name = name
       self.value = value
     }
   }
 
-  public enum Cache: Hashable, Sendable {
+  package enum Cache: Hashable, Sendable {
     /// Never changes under this address.
     case immutable
     /// An index or a list: revalidate after this many seconds, 300 by default.

@@ -1,8 +1,8 @@
-public import Gateway
+package import Gateway
 
 /// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
-public struct LayoutCatalog: Sendable {
-  public static let all: [LayoutDescription] = [
+package struct LayoutCatalog: Sendable {
+  package static let all: [LayoutDescription] = [
     describe(GoogleLayout.self, GoogleLayout.Address.self, "index.txt and archives: Google's apps, EN Express") {
       GoogleLayout(roaming: $0.server.roaming, travelSeries: $0.server.travelSeries)
     },
@@ -21,21 +21,21 @@ public struct LayoutCatalog: Sendable {
     },
   ]
 
-  public let layouts: [any Layout]
+  package let layouts: [any Layout]
 
   /// - Parameters:
   ///   - layouts: all there are.
   ///   - names: those that are served; `nil` is all.
-  public init(_ layouts: [any Layout], serving names: Set<String>? = nil) {
+  package init(_ layouts: [any Layout], serving names: Set<String>? = nil) {
     self.layouts = layouts.filter { names?.contains(type(of: $0).name) ?? true }
   }
 
   /// The layouts that the operator chose.
-  public init(_ settings: LayoutSettings) {
+  package init(_ settings: LayoutSettings) {
     self.init(Self.all.map { $0.make(settings) }, serving: settings.server.layouts)
   }
 
-  public var names: [String] { layouts.map { type(of: $0).name } }
+  package var names: [String] { layouts.map { type(of: $0).name } }
 
   private static func describe<Made: Layout, Address: AddressTemplates>(
     _ layout: Made.Type, _ addresses: Address.Type, _ summary: String,
@@ -47,25 +47,25 @@ public struct LayoutCatalog: Sendable {
 }
 
 /// One layout of the catalogue.
-public struct LayoutDescription: Sendable {
+package struct LayoutDescription: Sendable {
   /// As the configuration names it.
-  public let name: String
+  package let name: String
   /// For people.
-  public let summary: String
+  package let summary: String
   /// Templates of every address that it answers: `/{series}/index.txt`. Where two fit, the one that comes first.
-  public let addresses: [String]
-  public let make: @Sendable (LayoutSettings) -> any Layout
+  package let addresses: [String]
+  package let make: @Sendable (LayoutSettings) -> any Layout
 }
 
 /// What layouts are made from.
-public struct LayoutSettings: Sendable {
-  public var server: ServerSettings
+package struct LayoutSettings: Sendable {
+  package var server: ServerSettings
   /// JSON.
-  public var exposureConfiguration: [UInt8]
-  public var dp3tApplication: DP3TApplicationSettings
+  package var exposureConfiguration: [UInt8]
+  package var dp3tApplication: DP3TApplicationSettings
 
   /// `interOpsCountries` of the DP-3T layout are the countries of the roaming map.
-  public init(_ server: ServerSettings, exposureConfiguration: [UInt8]) {
+  package init(_ server: ServerSettings, exposureConfiguration: [UInt8]) {
     self.server = server
     self.exposureConfiguration = exposureConfiguration
     dp3tApplication = DP3TApplicationSettings()

@@ -1,30 +1,30 @@
 internal import Glibc
-public import Logging
+package import Logging
 internal import Synchronization
 
 /// How log lines look.
-public enum LogFormat: String, Hashable, Sendable, CaseIterable {
+package enum LogFormat: String, Hashable, Sendable, CaseIterable {
   /// One JSON object a line: `time`, `level`, `logger`, `message`, and the metadata as members of `data`.
   case json
   /// For people: `2020-12-01T00:00:00.000Z info keyferry.server: message key=value`.
   case text
 
   /// Makes every logger of the process write lines like this to standard error. Once in a process.
-  public func bootstrap(level: Logger.Level = .info) {
+  package func bootstrap(level: Logger.Level = .info) {
     LoggingSystem.bootstrap { handler(label: $0, level: level) }
   }
 
   /// A handler that writes lines like this.
   ///
   /// - Parameter write: takes whole lines with their line feed; standard error by default.
-  public func handler(
+  package func handler(
     label: String, level: Logger.Level = .info, write: @escaping @Sendable (String) -> Void = LogFormat.standardError
   ) -> some LogHandler {
     LineLogHandler(format: self, label: label, logLevel: level, write: write)
   }
 
   /// Lines of several threads do not mix.
-  @Sendable public static func standardError(_ line: String) {
+  @Sendable package static func standardError(_ line: String) {
     standardErrorLock.withLock { _ in
       var rest = Array(line.utf8)[...]
       while !rest.isEmpty {

@@ -1,9 +1,9 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// What the gateway counts, for `/metrics`. Pulling and publishing report here; serving reports itself.
 ///
 /// Names begin with `keyferry_`; times are seconds since 1970, durations seconds.
-public final class GatewayMetrics: Sendable {
+package final class GatewayMetrics: Sendable {
   private let registry = MetricsRegistry()
 
   // Serving.
@@ -36,7 +36,7 @@ public final class GatewayMetrics: Sendable {
   private let keyExpiry: MetricFamily
   private let hasSigningKey: MetricFamily
 
-  public init() {
+  package init() {
     requests = registry.add(
       .counter, "keyferry_http_requests_total", "Requests by class of address, method and status.",
       labels: ["route", "method", "status"])
@@ -98,7 +98,7 @@ public final class GatewayMetrics: Sendable {
   }
 
   /// Everything, in the text format of Prometheus.
-  public var text: String { registry.text }
+  package var text: String { registry.text }
 
   // MARK: Receiving
 
@@ -107,7 +107,7 @@ public final class GatewayMetrics: Sendable {
   /// - Parameters:
   ///   - outcome: a stable word: `success`, or the code of the fault.
   ///   - seconds: how long it took.
-  public func recordPull(source: String, outcome: String, isSuccess: Bool, seconds: Double, at now: Instant) {
+  package func recordPull(source: String, outcome: String, isSuccess: Bool, seconds: Double, at now: Instant) {
     pulls.increment([source, outcome])
     lastPull.set([source], to: Double(now.secondsSince1970))
     if isSuccess { lastPullSuccess.set([source], to: Double(now.secondsSince1970)) }
@@ -115,51 +115,51 @@ public final class GatewayMetrics: Sendable {
   }
 
   /// Keys of recorded documents: what an import receipt says.
-  public func recordReceivedKeys(source: String, new: Int, known: Int, rejected: Int) {
+  package func recordReceivedKeys(source: String, new: Int, known: Int, rejected: Int) {
     receivedKeys.increment([source, "new"], by: Double(new))
     receivedKeys.increment([source, "known"], by: Double(known))
     receivedKeys.increment([source, "rejected"], by: Double(rejected))
   }
 
   /// - Parameter outcome: `recorded`, `quarantined`, `failed`, …
-  public func recordDocuments(source: String, outcome: String, count: Int = 1) {
+  package func recordDocuments(source: String, outcome: String, count: Int = 1) {
     documents.increment([source, outcome], by: Double(count))
   }
 
   /// Seconds by which a source is behind.
-  public func setSourceLag(source: String, seconds: Int64) { sourceLag.set([source], to: Double(seconds)) }
+  package func setSourceLag(source: String, seconds: Int64) { sourceLag.set([source], to: Double(seconds)) }
 
   /// Documents of the source that are quarantined now.
-  public func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
+  package func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
 
   // MARK: Publishing
 
   /// A publishing round of a series has ended.
   ///
   /// - Parameter outcome: a stable word: `published`, `nothing-due`, `no-signing-key`, `disk-full`, …
-  public func recordPublication(series: String, outcome: String, isSuccess: Bool, at now: Instant) {
+  package func recordPublication(series: String, outcome: String, isSuccess: Bool, at now: Instant) {
     publications.increment([series, outcome])
     lastPublication.set([series], to: Double(now.secondsSince1970))
     if isSuccess { lastPublicationSuccess.set([series], to: Double(now.secondsSince1970)) }
   }
 
   /// Bundles of one kind (`increment`, `day`, `since`) that a round has published.
-  public func recordBundles(series: String, kind: String, count: Int) {
+  package func recordBundles(series: String, kind: String, count: Int) {
     publishedBundles.increment([series, kind], by: Double(count))
   }
 
   /// - Parameter outcome: `published`, `revised`, `held`, `left-out`, `padding`.
-  public func recordPublishedKeys(series: String, outcome: String, count: Int) {
+  package func recordPublishedKeys(series: String, outcome: String, count: Int) {
     publishedKeys.increment([series, outcome], by: Double(count))
   }
 
   /// Bundles of one kind that indexes name now.
-  public func setListedBundles(series: String, kind: String, count: Int) {
+  package func setListedBundles(series: String, kind: String, count: Int) {
     listedBundles.set([series, kind], to: Double(count))
   }
 
   /// The keys of a series and when each ends, and whether one of them can sign now; replaces what was said before.
-  public func setSigningKeys(
+  package func setSigningKeys(
     series: String, canSign: Bool, keys: [(id: String, version: String, until: Instant?)]
   ) {
     hasSigningKey.set([series], to: canSign ? 1 : 0)

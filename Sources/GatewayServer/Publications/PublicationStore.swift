@@ -2,7 +2,7 @@ internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
 internal import Gateway
-public import Logging
+package import Logging
 internal import NIOCore
 internal import Synchronization
 
@@ -12,7 +12,7 @@ internal import Synchronization
 /// manifest is whole and every file that it lists is there; until then, and when it is not, the last good one is served.
 /// The folder is looked at when a request comes, at most once a second, or when the publisher in this process says
 /// ``reload()``.
-public final class PublicationStore: Sendable {
+package final class PublicationStore: Sendable {
   private let folder: PublicationFolder
   private let order: [String]
   private let defaultSeries: String?
@@ -35,7 +35,7 @@ public final class PublicationStore: Sendable {
   ///   - order: the series by name that come first, in this order; the others follow by name.
   ///   - defaultSeries: for apps that ask for none; the first, where `nil`.
   ///   - checkInterval: seconds between two looks at the folder; 0 is at every request.
-  public init(
+  package init(
     folder: String, order: [String] = [], defaultSeries: String? = nil, checkInterval: Double = 1,
     logger: Logger = Logger(label: "keyferry.publications")
   ) {
@@ -49,10 +49,10 @@ public final class PublicationStore: Sendable {
   }
 
   /// What is published now.
-  public var publications: Publications { current().publications }
+  package var publications: Publications { current().publications }
 
   /// Looks at the folder at once: the publisher calls it when it has written a manifest.
-  public func reload() { check(force: true) }
+  package func reload() { check(force: true) }
 
   /// The generation of what ``current()`` would return; `nil` where it would look at the folder first.
   var settledGeneration: Int? {

@@ -1,4 +1,4 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// What one origin said about one key, through one source, as the source's reading policy reads it.
 ///
@@ -6,10 +6,10 @@ public import ExposureKeys
 /// ``AdmittedBatch``) that holds the claim. The rolling start and the rolling period are stated always; the days since
 /// onset are the federation's integer (see ``SymptomStatus``), defined where stated.
 @frozen
-public struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
-  public internal(set) var key: ClaimedKey
-  public internal(set) var origin: OriginID
-  public internal(set) var source: SourceID
+package struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
+  package internal(set) var key: ClaimedKey
+  package internal(set) var origin: OriginID
+  package internal(set) var source: SourceID
 
   /// For admission, and for stores that read back what was admitted.
   package init(key: ClaimedKey, origin: OriginID, source: SourceID) {
@@ -19,25 +19,25 @@ public struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// What the claim is about: key data and rolling start.
-  public var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+  package var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
 }
 
 /// What claims are about. The same key data under another rolling start is another key; two keys with one rolling
 /// start are two keys. Nobody removes duplicates by day.
 @frozen
-public struct KeySubject: Hashable, Comparable, Sendable, BitwiseCopyable {
-  public let key: TemporaryExposureKey
+package struct KeySubject: Hashable, Comparable, Sendable, BitwiseCopyable {
+  package let key: TemporaryExposureKey
   /// Ten-minute intervals since 1970.
-  public let rollingStart: Int32
+  package let rollingStart: Int32
 
   @inlinable
-  public init(key: TemporaryExposureKey, rollingStart: Int32) {
+  package init(key: TemporaryExposureKey, rollingStart: Int32) {
     self.key = key
     self.rollingStart = rollingStart
   }
 
   @inlinable
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
   }
 }

@@ -1,26 +1,26 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// What was said: a set of distinct claims. Recording is set union, so neither the order of arrival nor repeated
 /// delivery nor loops between gateways change it.
 ///
 /// Built for tens of millions of claims: 32 bytes a claim in segments that never move, and 11 to 21 bytes a claim in a
 /// hash table whose hash is seeded anew in each process, because senders choose the keys.
-public struct ClaimSet: Sendable {
+package struct ClaimSet: Sendable {
   /// All claims, in the order in which they were recorded first.
   private(set) var rows = ClaimRows()
   private var slots = ClaimSlots()
   private(set) var names = ClaimNames()
 
-  public init() {}
+  package init() {}
 
-  public var count: Int { rows.count }
-  public var isEmpty: Bool { count == 0 }
+  package var count: Int { rows.count }
+  package var isEmpty: Bool { count == 0 }
 
   /// Adds the claims that are new.
   ///
   /// - Returns: what became of the batch; its counts add up.
   @discardableResult
-  public mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
+  package mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
     var receipt = ImportReceipt(beforeRecording: batch)
     var voices = BatchVoices(batch, in: &names)
     receipt.new = insert(batch.claims) { claim, names in
@@ -31,36 +31,36 @@ public struct ClaimSet: Sendable {
   }
 
   /// Adds all claims of another set.
-  public mutating func formUnion(_ other: ClaimSet) {
+  package mutating func formUnion(_ other: ClaimSet) {
     let voices = names.numbers(ofVoicesIn: other.names)
     insert(other.rows) { row, _ in ClaimRow(row, voice: voices[Int(row.voice)]) }
   }
 
-  public func union(_ other: ClaimSet) -> ClaimSet {
+  package func union(_ other: ClaimSet) -> ClaimSet {
     var result = self
     result.formUnion(other)
     return result
   }
 
   /// The set without the claims for which `isRecalled` holds.
-  public func removing(where isRecalled: (StatedClaim) -> Bool) -> ClaimSet {
+  package func removing(where isRecalled: (StatedClaim) -> Bool) -> ClaimSet {
     keeping { !isRecalled(stated(claim($0))) }
   }
 
   /// The set without anything that this origin ever said.
-  public func recalling(origin name: String) -> ClaimSet {
+  package func recalling(origin name: String) -> ClaimSet {
     guard let origin = names.id(ofKnownOrigin: name.uppercased()) else { return self }
     return keeping { names.voices[Int($0.voice)].origin != origin }
   }
 
   /// The set without anything that came through this source.
-  public func recalling(source name: String) -> ClaimSet {
+  package func recalling(source name: String) -> ClaimSet {
     let isRecalled = names.sources.map { $0.name == name }
     return keeping { !isRecalled[Int(names.voices[Int($0.voice)].source.rawValue)] }
   }
 
   /// The claim with its names in place of numbers.
-  public func stated(_ claim: AdmittedClaim) -> StatedClaim {
+  package func stated(_ claim: AdmittedClaim) -> StatedClaim {
     var key = claim.key
     key.regions = .none
     return StatedClaim(
@@ -69,7 +69,7 @@ public struct ClaimSet: Sendable {
   }
 
   /// Every claim with its names, in no particular order: for small sets, tests and explanations.
-  public var statedClaims: [StatedClaim] { rows.map { stated(claim($0)) } }
+  package var statedClaims: [StatedClaim] { rows.map { stated(claim($0)) } }
 
   /// A row of this set as a claim.
   func claim(_ row: ClaimRow) -> AdmittedClaim { row.claim(by: names.voices[Int(row.voice)]) }
@@ -121,13 +121,13 @@ public struct ClaimSet: Sendable {
 }
 
 /// A claim with its names in place of numbers. `key` has no regions of its own.
-public struct StatedClaim: Hashable, Sendable {
-  public let key: ClaimedKey
+package struct StatedClaim: Hashable, Sendable {
+  package let key: ClaimedKey
   /// `nil` where it is lost.
-  public let origin: String?
+  package let origin: String?
   /// The visited regions, sorted; `nil` where none were named.
-  public let visited: [String]?
-  public let source: Source
+  package let visited: [String]?
+  package let source: Source
 
   /// A claim of a batch, by its names.
   package init(_ claim: AdmittedClaim, of batch: AdmittedBatch) {

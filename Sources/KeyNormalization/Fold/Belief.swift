@@ -1,7 +1,7 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// What the gateway believes about one key and does with it.
-public enum BeliefOutcome: Hashable, Sendable {
+package enum BeliefOutcome: Hashable, Sendable {
   case publish(BelievedKey)
   /// Not yet: decide again at this instant.
   case hold(until: Instant, HoldReason)
@@ -10,15 +10,15 @@ public enum BeliefOutcome: Hashable, Sendable {
 
 /// A key as it is published. Only the fold makes one. 56 bytes, trivially copyable.
 @frozen
-public struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
+package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
   /// The key for another gateway: its days since onset may be any class of ``SymptomStatus``. `regions` belongs to the
   /// ``BelievedKeys/regions`` (or ``Beliefs/regions``) beside it.
-  public internal(set) var forFederation: ClaimedKey
+  package internal(set) var forFederation: ClaimedKey
   /// -1 is none.
   var appReportType: Int8
   /// `Int8.min` is none.
   var appDaysSinceOnset: Int8
-  public internal(set) var notes: PublishingNotes
+  package internal(set) var notes: PublishingNotes
 
   init(_ belief: Belief) {
     forFederation = belief.key
@@ -27,12 +27,12 @@ public struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
     notes = belief.notes
   }
 
-  public var subject: KeySubject {
+  package var subject: KeySubject {
     KeySubject(key: forFederation.key, rollingStart: forFederation.rollingStartWord)
   }
 
   /// The key for an app's bundle: days since onset are -14...14 or absent.
-  public var forApps: ClaimedKey {
+  package var forApps: ClaimedKey {
     var key = forFederation
     key.reportType = appReportType < 0 ? nil : Int32(appReportType)
     key.daysSinceOnset = appDaysSinceOnset == .min ? nil : Int32(appDaysSinceOnset)

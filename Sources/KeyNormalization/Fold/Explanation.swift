@@ -1,11 +1,11 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// How the fold decided about one key: what everybody said, what each claim was compared with, and what the publishing
 /// rules made of the result.
-public struct Explanation: Hashable, Sendable {
+package struct Explanation: Hashable, Sendable {
   /// One claim and what became of it.
-  public struct Line: Hashable, Sendable {
-    public enum Standing: Hashable, Sendable {
+  package struct Line: Hashable, Sendable {
+    package enum Standing: Hashable, Sendable {
       /// This one is believed.
       case decided
       /// Another claim of its origin is greater; what decided that, or that both say the same.
@@ -20,26 +20,26 @@ public struct Explanation: Hashable, Sendable {
       case notCounted
     }
 
-    public let claim: StatedClaim
-    public let standing: Standing
+    package let claim: StatedClaim
+    package let standing: Standing
   }
 
   /// One publishing rule and what it did; rules that did nothing are not listed.
-  public struct Step: Hashable, Sendable {
-    public let rule: String
-    public let effect: String
+  package struct Step: Hashable, Sendable {
+    package let rule: String
+    package let effect: String
   }
 
-  public let subject: KeySubject
-  public let lines: [Line]
-  public let steps: [Step]
-  public let outcome: BeliefOutcome
+  package let subject: KeySubject
+  package let lines: [Line]
+  package let steps: [Step]
+  package let outcome: BeliefOutcome
   /// The regions that the key goes with, where it is published.
-  public let regions: RegionClaim?
+  package let regions: RegionClaim?
 }
 
 /// Explains what is believed about a key: one explanation for each rolling start under which claims know it.
-public func explain(
+package func explain(
   _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant
 ) -> [Explanation] {
   let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }

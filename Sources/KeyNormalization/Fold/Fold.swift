@@ -1,10 +1,10 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// The outcomes of all keys of a claim set, one at a time in the order of key data and rolling start. A pure function
 /// of what was said, the policy, the region and the clock; the order in which claims arrived has no part in it.
 ///
 /// Works through the claims in buckets of key data: besides the claim set itself it needs four bytes a claim.
-public struct Beliefs: Sequence, IteratorProtocol {
+package struct Beliefs: Sequence, IteratorProtocol {
   private let claims: ClaimSet
   private var judge: BeliefJudge
   private var memory: OutcomeMemory
@@ -18,14 +18,14 @@ public struct Beliefs: Sequence, IteratorProtocol {
   private var said: [AdmittedClaim] = []
 
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
-  public init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
+  package init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
     self.init(of: claims, policy: policy, now: now, target: .init(region: region))
   }
 
   /// - Parameters:
   ///   - needsOrigins: whether `isWanted` looks at the origins.
   ///   - isWanted: whether keys with this destination are wanted; the others are left out.
-  public init(
+  package init(
     of claims: ClaimSet, policy: PublishingPolicy, now: Instant, needsOrigins: Bool,
     isWanted: @escaping (KeyDestination) -> Bool
   ) {
@@ -40,9 +40,9 @@ public struct Beliefs: Sequence, IteratorProtocol {
   }
 
   /// What the keys returned so far name.
-  public var regions: RegionTable { judge.router.table }
+  package var regions: RegionTable { judge.router.table }
 
-  public mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
+  package mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
     guard let group = nextGroup() else { return nil }
     let subject = bucket.rows[group.lowerBound].subject
     guard let question = OutcomeMemory.Question(bucket.rows[group]) else { return (subject, outcome(of: group)) }
@@ -125,13 +125,13 @@ struct BeliefJudge {
 }
 
 /// The published keys of a fold, in the order of key data and rolling start. Only a fold makes one.
-public struct BelievedKeys: Sendable {
-  public let keys: [BelievedKey]
+package struct BelievedKeys: Sendable {
+  package let keys: [BelievedKey]
   /// What the keys name.
-  public let regions: RegionTable
-  public let receipt: BeliefReceipt
+  package let regions: RegionTable
+  package let receipt: BeliefReceipt
   /// When the first of the held keys may go out.
-  public let nextRelease: Instant?
+  package let nextRelease: Instant?
 
   init(keys: [BelievedKey], regions: RegionTable, receipt: BeliefReceipt, nextRelease: Instant?) {
     self.keys = keys
@@ -141,12 +141,12 @@ public struct BelievedKeys: Sendable {
   }
 
   /// Who reads the keys.
-  public enum Audience: Sendable {
+  package enum Audience: Sendable {
     case apps, federation
   }
 
   /// Appends keys from `position` on, as many as there is room for, and returns how many those were.
-  public func copy(from position: Int, for audience: Audience, to buffer: inout KeyBuffer) -> Int {
+  package func copy(from position: Int, for audience: Audience, to buffer: inout KeyBuffer) -> Int {
     let end = Swift.min(keys.count, position + buffer.capacity - buffer.count)
     guard position < end else { return 0 }
     for key in keys[position..<end] { buffer.append(audience == .apps ? key.forApps : key.forFederation) }
@@ -159,7 +159,7 @@ public struct BelievedKeys: Sendable {
 /// - Parameters:
 ///   - region: the region whose keys are wanted; `nil` wants all.
 ///   - now: what "still valid" and "too old" refer to.
-public func fold(
+package func fold(
   _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant
 ) -> BelievedKeys {
   var beliefs = Beliefs(of: claims, policy: policy, region: region, now: now)

@@ -1,22 +1,22 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// How many keys fare differently under two policies, by what becomes of them. Where both publish a key but not the
 /// same, it counts as `published-differently`.
-public struct PolicyDifference: Hashable, Sendable {
-  public struct Change: Hashable, Sendable {
+package struct PolicyDifference: Hashable, Sendable {
+  package struct Change: Hashable, Sendable {
     /// `published`, `held: still-valid`, `left out: too-old`, `unknown`.
-    public let before: String
-    public let after: String
+    package let before: String
+    package let after: String
   }
 
   /// How many keys are known to either side.
-  public private(set) var keys = 0
-  public private(set) var changes: [Change: Int] = [:]
+  package private(set) var keys = 0
+  package private(set) var changes: [Change: Int] = [:]
 
-  public var changed: Int { changes.values.reduce(0, +) }
+  package var changed: Int { changes.values.reduce(0, +) }
 
   /// Compares two folds, each over the claims as its reading policy admitted them.
-  public init(
+  package init(
     from before: ClaimSet, by old: PublishingPolicy, to after: ClaimSet, by new: PublishingPolicy,
     region: String? = nil, now: Instant
   ) {

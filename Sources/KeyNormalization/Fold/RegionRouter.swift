@@ -1,13 +1,13 @@
 import ExposureKeys
 
 /// Where a key goes, once the regions of all origins that stand behind it are united.
-public struct KeyDestination: Hashable, Sendable {
+package struct KeyDestination: Hashable, Sendable {
   /// Nobody named a region, and the policy reads that as all of them.
-  public internal(set) var goesEverywhere: Bool
+  package internal(set) var goesEverywhere: Bool
   /// The regions that were named, sorted, with the origin where the policy adds it; `nil` when nobody named any.
-  public internal(set) var visited: [String]?
+  package internal(set) var visited: [String]?
   /// The origins, sorted; empty unless they were asked for, and where all of them are lost.
-  public internal(set) var origins: [String] = []
+  package internal(set) var origins: [String] = []
 }
 
 /// Finds where keys go and unites the regions of several origins. Each distinct combination is worked out once.

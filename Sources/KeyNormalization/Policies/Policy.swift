@@ -1,15 +1,15 @@
 import ExposureKeys
 
 /// A reading and a publishing policy with a name: what a policy file holds.
-public struct Policy: Hashable, Sendable {
+package struct Policy: Hashable, Sendable {
   /// Lower-case letters, digits and hyphens.
-  public var name: String
+  package var name: String
   /// One line for people.
-  public var summary: String
-  public var reading: ReadingPolicy
-  public var publishing: PublishingPolicy
+  package var summary: String
+  package var reading: ReadingPolicy
+  package var publishing: PublishingPolicy
 
-  public init(
+  package init(
     name: String, summary: String = "", reading: ReadingPolicy = ReadingPolicy(),
     publishing: PublishingPolicy = PublishingPolicy()
   ) {
@@ -20,7 +20,7 @@ public struct Policy: Hashable, Sendable {
   }
 
   /// Everything that is wrong with the policy as a whole; empty when it can be used.
-  public var faults: [PolicyFault] { nameFaults + reading.faults + publishing.faults }
+  package var faults: [PolicyFault] { nameFaults + reading.faults + publishing.faults }
 
   private var nameFaults: [PolicyFault] {
     let isName =
@@ -37,16 +37,16 @@ public struct Policy: Hashable, Sendable {
 }
 
 /// One thing that is wrong with a policy.
-public struct PolicyFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct PolicyFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The setting: `publishing.risk.cap`.
-  public var place: String
+  package var place: String
   /// Where that stands in its file, counted from 1; 0 where it is not known.
-  public var line: Int
-  public var column: Int
+  package var line: Int
+  package var column: Int
   /// What was found and what is allowed.
-  public var reason: String
+  package var reason: String
 
-  public init(place: String, line: Int = 0, column: Int = 0, reason: String) {
+  package init(place: String, line: Int = 0, column: Int = 0, reason: String) {
     self.place = place
     self.line = line
     self.column = column
@@ -54,7 +54,7 @@ public struct PolicyFault: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// `12:5: publishing.risk.cap: 9, allowed 0...8`.
-  public var description: String { (line > 0 ? "\(line):\(column): " : "") + "\(place): \(reason)" }
+  package var description: String { (line > 0 ? "\(line):\(column): " : "") + "\(place): \(reason)" }
 }
 
 extension ReadingPolicy {

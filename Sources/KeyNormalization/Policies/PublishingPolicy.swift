@@ -1,11 +1,11 @@
-public import ExposureKeys
+package import ExposureKeys
 
 /// What is published of all that was admitted, and in which form.
-public struct PublishingPolicy: Hashable, Sendable {
-  public enum PeriodPreference: String, Hashable, Sendable, CaseIterable { case widest, narrowest }
-  public enum RiskPreference: String, Hashable, Sendable, CaseIterable { case highest, lowest }
+package struct PublishingPolicy: Hashable, Sendable {
+  package enum PeriodPreference: String, Hashable, Sendable, CaseIterable { case widest, narrowest }
+  package enum RiskPreference: String, Hashable, Sendable, CaseIterable { case highest, lowest }
 
-  public enum SymptomPreference: String, Hashable, Sendable, CaseIterable {
+  package enum SymptomPreference: String, Hashable, Sendable, CaseIterable {
     /// A known onset before a span of days (the shorter first), an unknown onset, no symptoms, and an unknown status.
     case mostPrecise = "most-precise"
     /// The day nearest to its reference day, whatever the class.
@@ -13,54 +13,54 @@ public struct PublishingPolicy: Hashable, Sendable {
   }
 
   /// What becomes of a report type.
-  public enum ReportTypeOutcome: Hashable, Sendable {
+  package enum ReportTypeOutcome: Hashable, Sendable {
     case publish(as: ReportType)
     case leaveOut
   }
 
-  public enum EmptyVisited: String, Hashable, Sendable, CaseIterable { case all, none, origin }
+  package enum EmptyVisited: String, Hashable, Sendable, CaseIterable { case all, none, origin }
 
   /// How risk levels are spelled for apps.
-  public typealias RiskEncoding = ReadingPolicy.RiskEncoding
+  package typealias RiskEncoding = ReadingPolicy.RiskEncoding
 
   // What is compared when two claims of equal report type contradict each other.
-  public var rollingPeriodPreference: PeriodPreference = .widest
-  public var riskPreference: RiskPreference = .highest
-  public var symptomPreference: SymptomPreference = .mostPrecise
+  package var rollingPeriodPreference: PeriodPreference = .widest
+  package var riskPreference: RiskPreference = .highest
+  package var symptomPreference: SymptomPreference = .mostPrecise
 
   /// Minutes after its expiry until a key may go out, 0...2880. A key that is still valid never goes out.
-  public var holdMinutes: Int = 120
+  package var holdMinutes: Int = 120
   /// A key is too old this many days after its expiry, 1...36500.
-  public var maximumAgeDays: Int = 14
+  package var maximumAgeDays: Int = 14
   /// Publish every rolling period as 144, for devices that refuse shorter ones. The key is held accordingly longer.
-  public var expandsShortPeriods = false
+  package var expandsShortPeriods = false
 
   /// What becomes of each report type. `unknown` stands for a claim that states none.
-  public var reportTypes: [ReportType: ReportTypeOutcome] = Self.asSent
-  public var risk = RiskPolicy()
+  package var reportTypes: [ReportType: ReportTypeOutcome] = Self.asSent
+  package var risk = RiskPolicy()
   /// For apps: the days since onset of keys that state no exact onset, -14...14.
-  public var defaultDaysSinceOnset: DayOffset? = nil
+  package var defaultDaysSinceOnset: DayOffset? = nil
 
   /// Where a key goes that names no visited region.
-  public var emptyVisited: EmptyVisited = .all
+  package var emptyVisited: EmptyVisited = .all
   /// Whether a key goes to its origin as well.
-  public var includesOrigin = true
+  package var includesOrigin = true
   /// How apps are told the risk level.
-  public var riskEncoding: RiskEncoding = .plain
+  package var riskEncoding: RiskEncoding = .plain
 
   /// The default policy.
-  public init() {}
+  package init() {}
 
-  public static let holdMinutesAllowed = 0...2880
-  public static let maximumAgeDaysAllowed = 1...36_500
+  package static let holdMinutesAllowed = 0...2880
+  package static let maximumAgeDaysAllowed = 1...36_500
 
   static let asSent: [ReportType: ReportTypeOutcome] = Dictionary(
     uniqueKeysWithValues: ReportType.allCases.map { ($0, $0 == .recursive ? .leaveOut : .publish(as: $0)) })
 }
 
 /// How the published transmission risk level comes about.
-public struct RiskPolicy: Hashable, Sendable {
-  public enum Derivation: Hashable, Sendable {
+package struct RiskPolicy: Hashable, Sendable {
+  package enum Derivation: Hashable, Sendable {
     case asSent
     /// From the published report type.
     case fromReportType([ReportType: Int32], replacing: Replacement)
@@ -69,58 +69,58 @@ public struct RiskPolicy: Hashable, Sendable {
   }
 
   /// Which sent levels a level from the report type replaces.
-  public enum Replacement: String, Hashable, Sendable, CaseIterable {
+  package enum Replacement: String, Hashable, Sendable, CaseIterable {
     case always
     case absent
     case absentOrZero = "absent-or-zero"
   }
 
-  public var derivation: Derivation = .asSent
+  package var derivation: Derivation = .asSent
   /// The level of a key that has none by the above, 0...8.
-  public var fallback: Int32? = nil
+  package var fallback: Int32? = nil
   /// Higher levels are lowered to this one: iOS accepts 0...7.
-  public var cap: Int32? = nil
+  package var cap: Int32? = nil
   /// Keys below this level are left out.
-  public var minimum: Int32? = nil
+  package var minimum: Int32? = nil
 
-  public init() {}
+  package init() {}
 
-  public static let allowed: ClosedRange<Int32> = 0...8
+  package static let allowed: ClosedRange<Int32> = 0...8
 }
 
 /// Risk levels by class of symptom status and day.
-public struct SymptomTable: Hashable, Sendable {
-  public enum Entry: Hashable, Sendable {
+package struct SymptomTable: Hashable, Sendable {
+  package enum Entry: Hashable, Sendable {
     case level(Int32)
     case leaveOut
   }
 
   /// One class: what holds for -14...14, in this order; `nil` where the table says nothing.
-  public struct Days: Hashable, Sendable {
+  package struct Days: Hashable, Sendable {
     var entries: [Entry?]
 
-    public init(all entry: Entry? = nil) { entries = Array(repeating: entry, count: DayOffset.allowed.count) }
+    package init(all entry: Entry? = nil) { entries = Array(repeating: entry, count: DayOffset.allowed.count) }
 
-    public subscript(offset: DayOffset) -> Entry? {
+    package subscript(offset: DayOffset) -> Entry? {
       get { entries[Int(offset.days) - DayOffset.allowed.lowerBound] }
       set { entries[Int(offset.days) - DayOffset.allowed.lowerBound] = newValue }
     }
   }
 
-  public var onset = Days()
-  public var onsetInRange = Days()
-  public var onsetUnknown = Days()
-  public var asymptomatic = Days()
-  public var statusUnknown = Days()
+  package var onset = Days()
+  package var onsetInRange = Days()
+  package var onsetUnknown = Days()
+  package var asymptomatic = Days()
+  package var statusUnknown = Days()
   /// What holds for a key of which nothing is known; `nil` keeps what was sent.
-  public var notGiven: Entry? = nil
+  package var notGiven: Entry? = nil
   /// What holds for given days that the table does not name.
-  public var otherwise: Entry = .level(1)
+  package var otherwise: Entry = .level(1)
 
-  public init() {}
+  package init() {}
 
   /// What the table says; `nil` is to keep what was sent.
-  public subscript(status: SymptomStatus?) -> Entry? {
+  package subscript(status: SymptomStatus?) -> Entry? {
     switch status {
     case .onset(let offset): onset[offset] ?? otherwise
     case .onsetInRange(_, let offset): onsetInRange[offset] ?? otherwise

@@ -2,25 +2,25 @@ import ExposureKeys
 
 /// One condition that a claim meets to be admitted. Pure: it may read the claim leniently and say so, and it returns a
 /// verdict; the caller counts.
-public struct AdmissionRule: Sendable {
-  public let documentation: RuleDocumentation
+package struct AdmissionRule: Sendable {
+  package let documentation: RuleDocumentation
   /// What a policy sets it to, for the rule table.
   let value: @Sendable (ReadingPolicy) -> String
   let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
 }
 
 /// What a rule is about, where it comes from, and what becomes of a key that breaks it. The rule table is made of this.
-public struct RuleDocumentation: Hashable, Sendable {
+package struct RuleDocumentation: Hashable, Sendable {
   /// The stable code.
-  public let name: String
+  package let name: String
   /// What it does.
-  public let rule: String
+  package let rule: String
   /// Why it exists.
-  public let why: String
+  package let why: String
   /// Where that is defined or was observed.
-  public let source: String
+  package let source: String
   /// What happens to a key that breaks it.
-  public let outcome: String
+  package let outcome: String
 }
 
 /// What an admission rule says.
@@ -75,8 +75,8 @@ final class AdmissionContext: Sendable {
 }
 
 /// Which claims are admitted, in the order in which it is asked.
-public enum AdmissionRules {
-  public static let all: [AdmissionRule] = aboutKeyData + aboutStatements + aboutVolumes
+package enum AdmissionRules {
+  package static let all: [AdmissionRule] = aboutKeyData + aboutStatements + aboutVolumes
 
   /// They look at key data and at nothing else.
   private static let aboutKeyData: [AdmissionRule] = [.wellFormedKey]

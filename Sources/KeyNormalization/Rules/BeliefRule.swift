@@ -2,8 +2,8 @@ import ExposureKeys
 
 /// One step from a decided key to a published one. Pure: it may change how the key is published and note that, and it
 /// returns a verdict; the caller counts.
-public struct BeliefRule: Sendable {
-  public let documentation: RuleDocumentation
+package struct BeliefRule: Sendable {
+  package let documentation: RuleDocumentation
   /// What a policy sets it to, for the rule table.
   let value: @Sendable (PublishingPolicy) -> String
   let apply: @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
@@ -41,8 +41,8 @@ final class BeliefContext: Sendable {
 
 /// What is published and how, in the order in which it is asked. A key is held last, so that only keys are held that
 /// will go out.
-public enum BeliefRules {
-  public static let all: [BeliefRule] = [
+package enum BeliefRules {
+  package static let all: [BeliefRule] = [
     .reportTypePublished,
     .visitedRegions,
     .shortPeriods,

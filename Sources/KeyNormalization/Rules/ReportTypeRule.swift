@@ -1,4 +1,4 @@
-public import ExposureKeys
+package import ExposureKeys
 
 extension AdmissionRule {
   static let reportType = AdmissionRule(
@@ -31,7 +31,7 @@ extension AdmissionRule {
 
 extension ReportType {
   /// The name in policies and tables: `confirmed-test`.
-  public var code: String {
+  package var code: String {
     switch self {
     case .unknown: "unknown"
     case .confirmedTest: "confirmed-test"
@@ -42,7 +42,7 @@ extension ReportType {
     }
   }
 
-  public init?(code: String) {
+  package init?(code: String) {
     guard let match = Self.allCases.first(where: { $0.code == code }) else { return nil }
     self = match
   }

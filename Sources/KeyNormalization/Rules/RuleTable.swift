@@ -1,24 +1,24 @@
 /// The rules of a policy as rows for people: generated from the rules themselves, so that it cannot differ from them.
-public struct RuleTable: Hashable, Sendable {
-  public struct Row: Hashable, Sendable {
-    public enum Stage: String, Hashable, Sendable, CaseIterable { case admission, belief }
+package struct RuleTable: Hashable, Sendable {
+  package struct Row: Hashable, Sendable {
+    package enum Stage: String, Hashable, Sendable, CaseIterable { case admission, belief }
 
-    public let stage: Stage
-    public let rule: RuleDocumentation
+    package let stage: Stage
+    package let rule: RuleDocumentation
     /// What the policy sets it to.
-    public let value: String
+    package let value: String
   }
 
-  public let rows: [Row]
+  package let rows: [Row]
 
-  public init(of policy: Policy) {
+  package init(of policy: Policy) {
     rows =
       AdmissionRules.all.map { Row(stage: .admission, rule: $0.documentation, value: $0.value(policy.reading)) }
       + BeliefRules.all.map { Row(stage: .belief, rule: $0.documentation, value: $0.value(policy.publishing)) }
   }
 
   /// The table for the documentation, in Markdown.
-  public var markdown: String {
+  package var markdown: String {
     let header = "| stage | rule | what it does | outcome | value |\n|---|---|---|---|---|\n"
     return header
       + rows.map { row in

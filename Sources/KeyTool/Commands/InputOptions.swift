@@ -1,8 +1,8 @@
-public import ArgumentParser
+package import ArgumentParser
 internal import BundleTrust
-public import ExposureKeys
-public import Gateway
-public import KeyFormats
+package import ExposureKeys
+package import Gateway
+package import KeyFormats
 
 /// How documents are read: shared by the commands that take any.
 struct InputOptions: ParsableArguments {
@@ -80,11 +80,11 @@ struct SigningOptions: ParsableArguments {
 }
 
 extension KeyFormat: ExpressibleByArgument {
-  public static var allValueStrings: [String] { allCases.map(\.rawValue) }
+  package static var allValueStrings: [String] { allCases.map(\.rawValue) }
 }
 
 extension Instant: ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
+  package init?(argument: String) { self.init(argument) }
 }
 
 extension CodableJSONLayout: ExpressibleByArgument {}

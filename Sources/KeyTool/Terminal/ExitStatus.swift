@@ -1,5 +1,5 @@
 /// What the program's exit code says. Also in `keyferry --help`.
-public enum ExitStatus: Int32, Sendable {
+package enum ExitStatus: Int32, Sendable {
   /// Done.
   case done = 0
   /// Done, but keys were rejected, a verification or a check failed, or the key that was asked for is not known.
