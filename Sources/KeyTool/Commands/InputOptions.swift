@@ -1,4 +1,4 @@
-package import ArgumentParser
+public import ArgumentParser
 internal import BundleTrust
 package import ExposureKeys
 package import Gateway
