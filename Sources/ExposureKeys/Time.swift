@@ -1,4 +1,16 @@
+/// How far times reach from 1970: a million years of the Gregorian calendar either way. A number beyond is taken as the
+/// last one. So each unit's values are exactly those of the others, none of their conversions overflows, and neither does
+/// a sum or a difference of a few of them.
+@usableFromInline
+enum TimeBound {
+  @inlinable static var days: Int64 { 365_242_500 }
+  @inlinable static var intervals: Int64 { days * 144 }
+  @inlinable static var seconds: Int64 { days * 86_400 }
+}
+
 /// A ten-minute interval, counted from 1970-01-01T00:00:00Z: the unit of rolling starts.
+///
+/// It lies within a million years of 1970; a number beyond is taken as the last one.
 ///
 /// Source: Exposure Notification Cryptography Specification 1.2, `ENIntervalNumber`.
 @frozen
@@ -9,7 +21,9 @@ public struct IntervalNumber: Hashable, Comparable, Sendable, BitwiseCopyable {
   public static let intervalsPerDay: Int64 = 144
 
   @inlinable
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+  public init(_ rawValue: Int64) {
+    self.rawValue = max(-TimeBound.intervals, min(rawValue, TimeBound.intervals))
+  }
 
   /// The interval that contains this instant.
   public init(containing instant: Instant) {
@@ -26,12 +40,16 @@ public struct IntervalNumber: Hashable, Comparable, Sendable, BitwiseCopyable {
 }
 
 /// A UTC calendar day, counted from 1970-01-01.
+///
+/// It lies within a million years of 1970; a number beyond is taken as the last one.
 @frozen
 public struct Day: Hashable, Comparable, Sendable, BitwiseCopyable {
   public let daysSince1970: Int64
 
   @inlinable
-  public init(daysSince1970: Int64) { self.daysSince1970 = daysSince1970 }
+  public init(daysSince1970: Int64) {
+    self.daysSince1970 = max(-TimeBound.days, min(daysSince1970, TimeBound.days))
+  }
 
   /// `nil` unless `text` is a calendar date, `yyyy-MM-dd`.
   public init?(_ text: some StringProtocol) {
@@ -42,9 +60,9 @@ public struct Day: Hashable, Comparable, Sendable, BitwiseCopyable {
     self.init(year: year, month: month, day: day)
   }
 
-  /// `nil` unless the date exists in the Gregorian calendar.
+  /// `nil` unless the date exists in the Gregorian calendar, within a million years of 1970.
   public init?(year: Int64, month: Int64, day: Int64) {
-    guard (1...12).contains(month), day >= 1 else { return nil }
+    guard (-1_000_000...1_010_000).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
     // Days from civil: the year begins in March, so that the leap day is its last.
     let shifted = month <= 2 ? year - 1 : year
     let era = floorDivide(shifted, 400)
@@ -52,8 +70,7 @@ public struct Day: Hashable, Comparable, Sendable, BitwiseCopyable {
     let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
     self.init(daysSince1970: era * 146_097 + dayOfEra - 719_468)
-    let parts = civil
-    guard parts.month == month, parts.day == day else { return nil }
+    guard civil == (year, month, day) else { return nil }
   }
 
   /// The interval that begins at this day's midnight.
@@ -85,12 +102,16 @@ extension Day: CustomStringConvertible {
 }
 
 /// An instant in whole seconds since 1970-01-01T00:00:00Z, leap seconds not counted.
+///
+/// It lies within a million years of 1970; a number beyond is taken as the last one.
 @frozen
 public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
   public let secondsSince1970: Int64
 
   @inlinable
-  public init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
+  public init(secondsSince1970: Int64) {
+    self.secondsSince1970 = max(-TimeBound.seconds, min(secondsSince1970, TimeBound.seconds))
+  }
 
   /// `nil` unless `text` is an RFC 3339 instant in UTC (`2020-06-01T00:00:00Z`, with optional fraction, which is
   /// dropped), a date (`2020-06-01`: its midnight), or a whole number of seconds since 1970.

@@ -57,14 +57,19 @@ package struct RetryPolicy: Sendable {
   private static func instant(httpDate text: String) -> Instant? {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     let words = text.split(separator: " ")
-    guard words.count == 6, words[5] == "GMT", let dayOfMonth = Int64(words[1]), let year = Int64(words[3]),
+    guard words.count == 6, words[5] == "GMT", let dayOfMonth = number(words[1], digits: 2),
+      let year = number(words[3], digits: 4),
       let month = months.firstIndex(of: String(words[2])),
       let day = Day(year: year, month: Int64(month) + 1, day: dayOfMonth)
     else { return nil }
-    let time = words[4].split(separator: ":").compactMap { Int64($0) }
-    guard time.count == 3, (0..<24).contains(time[0]), (0..<60).contains(time[1]), (0...60).contains(time[2]) else {
-      return nil
-    }
+    let time = words[4].split(separator: ":").compactMap { number($0, digits: 2) }
+    guard time.count == 3, time[0] < 24, time[1] < 60, time[2] <= 60 else { return nil }
     return Instant(secondsSince1970: day.start.secondsSince1970 + time[0] * 3600 + time[1] * 60 + time[2])
+  }
+
+  /// A number without a sign, of so many digits.
+  private static func number(_ text: Substring, digits: Int) -> Int64? {
+    guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
   }
 }

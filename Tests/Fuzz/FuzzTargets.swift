@@ -25,6 +25,7 @@ let fuzzTargets: [String: FuzzTarget] = [
   "base64": fuzzBase64,
   "key-text": fuzzKeyText,
   "time": fuzzTime,
+  "http-fields": fuzzFields,
 ]
 
 /// What is read is what the reference reads, and what its encoding is read as.
@@ -145,4 +146,23 @@ private func inflate(_ stream: [UInt8], piecesOf longest: Int) -> (bytes: [UInt8
   // Years before 1 have a sign when written and none when read.
   guard instant.secondsSince1970 >= -62_135_596_800 else { return }
   precondition(Instant(instant.description) == instant)
+}
+
+/// What strangers write into the fields of requests and answers: dates, ranges, tags, and how long to wait.
+@Sendable private func fuzzFields(_ input: UnsafeRawBufferPointer) {
+  let text = String(decoding: input, as: UTF8.self)
+  // A leap second is the next one, which may be of a year with five digits.
+  if let instant = HTTPDate.instant(text), instant.secondsSince1970 < 253_402_300_800 {
+    precondition(HTTPDate.instant(HTTPDate.text(instant)) == instant)
+  }
+  for length in [0, 1, 1000, Int.max] {
+    guard case .part(let part) = ByteRange(text, length: length) else { continue }
+    precondition(part.lowerBound >= 0 && part.upperBound <= length && !part.isEmpty)
+  }
+  _ = EntityTag.condition(text)
+  for now in [Int64.min, 784_111_777, .max] {
+    guard let seconds = RetryPolicy.seconds(retryAfter: text, now: Instant(secondsSince1970: now)) else { continue }
+    precondition(seconds >= 0)
+    _ = RetryPolicy(retries: 4).delay(beforeRetry: 1, wish: seconds, random: 0.5)
+  }
 }

@@ -24,6 +24,9 @@ import Testing
     arguments: [
       ("0", 0), ("120", 120), ("99999999999999999999", Int64.max), ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
       ("Sun, 06 Nov 1994 08:00:00 GMT", 0), ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("-1", nil), ("soon", nil),
+      ("Sun, 9223372036854775807 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 9223372036854775807 08:49:37 GMT", nil),
+      ("Sun, -9223372036854775808 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov -9223372036854775808 08:49:37 GMT", nil),
+      ("Sun, +6 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 9999 08:49:47 GMT", 252_613_382_410),
       ("", nil), ("Sun, 31 Feb 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 25:49:37 GMT", nil),
     ] as [(String, Int64?)])
   func readsRetryAfter(text: String, seconds: Int64?) {

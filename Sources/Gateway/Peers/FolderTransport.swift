@@ -102,7 +102,9 @@ package struct FolderTransport: PeerTransport {
       guard fstatat(folder.number, terminated(name), &status, AT_SYMLINK_NOFOLLOW) == 0,
         status.st_mode & S_IFMT == S_IFREG
       else { continue }
-      let age = now().secondsSince1970 - Int64(status.st_mtim.tv_sec)
+      // Some file systems keep any number as a time.
+      let changed = Instant(secondsSince1970: Int64(status.st_mtim.tv_sec))
+      let age = now().secondsSince1970 - changed.secondsSince1970
       guard age.magnitude > Self.quietSeconds.magnitude else { continue }
       files.append(FolderListing.File(name, status))
     }

@@ -33,14 +33,21 @@ enum HTTPDate {
   private static func instant(
     year: String, month: String, day: String, time: ArraySlice<String>
   ) -> Instant? {
-    let clock = time.compactMap { $0.utf8.count == 2 ? Int64($0) : nil }
-    guard let month = months.firstIndex(of: month), let number = Int64(year), let day = Int64(day),
-      clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2])
+    let clock = time.compactMap { number($0, digits: 2...2) }
+    guard let month = months.firstIndex(of: month),
+      let number = Self.number(year, digits: year.utf8.count == 2 ? 2...2 : 4...4),
+      let day = Self.number(day, digits: 1...2), clock.count == 3, clock[0] < 24, clock[1] < 60, clock[2] <= 60
     else { return nil }
     // Two digits are those of a year not more than fifty years ahead of when the form was in use.
     let full = year.utf8.count == 2 ? number + (number < 70 ? 2000 : 1900) : number
-    guard (1...9999).contains(full), let date = Day(year: full, month: Int64(month) + 1, day: day) else { return nil }
+    guard full >= 1, let date = Day(year: full, month: Int64(month) + 1, day: day) else { return nil }
     let seconds = clock[0] * 3600 + clock[1] * 60 + clock[2]
     return Instant(secondsSince1970: date.start.secondsSince1970 + seconds)
+  }
+
+  /// A number without a sign, of so many digits.
+  private static func number(_ text: String, digits: ClosedRange<Int>) -> Int64? {
+    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
   }
 }

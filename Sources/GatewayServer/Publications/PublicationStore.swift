@@ -200,6 +200,10 @@ struct LoadedSeries: Sendable {
       throw fault("version \(manifest.version), supported is \(SeriesManifest.currentVersion)")
     }
     guard manifest.series == name else { throw fault("it is of another series") }
+    guard periods.contains(manifest.period) else {
+      throw fault("the period \(manifest.period) is not within \(periods.lowerBound)...\(periods.upperBound) seconds")
+    }
+    guard times.contains(manifest.written) else { throw fault("it was not written within the years 1970...9999") }
     var paths: Set<String> = []
     for bundle in manifest.bundles {
       let parts = bundle.path.split(separator: "/", omittingEmptySubsequences: false)
@@ -213,10 +217,10 @@ struct LoadedSeries: Sendable {
         throw fault("\(bundle.path): a digest is not 64 lower-case hexadecimal digits")
       }
       // Sums over all bundles cannot overflow, and times have a calendar.
-      guard [bundle.bytes, bundle.keys, bundle.revisedKeys].allSatisfy((0...1 << 32).contains) else {
+      guard [bundle.ordinal, bundle.bytes, bundle.keys, bundle.revisedKeys].allSatisfy((0...1 << 32).contains) else {
         throw fault("\(bundle.path): a count is not within 0...\(1 << 32)")
       }
-      guard [bundle.start, bundle.end, bundle.published, manifest.written].allSatisfy(times.contains) else {
+      guard [bundle.start, bundle.end, bundle.published].allSatisfy(times.contains) else {
         throw fault("\(bundle.path): a time is not within the years 1970...9999")
       }
       guard bundle.isListed else { continue }
@@ -228,6 +232,8 @@ struct LoadedSeries: Sendable {
   }
 
   private static let times: ClosedRange<Int64> = 0...253_402_300_799
+  /// Windows divide a day.
+  private static let periods: ClosedRange<Int64> = 1...86_400
 
   private static func isDigest(_ text: String) -> Bool {
     text.utf8.count == 64 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

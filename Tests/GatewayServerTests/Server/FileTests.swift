@@ -86,6 +86,13 @@ struct FileTests {
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: published]).code == 304)
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: before]).code == 200)
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: "yesterday"]).code == 200)
+    // Nobody's date ends the server.
+    for number in [Int64.min, .max] {
+      for text in ["a Nov \(number) 08:49:37 1", "a Nov 6 08:49:37 \(number)", "a, 6 Nov \(number) 08:49:37 GMT"] {
+        #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: text]).code == 200)
+        #expect(try await app.ask("/\(bundle.path)", headers: [.range: "bytes=0-1", .ifRange: text]).code == 200)
+      }
+    }
     // A tag decides before a date.
     let both: HTTPFields = [.ifModifiedSince: published, .ifNoneMatch: "\"x\""]
     #expect(try await app.ask("/\(bundle.path)", headers: both).code == 200)

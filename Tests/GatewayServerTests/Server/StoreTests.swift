@@ -55,7 +55,7 @@ struct StoreTests {
     "A manifest that is not whole or not true is not believed, and the last good one is served",
     arguments: [
       "{", "[]", "{\"version\":1}", "version", "series", "listed-and-gone", "wrong-size", "bad-digest", "negative",
-      "huge", "time",
+      "huge", "time", "written", "period", "no-period", "ordinal",
       "twice", "path:../x.zip", "path:/etc/passwd", "path:BE/x.zip", "path:NL/../BE/x.zip", "path:NL/.x", "path:NL",
       "path:NL//x", "path:NL/index.txt", "path:NL/a b.zip",
     ])
@@ -74,6 +74,10 @@ struct StoreTests {
     case "negative": bad.bundles[0].keys = -1
     case "huge": bad.bundles[0].keys = .max
     case "time": bad.bundles[0].published = .max
+    case "written": (bad.written, bad.bundles) = (.min, [])
+    case "period": bad.period = .max
+    case "no-period": bad.period = 0
+    case "ordinal": bad.bundles[1].ordinal = .max
     case "twice": bad.bundles[1].path = bad.bundles[0].path
     case _ where fault.hasPrefix("path:"):
       bad.bundles[0].path = String(fault.dropFirst(5))

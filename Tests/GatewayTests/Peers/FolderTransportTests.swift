@@ -8,10 +8,13 @@ import Testing
 @Suite struct FolderTransportTests {
   /// A folder of its own, removed at the end.
   private final class Folder {
-    let url = FileManager.default.temporaryDirectory.appending(path: "keyferry-folder-\(UUID().uuidString)")
+    let url: URL
     var path: String { url.path(percentEncoded: false) }
 
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+    init(in parent: URL = FileManager.default.temporaryDirectory) throws {
+      url = parent.appending(path: "keyferry-folder-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
     deinit { try? FileManager.default.removeItem(at: url) }
 
     /// Writes a file that was changed at this time.
@@ -89,6 +92,17 @@ import Testing
     let folder = try Folder()
     try folder.put("late.zip", changed: 90_000)
     #expect(try await folder.names() == ["late.zip@4-90000.000000000"])
+  }
+
+  /// Memory as a file system keeps any number as a time; others clamp it.
+  @Test(
+    .enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm"), "needs /dev/shm"), arguments: [Int.min, .max])
+  func aFileOfAnyTimeIsListed(changed: Int) async throws {
+    let folder = try Folder(in: URL(filePath: "/dev/shm"))
+    try folder.put("keys.zip")
+    let times = [timespec(tv_sec: 0, tv_nsec: 0), timespec(tv_sec: changed, tv_nsec: 0)]
+    #expect(utimensat(AT_FDCWD, folder.url.appending(path: "keys.zip").path(), times, 0) == 0)
+    #expect(try await folder.names() == ["keys.zip@4-\(changed).000000000"])
   }
 
   @Test func aNewFileUnderAnOldNameIsANewDocument() async throws {
