@@ -146,6 +146,18 @@ struct UploadTests {
     #expect(try await app.ask("/apple/../keys", .post, headers: Self.authorized, body: []).code == 400)
   }
 
+  @Test("A body of brackets from anyone costs no time")
+  func brackets() async throws {
+    let app = try application()
+    let start = ContinuousClock.now
+    for bracket in ["[", "{\"a\":"] {
+      let body = [UInt8](String(repeating: bracket, count: 60_000 / bracket.utf8.count).utf8)
+      #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: body).code == 400)
+    }
+    let time = ContinuousClock.now - start
+    #expect(time < .seconds(2), "\(time)")
+  }
+
   @Test("Uploads have a limit of their own")
   func rate() async throws {
     var settings = ServerSettings()
