@@ -136,8 +136,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What was the program started with? Kept by C, because Swift asks /proc.
+    .target(name: "CArguments"),
+
     // Assemble and run.
-    .executableTarget(name: "keyferry", dependencies: ["KeyTool"], swiftSettings: strict),
+    .executableTarget(name: "keyferry", dependencies: ["KeyTool", "CArguments"], swiftSettings: strict),
 
     // Vector reader, recipes, random keys, the generated protobuf code as a reference. Only Tests depend on it.
     .target(

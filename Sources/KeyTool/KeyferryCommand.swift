@@ -44,6 +44,8 @@ package struct KeyferryCommand: ParsableCommand {
 
   package init() {}
 
+  package func run() throws { throw ValidationError("a command is missing") }
+
   /// Runs the program with these arguments and returns its exit code. Commands that wait for nothing run where this is
   /// called, so that they start no threads.
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {

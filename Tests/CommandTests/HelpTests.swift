@@ -36,7 +36,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["convert"], ["nonsense"], ["convert", "x"], ["convert", "x", "--to", "nonsense", "-o", "y"],
+    [], ["--"], ["policy"], ["convert"], ["nonsense"], ["convert", "x"],
+    ["convert", "x", "--to", "nonsense", "-o", "y"],
     ["convert", "x", "--to", "parser-text", "-o", "y"], ["convert", "x", "--to", "gaen-export", "-o", "y"],
     ["convert", "x", "--to", "csv", "-o", "y", "--unsigned"], ["convert", "-", "-", "--to", "csv", "-o", "y"],
     ["convert", "x", "--to", "csv", "-o", "y", "--max-bytes", "0"],
@@ -67,6 +68,32 @@ import Testing
       #expect(outcome.status == 64, "\(outcome.errors)")
       #expect(outcome.output.isEmpty)
       #expect(try workshop.files.isEmpty)
+    }
+  }
+
+  /// Runs a command where nothing is under /proc; `nil` where this user may not hide it.
+  private static let hiding: (tool: Tool, arguments: [String])? = {
+    guard let tool = Tool(named: "unshare") else { return nil }
+    let script = "mount --make-rprivate / && mount -t tmpfs none /proc && test ! -e /proc/self && exec \"$0\" \"$@\""
+    return [["--mount"], ["--mount", "--map-root-user"]].map { (tool, $0 + ["sh", "-c", script]) }.first {
+      (try? $0.0.run($0.1 + ["true"]))?.status == 0
+    }
+  }()
+
+  @Test(
+    .enabled(if: hiding != nil, "needs unshare and the right to mount in a namespace of its own"),
+    arguments: [
+      (["--version"], 0), ([], 64), (["verify"], 64), (["verify", "x", "--trust", "r"], 2),
+      (["formats", "more"], 64), (["formats"], 0),
+    ] as [([String], Int32)])
+  func argumentsNeedNoProc(arguments: [String], status: Int32) throws {
+    let (tool, prefix) = try #require(Self.hiding)
+    try Workshop.run { workshop in
+      let program = try #require(Workshop.program)
+      let expected = try workshop.keyferry(arguments)
+      let outcome = try tool.run(prefix + [program] + arguments, in: workshop.folder)
+      #expect(outcome.status == status && expected.status == status)
+      #expect(outcome.output == expected.output && outcome.errors == expected.errors)
     }
   }
 

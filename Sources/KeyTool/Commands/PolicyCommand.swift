@@ -14,6 +14,8 @@ struct PolicyCommand: ParsableCommand {
       """,
     subcommands: [List.self, Check.self, Show.self, Diff.self])
 
+  func run() throws { throw ValidationError("a command is missing: list, check, show or diff") }
+
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the policies that ship.",
