@@ -16,7 +16,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust Gateway
 
-.PHONY: demo test build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
+.PHONY: demo test must-not-compile build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -27,6 +27,10 @@ demo: packages ## run three regional servers, a gateway between them, and an app
 # inherits for a moment what another one has locked.
 test: packages ## run all tests; TEST=NAME runs those that match
 	swift test --disable-xctest --no-parallel $(if $(TEST),--filter '$(TEST)')
+
+must-not-compile: packages ## show that some mistakes do not compile
+	swift build
+	Tests/MustNotCompile/run
 
 build: packages ## build everything for debugging
 	swift build

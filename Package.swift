@@ -61,7 +61,7 @@ let package = Package(
       swiftSettings: strict),
 
     // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
-    .target(name: "KeyNormalization", dependencies: ["ExposureKeys"], swiftSettings: strict),
+    .target(name: "KeyNormalization", dependencies: ["ExposureKeys", "BundleTrust"], swiftSettings: strict),
 
     // How is a policy written down? YAML, and the policies that ship.
     .target(
@@ -164,9 +164,10 @@ let package = Package(
       dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .testTarget(
-      name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "ExposureKeys"], swiftSettings: strict),
+      name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "BundleTrust", "ExposureKeys"],
+      swiftSettings: strict),
     .testTarget(
-      name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "ExposureKeys"],
+      name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "BundleTrust", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTests",
@@ -179,7 +180,7 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "KeyStorage", "SQLiteStorage", "KeyNormalization", "ExposureKeys", "GatewayTesting",
+        "KeyStorage", "SQLiteStorage", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),

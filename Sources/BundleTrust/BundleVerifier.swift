@@ -75,7 +75,7 @@ public struct BundleVerifier: Sendable {
 /// One signature on its way to a verdict.
 private struct Subject {
   let info: SignatureInfo
-  let encoding: Result<SignatureEncoding, KeyFault>
+  let encoding: Result<SpelledSignature, KeyFault>
   var match: (key: VerificationKey, isOverBody: Bool)?
   /// Public keys that did not make it.
   var failed: Set<P256PublicKey> = []
@@ -84,7 +84,7 @@ private struct Subject {
   init(_ signature: ExportSignature) {
     info = signature.info
     do throws(KeyFault) {
-      encoding = .success(try SignatureEncoding(signature.signature))
+      encoding = .success(try SpelledSignature(signature.signature))
     } catch {
       encoding = .failure(error)
     }
@@ -112,7 +112,7 @@ private struct Subject {
     return isCutOff ? cutOff : [.unknownKey(id: id, version: version)]
   }
 
-  private func formFaults(_ form: SignatureEncoding.Form) -> [SignatureVerdict] {
+  private func formFaults(_ form: SpelledSignature.Form) -> [SignatureVerdict] {
     switch form {
     case .der: []
     case .raw: [.rawSignature64(verifies: match?.key.identity)]

@@ -17,13 +17,13 @@ public struct SignatureReport: Hashable, Sendable {
   public var hasUnmatchedSignature: Bool { findings.contains { $0.key == nil } }
 
   /// Whether at least one signature is in order in every respect.
-  public var isTrusted: Bool { verification != nil }
+  public var isTrusted: Bool { verifiedDocument != nil }
 
   /// What later steps ask for; `nil` when the file is not trusted.
-  public var verification: Verification? {
+  public var verifiedDocument: VerifiedDocument? {
     for finding in findings {
       guard case .verified(let key) = finding.verdict else { continue }
-      return Verification(basis: .signed(by: key), exportDigest: digests.hexadecimal)
+      return VerifiedDocument(basis: .signed(by: key), exportDigest: digests.hexadecimal)
     }
     return nil
   }

@@ -6,33 +6,33 @@ public import ExposureKeys
 /// ``SignatureFinding`` lists all of them, and its verdict is the one that explains most, in the order of ``Code``.
 public enum SignatureVerdict: Hashable, Sendable {
   /// Canonical DER over the whole file, the right algorithm, by a key that the ring names as stated and that was valid.
-  case verified(by: VerificationKey.Identity)
+  case verified(by: KeyIdentity)
   /// The file has more signatures than are examined, or the work allowed for it was used up before this one.
   case notExamined
   /// No ECDSA signature on P-256 in any of the known spellings.
   case malformedSignature(reason: String)
   /// The ring has keys of the stated id and version, but the signature was made by none of them, nor by any other.
-  case doesNotVerify(under: [VerificationKey.Identity])
+  case doesNotVerify(under: [KeyIdentity])
   /// The ring has no key of the stated id and version, and none of its other keys made the signature.
   case unknownKey(id: String?, version: String?)
   /// Not all keys of the ring were tried: the work allowed for one file was used up.
   case searchCutOff
   /// The signature covers the protobuf body without the 16-byte header. No device accepts it.
-  case signatureOverBody(by: VerificationKey.Identity)
+  case signatureOverBody(by: KeyIdentity)
   /// 64 bytes r‖s instead of DER. `verifies` is the key it verifies under, if any. No device accepts it.
-  case rawSignature64(verifies: VerificationKey.Identity?)
+  case rawSignature64(verifies: KeyIdentity?)
   /// The numbers of a signature in an encoding that DER does not allow; devices differ in what they make of it.
-  case nonCanonicalDER(reason: String, verifies: VerificationKey.Identity?)
+  case nonCanonicalDER(reason: String, verifies: KeyIdentity?)
   /// Another name than the object identifier `1.2.840.10045.4.3.2`, or none. Android refuses the file.
   /// `verifiesOtherwise`: whether a key of the ring made the signature with SHA-256 all the same. The identifier of
   /// SHA-512, which the format allows and no server writes, counts as a wrong name.
   case wrongAlgorithm(name: String?, verifiesOtherwise: Bool)
   /// Made by a key of the ring, but not by one of the id and version that it states.
-  case verifiedWithOtherIdentity(statedID: String?, statedVersion: String?, key: VerificationKey.Identity)
+  case verifiedWithOtherIdentity(statedID: String?, statedVersion: String?, key: KeyIdentity)
   /// Made by the right key, which is trusted only from this instant on.
-  case keyNotYetValid(VerificationKey.Identity, from: Instant)
+  case keyNotYetValid(KeyIdentity, from: Instant)
   /// Made by the right key, which is trusted only before this instant.
-  case keyNoLongerValid(VerificationKey.Identity, until: Instant)
+  case keyNoLongerValid(KeyIdentity, until: Instant)
 
   /// The stable names for programs; after `verified`, in the order in which one becomes the verdict.
   public enum Code: String, Hashable, Sendable, CaseIterable {
@@ -107,7 +107,7 @@ extension SignatureVerdict: CustomStringConvertible {
     "\(id.map { "id \(quoted($0))" } ?? "no id"), \(version.map { "version \(quoted($0))" } ?? "no version")"
   }
 
-  private func verifying(_ key: VerificationKey.Identity?) -> String {
+  private func verifying(_ key: KeyIdentity?) -> String {
     key.map { "verifies under \($0)" } ?? "verifies under no key of the ring"
   }
 }

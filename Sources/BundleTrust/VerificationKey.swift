@@ -27,18 +27,8 @@ public struct VerificationKey: Hashable, Sendable {
     self.label = label
   }
 
-  /// Who a key is, without the key itself.
-  public struct Identity: Hashable, Sendable {
-    public let id: String?
-    public let version: String?
-    /// SHA-256 of the SubjectPublicKeyInfo, lower-case hexadecimal, 64 digits.
-    public let fingerprint: String
-
-    /// Whether the ring gave neither id nor version, so that what the signature states could not be compared.
-    public var matchesAnyName: Bool { id == nil && version == nil }
-  }
-
-  public var identity: Identity { Identity(id: id, version: version, fingerprint: publicKey.fingerprint) }
+  /// Who the key is, without the key itself.
+  public var identity: KeyIdentity { KeyIdentity(id: id, version: version, fingerprint: publicKey.fingerprint) }
 
   /// Whether a signature that states this id and version names this key. Absent and empty are the same statement.
   public func isNamed(id: String?, version: String?) -> Bool {
@@ -47,16 +37,5 @@ public struct VerificationKey: Hashable, Sendable {
 
   public func isValid(at instant: Instant) -> Bool {
     (from.map { $0 <= instant } ?? true) && (until.map { instant < $0 } ?? true)
-  }
-}
-
-extension VerificationKey.Identity: CustomStringConvertible {
-  /// `id "310", version "v1" (key 3f2a9c0d11e4)`.
-  public var description: String {
-    let name =
-      matchesAnyName
-      ? "a key without a name"
-      : "\(id.map { "id \(quoted($0))" } ?? "any id"), \(version.map { "version \(quoted($0))" } ?? "any version")"
-    return "\(name) (key \(fingerprint.prefix(12)))"
   }
 }

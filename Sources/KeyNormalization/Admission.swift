@@ -1,3 +1,4 @@
+package import BundleTrust
 package import ExposureKeys
 
 /// The door: reads the claims of one document by its source's reading policy and admits what the rules admit.
@@ -22,22 +23,27 @@ package struct Admission: Sendable {
   private var chunkNumber = 0
   private var statements = StatementMemory()
 
-  private let judgesOfKeyData = AdmissionRules.judgesOfKeyData
-  private let judgesOfStatements = AdmissionRules.judgesOfStatements
-  private let judgesOfVolumes = AdmissionRules.judgesOfVolumes
+  private let judgesOfKeys: [AdmissionRules.KeyJudge]
+  private let judgesOfStatements: [AdmissionRules.StatementJudge]
+  private let judgesOfVolumes: [AdmissionRules.VolumeJudge]
 
   /// - Parameters:
-  ///   - own: the gateway's own origins, when `source` is a peer; their keys are recognised when they come back.
+  ///   - document: that somebody vouches for the document whose keys are to be judged.
+  ///   - own: the gateway's own origins, when `sender` is a peer; their keys are recognised when they come back.
   ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
   package init(
-    source: Source, policy: ReadingPolicy, own: Set<String> = [], usualVolumes: [String: Int] = [:], now: Instant
+    of document: VerifiedDocument, from sender: Sender, policy: ReadingPolicy, own: Set<String> = [],
+    usualVolumes: [String: Int] = [:], rules: AdmissionRules = .standard, now: Instant
   ) {
-    self.source = source
+    source = Source(sender, vouchedForBy: document)
     self.policy = policy
     self.own = Set(own.map { $0.uppercased() })
     self.usualVolumes = Dictionary(usualVolumes.map { ($0.uppercased(), $1) }, uniquingKeysWith: max)
     context = AdmissionContext(policy: policy, now: now)
-    origins = [OriginEntry(facts: OriginFacts(isAllowed: policy.origins == nil || source.isRelay))]
+    judgesOfKeys = rules.ofKeys
+    judgesOfStatements = rules.ofStatements
+    judgesOfVolumes = rules.ofVolumes
+    origins = [OriginEntry(standing: OriginStanding(isAllowed: policy.origins == nil || sender.isRelay))]
   }
 
   /// Judges the keys of one chunk.
@@ -67,18 +73,18 @@ package struct Admission: Sendable {
     for (offset, key) in keys.enumerated() {
       let number = Int(key.regions.rawValue)
       let region = readings[number] ?? read(regions.claims[number], number: number)
-      var reading = Reading(key: key, origin: origins[region.origin].facts)
-      let verdict = judge(&reading, of: region)
-      if case .reject(let reason, let value) = verdict {
+      let answer = judge(key, of: region)
+      if case .reject(let reason, let value) = answer.verdict {
         batch.rejected.append(AdmissionRejection(index: firstIndex + offset, reason: reason, value: value))
         continue
       }
-      origins[region.origin].facts.admitted += 1
-      reading.key.regions = self.number(ofVisited: region, number: number, in: &batch)
+      origins[region.origin].volume.admitted += 1
       let claim = AdmittedClaim(
-        key: reading.key, origin: self.number(ofOrigin: region.origin, in: &batch), source: SourceID(rawValue: 0))
-      if verdict == .admit { batch.claims.append(claim) } else { batch.held.append(claim) }
-      if !reading.allowances.isEmpty { reading.allowances.count(in: &allowances) }
+        subject: KeySubject(key: key.key, rollingStart: answer.rollingStart), statement: answer.statement,
+        regions: self.number(ofVisited: region, number: number, in: &batch),
+        origin: self.number(ofOrigin: region.origin, in: &batch), source: SourceID(rawValue: 0))
+      if answer.verdict == .admit { batch.claims.append(claim) } else { batch.held.append(claim) }
+      if !answer.allowances.isEmpty { answer.allowances.count(in: &allowances) }
     }
     for allowance in Allowance.allCases where allowances[Int(allowance.rawValue)] > 0 {
       batch.allowances[allowance] = allowances[Int(allowance.rawValue)]
@@ -86,32 +92,54 @@ package struct Admission: Sendable {
     return batch
   }
 
-  /// Asks every rule, in their order, until one does not admit the claim.
+  /// Asks every rule, in their order, until one rejects the claim.
   @inline(__always)
-  private mutating func judge(_ reading: inout Reading, of region: RegionReading) -> AdmissionVerdict {
-    var verdict = context.judge(&reading, by: judgesOfKeyData)
-    guard verdict == .admit else { return verdict }
-    let place = statements.place(of: reading.key)
-    if let known = statements.answer(to: reading.key, at: place) {
-      reading.take(known)
-      verdict = known.verdict
-    } else {
-      let asked = reading.key
-      reading.key = asked.tidied
-      reading.allowances = region.allowances
-      if asked.unknownFields != 0 { reading.allowances.insert(.unknownFieldsDropped) }
-      verdict = context.judge(&reading, by: judgesOfStatements)
-      statements.remember(
-        StatementMemory.Answer(key: reading.key, allowances: reading.allowances, verdict: verdict), to: asked, at: place
-      )
+  private mutating func judge(_ key: ClaimedKey, of region: RegionReading) -> StatementMemory.Answer {
+    var verdict = AdmissionVerdict.admit
+    for judge in judgesOfKeys {
+      verdict.add(judge.apply(key.key, key.rollingStart, context))
+      if verdict.isRejection { return StatementMemory.Answer(verdict) }
     }
-    return verdict == .admit ? context.judge(&reading, by: judgesOfVolumes) : verdict
+    let said = StatedFields(key)
+    let place = statements.place(of: said)
+    var answer: StatementMemory.Answer
+    if let known = statements.answer(to: said, at: place) {
+      answer = known
+    } else {
+      answer = judge(said, of: region)
+      statements.remember(answer, to: said, at: place)
+    }
+    verdict.add(answer.verdict)
+    for judge in judgesOfVolumes where !verdict.isRejection {
+      verdict.add(judge.apply(origins[region.origin].volume, context))
+    }
+    answer.verdict = verdict
+    return answer
+  }
+
+  /// Asks the rules about what is said, whichever the key.
+  private func judge(_ said: StatedFields, of region: RegionReading) -> StatementMemory.Answer {
+    var reading = Reading(said: said.tidied, allowances: region.allowances, origin: origins[region.origin].standing)
+    if said.hasUnknownFields { reading.allowances.insert(.unknownFieldsDropped) }
+    var verdict = AdmissionVerdict.admit
+    for judge in judgesOfStatements {
+      verdict.add(judge.apply(&reading, context))
+      if verdict.isRejection { return StatementMemory.Answer(verdict) }
+    }
+    do throws(Statement.Misfit) {
+      return StatementMemory.Answer(
+        statement: try Statement(reading.said), rollingStart: reading.said.rollingStartWord,
+        allowances: reading.allowances, verdict: verdict)
+    } catch {
+      return StatementMemory.Answer(.reject(.notRepresentable, value: error.value))
+    }
   }
 
   // MARK: Regions
 
   private struct OriginEntry: Sendable {
-    var facts: OriginFacts
+    var standing: OriginStanding
+    var volume = OriginVolume()
     /// Its number in the batch of chunk `chunk`.
     var batchNumber: UInt32 = 0
     var chunk = 0
@@ -153,12 +181,13 @@ package struct Admission: Sendable {
 
   private mutating func number(ofOriginNamed name: String) -> Int {
     if let number = originNumbers[name] { return number }
-    var facts = OriginFacts(isAllowed: policy.origins?.contains(name) ?? true, isOwn: own.contains(name))
+    let standing = OriginStanding(isAllowed: policy.origins?.contains(name) ?? true, isOwn: own.contains(name))
+    var volume = OriginVolume()
     if let factor = policy.floodFactor, let usual = usualVolumes[name] {
       let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)
-      facts.floodLimit = isOverflown ? .max : max(policy.floodFloor, limit)
+      volume.floodLimit = isOverflown ? .max : max(policy.floodFloor, limit)
     }
-    origins.append(OriginEntry(facts: facts))
+    origins.append(OriginEntry(standing: standing, volume: volume))
     originNames.append(name)
     originNumbers[name] = origins.count - 1
     return origins.count - 1
@@ -230,17 +259,19 @@ package struct AdmissionRejection: Hashable, Sendable {
   package var description: String { "key \(index): \(reason.rawValue)" + (value.map { " (\($0))" } ?? "") }
 }
 
-/// How statements of a document were read and judged before: the rules of admission, but for a few, look at nothing
-/// else. A table of fixed size in which a newer entry replaces an older one.
+/// How statements of a document were read and judged before. It knows no key data, and a rule about statements is given
+/// nothing else than what it knows. A table of fixed size in which a newer entry replaces an older one.
 private struct StatementMemory: Sendable {
   struct Answer {
-    let key: ClaimedKey
+    /// 0 bits where it is rejected.
+    let statement: Statement
+    let rollingStart: Int32
     let allowances: AllowanceSet
-    let verdict: AdmissionVerdict
+    var verdict: AdmissionVerdict
   }
 
   private struct Entry {
-    let asked: ClaimedKey
+    let asked: StatedFields
     let answer: Answer
   }
 
@@ -255,33 +286,30 @@ private struct StatementMemory: Sendable {
   }
 
   @inline(__always)
-  func answer(to key: ClaimedKey, at place: Int) -> Answer? {
-    guard let entry = entries[place], entry.asked.saysTheSame(as: key) else { return nil }
+  func answer(to said: StatedFields, at place: Int) -> Answer? {
+    guard let entry = entries[place], entry.asked == said else { return nil }
     return entry.answer
   }
 
-  mutating func remember(_ answer: Answer, to key: ClaimedKey, at place: Int) {
-    entries[place] = Entry(asked: key, answer: answer)
+  mutating func remember(_ answer: Answer, to said: StatedFields, at place: Int) {
+    entries[place] = Entry(asked: said, answer: answer)
   }
 
   @inline(__always)
-  func place(of key: ClaimedKey) -> Int {
+  func place(of said: StatedFields) -> Int {
     func pair(_ high: Int32, _ low: UInt32) -> UInt64 { UInt64(UInt32(bitPattern: high)) << 32 | UInt64(low) }
-    let times = pair(key.rollingStartWord, UInt32(bitPattern: key.rollingPeriodWord))
-    let kinds = pair(key.transmissionRiskWord, UInt32(bitPattern: key.reportTypeWord))
-    let rest = pair(key.daysSinceOnsetWord, key.regions.rawValue ^ key.fields.rawValue << 24)
+    let times = pair(said.rollingStartWord, UInt32(bitPattern: said.rollingPeriodWord))
+    let kinds = pair(said.transmissionRiskWord, UInt32(bitPattern: said.reportTypeWord))
+    let rest = pair(said.daysSinceOnsetWord, said.regions.rawValue ^ said.fields.rawValue << 24)
     let hash = seed.mix(seed.mix(times, kinds), rest)
     return Int(truncatingIfNeeded: hash ^ hash >> 32) & (entries.count - 1)
   }
 }
 
-extension Reading {
-  /// Reads the claim as another one that said the same.
-  fileprivate mutating func take(_ answer: StatementMemory.Answer) {
-    let data = key.key
-    key = answer.key
-    key.key = data
-    allowances = answer.allowances
+extension StatementMemory.Answer {
+  /// Of a claim that is rejected.
+  init(_ verdict: AdmissionVerdict) {
+    self.init(statement: Statement(bits: 0), rollingStart: 0, allowances: AllowanceSet(), verdict: verdict)
   }
 }
 
@@ -292,31 +320,5 @@ extension AllowanceSet {
       counts[rest.trailingZeroBitCount] += 1
       rest &= rest - 1
     }
-  }
-}
-
-extension ClaimedKey {
-  /// Whether all but the key data is the same; of unknown fields it counts only whether there are any.
-  @inline(__always)
-  fileprivate func saysTheSame(as other: ClaimedKey) -> Bool {
-    rollingStartWord == other.rollingStartWord && rollingPeriodWord == other.rollingPeriodWord
-      && transmissionRiskWord == other.transmissionRiskWord && reportTypeWord == other.reportTypeWord
-      && daysSinceOnsetWord == other.daysSinceOnsetWord && fields == other.fields && regions == other.regions
-      && (unknownFields == 0) == (other.unknownFields == 0)
-  }
-
-  /// The same claim with zero in every word that is not stated, and without a place in its document's tables.
-  fileprivate var tidied: ClaimedKey {
-    var key = self
-    let absent = KeyFields.numbers.subtracting(fields)
-    if !absent.isEmpty {
-      if absent.contains(.rollingStart) { key.rollingStartWord = 0 }
-      if absent.contains(.rollingPeriod) { key.rollingPeriodWord = 0 }
-      if absent.contains(.transmissionRisk) { key.transmissionRiskWord = 0 }
-      if absent.contains(.reportType) { key.reportTypeWord = 0 }
-      if absent.contains(.daysSinceOnset) { key.daysSinceOnsetWord = 0 }
-    }
-    key.unknownFields = 0
-    return key
   }
 }

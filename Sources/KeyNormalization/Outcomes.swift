@@ -14,6 +14,8 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case daysSinceOnsetUndefined = "days-since-onset-undefined"
   case originNotAllowed = "origin-not-allowed"
   case ownKeyReturned = "own-key-returned"
+  /// A number that the rules admit, but for which a ``Statement`` has no room. No rule's: admission itself says so.
+  case notRepresentable = "not-representable"
   /// Held for an operator, not rejected.
   case flood
 }

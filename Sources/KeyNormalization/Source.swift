@@ -1,13 +1,7 @@
-/// How a batch came to be trusted. There is no third way in.
-package enum Provenance: Hashable, Sendable {
-  /// A signature was verified; the text names the signer.
-  case signed(by: String)
-  /// The operator vouches for it.
-  case assertedByOperator
-}
+package import BundleTrust
 
-/// The door through which claims arrived: a peer, a server, a file.
-package struct Source: Hashable, Sendable {
+/// Who hands documents over: a peer, a server, a file.
+package struct Sender: Hashable, Sendable {
   /// What the operator calls it: `efgs`, `DE`, a file's name.
   package var name: String
   /// Whether it passes on others' keys and loses their origin, as another gateway's bundles do. What its keys say about
@@ -15,15 +9,66 @@ package struct Source: Hashable, Sendable {
   package var isRelay: Bool
   /// The origin of its keys that name none.
   package var origin: String?
-  package var provenance: Provenance
 
-  package init(
-    name: String, isRelay: Bool = false, origin: String? = nil, provenance: Provenance = .assertedByOperator
-  ) {
+  package init(name: String, isRelay: Bool = false, origin: String? = nil) {
     self.name = name
     self.isRelay = isRelay
     self.origin = origin
+  }
+}
+
+/// The door through which claims arrived: who handed them over, and who vouched for them.
+package struct Source: Hashable, Sendable {
+  package let sender: Sender
+  package let provenance: Provenance
+
+  /// The source of a document's claims.
+  package init(_ sender: Sender, vouchedForBy document: VerifiedDocument) {
+    self.sender = sender
+    provenance = Provenance(document)
+  }
+
+  /// A source as a store has kept it.
+  package init(name: String, isRelay: Bool = false, origin: String? = nil, provenance: Provenance) {
+    sender = Sender(name: name, isRelay: isRelay, origin: origin)
     self.provenance = provenance
+  }
+
+  package var name: String { sender.name }
+  package var isRelay: Bool { sender.isRelay }
+  package var origin: String? { sender.origin }
+}
+
+/// How a claim came to be trusted: the basis of its ``VerifiedDocument``, as far as it is kept.
+package enum Provenance: Hashable, Sendable {
+  /// A signature was verified; the text names the signer.
+  case signed(by: String)
+  /// TLS proved that this host sent it.
+  case host(String)
+  /// The signatures of the origins were verified.
+  case origins
+  /// The operator vouches for it.
+  case assertedByOperator
+
+  package init(_ document: VerifiedDocument) {
+    switch document.basis {
+    case .signed(by: let key): self = .signed(by: key.shortName)
+    case .host(let name): self = .host(name)
+    case .origins: self = .origins
+    case .assertedByOperator: self = .assertedByOperator
+    }
+  }
+}
+
+extension Provenance: CustomStringConvertible {
+  /// Who stands behind it, for people: `signature of 310 v1`.
+  package var description: String {
+    switch self {
+    case .signed(by: let signer): "signature of \(signer)"
+    case .host(let name): "TLS identity of \(name)"
+    case .origins: "signatures of the origins"
+    case .assertedByOperator: "operator"
+    }
   }
 }
 

@@ -1,9 +1,14 @@
+internal import ExposureKeys
+
 /// Whole days between a key's day and a reference day, -14...14: the span that every platform accepts.
 @frozen
 package struct DayOffset: Hashable, Comparable, Sendable {
   package let days: Int8
 
-  package static let allowed = -14...14
+  @inlinable
+  package static var allowed: ClosedRange<Int> {
+    Int(DaysSinceOnset.range.lowerBound)...Int(DaysSinceOnset.range.upperBound)
+  }
 
   /// `nil` outside -14...14.
   @inlinable
@@ -65,7 +70,7 @@ package enum SymptomStatus: Hashable, Sendable {
       self = .notProvided
       return
     }
-    guard code >= -14, code <= 4014 else {
+    guard DaysSinceOnset.federationCodes.contains(code) else {
       self = .undefined(code)
       return
     }

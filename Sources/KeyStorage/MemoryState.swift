@@ -48,10 +48,6 @@ struct MemoryState: Sendable {
   }
 }
 
-extension StatedClaim {
-  var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
-}
-
 extension ClaimedKey {
   /// Whether the key is not valid any more at `instant`.
   func isOver(at instant: Instant) -> Bool {

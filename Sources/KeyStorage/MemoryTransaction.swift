@@ -185,7 +185,7 @@ final class MemoryTransaction: StorageTransaction {
     let arrival = MemoryState.Arrival(document: document, time: now)
     let keyCount = state.keys.count
     for claim in claims {
-      let key = claim.key.key
+      let key = claim.subject.key
       if state.claims[key] == nil { state.keys.append(key) }
       guard state.claims[key]?[claim] == nil else {
         receipt.known += 1
@@ -325,14 +325,6 @@ final class MemoryTransaction: StorageTransaction {
   }
 
   func setNote(_ value: [UInt8]?, named name: String) { state.notes[name] = value }
-}
-
-extension ClaimSet {
-  fileprivate mutating func insert(stored claim: StatedClaim) {
-    var key = claim.key
-    key.regions = id(ofVisited: claim.visited)
-    insert(stored: AdmittedClaim(key: key, origin: id(ofOrigin: claim.origin), source: id(of: claim.source)))
-  }
 }
 
 extension [TemporaryExposureKey] {

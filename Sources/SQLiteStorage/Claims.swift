@@ -36,13 +36,13 @@ struct ClaimRow: BitwiseCopyable {
     regions = statement.int32(at: first + 5)
   }
 
-  init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) throws {
-    key = claim.key.key
-    rollingStart = claim.key.rollingStartWord
-    said = try ClaimWords.pack(claim.key)
+  init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) {
+    key = claim.subject.key
+    rollingStart = claim.subject.rollingStart
+    said = ClaimWords.pack(claim.statement)
     origin = numbers.origins[Int(claim.origin.rawValue)]
     source = numbers.source
-    regions = numbers.regions[Int(claim.key.regions.rawValue)]
+    regions = numbers.regions[Int(claim.regions.rawValue)]
   }
 
   /// The columns by which rows are found again.
@@ -119,8 +119,8 @@ extension SQLiteTransaction {
     var receipt = ImportReceipt(beforeRecording: batch)
     if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
     let numbers = try numbers(of: batch)
-    try insert(try batch.claims.map { try ClaimRow($0, numbers) }, of: document, at: now, counting: &receipt)
-    try putAside(try batch.held.map { try ClaimRow($0, numbers) }, of: document)
+    try insert(batch.claims.map { ClaimRow($0, numbers) }, of: document, at: now, counting: &receipt)
+    try putAside(batch.held.map { ClaimRow($0, numbers) }, of: document)
     return receipt
   }
 
@@ -237,8 +237,7 @@ private struct PageNumbers {
   private var sources: [SourceID?] = []
 
   mutating func insert(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
-    var key = ClaimWords.unpack(row.said, rollingStart: row.rollingStart, key: row.key)
-    key.regions =
+    let regionSet =
       try regions[known: row.regions]
       ?? regions.know(row.regions, claims.id(ofVisited: try names.regions(Int64(row.regions), in: database)))
     let origin =
@@ -248,7 +247,10 @@ private struct PageNumbers {
     let source =
       try sources[known: row.source]
       ?? sources.know(row.source, claims.id(of: try names.source(Int64(row.source), in: database)))
-    claims.insert(stored: AdmittedClaim(key: key, origin: origin, source: source))
+    claims.insert(
+      stored: AdmittedClaim(
+        subject: KeySubject(key: row.key, rollingStart: row.rollingStart), statement: ClaimWords.unpack(row.said),
+        regions: regionSet, origin: origin, source: source))
   }
 }
 

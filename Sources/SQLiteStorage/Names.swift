@@ -24,7 +24,7 @@ struct Names: Sendable {
       names.setRegions(try JSONText.decode([String].self, row["names"]), number: row["id"])
     }
     for row in try Row.fetchAll(database, sql: "SELECT * FROM claim_sources") {
-      names.setSource(Source(row), number: row["id"])
+      names.setSource(try Source(row), number: row["id"])
     }
     return names
   }
@@ -52,8 +52,14 @@ struct Names: Sendable {
   mutating func number(of source: Source, adding database: Database) throws -> Int64 {
     if let number = sourceNumbers[source] { return number }
     try database.execute(
-      sql: "INSERT INTO claim_sources (id, name, is_relay, origin, signed_by) VALUES (?, ?, ?, ?, ?)",
-      arguments: [sources.count, source.name, source.isRelay ? 1 : 0, source.origin, source.provenance.signer])
+      sql: """
+        INSERT INTO claim_sources (id, name, is_relay, origin, vouched_by, signed_by, host)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        """,
+      arguments: [
+        sources.count, source.name, source.isRelay ? 1 : 0, source.origin, source.provenance.kind,
+        source.provenance.signer, source.provenance.host,
+      ])
     let number = Int64(sources.count)
     setSource(source, number: number)
     return number
@@ -82,7 +88,7 @@ struct Names: Sendable {
   mutating func source(_ number: Int64, in database: Database) throws -> Source {
     if number < sources.count, let source = sources[Int(number)] { return source }
     let row = try Row.fetchOne(database, sql: "SELECT * FROM claim_sources WHERE id = ?", arguments: [number])
-    guard let source = row.map(Source.init) else { throw Self.missing("source", number) }
+    guard let source = try row.map(Source.init) else { throw Self.missing("source", number) }
     setSource(source, number: number)
     return source
   }
@@ -115,20 +121,41 @@ extension Array {
 }
 
 extension Provenance {
-  fileprivate var signer: String? {
+  /// As the schema spells it.
+  fileprivate var kind: String {
     switch self {
-    case .signed(let signer): signer
-    case .assertedByOperator: nil
+    case .signed: "signature"
+    case .host: "host"
+    case .origins: "origins"
+    case .assertedByOperator: "operator"
+    }
+  }
+
+  fileprivate var signer: String? {
+    if case .signed(by: let signer) = self { signer } else { nil }
+  }
+
+  fileprivate var host: String? {
+    if case .host(let name) = self { name } else { nil }
+  }
+
+  fileprivate init(_ row: Row) throws {
+    let kind: String = row["vouched_by"]
+    let (signer, host): (String?, String?) = (row["signed_by"], row["host"])
+    switch (kind, signer, host) {
+    case ("signature", let signer?, nil): self = .signed(by: signer)
+    case ("host", nil, let host?): self = .host(host)
+    case ("origins", nil, nil): self = .origins
+    case ("operator", nil, nil): self = .assertedByOperator
+    default: throw StorageFault(.corrupt, "a source of claims is vouched for by \(kind), and does not say by whom")
     }
   }
 }
 
 extension Source {
-  fileprivate init(_ row: Row) {
-    let signer: String? = row["signed_by"]
+  fileprivate init(_ row: Row) throws {
     self.init(
-      name: row["name"], isRelay: row["is_relay"], origin: row["origin"],
-      provenance: signer.map(Provenance.signed) ?? .assertedByOperator)
+      name: row["name"], isRelay: row["is_relay"], origin: row["origin"], provenance: try Provenance(row))
   }
 }
 

@@ -11,6 +11,9 @@ enum Schema {
       try database.execute(sql: receiving + claims + publishing)
       try database.execute(sql: "PRAGMA application_id = \(applicationID)")
     }
+    migrator.registerMigration("how sources are vouched for", foreignKeyChecks: .immediate) { database in
+      try database.execute(sql: vouching)
+    }
     return migrator
   }
 
@@ -165,6 +168,19 @@ enum Schema {
     ) STRICT;
     INSERT INTO totals VALUES (1, 0);
 
+    """
+
+  /// Who stands behind a source's claims. Before this step nobody but a signer was told apart, so a source without one
+  /// is the operator's word.
+  private static let vouching = """
+    ALTER TABLE claim_sources ADD COLUMN vouched_by TEXT NOT NULL DEFAULT 'operator'
+      CHECK (vouched_by IN ('signature', 'host', 'origins', 'operator'));
+    ALTER TABLE claim_sources ADD COLUMN host TEXT
+      CHECK ((host IS NULL) = (vouched_by <> 'host'));
+    UPDATE claim_sources SET vouched_by = 'signature' WHERE signed_by IS NOT NULL;
+    DROP INDEX claim_sources_by_value;
+    CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
+      name, is_relay, origin IS NULL, ifnull(origin, ''), vouched_by, ifnull(signed_by, ''), ifnull(host, ''));
     """
 
   private static let publishing = """

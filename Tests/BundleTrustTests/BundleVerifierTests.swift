@@ -48,8 +48,8 @@ import Testing
     #expect(try observations(signed(), [other.verificationKey, key]) == [.verified(by: key.identity)])
     let report = report([try signed()], [key])
     #expect(report.faults.isEmpty)
-    #expect(report.verification?.basis == .signed(by: key.identity))
-    #expect(report.verification?.exportDigest == digests.hexadecimal)
+    #expect(report.verifiedDocument?.basis == .signed(by: key.identity))
+    #expect(report.verifiedDocument?.exportDigest == digests.hexadecimal)
   }
 
   @Test func verifiedByAKeyWithoutName() throws {
@@ -330,9 +330,10 @@ import Testing
     #expect(line.count < 500)
   }
 
-  @Test func theOtherWayIn() {
-    #expect(Verification.assertedByOperator().basis == .assertedByOperator)
-    #expect(Verification.assertedByOperator().exportDigest == nil)
+  @Test func theOtherWaysIn() {
+    #expect(VerifiedDocument.assertedByOperator().basis == .assertedByOperator)
+    #expect(VerifiedDocument.host(ProvenHost(provenByTLS: "a.example")).basis == .host("a.example"))
+    #expect(VerifiedDocument.assertedByOperator().exportDigest == nil)
   }
 }
 

@@ -8,16 +8,16 @@ import Testing
   @Test func theExamplesWork() throws {
     let key = SigningKey.generate()
     let signed = try signAsDocumented(keyFile: key.pemRepresentation)
-    let verification = try verifyAsDocumented(
+    let verified = try verifyAsDocumented(
       ringFile: Array(key.publicKey.pem.utf8),
       pieces: [Array(signed.export.prefix(50)), Array(signed.export.dropFirst(50))],
       infos: signed.infos, signatures: signed.signatures, instant: noon)
-    #expect(verification?.basis == .signed(by: VerificationKey(publicKey: key.publicKey).identity))
+    #expect(verified?.basis == .signed(by: VerificationKey(publicKey: key.publicKey).identity))
   }
 
   private func verifyAsDocumented(
     ringFile: [UInt8], pieces: [[UInt8]], infos: [SignatureInfo], signatures: [ExportSignature], instant: Instant
-  ) throws -> Verification? {
+  ) throws -> VerifiedDocument? {
     func print(_ line: String) { #expect(line.contains("verified by a key without a name")) }
     let ring = try TrustRing(document: ringFile)
     var digest = ExportDigest(includingBody: true)
@@ -25,8 +25,8 @@ import Testing
     let report = BundleVerifier(trusting: ring)
       .verify(digest.finalize(), infos: infos, signatures: signatures, at: instant)
     for line in report.lines { print(line) }
-    guard let verification = report.verification else { return nil }
-    return verification
+    guard let verified = report.verifiedDocument else { return nil }
+    return verified
   }
 
   private func signAsDocumented(

@@ -26,8 +26,8 @@ import Testing
     #expect(report.findings.map(\.verdict.code) == [.verified])
     #expect(report.faults.isEmpty)
     #expect(report.infosWithoutSignature.isEmpty)
-    #expect(report.verification?.exportDigest?.hasPrefix("38edb6fc") == true)
-    #expect(report.verification?.basis == .signed(by: ring.keys[0].identity))
+    #expect(report.verifiedDocument?.exportDigest?.hasPrefix("38edb6fc") == true)
+    #expect(report.verifiedDocument?.basis == .signed(by: ring.keys[0].identity))
   }
 
   @Test func theReferenceServersExampleWithAByteChanged() throws {
@@ -82,7 +82,7 @@ import Testing
     #expect(
       report.findings.map(\.observations) == [[.wrongAlgorithm(name: "ECDSA p-256 SHA-256", verifiesOtherwise: true)]])
     #expect(!report.isTrusted)
-    #expect(report.verification == nil)
+    #expect(report.verifiedDocument == nil)
   }
 
   @Test(.enabled(if: RealData.isPresent, RealData.absence))

@@ -20,7 +20,7 @@ import Testing
   ) -> BelievedKeys {
     var policy = PublishingPolicy()
     set(&policy)
-    return fold(claimSet([admit(said, from: Source(name: "peer"), now: now)]), policy: policy, region: region, now: now)
+    return fold(claimSet([admit(said, from: Sender(name: "peer"), now: now)]), policy: policy, region: region, now: now)
   }
 
   private func winner(
@@ -175,7 +175,7 @@ import Testing
         believe([said("DE") { $0.transmissionRisk = level }]) { $0.riskEncoding = .coronaWarnApp }.keys.first)
       var policy = ReadingPolicy()
       policy.riskEncoding = .coronaWarnApp
-      let read = admit([Said(key: key.forApps, origin: nil, visited: nil)], from: Source(name: "app"), policy: policy)
+      let read = admit([Said(key: key.forApps, origin: nil, visited: nil)], from: Sender(name: "app"), policy: policy)
       #expect(read.claims.first?.key.transmissionRisk == level && read.allowances[.reencodedRisk] == 1)
     }
   }
@@ -188,8 +188,8 @@ import Testing
         [
           said("DE") { $0.reportType = 2 }, said("DE") { $0.reportType = 5 }, said("IT"),
           said("IT") { $0.rollingPeriod = 60 }, said("CH") { $0.reportType = 3 },
-        ], from: Source(name: "efgs")),
-      admit([said("FR") { $0.transmissionRisk = 8 }], from: Source(name: "mirror", isRelay: true)),
+        ], from: Sender(name: "efgs")),
+      admit([said("FR") { $0.transmissionRisk = 8 }], from: Sender(name: "mirror", isRelay: true)),
     ])
     let explanations = explain(good.key, claims, policy: PublishingPolicy(), now: Cases.now)
     let explanation = try #require(explanations.first)
@@ -220,7 +220,7 @@ import Testing
       said("DE"), said("DE") { ($0.key, $0.transmissionRisk) = (TemporaryExposureKey(high: 1, low: 2), 8) },
       said("DE") { ($0.key, $0.reportType) = (TemporaryExposureKey(high: 3, low: 2), 3) },
     ]
-    let claims = claimSet([admit(said, from: Source(name: "peer"))])
+    let claims = claimSet([admit(said, from: Sender(name: "peer"))])
     var strict = PublishingPolicy()
     strict.risk.cap = 7
     strict.reportTypes[.selfReport] = .leaveOut

@@ -57,7 +57,7 @@ import Testing
       return claim
     }
     let claims = claimSet([
-      admit(said, from: Cases.sources[0]), admit(repeated.shuffled(using: &random), from: Cases.sources[1]),
+      admit(said, from: Cases.senders[0]), admit(repeated.shuffled(using: &random), from: Cases.senders[1]),
     ])
     #expect(claims.count == 130_000)
     let beliefs = fold(claims, policy: PublishingPolicy(), now: Cases.now)
@@ -75,11 +75,11 @@ import Testing
     var random = SeededGenerator(seed: 5)
     for size in [3, 40, 70_000] {
       let (first, second, third) = (Self.said(size, &random), Self.said(size, &random), Self.said(5, &random))
-      let common = claimSet([admit(first, from: Cases.sources[0])])
+      let common = claimSet([admit(first, from: Cases.senders[0])])
       let before = Set(common.statedClaims)
       var (left, right) = (common, common)
-      left.record(admit(second, from: Cases.sources[0]))
-      right.record(admit(third, from: Cases.sources[1]))
+      left.record(admit(second, from: Cases.senders[0]))
+      right.record(admit(third, from: Cases.senders[1]))
       #expect(Set(common.statedClaims) == before)
       #expect(left.count == size * 2 && right.count == size + 5)
       #expect(left.union(right).count == size * 2 + 5)
@@ -96,7 +96,7 @@ import Testing
       key.key = TemporaryExposureKey(high: 7, low: UInt64(20_000 - number))
       return Said(key: key, origin: "DE", visited: nil)
     }
-    let beliefs = fold(claimSet([admit(said, from: Cases.sources[0])]), policy: PublishingPolicy(), now: Cases.now)
+    let beliefs = fold(claimSet([admit(said, from: Cases.senders[0])]), policy: PublishingPolicy(), now: Cases.now)
     #expect(beliefs.keys.map(\.subject.key.low) == Array(1...20_000))
   }
 
@@ -106,7 +106,7 @@ import Testing
       (key.rollingPeriod, key.transmissionRisk) = (Int32(number % 144 + 1), Int32(number / 144 % 9))
       return Said(key: key, origin: "\(number % 1000)", visited: ["\(number % 10)"])
     }
-    let claims = claimSet([admit(said, from: Cases.sources[0])])
+    let claims = claimSet([admit(said, from: Cases.senders[0])])
     let beliefs = fold(claims, policy: PublishingPolicy(), now: Cases.now)
     #expect(beliefs.receipt.believed == 1 && beliefs.keys.first?.forApps.rollingPeriod == 144)
     #expect(beliefs.keys.first.map { beliefs.regions[$0.forApps.regions].visited?.count } == 1000)
@@ -142,7 +142,7 @@ import Testing
         let regions = once.regions[key.forFederation.regions]
         return Said(key: key.forFederation, origin: regions.origin, visited: regions.visited)
       }
-      let batch = admit(said, from: Source(name: "again"))
+      let batch = admit(said, from: Sender(name: "again"))
       #expect(batch.rejected.isEmpty)
       let twice = fold(claimSet([batch]), policy: policy, region: region, now: Cases.now)
       #expect(published(twice) == published(once))
@@ -168,10 +168,10 @@ import Testing
       // The other's longer period may hold a key for some hours more, but not here.
       policy.holdMinutes = 0
       let now = Instant(secondsSince1970: Cases.now.secondsSince1970 + 86_400)
-      let mine = claimSet([admit((0..<6).map { _ in Cases.said(&random, origins: ["DE"]) }, from: Cases.sources[0])])
+      let mine = claimSet([admit((0..<6).map { _ in Cases.said(&random, origins: ["DE"]) }, from: Cases.senders[0])])
       let before = fold(mine, policy: policy, now: now)
       let others = admit(
-        (0..<12).map { _ in Cases.said(&random, origins: ["IT", "CH", nil]) }, from: Cases.sources[1])
+        (0..<12).map { _ in Cases.said(&random, origins: ["IT", "CH", nil]) }, from: Cases.senders[1])
       var both = mine
       both.record(others)
       let after = fold(both, policy: policy, now: now)
@@ -236,7 +236,7 @@ import Testing
       func relay(_ link: (from: Int, to: Int)) {
         let bundle = fold(gateways[link.from], policy: policy, now: Cases.now)
         let said = bundle.keys.map { Said(key: $0.forApps, origin: nil, visited: nil) }
-        gateways[link.to].record(admit(said, from: Source(name: "gateway \(link.from)", isRelay: true)))
+        gateways[link.to].record(admit(said, from: Sender(name: "gateway \(link.from)", isRelay: true)))
       }
       func run(_ random: inout SeededGenerator) {
         for _ in 0..<Int.random(in: 0...12, using: &random) {
@@ -249,12 +249,12 @@ import Testing
       key.rollingStart = Int32(Cases.firstDay.firstInterval.rawValue)
       key.reportType = Int32.random(in: 2...3, using: &random)
       key.isRevised = false
-      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.sources[0]))
+      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.senders[0]))
       run(&random)
       if random.chance(1, in: 2) { settle() }
       key.reportType = ReportType.revoked.rawValue
       key.isRevised = true
-      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.sources[0]))
+      gateways[home].record(admit([Said(key: key, origin: "DE", visited: nil)], from: Cases.senders[0]))
       run(&random)
       settle()
 
@@ -273,7 +273,7 @@ import Testing
   @Test func relaysCountOnlyWhereNoOriginIsKnown() throws {
     try forRandomCases { random in
       let own = Cases.said(&random, origins: ["DE"])
-      var gateway = claimSet([admit([own], from: Cases.sources[0])])
+      var gateway = claimSet([admit([own], from: Cases.senders[0])])
       let before = outcomes(gateway, PublishingPolicy())
       try #require(before.count == 1 || gateway.isEmpty)
       var echoes: [Said] = []
@@ -283,7 +283,7 @@ import Testing
         echo.rollingStart = own.key.rollingStart
         echoes.append(Said(key: echo, origin: "DE", visited: nil))
       }
-      gateway.record(admit(echoes, from: Source(name: "relay", isRelay: true)))
+      gateway.record(admit(echoes, from: Sender(name: "relay", isRelay: true)))
       if !before.isEmpty { #expect(outcomes(gateway, PublishingPolicy()) == before) }
     }
   }
@@ -298,15 +298,13 @@ extension Cases {
   static func regrouped(_ claims: [StatedClaim]) -> [AdmittedBatch] {
     claims.map { claim in
       var batch = AdmittedBatch(source: claim.source, received: 1)
-      var key = claim.key
-      if let visited = claim.visited {
-        batch.visited.append(visited)
-        key.regions = RegionClaim.ID(rawValue: 1)
-      }
+      if let visited = claim.visited { batch.visited.append(visited) }
       if let origin = claim.origin { batch.origins.append(origin) }
       batch.claims = [
         AdmittedClaim(
-          key: key, origin: OriginID(rawValue: claim.origin == nil ? 0 : 1), source: SourceID(rawValue: 0))
+          subject: claim.subject, statement: claim.statement,
+          regions: claim.visited == nil ? .none : RegionClaim.ID(rawValue: 1),
+          origin: OriginID(rawValue: claim.origin == nil ? 0 : 1), source: SourceID(rawValue: 0))
       ]
       return batch
     }

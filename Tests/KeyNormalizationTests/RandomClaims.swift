@@ -1,6 +1,7 @@
 import ExposureKeys
 import Testing
 
+@testable import BundleTrust
 @testable import KeyNormalization
 
 #if canImport(Glibc)
@@ -94,16 +95,25 @@ enum Cases {
       visited: visited.randomElement(using: &random) ?? nil)
   }
 
-  static let sources = [
-    Source(name: "efgs", provenance: .signed(by: "efgs")), Source(name: "peer"), Source(name: "mirror", isRelay: true),
-    Source(name: "file", origin: "IE"),
+  static let senders = [
+    Sender(name: "efgs"), Sender(name: "peer"), Sender(name: "mirror", isRelay: true),
+    Sender(name: "file", origin: "IE"),
   ]
+
+  /// Who vouches for each sender's documents: one of each kind that can be made.
+  static func document(of sender: Sender) -> VerifiedDocument {
+    switch sender.name {
+    case "efgs": .host(ProvenHost(provenByTLS: "efgs.example"))
+    case "mirror": VerifiedDocument(basis: .signed(by: KeyIdentity(id: "310", version: "v1", fingerprint: "0")))
+    default: .assertedByOperator()
+    }
+  }
 
   /// A few batches from all sources.
   static func batches(_ random: inout SeededGenerator) -> [AdmittedBatch] {
     (0..<Int.random(in: 1...5, using: &random)).map { _ in
       let said = (0..<Int.random(in: 0...8, using: &random)).map { _ in self.said(&random) }
-      return admit(said, from: sources.randomElement(using: &random) ?? sources[0])
+      return admit(said, from: senders.randomElement(using: &random) ?? senders[0])
     }
   }
 
@@ -140,8 +150,8 @@ enum Cases {
 
 /// Admits claims by a policy; every claim of the result is one of `said`.
 func admit(
-  _ said: [Said], from source: Source, policy: ReadingPolicy = ReadingPolicy(), own: Set<String> = [],
-  usualVolumes: [String: Int] = [:], now: Instant = Cases.now
+  _ said: [Said], from sender: Sender, policy: ReadingPolicy = ReadingPolicy(), own: Set<String> = [],
+  usualVolumes: [String: Int] = [:], rules: AdmissionRules = .standard, now: Instant = Cases.now
 ) -> AdmittedBatch {
   var regions = RegionTable()
   let keys = said.map { claim in
@@ -149,7 +159,9 @@ func admit(
     key.regions = regions.intern(RegionClaim(origin: claim.origin, visited: claim.visited)) ?? .none
     return key
   }
-  var admission = Admission(source: source, policy: policy, own: own, usualVolumes: usualVolumes, now: now)
+  var admission = Admission(
+    of: Cases.document(of: sender), from: sender, policy: policy, own: own, usualVolumes: usualVolumes, rules: rules,
+    now: now)
   return keys.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
 }
 

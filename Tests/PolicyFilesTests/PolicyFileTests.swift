@@ -1,3 +1,4 @@
+import BundleTrust
 import ExposureKeys
 import KeyNormalization
 import Testing
@@ -140,7 +141,7 @@ import Testing
     key.reportType = 1
     change(&key)
     key.regions = regions.intern(RegionClaim(origin: origin, visited: visited)) ?? .none
-    var admission = Admission(source: Source(name: name), policy: policy.reading, now: now)
+    var admission = Admission(of: .assertedByOperator(), from: Sender(name: name), policy: policy.reading, now: now)
     let batch = [key].withUnsafeBufferPointer { admission.admit($0, regions: regions) }
     var claims = ClaimSet()
     #expect(claims.record(batch).isBalanced)
@@ -218,7 +219,7 @@ import Testing
     key.rollingStart = Self.start
     key.reportType = 1
     key.daysSinceOnset = code
-    var admission = Admission(source: Source(name: "efgs"), policy: reading, now: Self.now)
+    var admission = Admission(of: .assertedByOperator(), from: Sender(name: "efgs"), policy: reading, now: Self.now)
     var claims = ClaimSet()
     claims.record([key].withUnsafeBufferPointer { admission.admit($0, regions: RegionTable()) })
     return fold(claims, policy: publishing, now: Self.now).keys.first?.forFederation.transmissionRisk

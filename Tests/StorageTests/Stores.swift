@@ -6,6 +6,8 @@ import KeyStorage
 import SQLiteStorage
 import Testing
 
+@testable import BundleTrust
+
 /// The implementations that keep the contract.
 enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
   case memory
@@ -98,8 +100,11 @@ struct Arrivals {
   var random: SeededRandom
 
   static let sources = [
-    Source(name: "efgs", provenance: .signed(by: "efgs")), Source(name: "DE", origin: "DE"),
-    Source(name: "mirror", isRelay: true), Source(name: "DE", origin: "DE", provenance: .signed(by: "262 v1")),
+    Source(name: "efgs", provenance: .signed(by: "efgs")),
+    Source(name: "DE", origin: "DE", provenance: .assertedByOperator),
+    Source(name: "mirror", isRelay: true, provenance: .host("mirror.example")),
+    Source(name: "DE", origin: "DE", provenance: .signed(by: "262 v1")),
+    Source(name: "efgs", provenance: .origins), Source(name: "efgs", provenance: .host("efgs.example")),
   ]
 
   mutating func key() -> ClaimedKey {
@@ -146,8 +151,22 @@ func admit(
   }
   policy.reportTypes = Set(ReportType.allCases)
   let volumes = usual.map { ["DE": $0, "IT": $0, "CH": $0] } ?? [:]
-  var admission = Admission(source: source, policy: policy, usualVolumes: volumes, now: Times.now)
+  var admission = Admission(
+    of: VerifiedDocument(basis: source.provenance.basis), from: source.sender, policy: policy, usualVolumes: volumes,
+    now: Times.now)
   return claims.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
+}
+
+extension Provenance {
+  /// What a document had to be verified by.
+  fileprivate var basis: VerifiedDocument.Basis {
+    switch self {
+    case .signed(by: let name): .signed(by: KeyIdentity(id: name, version: nil, fingerprint: ""))
+    case .host(let name): .host(name)
+    case .origins: .origins
+    case .assertedByOperator: .assertedByOperator
+    }
+  }
 }
 
 extension StorageTransaction {

@@ -18,7 +18,7 @@ struct TransactionTests {
         var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 5))
         (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
         return (key, RegionClaim(origin: "IT", visited: ["new \(number)"]))
-      }, from: Source(name: "flood"), usual: 1)
+      }, from: Source(name: "flood", provenance: .assertedByOperator), usual: 1)
     return [
       { try $0.discover(["a", "b"], of: "DE", at: Times.now) },
       { try $0.move(document, to: .quarantined, fault: fault, nextAttempt: Times.days(1), at: Times.now) },
@@ -126,7 +126,8 @@ struct TransactionTests {
               var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 5))
               (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
               let batch = admit(
-                [(key, RegionClaim(origin: "O\(number)", visited: ["V\(number)"]))], from: Source(name: "s"))
+                [(key, RegionClaim(origin: "O\(number)", visited: ["V\(number)"]))],
+                from: Source(name: "s", provenance: .assertedByOperator))
               _ = try transaction.record(batch, of: try transaction.document("a"), at: Times.now)
             }
           }

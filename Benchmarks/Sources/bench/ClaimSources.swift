@@ -1,3 +1,4 @@
+import BundleTrust
 import ExposureKeys
 import GatewayTesting
 import KeyNormalization
@@ -39,7 +40,8 @@ struct ClaimSources: Sendable {
     var set = ClaimSet()
     for (number, claims) in claims.enumerated() {
       var admission = Admission(
-        source: Source(name: "\(number)", origin: "\(number)"), policy: ReadingPolicy(), now: now)
+        of: .assertedByOperator(), from: Sender(name: "\(number)", origin: "\(number)"), policy: ReadingPolicy(),
+        now: now)
       claims.withUnsafeBufferPointer { all in
         for start in stride(from: 0, to: all.count, by: 2048) {
           let chunk = UnsafeBufferPointer(rebasing: all[start..<min(start + 2048, all.count)])

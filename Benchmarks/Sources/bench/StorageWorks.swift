@@ -1,3 +1,4 @@
+import BundleTrust
 import Dispatch
 import ExposureKeys
 import Foundation
@@ -188,7 +189,7 @@ private struct StoredBatches {
     left -= keys.count
     var policy = ReadingPolicy()
     policy.floodFactor = nil
-    var admission = Admission(source: Source(name: "efgs"), policy: policy, now: Self.now)
+    var admission = Admission(of: .assertedByOperator(), from: Sender(name: "efgs"), policy: policy, now: Self.now)
     return keys.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
   }
 }

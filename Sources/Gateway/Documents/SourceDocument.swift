@@ -81,15 +81,15 @@ package struct SourceDocument {
   /// Asks for a signature where there is a ring to judge it; otherwise the operator vouches for the document.
   ///
   /// - Throws: ``ConversionRefusal`` when the document has no signature that the ring trusts.
-  package func verification(trusting trust: ConversionPlan.Trust?) throws -> Verification {
+  package func verification(trusting trust: ConversionPlan.Trust?) throws -> VerifiedDocument {
     guard let trust else { return .assertedByOperator() }
     guard let report = try verify(trusting: trust.ring, at: trust.instant) else {
       throw ConversionRefusal.cannotBeSigned(name: name, format: try open().format)
     }
-    guard let verification = report.verification else {
+    guard let verified = report.verifiedDocument else {
       throw ConversionRefusal.untrusted(name: name, lines: report.lines)
     }
-    return verification
+    return verified
   }
 }
 

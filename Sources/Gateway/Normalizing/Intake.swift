@@ -24,18 +24,13 @@ package struct IncomingDocument {
     self.isRelay = isRelay
   }
 
-  /// The source of claims that this document is trusted for.
-  fileprivate func source(_ verification: Verification) -> Source {
-    Source(name: name, isRelay: isRelay, origin: origin, provenance: Provenance(verification))
-  }
-
   /// Reads the document chunk by chunk, from the start, as its source.
   func read(
-    trusting trust: ConversionPlan.Trust?, now: Instant,
+    _ verified: VerifiedDocument, now: Instant,
     _ use: (inout KeyChunk, KeyDocument, inout Admission) throws -> Void
   ) throws -> KeyDocument {
     var admission = Admission(
-      source: source(try document.verification(trusting: trust)), policy: policy.reading, now: now)
+      of: verified, from: Sender(name: name, isRelay: isRelay, origin: origin), policy: policy.reading, now: now)
     let reader = try document.open()
     var chunk = KeyChunk()
     while try document.located({ try reader.decoder.decode(into: &chunk) }) {
@@ -43,18 +38,6 @@ package struct IncomingDocument {
       chunk.advance()
     }
     return reader
-  }
-}
-
-extension Provenance {
-  /// What the verification of a document says about the claims in it.
-  init(_ verification: Verification) {
-    switch verification.basis {
-    case .signed(by: let key):
-      let name = [key.id, key.version].compactMap { $0 }.joined(separator: " ")
-      self = .signed(by: name.isEmpty ? key.fingerprint : name)
-    case .assertedByOperator: self = .assertedByOperator
-    }
   }
 }
 
@@ -84,13 +67,13 @@ package struct Intake {
   /// Takes in a document as a whole or, when this throws, perhaps a part of it.
   package mutating func take(_ incoming: IncomingDocument) throws {
     let name = incoming.document.name
-    var summary = IntakeSummary(incoming)
-    let reader = try incoming.read(trusting: trust, now: now) { chunk, reader, admission in
+    let verified = try incoming.document.verification(trusting: trust)
+    var summary = IntakeSummary(incoming, provenance: Provenance(verified))
+    let reader = try incoming.read(verified, now: now) { chunk, reader, admission in
       let batch = admission.admit(chunk, regions: reader.decoder.regions)
       for rejection in chunk.rejections { try summary.reject(RejectedKey(rejection, of: name, at: .decode), report) }
       for rejection in batch.rejected { try summary.reject(RejectedKey(rejection, of: name), report) }
       summary.receipt += claims.record(batch)
-      summary.provenance = batch.source.provenance
     }
     summary.format = reader.format
     summary.notes = reader.decoder.notes
@@ -106,7 +89,7 @@ package struct IntakeSummary: Sendable {
   package let policy: String
   package let origin: String?
   package let isRelay: Bool
-  package internal(set) var provenance = Provenance.assertedByOperator
+  package let provenance: Provenance
   package internal(set) var format = KeyFormat.gaenExport
   /// Of the keys that could be decoded.
   var receipt = ImportReceipt()
@@ -116,7 +99,8 @@ package struct IntakeSummary: Sendable {
   package private(set) var shownRejections: [RejectedKey] = []
   package internal(set) var notes = ReadingNotes()
 
-  init(_ incoming: IncomingDocument) {
+  init(_ incoming: IncomingDocument, provenance: Provenance) {
+    self.provenance = provenance
     name = incoming.document.name
     source = incoming.name
     policy = incoming.policy.name

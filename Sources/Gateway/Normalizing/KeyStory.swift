@@ -49,7 +49,7 @@ package struct KeyStory: Sendable {
     var claims = ClaimSet()
     var mentions: [Mention] = []
     for document in documents {
-      _ = try document.read(trusting: trust, now: now) { chunk, reader, admission in
+      _ = try document.read(try document.document.verification(trusting: trust), now: now) { chunk, reader, admission in
         for offset in 0..<chunk.keys.count where chunk.keys[offset].key == key {
           let batch = admission.admit(chunk.keys[offset], regions: reader.decoder.regions)
           claims.record(batch)
@@ -163,7 +163,8 @@ extension KeyStory.Mention {
     case .heldForOperator: text += "  held for the operator by policy \(policy)\n"
     case .admitted(let claim):
       let origin = claim.origin.map { "origin \(printableText($0))" } ?? "origin not known"
-      text += "  admitted by policy \(policy): \(claim.key.text); \(origin)\n"
+      text += "  admitted by policy \(policy): \(claim.key.text); \(origin); "
+      text += "vouched for by \(printableText(claim.source.provenance.description))\n"
     }
     for allowance in allowances { text += "  allowed, \(allowance.code): \(allowance.text)\n" }
     return text
@@ -174,7 +175,8 @@ extension StatedClaim {
   fileprivate var text: String {
     let origin = origin.map { "origin \(printableText($0))" } ?? "origin not known"
     let visited = visited.map { $0.isEmpty ? "none" : $0.map(printableText).joined(separator: ", ") } ?? "absent"
-    return "source \(printableText(source.name)), \(origin), visited \(visited)\n  admitted: \(key.text)\n"
+    return "source \(printableText(source.name)), \(origin), visited \(visited), "
+      + "vouched for by \(printableText(source.provenance.description))\n  admitted: \(key.text)\n"
   }
 }
 

@@ -195,6 +195,7 @@ extension NormalizationReceipt.Target: Encodable {
 extension IntakeSummary: Encodable {
   private enum CodingKeys: String, CodingKey {
     case name, source, policy, origin, relay, format, received, new, known, rejected, rejections, allowances
+    case vouchedBy = "vouched_by"
     case signedBy = "signed_by"
     case heldForOperator = "held_for_operator"
   }
@@ -206,6 +207,7 @@ extension IntakeSummary: Encodable {
     try members.encode(policy, forKey: .policy)
     try members.encodeIfPresent(origin, forKey: .origin)
     try members.encode(isRelay, forKey: .relay)
+    try members.encode(provenance.description, forKey: .vouchedBy)
     if case .signed(by: let signer) = provenance { try members.encode(signer, forKey: .signedBy) }
     try members.encode(format.rawValue, forKey: .format)
     try members.encode(received, forKey: .received)

@@ -12,7 +12,6 @@ package enum ResponseCheck: Hashable, Sendable {
 
   /// Clocks of the peer and of the gateway may differ by this much, in seconds, as the apps allow.
   static let leeway: Int64 = 10
-  private static let tokenLimit = 16 << 10
   /// Response headers that carry a cursor, and the claims that repeat them.
   private static let protectedHeaders = [
     ("x-published-until", "published-until"), ("x-key-bundle-tag", "key-bundle-tag"),
@@ -39,26 +38,30 @@ package enum ResponseCheck: Hashable, Sendable {
   }
 
   private static func claims(of text: String, signedBy key: P256PublicKey) throws(PeerFault) -> Claims {
-    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard text.utf8.count <= tokenLimit, parts.count == 3, let header = Base64.decode(parts[0]),
-      let payload = Base64.decode(parts[1]), let signature = Base64.decode(parts[2])
-    else {
-      throw PeerFault(
-        "response-malformed",
-        "the header Signature is no token: expected three parts of base64url, at most \(tokenLimit) bytes")
+    let token: JSONWebSignature?
+    do throws(JSONWebSignature.Fault) {
+      // Writers differ in alphabet and padding.
+      token = try JSONWebSignature(compact: text, spelling: .any)
+    } catch {
+      switch error {
+      case .headerNotObject: token = nil
+      case .notCompact:
+        throw PeerFault(
+          "response-malformed",
+          "the header Signature is no token: expected three parts of base64url, at most "
+            + "\(JSONWebSignature.maximumLength) bytes")
+      }
     }
-    guard let algorithm = PeerJSON.value(Algorithm.self, in: header)?.alg else {
+    guard let token, let algorithm = token.algorithm else {
       throw PeerFault("response-malformed", "the token's header does not name an algorithm, expected alg ES256")
     }
-    guard algorithm == "ES256" else {
+    guard algorithm == JSONWebSignature.algorithm else {
       throw PeerFault("response-malformed", "the token's algorithm is \(peerText(algorithm)), expected ES256")
     }
-    // The bytes as they were received: writers differ in padding, and the signature covers theirs.
-    let message = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
-    guard key.verifies(rawSignature: signature, of: message) else {
+    guard token.verifies(under: key) else {
       throw PeerFault("response-signature", "the response's token is not signed by the configured key")
     }
-    guard let claims = PeerJSON.value(Claims.self, in: payload) else {
+    guard let claims = PeerJSON.value(Claims.self, in: token.payload) else {
       throw PeerFault("response-malformed", "the token's claims are not the JSON object that DP-3T describes")
     }
     return claims
@@ -94,8 +97,6 @@ package enum ResponseCheck: Hashable, Sendable {
       }
     }
   }
-
-  private struct Algorithm: Decodable { var alg: String? }
 
   /// A time in seconds, with or without a fraction.
   private struct NumericDate: Decodable {

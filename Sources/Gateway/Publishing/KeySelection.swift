@@ -167,10 +167,18 @@ extension ReleasedKey {
 extension ReportType {
   /// Source: Google's framework, the states of an exposure; the key server admits the same revisions.
   func canBecome(_ other: ReportType) -> Bool {
-    switch (self, other) {
-    case (.selfReport, .confirmedTest), (.selfReport, .confirmedClinicalDiagnosis), (.selfReport, .revoked): true
-    case (.confirmedClinicalDiagnosis, .confirmedTest), (.confirmedClinicalDiagnosis, .revoked): true
-    default: false
+    switch self {
+    case .selfReport:
+      switch other {
+      case .confirmedTest, .confirmedClinicalDiagnosis, .revoked: true
+      case .unknown, .selfReport, .recursive: false
+      }
+    case .confirmedClinicalDiagnosis:
+      switch other {
+      case .confirmedTest, .revoked: true
+      case .unknown, .confirmedClinicalDiagnosis, .selfReport, .recursive: false
+      }
+    case .unknown, .confirmedTest, .recursive, .revoked: false
     }
   }
 }

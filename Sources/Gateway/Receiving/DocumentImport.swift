@@ -25,7 +25,7 @@ struct DocumentImport: Sendable {
     /// Lower-case hexadecimal SHA-256 of `export.bin`, or of the whole body where there is none: signatures are
     /// randomised, and archives carry the time, so the same keys come in ever other archives.
     let digest: String
-    let verification: Verification
+    let verified: VerifiedDocument
   }
 
   /// Decode and verify.
@@ -46,26 +46,26 @@ struct DocumentImport: Sendable {
       guard source.trust == nil else { throw ConversionRefusal.cannotBeSigned(name: name, format: reader.format) }
       return Examination(
         byteCount: document.source.byteCount, keyCount: keyCount,
-        digest: try Self.digest(of: document.source).hexadecimal, verification: .assertedByOperator())
+        digest: try Self.digest(of: document.source).hexadecimal, verified: source.unsigned)
     }
     let digests = digest.finish()
     return Examination(
       byteCount: document.source.byteCount, keyCount: keyCount, digest: digests.hexadecimal,
-      verification: try verification(of: reader, digests, in: document))
+      verified: try verify(reader, digests, in: document))
   }
 
-  private func verification(
-    of reader: KeyDocument, _ digests: ExportDigests, in document: SourceDocument
-  ) throws -> Verification {
-    guard let ring = source.trust else { return .assertedByOperator() }
+  private func verify(
+    _ reader: KeyDocument, _ digests: ExportDigests, in document: SourceDocument
+  ) throws -> VerifiedDocument {
+    guard let ring = source.trust else { return source.unsigned }
     let signatures = try document.located { try reader.signatures() }
     var report = BundleVerifier(trusting: ring).verify(
       digests, infos: reader.decoder.header.signatureInfos, signatures: signatures, at: now)
     if report.hasUnmatchedSignature, let thorough = try document.verify(trusting: ring, at: now) { report = thorough }
-    guard let verification = report.verification else {
+    guard let verified = report.verifiedDocument else {
       throw ConversionRefusal.untrusted(name: name, lines: report.lines)
     }
-    return verification
+    return verified
   }
 
   /// Admit and record, in the transaction of the caller.
@@ -76,8 +76,8 @@ struct DocumentImport: Sendable {
   ) throws -> DocumentFacts {
     let bytes = try self.document()
     var admission = Admission(
-      source: source.claimSource(examination.verification), policy: source.admissionPolicy, own: returningOrigins,
-      usualVolumes: usualVolumes, now: now)
+      of: examination.verified, from: Sender(name: source.name, isRelay: source.isRelay, origin: source.origin),
+      policy: source.admissionPolicy, own: returningOrigins, usualVolumes: usualVolumes, now: now)
     let reader = try bytes.open()
     var receipt = ImportReceipt()
     var rejections: [String: Int] = [:]
@@ -93,7 +93,7 @@ struct DocumentImport: Sendable {
     let facts = DocumentFacts(
       byteCount: examination.byteCount, digest: examination.digest, entityTag: head?["etag"],
       lastModified: head?["last-modified"], format: reader.format.rawValue,
-      vouchedBy: source.voucher(examination.verification), received: receipt.received + undecoded, new: receipt.new,
+      vouchedBy: voucher(examination), received: receipt.received + undecoded, new: receipt.new,
       known: receipt.known, held: receipt.heldForOperator, rejections: rejections,
       allowances: Dictionary(uniqueKeysWithValues: receipt.allowances.map { ($0.key.code, $0.value) }))
     try transaction.complete(document, facts, at: now)
@@ -106,7 +106,7 @@ struct DocumentImport: Sendable {
   }
 
   /// Who stands behind it, for people.
-  func voucher(_ examination: Examination) -> String { source.voucher(examination.verification) }
+  func voucher(_ examination: Examination) -> String { Provenance(examination.verified).description }
 
   private func document() throws -> SourceDocument {
     let companion = SpoolFolder.signaturePath(of: path)
@@ -135,9 +135,9 @@ struct DocumentImport: Sendable {
 }
 
 extension SourceSettings {
-  /// The source of claims that its documents are trusted for.
-  fileprivate func claimSource(_ verification: Verification) -> Source {
-    Source(name: name, isRelay: isRelay, origin: origin, provenance: Provenance(verification))
+  /// Who stands behind a document of which no signature is asked: its host, as far as that is asked, or the operator.
+  fileprivate var unsigned: VerifiedDocument {
+    vouchingHost.map { .host(ProvenHost(provenByTLS: $0)) } ?? .assertedByOperator()
   }
 
   /// The reading policy, held to the origins that the operator lets the source speak for.
@@ -148,17 +148,6 @@ extension SourceSettings {
       policy.origins = policy.origins.map { $0.intersection(allowed) } ?? allowed
     }
     return policy
-  }
-
-  /// Who stands behind a document, for receipts.
-  fileprivate func voucher(_ verification: Verification) -> String {
-    switch verification.basis {
-    case .signed(by: let key):
-      let name = [key.id, key.version].compactMap { $0 }.joined(separator: " ")
-      return "signature of " + (name.isEmpty ? key.fingerprint : name)
-    case .assertedByOperator:
-      return vouchingHost.map { "TLS identity of \($0)" } ?? "operator"
-    }
   }
 }
 

@@ -1,7 +1,5 @@
 internal import BundleTrust
-internal import Crypto
 internal import ExposureKeys
-internal import FoundationEssentials
 internal import KeyFormats
 internal import Synchronization
 
@@ -17,7 +15,7 @@ final class ResponseSigner: Sendable {
   private static let reuse: Int64 = 30
   private static let maximumTokens = 1024
 
-  private let key: P256.Signing.PrivateKey
+  private let key: SigningKey
   private let tokens = Mutex<[Answer: Token]>([:])
 
   private struct Answer: Hashable {
@@ -33,10 +31,8 @@ final class ResponseSigner: Sendable {
   /// - Parameter pem: PKCS#8 or SEC1.
   /// - Throws: `KeyFault` where it is no private key on P-256.
   init(pem: String) throws {
-    key = try P256.Signing.PrivateKey(pemRepresentation: try SigningKey(pem: pem).pemRepresentation)
+    key = try SigningKey(pem: pem)
   }
-
-  var publicKey: P256.Signing.PublicKey { key.publicKey }
 
   /// - Parameters:
   ///   - digest: of the body, lower-case hexadecimal SHA-256.
@@ -69,10 +65,7 @@ final class ResponseSigner: Sendable {
     claims["exp"] = .number(issued + Self.lifetime)
     claims["content-hash"] = .text(Base64.encode(bytes(hexadecimal: answer.digest)))
     claims["hash-alg"] = .text("sha-256")
-    let header = Base64URL.encode(JSONDocument.bytes(["alg": "ES256", "typ": "JWT"]))
-    let signed = "\(header).\(Base64URL.encode(JSONDocument.bytes(claims)))"
-    guard let signature = try? key.signature(for: Data(signed.utf8)) else { return nil }
-    return "\(signed).\(Base64URL.encode(Array(signature.rawRepresentation)))"
+    return try? JSONWebSignature.token(of: JSONDocument.bytes(claims), signedWith: key)
   }
 
   private enum Claim: Encodable {
@@ -86,29 +79,6 @@ final class ResponseSigner: Sendable {
       case .number(let number): try container.encode(number)
       }
     }
-  }
-}
-
-/// Base64 in the URL alphabet without padding (RFC 7515, 2).
-enum Base64URL {
-  static func encode(_ bytes: [UInt8]) -> String {
-    String(
-      Base64.encode(bytes).compactMap { character -> Character? in
-        switch character {
-        case "+": "-"
-        case "/": "_"
-        case "=": nil
-        default: character
-        }
-      })
-  }
-
-  /// `nil` for padding, the standard alphabet's own digits, or anything else.
-  static func decode(_ text: some StringProtocol) -> [UInt8]? {
-    guard !text.utf8.contains(where: { [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "=")].contains($0) }) else {
-      return nil
-    }
-    return Base64.decode(Array(text.utf8))
   }
 }
 

@@ -36,17 +36,15 @@ struct CertificateFault: Error, Hashable {
 /// Verifies certificates: JWTs (RFC 7519) with ES256, and the code (HMAC-SHA-256) that ties the keys to one.
 struct CertificateVerifier: Sendable {
   private let settings: CertificateSettings
-  private let keys: [String: P256.Signing.PublicKey]
+  private let keys: [String: P256PublicKey]
   /// Seconds by which two clocks may differ.
   private static let leeway: Int64 = 60
 
   init(_ settings: CertificateSettings) throws(ServerFault) {
     self.settings = settings
-    var keys: [String: P256.Signing.PublicKey] = [:]
+    var keys: [String: P256PublicKey] = [:]
     for (id, pem) in settings.keys {
-      keys[id] = try ServerFault.at("key \(id) of the verification server") {
-        try P256.Signing.PublicKey(x963Representation: P256PublicKey(text: pem).x963)
-      }
+      keys[id] = try ServerFault.at("key \(id) of the verification server") { try P256PublicKey(text: pem) }
     }
     guard !keys.isEmpty else { throw ServerFault(place: "uploads", reason: "the verification server has no key") }
     self.keys = keys
@@ -70,21 +68,18 @@ struct CertificateVerifier: Sendable {
   }
 
   private func claims(of token: String) throws(CertificateFault) -> [String: JSONValue] {
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3, token.utf8.count <= 16_384, let headerBytes = Base64URL.decode(parts[0]),
-      let claimBytes = Base64URL.decode(parts[1]), let signatureBytes = Base64URL.decode(parts[2]),
-      let header = JSONValue.parse(headerBytes)?.object
-    else { throw CertificateFault(reason: "the certificate is not a JWT") }
-    guard header["alg"]?.string == "ES256" else {
+    guard let token = try? JSONWebSignature(compact: token) else {
+      throw CertificateFault(reason: "the certificate is not a JWT")
+    }
+    guard token.algorithm == JSONWebSignature.algorithm else {
       throw CertificateFault(reason: "the certificate's algorithm: allowed is ES256")
     }
-    guard let id = header["kid"]?.string, let key = keys[id] else {
+    guard let id = token.keyID, let key = keys[id] else {
       throw CertificateFault(reason: "the certificate's kid names no key that is known")
     }
-    guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signatureBytes),
-      key.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)),
-      let claims = JSONValue.parse(claimBytes)?.object
-    else { throw CertificateFault(reason: "the certificate's signature does not verify") }
+    guard token.verifies(under: key), let claims = JSONValue.parse(token.payload)?.object else {
+      throw CertificateFault(reason: "the certificate's signature does not verify")
+    }
     return claims
   }
 

@@ -2,24 +2,46 @@ package import ExposureKeys
 
 /// What one origin said about one key, through one source, as the source's reading policy reads it.
 ///
-/// Trivially copyable, 56 bytes. The numbers of regions, origin and source belong to the ``ClaimSet`` (or the
-/// ``AdmittedBatch``) that holds the claim. The rolling start and the rolling period are stated always; the days since
-/// onset are the federation's integer (see ``SymptomStatus``), defined where stated.
+/// Trivially copyable, 40 bytes. The numbers of regions, origin and source belong to the ``ClaimSet`` (or the
+/// ``AdmittedBatch``) that holds the claim. It says what a ``Statement`` can say and nothing else, so whoever records it
+/// has nothing to check.
 @frozen
 package struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
-  package internal(set) var key: ClaimedKey
+  /// What the claim is about: key data and rolling start.
+  package let subject: KeySubject
+  package let statement: Statement
+  package internal(set) var regions: RegionClaim.ID
   package internal(set) var origin: OriginID
   package internal(set) var source: SourceID
 
   /// For admission, and for stores that read back what was admitted.
-  package init(key: ClaimedKey, origin: OriginID, source: SourceID) {
-    self.key = key
+  package init(
+    subject: KeySubject, statement: Statement, regions: RegionClaim.ID, origin: OriginID, source: SourceID
+  ) {
+    self.subject = subject
+    self.statement = statement
+    self.regions = regions
     self.origin = origin
     self.source = source
   }
 
-  /// What the claim is about: key data and rolling start.
-  package var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+  /// For stores that keep claims as keys.
+  ///
+  /// - Throws: what no statement can say.
+  package init(key: ClaimedKey, origin: OriginID, source: SourceID) throws(Statement.Misfit) {
+    let said = StatedFields(key)
+    self.init(
+      subject: KeySubject(key: key.key, rollingStart: said.rollingStartWord), statement: try Statement(said),
+      regions: said.regions, origin: origin, source: source)
+  }
+
+  /// What is said, without the key data.
+  @inline(__always)
+  package var said: StatedFields { statement.fields(rollingStart: subject.rollingStart, regions: regions) }
+
+  /// The claim as a key: rolling start and rolling period are stated always; the days since onset are the federation's
+  /// integer (see ``SymptomStatus``), defined where stated.
+  package var key: ClaimedKey { said.claim(about: subject.key) }
 }
 
 /// What claims are about. The same key data under another rolling start is another key; two keys with one rolling
@@ -40,9 +62,4 @@ package struct KeySubject: Hashable, Comparable, Sendable, BitwiseCopyable {
   package static func < (left: Self, right: Self) -> Bool {
     left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
   }
-}
-
-extension ClaimedKey {
-  /// The stated days since onset as a federation code; `nil` where absent.
-  var symptomStatus: SymptomStatus? { daysSinceOnset.map(SymptomStatus.init(federationCode:)) }
 }

@@ -90,11 +90,11 @@ struct BatchVoices {
 
   @inline(__always)
   mutating func number(of claim: AdmittedClaim, in names: inout ClaimNames) -> UInt32 {
-    let place = Int(claim.origin.rawValue) * visited.count + Int(claim.key.regions.rawValue)
+    let place = Int(claim.origin.rawValue) * visited.count + Int(claim.regions.rawValue)
     if place < numbers.count, numbers[place] != Self.unknown { return numbers[place] }
     let number = names.number(
       of: Voice(
-        origin: origins[Int(claim.origin.rawValue)], regions: visited[Int(claim.key.regions.rawValue)],
+        origin: origins[Int(claim.origin.rawValue)], regions: visited[Int(claim.regions.rawValue)],
         source: source))
     if place < numbers.count { numbers[place] = number }
     return number

@@ -11,10 +11,10 @@ struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   var subject: KeySubject { KeySubject(key: key, rollingStart: rollingStart) }
 
   /// - Parameter voice: who speaks, in the set's numbers.
-  init(_ claim: ClaimedKey, voice: UInt32) {
-    key = claim.key
-    rollingStart = claim.rollingStartWord
-    statement = Statement(admitted: claim)
+  init(_ claim: AdmittedClaim, voice: UInt32) {
+    key = claim.subject.key
+    rollingStart = claim.subject.rollingStart
+    statement = claim.statement
     self.voice = voice
   }
 
@@ -29,9 +29,8 @@ struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   /// The claim; `voice` is the one of its number.
   @inline(__always)
   func claim(by voice: Voice) -> AdmittedClaim {
-    var said = statement.claim(about: subject)
-    said.regions = voice.regions
-    return AdmittedClaim(key: said, origin: voice.origin, source: voice.source)
+    AdmittedClaim(
+      subject: subject, statement: statement, regions: voice.regions, origin: voice.origin, source: voice.source)
   }
 }
 

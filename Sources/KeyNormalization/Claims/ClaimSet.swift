@@ -24,7 +24,7 @@ package struct ClaimSet: Sendable {
     var receipt = ImportReceipt(beforeRecording: batch)
     var voices = BatchVoices(batch, in: &names)
     receipt.new = insert(batch.claims) { claim, names in
-      ClaimRow(claim.key, voice: voices.number(of: claim, in: &names))
+      ClaimRow(claim, voice: voices.number(of: claim, in: &names))
     }
     receipt.known = batch.claims.count - receipt.new
     return receipt
@@ -61,11 +61,10 @@ package struct ClaimSet: Sendable {
 
   /// The claim with its names in place of numbers.
   package func stated(_ claim: AdmittedClaim) -> StatedClaim {
-    var key = claim.key
-    key.regions = .none
-    return StatedClaim(
-      key: key, origin: claim.origin == .lost ? nil : names.origins[Int(claim.origin.rawValue)],
-      visited: names.visited[Int(claim.key.regions.rawValue)], source: names.sources[Int(claim.source.rawValue)])
+    StatedClaim(
+      subject: claim.subject, statement: claim.statement,
+      origin: claim.origin == .lost ? nil : names.origins[Int(claim.origin.rawValue)],
+      visited: names.visited[Int(claim.regions.rawValue)], source: names.sources[Int(claim.source.rawValue)])
   }
 
   /// Every claim with its names, in no particular order: for small sets, tests and explanations.
@@ -113,16 +112,25 @@ package struct ClaimSet: Sendable {
 
   package mutating func id(of source: Source) -> SourceID { names.id(of: source) }
 
+  /// Adds a claim that a store has kept since it was admitted, by its names.
+  package mutating func insert(stored claim: StatedClaim) {
+    insert(
+      stored: AdmittedClaim(
+        subject: claim.subject, statement: claim.statement, regions: id(ofVisited: claim.visited),
+        origin: id(ofOrigin: claim.origin), source: id(of: claim.source)))
+  }
+
   /// Adds a claim that a store has kept since it was admitted. Its numbers are this set's.
   package mutating func insert(stored claim: AdmittedClaim) {
-    let voice = Voice(origin: claim.origin, regions: claim.key.regions, source: claim.source)
-    slots.insert(ClaimRow(claim.key, voice: names.number(of: voice)), to: &rows)
+    let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
+    slots.insert(ClaimRow(claim, voice: names.number(of: voice)), to: &rows)
   }
 }
 
-/// A claim with its names in place of numbers. `key` has no regions of its own.
+/// A claim with its names in place of numbers.
 package struct StatedClaim: Hashable, Sendable {
-  package let key: ClaimedKey
+  package let subject: KeySubject
+  package let statement: Statement
   /// `nil` where it is lost.
   package let origin: String?
   /// The visited regions, sorted; `nil` where none were named.
@@ -131,18 +139,21 @@ package struct StatedClaim: Hashable, Sendable {
 
   /// A claim of a batch, by its names.
   package init(_ claim: AdmittedClaim, of batch: AdmittedBatch) {
-    var key = claim.key
-    key.regions = .none
-    self.key = key
+    subject = claim.subject
+    statement = claim.statement
     origin = claim.origin == .lost ? nil : batch.origins[Int(claim.origin.rawValue)]
-    visited = batch.visited[Int(claim.key.regions.rawValue)]
+    visited = batch.visited[Int(claim.regions.rawValue)]
     source = batch.source
   }
 
-  init(key: ClaimedKey, origin: String?, visited: [String]?, source: Source) {
-    self.key = key
+  init(subject: KeySubject, statement: Statement, origin: String?, visited: [String]?, source: Source) {
+    self.subject = subject
+    self.statement = statement
     self.origin = origin
     self.visited = visited
     self.source = source
   }
+
+  /// The claim as a key, without regions of its own.
+  package var key: ClaimedKey { statement.claim(about: subject) }
 }

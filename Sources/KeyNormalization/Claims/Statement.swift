@@ -1,66 +1,142 @@
 package import ExposureKeys
 
-/// What a claim states beside key data, rolling start and regions. Bits 0...7 are the rolling period, 1...144; 8...11 the
-/// transmission risk plus 1; 12...14 the report type plus 1; 15...26 the days since onset (a federation code) plus 15;
-/// 27 tells that the key stood among the revised ones. 0 is absent throughout, and 0 bits are no statement.
+/// What a claim states beside key data, rolling start and regions, packed into four bytes. Each number has a few bits
+/// (see ``Field``), bit 27 tells that the key stood among the revised ones, and 0 bits are no statement.
+///
+/// Stores keep these bits, so their layout never changes; which values are allowed is said by the fields' own types.
 package struct Statement: Hashable, Sendable, BitwiseCopyable {
   package let bits: UInt32
 
   /// What no statement can say.
-  package struct Misfit: Error {
-    /// For people.
-    package let field: StaticString
-    package let value: Int32
+  package struct Misfit: Error, Hashable {
+    /// What it is about: `report type`.
+    package let field: String
+    /// `nil` where it is absent and must not be.
+    package let value: Int32?
+  }
 
-    package init(_ field: StaticString, _ value: Int32) {
-      self.field = field
-      self.value = value
+  /// A number of a statement. Its bits hold the distance from the lowest value plus one; 0 is absent.
+  package enum Field: CaseIterable, Sendable {
+    case rollingPeriod, transmissionRisk, reportType, daysSinceOnset
+
+    @inline(__always)
+    package var shift: UInt32 {
+      switch self {
+      case .rollingPeriod: 0
+      case .transmissionRisk: 8
+      case .reportType: 12
+      case .daysSinceOnset: 15
+      }
+    }
+
+    /// All bits of the field, at the right.
+    @inline(__always)
+    package var mask: UInt32 {
+      switch self {
+      case .rollingPeriod: 255
+      case .transmissionRisk: 15
+      case .reportType: 7
+      case .daysSinceOnset: 4095
+      }
+    }
+
+    /// The value whose bits are 1.
+    @inline(__always)
+    package var lowest: Int32 {
+      switch self {
+      case .rollingPeriod: 1
+      case .transmissionRisk, .reportType: 0
+      case .daysSinceOnset: -14
+      }
+    }
+
+    /// What is allowed.
+    package var range: ClosedRange<Int32> {
+      switch self {
+      case .rollingPeriod: RollingPeriod.range
+      case .transmissionRisk: TransmissionRisk.range
+      case .reportType: ReportType.numbers
+      case .daysSinceOnset: DaysSinceOnset.federationCodes
+      }
+    }
+
+    /// The bits of the highest value that is allowed and has any.
+    package var highestNumber: UInt32 {
+      UInt32(clamping: min(Int64(range.upperBound) - Int64(lowest) + 1, Int64(mask)))
+    }
+
+    /// Whether every statement has it.
+    package var isRequired: Bool { self == .rollingPeriod }
+
+    fileprivate var name: String {
+      switch self {
+      case .rollingPeriod: "rolling period"
+      case .transmissionRisk: "transmission risk"
+      case .reportType: "report type"
+      case .daysSinceOnset: "days since onset"
+      }
+    }
+
+    /// - Throws: where it is absent and must not be, not allowed, or has no bits here.
+    fileprivate func pack(_ value: Int32?) throws(Misfit) -> UInt32 {
+      guard let value else {
+        if isRequired { throw Misfit(field: name, value: nil) }
+        return 0
+      }
+      let distance = Int64(value) - Int64(lowest) + 1
+      guard range.contains(value), (1...Int64(mask)).contains(distance) else { throw Misfit(field: name, value: value) }
+      return UInt32(distance) << shift
+    }
+
+    /// `nil` where it is absent.
+    @inline(__always)
+    fileprivate func unpack(_ bits: UInt32) -> Int32? {
+      let distance = Int32(bitPattern: bits >> shift & mask)
+      return distance == 0 ? nil : distance &+ lowest &- 1
     }
   }
+
+  private static var revised: UInt32 { 1 << 27 }
+
+  /// No statement has a bit beyond this one.
+  package static let highest: UInt32 = 1 << 28 - 1
 
   package init(bits: UInt32) { self.bits = bits }
 
-  /// - Throws: the first field that is absent and must not be, or whose value has no bits here.
-  @inline(__always)
-  package init(_ key: ClaimedKey) throws(Misfit) {
-    func word(
-      _ field: KeyFields, _ name: StaticString, _ value: Int32, in allowed: ClosedRange<Int32>, at shift: UInt32
-    ) throws(Misfit) -> UInt32 {
-      guard key.fields.contains(field) else { return 0 }
-      guard allowed.contains(value) else { throw Misfit(name, value) }
-      return UInt32(bitPattern: value - allowed.lowerBound + 1) << shift
+  /// - Throws: the first field that cannot be said. The rolling start, which stands beside a statement, is one of them.
+  package init(_ said: StatedFields) throws(Misfit) {
+    guard let start = said.rollingStart, start >= 0 else {
+      throw Misfit(field: "rolling start", value: said.rollingStart)
     }
-    guard key.fields.contains(.rollingStart) else { throw Misfit("rolling start", 0) }
-    guard key.fields.contains(.rollingPeriod) else { throw Misfit("rolling period", 0) }
     bits =
-      try word(.rollingPeriod, "rolling period", key.rollingPeriodWord, in: 1...144, at: 0)
-      | word(.transmissionRisk, "transmission risk", key.transmissionRiskWord, in: 0...8, at: 8)
-      | word(.reportType, "report type", key.reportTypeWord, in: 0...5, at: 12)
-      | word(.daysSinceOnset, "days since onset", key.daysSinceOnsetWord, in: -14...4014, at: 15)
-      | (key.isRevised ? 1 << 27 : 0)
+      try Field.rollingPeriod.pack(said.rollingPeriod) | Field.transmissionRisk.pack(said.transmissionRisk)
+      | Field.reportType.pack(said.reportType) | Field.daysSinceOnset.pack(said.daysSinceOnset)
+      | (said.isRevised ? Self.revised : 0)
   }
 
-  /// Of a claim that was admitted: the rules of admission let nothing else through than what fits.
+  package var isRevised: Bool { bits & Self.revised != 0 }
+
+  /// The bits of what is said about the person, whether the key was revised or not.
+  var bitsBeyondRevision: UInt32 { bits & ~Self.revised }
+
+  /// What was stated, with the rolling start and the regions that stand beside it.
   @inline(__always)
-  init(admitted key: ClaimedKey) {
-    do throws(Misfit) {
-      try self.init(key)
-    } catch {
-      preconditionFailure("an admitted claim states what the admission rules allow")
-    }
+  package func fields(rollingStart: Int32, regions: RegionClaim.ID) -> StatedFields {
+    let risk = Field.transmissionRisk.unpack(bits)
+    let type = Field.reportType.unpack(bits)
+    let onset = Field.daysSinceOnset.unpack(bits)
+    var fields: KeyFields = [.rollingStart, .rollingPeriod]
+    if risk != nil { fields.formUnion(.transmissionRisk) }
+    if type != nil { fields.formUnion(.reportType) }
+    if onset != nil { fields.formUnion(.daysSinceOnset) }
+    if isRevised { fields.formUnion(.revised) }
+    return StatedFields(
+      rollingStart: rollingStart, rollingPeriod: Field.rollingPeriod.unpack(bits) ?? 0, transmissionRisk: risk ?? 0,
+      reportType: type ?? 0, daysSinceOnset: onset ?? 0, fields: fields, regions: regions)
   }
 
   @inline(__always)
   package func claim(about subject: KeySubject) -> ClaimedKey {
-    let (risk, type, onset) = (bits >> 8 & 15, bits >> 12 & 7, bits >> 15 & 4095)
-    var fields: KeyFields = [.rollingStart, .rollingPeriod]
-    if risk != 0 { fields.formUnion(.transmissionRisk) }
-    if type != 0 { fields.formUnion(.reportType) }
-    if onset != 0 { fields.formUnion(.daysSinceOnset) }
-    if bits & 1 << 27 != 0 { fields.formUnion(.revised) }
-    return ClaimedKey(
-      key: subject.key, rollingStartWord: subject.rollingStart, rollingPeriodWord: Int32(bits & 255),
-      transmissionRiskWord: risk == 0 ? 0 : Int32(risk) - 1, reportTypeWord: type == 0 ? 0 : Int32(type) - 1,
-      daysSinceOnsetWord: onset == 0 ? 0 : Int32(onset) - 15, fields: fields)
+    fields(rollingStart: subject.rollingStart, regions: .none).claim(about: subject.key)
   }
 }

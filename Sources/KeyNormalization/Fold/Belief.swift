@@ -20,8 +20,8 @@ package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
   var appDaysSinceOnset: Int8
   package internal(set) var notes: PublishingNotes
 
-  init(_ belief: Belief) {
-    forFederation = belief.key
+  init(_ belief: Belief, about key: TemporaryExposureKey) {
+    forFederation = belief.said.claim(about: key)
     appReportType = belief.appReportType.map { Int8(truncatingIfNeeded: $0) } ?? -1
     appDaysSinceOnset = belief.appDaysSinceOnset.map { Int8(truncatingIfNeeded: $0) } ?? .min
     notes = belief.notes
@@ -40,9 +40,9 @@ package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
   }
 }
 
-/// A key on its way through the publishing rules.
+/// What is believed about a key, on its way through the publishing rules.
 struct Belief {
-  var key: ClaimedKey
+  var said: StatedFields
   let isRevoked: Bool
   let reachesTarget: Bool
   var appReportType: Int32?
@@ -50,20 +50,20 @@ struct Belief {
   var notes = PublishingNotes()
 
   init(_ candidate: Decision.Candidate, isContradicted: Bool, reachesTarget: Bool) {
-    key = candidate.claim.key
-    key.isRevised = candidate.isRevised
+    said = candidate.claim.said
+    said.isRevised = candidate.isRevised
     isRevoked = candidate.isRevoked
     self.reachesTarget = reachesTarget
     if isContradicted { notes.insert(.conflictDecided) }
   }
 
   var reportType: ReportType {
-    get { key.reportType.flatMap(ReportType.init(rawValue:)) ?? .unknown }
-    set { key.reportType = newValue.rawValue }
+    get { said.reportType.flatMap(ReportType.init(rawValue:)) ?? .unknown }
+    set { said.reportType = newValue.rawValue }
   }
 
   /// The first instant at which the key is not valid any more.
   var expiry: Instant {
-    IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
+    IntervalNumber(Int64(said.rollingStartWord) + Int64(said.rollingPeriodWord)).start
   }
 }

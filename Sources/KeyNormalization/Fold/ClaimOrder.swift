@@ -35,12 +35,12 @@ struct ClaimOrder {
     let rank: UInt32
   }
 
-  func ranked(_ claim: AdmittedClaim) -> Ranked { Ranked(claim: claim, rank: rank(of: claim.key)) }
+  func ranked(_ claim: AdmittedClaim) -> Ranked { Ranked(claim: claim, rank: rank(of: claim.said)) }
 
   /// Whether `left` is the lesser claim, and what decided.
   func compare(_ left: Ranked, _ right: Ranked) -> (isLess: Bool, by: Criterion) {
     if left.rank != right.rank { return (left.rank < right.rank, criterion(ofBit: left.rank ^ right.rank)) }
-    if let isLess = compareBytes(left.claim.key, right.claim.key) { return (isLess, .bytes) }
+    if let isLess = compareBytes(left.claim.said, right.claim.said) { return (isLess, .bytes) }
     if left.claim.origin != right.claim.origin {
       return (origins[Int(left.claim.origin.rawValue)] < origins[Int(right.claim.origin.rawValue)], .origin)
     }
@@ -55,15 +55,15 @@ struct ClaimOrder {
 
   // Bits 31...29 report type, 28...26 how much is stated, 25...18 rolling period, 17...14 risk, 13...1 symptom status.
 
-  private func rank(of key: ClaimedKey) -> UInt32 {
-    let status = key.symptomStatus
-    let type = key.reportType.flatMap(ReportType.init(rawValue:)) ?? .unknown
+  private func rank(of said: StatedFields) -> UInt32 {
+    let status = said.symptomStatus
+    let type = said.reportType.flatMap(ReportType.init(rawValue:)) ?? .unknown
     let stated =
-      (type != .unknown ? 1 : 0) + (key.fields.contains(.transmissionRisk) ? 1 : 0)
-      + (status?.isGiven == true ? 1 : 0) + (key.regions == .none ? 0 : 1)
-    let period = UInt32(clamping: key.rollingPeriodWord) & 0xff
+      (type != .unknown ? 1 : 0) + (said.fields.contains(.transmissionRisk) ? 1 : 0)
+      + (status?.isGiven == true ? 1 : 0) + (said.regions == .none ? 0 : 1)
+    let period = UInt32(clamping: said.rollingPeriodWord) & 0xff
     return type.weight << 29 | UInt32(stated) << 26 | (widest ? period : 255 - period) << 18
-      | risk(of: key) << 14 | symptoms(of: status) << 1
+      | risk(of: said) << 14 | symptoms(of: status) << 1
   }
 
   private func criterion(ofBit difference: UInt32) -> Criterion {
@@ -76,10 +76,11 @@ struct ClaimOrder {
     }
   }
 
-  private func risk(of key: ClaimedKey) -> UInt32 {
-    guard let risk = key.transmissionRisk else { return 0 }
-    let level = UInt32(clamping: min(risk, RiskPolicy.allowed.upperBound))
-    return 1 + (highest ? level : 8 - level)
+  private func risk(of said: StatedFields) -> UInt32 {
+    guard let risk = said.transmissionRisk else { return 0 }
+    let range = TransmissionRisk.range
+    let level = min(max(risk, range.lowerBound), range.upperBound)
+    return 1 + UInt32(highest ? level - range.lowerBound : range.upperBound - level)
   }
 
   /// Thirteen bits: class, length of the span, nearness and sign of the day.
@@ -107,7 +108,7 @@ struct ClaimOrder {
   // MARK: Bytes
 
   /// `nil` when both say the same.
-  private func compareBytes(_ left: ClaimedKey, _ right: ClaimedKey) -> Bool? {
+  private func compareBytes(_ left: StatedFields, _ right: StatedFields) -> Bool? {
     if left.rollingPeriodWord != right.rollingPeriodWord { return left.rollingPeriodWord < right.rollingPeriodWord }
     if left.transmissionRiskWord != right.transmissionRiskWord {
       return left.transmissionRiskWord < right.transmissionRiskWord

@@ -24,7 +24,8 @@ struct Decision {
     if claims.count == 1, let only = claims.first {
       let isRevoked = only.isRevocation
       let candidate = Candidate(
-        claim: only, isRevoked: isRevoked, isRevised: isRevoked || only.key.isRevised, regions: router.route(of: only))
+        claim: only, isRevoked: isRevoked, isRevised: isRevoked || only.statement.isRevised,
+        regions: router.route(of: only))
       return Decision(first: candidate, isContradicted: false)
     }
     var standing: ClaimOrder.Ranked?
@@ -85,7 +86,7 @@ struct Decision {
         let route = router.route(of: best.claim)
         // Most origins of a key agree, and then nothing is allocated.
         if regions == nil { regions = route } else if regions != route { further.append(route) }
-        isRevised = isRevised && (areRevocations || said.allSatisfy { $0.key.isRevised })
+        isRevised = isRevised && (areRevocations || said.allSatisfy { $0.statement.isRevised })
       }
       guard let regions else { preconditionFailure("a decision is about at least one claim") }
       self.regions = further.isEmpty ? regions : router.union(of: [regions] + further) ?? regions
@@ -123,15 +124,10 @@ struct Decision {
 }
 
 extension AdmittedClaim {
-  var isRevocation: Bool { key.reportType == ReportType.revoked.rawValue }
+  var isRevocation: Bool { said.isRevocation }
 
   /// Whether the numbers are the same, whoever says them and for whichever regions.
   func saysTheSame(as other: AdmittedClaim) -> Bool {
-    var (mine, others) = (key, other.key)
-    mine.regions = .none
-    others.regions = .none
-    mine.isRevised = false
-    others.isRevised = false
-    return mine == others
+    subject == other.subject && statement.bitsBeyondRevision == other.statement.bitsBeyondRevision
   }
 }

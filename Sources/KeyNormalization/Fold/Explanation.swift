@@ -43,10 +43,10 @@ package func explain(
   _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant
 ) -> [Explanation] {
   let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }
-  let starts = Set(said.map(\.key.rollingStartWord)).sorted()
+  let starts = Set(said.map(\.subject.rollingStart)).sorted()
   return starts.map { start in
     var judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
-    let about = said.filter { $0.key.rollingStartWord == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
+    let about = said.filter { $0.subject.rollingStart == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
     return judge.explain(about[...], claims: claims)
   }
 }

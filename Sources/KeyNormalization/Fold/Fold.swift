@@ -118,8 +118,8 @@ struct BeliefJudge {
       guard let regions = router.id(of: candidate.regions, origin: candidate.claim.origin) else {
         return .leaveOut(.tooManyRegions)
       }
-      belief.key.regions = regions
-      return .publish(BelievedKey(belief))
+      belief.said.regions = regions
+      return .publish(BelievedKey(belief, about: candidate.claim.subject.key))
     }
   }
 }

@@ -63,7 +63,7 @@ struct RegionRouter {
 
   /// Where one claim's key goes.
   mutating func route(of claim: AdmittedClaim) -> Route {
-    let key = UInt64(claim.origin.rawValue) << 32 | UInt64(claim.key.regions.rawValue)
+    let key = UInt64(claim.origin.rawValue) << 32 | UInt64(claim.regions.rawValue)
     if let lastRoute, lastRoute.key == key { return Route(number: lastRoute.number) }
     let number = routes[key] ?? newRoute(of: claim, key: key)
     lastRoute = (key, number)
@@ -116,7 +116,7 @@ struct RegionRouter {
 
   private mutating func newRoute(of claim: AdmittedClaim, key: UInt64) -> UInt32 {
     let origin = claim.origin == .lost ? [] : [origins[Int(claim.origin.rawValue)]]
-    var named = visited[Int(claim.key.regions.rawValue)]
+    var named = visited[Int(claim.regions.rawValue)]
     let isEmpty = named?.isEmpty ?? true
     let everywhere = isEmpty && policy.emptyVisited == .all
     if !everywhere, !origin.isEmpty, policy.includesOrigin || isEmpty && policy.emptyVisited == .origin {

@@ -55,7 +55,17 @@ package struct PublishingPolicy: Hashable, Sendable {
   package static let maximumAgeDaysAllowed = 1...36_500
 
   static let asSent: [ReportType: ReportTypeOutcome] = Dictionary(
-    uniqueKeysWithValues: ReportType.allCases.map { ($0, $0 == .recursive ? .leaveOut : .publish(as: $0)) })
+    uniqueKeysWithValues: ReportType.allCases.map { ($0, $0.usualOutcome) })
+}
+
+extension ReportType {
+  /// What becomes of it where a policy says nothing else.
+  fileprivate var usualOutcome: PublishingPolicy.ReportTypeOutcome {
+    switch self {
+    case .unknown, .confirmedTest, .confirmedClinicalDiagnosis, .selfReport, .revoked: .publish(as: self)
+    case .recursive: .leaveOut
+    }
+  }
 }
 
 /// How the published transmission risk level comes about.
@@ -85,7 +95,7 @@ package struct RiskPolicy: Hashable, Sendable {
 
   package init() {}
 
-  package static let allowed: ClosedRange<Int32> = 0...8
+  package static let allowed = TransmissionRisk.range
 }
 
 /// Risk levels by class of symptom status and day.

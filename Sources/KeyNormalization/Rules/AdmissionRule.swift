@@ -6,7 +6,19 @@ package struct AdmissionRule: Sendable {
   package let documentation: RuleDocumentation
   /// What a policy sets it to, for the rule table.
   let value: @Sendable (ReadingPolicy) -> String
-  let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
+  let apply: Question
+
+  /// What a rule is asked about. Each kind is given what it may look at and no more, so a rule that looks at something
+  /// else does not compile.
+  enum Question: Sendable {
+    /// One key: its data, and the rolling start under which it was stated. Asked of every key, before all others.
+    case toKeys(@Sendable (TemporaryExposureKey, _ rollingStart: Int32?, AdmissionContext) -> AdmissionVerdict)
+    /// What is said, whichever the key. Asked once for all claims of a document that say the same of one origin: the
+    /// answer is remembered.
+    case toStatements(@Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict)
+    /// How much an origin has sent. Asked of every claim that the others admit.
+    case toVolumes(@Sendable (OriginVolume, AdmissionContext) -> AdmissionVerdict)
+  }
 }
 
 /// What a rule is about, where it comes from, and what becomes of a key that breaks it. The rule table is made of this.
@@ -30,19 +42,41 @@ enum AdmissionVerdict: Hashable {
   case reject(AdmissionReason, value: Int32? = nil)
   /// Neither admitted nor rejected: an operator decides.
   case holdForOperator(AdmissionReason)
+
+  /// Takes in what the next rule says. A rejection is the last word; where one rule holds a claim, those after it are
+  /// asked all the same, so that an operator is shown no claim that another rule rejects.
+  @inline(__always)
+  mutating func add(_ next: AdmissionVerdict) {
+    switch next {
+    case .admit: break
+    case .holdForOperator: if self == .admit { self = next }
+    case .reject: self = next
+    }
+  }
+
+  var isRejection: Bool {
+    if case .reject = self { true } else { false }
+  }
 }
 
-/// A claim while it is being read.
+/// A claim while it is being read. It has no key data, and nothing that differs between two claims of a document that
+/// say the same of one origin.
 struct Reading {
-  var key: ClaimedKey
+  var said: StatedFields
   var allowances = AllowanceSet()
-  var origin: OriginFacts
+  let origin: OriginStanding
 }
 
 /// What the rules ask about a claim's origin.
-struct OriginFacts {
+struct OriginStanding {
+  /// The source may speak for it.
   var isAllowed = true
+  /// It is one of the gateway's own.
   var isOwn = false
+}
+
+/// How much of an origin has come.
+struct OriginVolume {
   /// How many claims of this origin were admitted before this one.
   var admitted = 0
   /// From how many on it is a flood.
@@ -54,35 +88,23 @@ final class AdmissionContext: Sendable {
   let policy: ReadingPolicy
   /// Rolling starts lie in this range.
   let rollingStarts: ClosedRange<Int64>
-  let acceptedReportTypes: UInt32
+  /// Whether the source may send each report type.
+  let isAccepted: ByReportType<Bool>
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
     let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
     let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
     rollingStarts = earliest...max(earliest, latest)
-    acceptedReportTypes = policy.reportTypes.reduce(0) { $0 | 1 << UInt32($1.rawValue) }
-  }
-
-  /// Asks these rules until one does not admit the claim.
-  func judge(_ reading: inout Reading, by judges: [AdmissionRules.Judge]) -> AdmissionVerdict {
-    for judge in judges {
-      let verdict = judge.apply(&reading, self)
-      if verdict != .admit { return verdict }
-    }
-    return .admit
+    isAccepted = ByReportType { policy.reportTypes.contains($0) }
   }
 }
 
-/// Which claims are admitted, in the order in which it is asked.
-package enum AdmissionRules {
-  package static let all: [AdmissionRule] = aboutKeyData + aboutStatements + aboutVolumes
-
-  /// They look at key data and at nothing else.
-  private static let aboutKeyData: [AdmissionRule] = [.wellFormedKey]
-
-  /// They look at neither key data nor counts, so that they judge all claims of a document that say the same alike.
-  private static let aboutStatements: [AdmissionRule] = [
+/// Which claims are admitted, in the order in which it is asked: what is asked of keys first, then what is asked of
+/// statements, then what is asked of volumes, whatever their order here.
+package struct AdmissionRules: Sendable {
+  package static let standard = AdmissionRules([
+    .wellFormedKey,
     .reencodedRisk,
     .rollingStart,
     .rollingPeriod,
@@ -91,18 +113,46 @@ package enum AdmissionRules {
     .daysSinceOnset,
     .originAllowed,
     .ownKey,
-  ]
+    .flood,
+  ])
 
-  /// They look at how much an origin has sent.
-  private static let aboutVolumes: [AdmissionRule] = [.flood]
+  /// All of them, as they are asked.
+  package let all: [AdmissionRule]
 
-  /// A rule without its documentation, which need not be carried from key to key. A function in a struct, because one
-  /// that is an array's element is called through another and counted as a reference.
-  struct Judge: Sendable {
+  // The rules without their documentation, which need not be carried from key to key. Functions in structs, because one
+  // that is an array's element is called through another and counted as a reference.
+
+  struct KeyJudge: Sendable {
+    let apply: @Sendable (TemporaryExposureKey, Int32?, AdmissionContext) -> AdmissionVerdict
+  }
+
+  struct StatementJudge: Sendable {
     let apply: @Sendable (inout Reading, AdmissionContext) -> AdmissionVerdict
   }
 
-  static let judgesOfKeyData = aboutKeyData.map { Judge(apply: $0.apply) }
-  static let judgesOfStatements = aboutStatements.map { Judge(apply: $0.apply) }
-  static let judgesOfVolumes = aboutVolumes.map { Judge(apply: $0.apply) }
+  struct VolumeJudge: Sendable {
+    let apply: @Sendable (OriginVolume, AdmissionContext) -> AdmissionVerdict
+  }
+
+  let ofKeys: [KeyJudge]
+  let ofStatements: [StatementJudge]
+  let ofVolumes: [VolumeJudge]
+
+  /// Places each rule by what it is asked about; those of one kind keep their order.
+  init(_ rules: [AdmissionRule]) {
+    var ofKeys: [(AdmissionRule, KeyJudge)] = []
+    var ofStatements: [(AdmissionRule, StatementJudge)] = []
+    var ofVolumes: [(AdmissionRule, VolumeJudge)] = []
+    for rule in rules {
+      switch rule.apply {
+      case .toKeys(let apply): ofKeys.append((rule, KeyJudge(apply: apply)))
+      case .toStatements(let apply): ofStatements.append((rule, StatementJudge(apply: apply)))
+      case .toVolumes(let apply): ofVolumes.append((rule, VolumeJudge(apply: apply)))
+      }
+    }
+    all = ofKeys.map(\.0) + ofStatements.map(\.0) + ofVolumes.map(\.0)
+    self.ofKeys = ofKeys.map(\.1)
+    self.ofStatements = ofStatements.map(\.1)
+    self.ofVolumes = ofVolumes.map(\.1)
+  }
 }

@@ -1,7 +1,8 @@
 import ExposureKeys
 
 /// One step from a decided key to a published one. Pure: it may change how the key is published and note that, and it
-/// returns a verdict; the caller counts.
+/// returns a verdict; the caller counts. It is given no key data, because keys about which the same is said share one
+/// answer.
 package struct BeliefRule: Sendable {
   package let documentation: RuleDocumentation
   /// What a policy sets it to, for the rule table.
@@ -19,14 +20,14 @@ enum BeliefVerdict: Hashable {
 final class BeliefContext: Sendable {
   let policy: PublishingPolicy
   let now: Instant
-  /// What becomes of each report type, by its number.
-  let reportTypes: [PublishingPolicy.ReportTypeOutcome]
+  /// What becomes of each report type.
+  let outcomes: ByReportType<PublishingPolicy.ReportTypeOutcome>
   private let judges = BeliefRules.judges
 
   init(policy: PublishingPolicy, now: Instant) {
     self.policy = policy
     self.now = now
-    reportTypes = ReportType.allCases.sorted { $0.rawValue < $1.rawValue }.map { policy.reportTypes[$0] ?? .leaveOut }
+    outcomes = ByReportType { policy.reportTypes[$0] ?? .leaveOut }
   }
 
   /// Asks every rule until one decides against publishing the key now.

@@ -13,8 +13,8 @@ extension AdmissionRule {
       source: "Federation interoperability specification; Google key server, publish validation",
       outcome: "allow: onset-not-provided, onset-undefined; reject: days-since-onset-undefined"),
     value: { "codes: \($0.onsetCodes.rawValue); undefined: \($0.undefinedOnset.rawValue)" },
-    apply: { reading, context in
-      guard let code = reading.key.daysSinceOnset, !(-14...14).contains(code) else { return .admit }
+    apply: .toStatements { reading, context in
+      guard let code = reading.said.daysSinceOnset, !DaysSinceOnset.range.contains(code) else { return .admit }
       let policy = context.policy
       switch SymptomStatus(federationCode: code) {
       case .notProvided where policy.onsetCodes == .federation:
@@ -26,7 +26,7 @@ extension AdmissionRule {
         guard policy.undefinedOnset == .notGiven else { return .reject(.daysSinceOnsetUndefined, value: code) }
         reading.allowances.insert(.onsetUndefined)
       }
-      reading.key.daysSinceOnset = nil
+      reading.said.daysSinceOnset = nil
       return .admit
     })
 }

@@ -12,7 +12,5 @@ extension AdmissionRule {
     value: { policy in
       policy.floodFactor.map { "beyond \($0) times the usual volume, and beyond \(policy.floodFloor) keys" } ?? "never"
     },
-    apply: { reading, _ in
-      reading.origin.admitted < reading.origin.floodLimit ? .admit : .holdForOperator(.flood)
-    })
+    apply: .toVolumes { origin, _ in origin.admitted < origin.floodLimit ? .admit : .holdForOperator(.flood) })
 }

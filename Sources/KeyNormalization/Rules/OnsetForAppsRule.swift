@@ -12,7 +12,7 @@ extension BeliefRule {
       outcome: "note: onset-defaulted, onset-withheld"),
     value: { policy in policy.defaultDaysSinceOnset.map { "default \($0.days)" } ?? "no default" },
     apply: { belief, context in
-      let status = belief.key.symptomStatus
+      let status = belief.said.symptomStatus
       if let days = status?.daysSinceOnsetForApps {
         belief.appDaysSinceOnset = days
       } else if let days = context.policy.defaultDaysSinceOnset {

@@ -10,5 +10,5 @@ extension AdmissionRule {
       source: "Federation gateway, origin bound to the certificate; NHS list of valid origins",
       outcome: "allow: origin-assumed, origin-lost; reject: origin-not-allowed"),
     value: { $0.origins.map { "origins: " + $0.sorted().joined(separator: ", ") } ?? "any origin" },
-    apply: { reading, _ in reading.origin.isAllowed ? .admit : .reject(.originNotAllowed) })
+    apply: .toStatements { reading, _ in reading.origin.isAllowed ? .admit : .reject(.originNotAllowed) })
 }

@@ -9,5 +9,5 @@ extension AdmissionRule {
       source: "CoronaMelder and covid-green, loop suppression",
       outcome: "reject: own-key-returned"),
     value: { _ in "the gateway's own regions" },
-    apply: { reading, _ in reading.origin.isOwn ? .reject(.ownKeyReturned) : .admit })
+    apply: .toStatements { reading, _ in reading.origin.isOwn ? .reject(.ownKeyReturned) : .admit })
 }

@@ -17,19 +17,19 @@ extension BeliefRule {
       switch policy.derived(from: belief) {
       case .leaveOut? where !belief.isRevoked: return .leaveOut(.riskNotPublished)
       case .level(let level)?:
-        if level != belief.key.transmissionRisk { belief.notes.insert(.riskDerived) }
-        belief.key.transmissionRisk = level
+        if level != belief.said.transmissionRisk { belief.notes.insert(.riskDerived) }
+        belief.said.transmissionRisk = level
       default: break
       }
-      if belief.key.transmissionRisk == nil, let fallback = policy.fallback {
-        belief.key.transmissionRisk = fallback
+      if belief.said.transmissionRisk == nil, let fallback = policy.fallback {
+        belief.said.transmissionRisk = fallback
         belief.notes.insert(.riskDefaulted)
       }
-      if let cap = policy.cap, let level = belief.key.transmissionRisk, level > cap {
-        belief.key.transmissionRisk = cap
+      if let cap = policy.cap, let level = belief.said.transmissionRisk, level > cap {
+        belief.said.transmissionRisk = cap
         belief.notes.insert(.riskCapped)
       }
-      if let minimum = policy.minimum, !belief.isRevoked, belief.key.transmissionRisk ?? 0 < minimum {
+      if let minimum = policy.minimum, !belief.isRevoked, belief.said.transmissionRisk ?? 0 < minimum {
         return .leaveOut(.riskNotPublished)
       }
       return .goOn
@@ -41,13 +41,13 @@ extension RiskPolicy {
   fileprivate func derived(from belief: Belief) -> SymptomTable.Entry? {
     switch derivation {
     case .asSent: return nil
-    case .fromSymptoms(let table): return table[belief.key.symptomStatus]
+    case .fromSymptoms(let table): return table[belief.said.symptomStatus]
     case .fromReportType(let levels, let replacement):
       let isReplaced =
         switch replacement {
         case .always: true
-        case .absent: belief.key.transmissionRisk == nil
-        case .absentOrZero: belief.key.transmissionRisk ?? 0 == 0
+        case .absent: belief.said.transmissionRisk == nil
+        case .absentOrZero: belief.said.transmissionRisk ?? 0 == 0
         }
       return isReplaced ? levels[belief.reportType].map(SymptomTable.Entry.level) : nil
     }

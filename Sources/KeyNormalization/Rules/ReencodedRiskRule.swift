@@ -1,7 +1,6 @@
 import ExposureKeys
 
 extension AdmissionRule {
-  /// Report type r = 1...4 and days since onset d = 1 or 2 stand for the level 2·(5 − r) − (1 if d = 1, else 0).
   static let reencodedRisk = AdmissionRule(
     documentation: RuleDocumentation(
       name: "reencoded-risk",
@@ -12,30 +11,66 @@ extension AdmissionRule {
       source: "Corona-Warn-App server, transmission risk encoding",
       outcome: "allow: reencoded-risk; reject: risk-encoding-unreadable"),
     value: { "risk encoding: \($0.riskEncoding.rawValue)" },
-    apply: { reading, context in
+    apply: .toStatements { reading, context in
       guard context.policy.riskEncoding == .coronaWarnApp else { return .admit }
-      switch (reading.key.reportType, reading.key.daysSinceOnset) {
-      case (nil, nil):
+      let days = reading.said.daysSinceOnset
+      let levels: CoronaWarnAppLevels
+      switch reading.said.reportTypeClaim {
+      case .absent:
         // Bundles of June to autumn 2020, before the encoding, state the level alone.
-        return .admit
-      case (ReportType.revoked.rawValue?, _):
+        return days == nil ? .admit : .reject(.riskEncodingUnreadable)
+      case .stated(.revoked):
         // Outside the encoding: a revocation is what it says.
         return .admit
-      case (let type?, let days?) where (1...4).contains(type) && (1...2).contains(days):
-        reading.key.transmissionRisk = 2 * (5 - type) - (days == 1 ? 1 : 0)
-        reading.key.reportType = nil
-        reading.key.daysSinceOnset = nil
-        reading.allowances.insert(.reencodedRisk)
-        return .admit
-      case (let type, let days):
-        let isTypeWrong = type.map { !(1...4).contains($0) } ?? true
-        return .reject(.riskEncodingUnreadable, value: isTypeWrong ? type : days)
+      case .stated(let type):
+        guard let known = type.coronaWarnAppLevels else {
+          return .reject(.riskEncodingUnreadable, value: type.rawValue)
+        }
+        levels = known
+      case .unrecognized(let number): return .reject(.riskEncodingUnreadable, value: number)
       }
+      guard let level = levels.level(daysSinceOnset: days) else { return .reject(.riskEncodingUnreadable, value: days) }
+      reading.said.transmissionRisk = level
+      reading.said.reportType = nil
+      reading.said.daysSinceOnset = nil
+      reading.allowances.insert(.reencodedRisk)
+      return .admit
     })
 
   /// The inverse: report type and days since onset for a level of 1...8.
-  static func reencode(risk: Int32) -> (reportType: Int32, daysSinceOnset: Int32)? {
-    guard (1...8).contains(risk) else { return nil }
-    return (5 - (risk + 1) / 2, risk % 2 == 1 ? 1 : 2)
+  static func reencode(risk: Int32) -> (reportType: ReportType, daysSinceOnset: Int32)? {
+    for type in ReportType.allCases {
+      guard let levels = type.coronaWarnAppLevels else { continue }
+      if levels.onDayOne == risk { return (type, 1) }
+      if levels.onDayTwo == risk { return (type, 2) }
+    }
+    return nil
+  }
+}
+
+/// The two levels that the Corona-Warn-App writes as one report type, apart by the days since onset.
+private struct CoronaWarnAppLevels {
+  let onDayOne: Int32
+  let onDayTwo: Int32
+
+  func level(daysSinceOnset days: Int32?) -> Int32? {
+    switch days {
+    case 1: onDayOne
+    case 2: onDayTwo
+    default: nil
+    }
+  }
+}
+
+extension ReportType {
+  /// `nil` where the encoding does not use it.
+  fileprivate var coronaWarnAppLevels: CoronaWarnAppLevels? {
+    switch self {
+    case .recursive: CoronaWarnAppLevels(onDayOne: 1, onDayTwo: 2)
+    case .selfReport: CoronaWarnAppLevels(onDayOne: 3, onDayTwo: 4)
+    case .confirmedClinicalDiagnosis: CoronaWarnAppLevels(onDayOne: 5, onDayTwo: 6)
+    case .confirmedTest: CoronaWarnAppLevels(onDayOne: 7, onDayTwo: 8)
+    case .unknown, .revoked: nil
+    }
   }
 }

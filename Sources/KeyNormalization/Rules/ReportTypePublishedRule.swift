@@ -19,7 +19,7 @@ extension BeliefRule {
     },
     apply: { belief, context in
       let type = belief.reportType
-      switch context.reportTypes[Int(type.rawValue)] {
+      switch context.outcomes[type] {
       case .leaveOut:
         return .leaveOut(belief.isRevoked ? .revoked : .reportTypeNotPublished)
       case .publish(let published) where published != type:
@@ -27,7 +27,7 @@ extension BeliefRule {
         belief.notes.insert(.reportTypeMapped)
       case .publish: break
       }
-      belief.appReportType = belief.key.reportType
+      belief.appReportType = belief.said.reportType
       return .goOn
     })
 }

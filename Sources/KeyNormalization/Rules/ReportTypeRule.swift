@@ -13,19 +13,20 @@ extension AdmissionRule {
       let accepted = ReportType.allCases.filter(policy.reportTypes.contains).map(\.code).joined(separator: ", ")
       return "\(accepted); unrecognized: \(policy.unrecognizedReportType.rawValue)"
     },
-    apply: { reading, context in
-      if case .unrecognized(let number) = reading.key.reportTypeClaim {
+    apply: .toStatements { reading, context in
+      let type: ReportType
+      switch reading.said.reportTypeClaim {
+      case .stated(let stated): type = stated
+      case .absent: type = .unknown
+      case .unrecognized(let number):
         guard context.policy.unrecognizedReportType == .notGiven else {
           return .reject(.reportTypeUnrecognized, value: number)
         }
-        reading.key.reportType = nil
+        reading.said.reportType = nil
         reading.allowances.insert(.reportTypeUnrecognized)
+        type = .unknown
       }
-      let number = reading.key.reportType ?? ReportType.unknown.rawValue
-      guard context.acceptedReportTypes & 1 << UInt32(number) != 0 else {
-        return .reject(.reportTypeNotAccepted, value: number)
-      }
-      return .admit
+      return context.isAccepted[type] ? .admit : .reject(.reportTypeNotAccepted, value: type.rawValue)
     })
 }
 

@@ -12,10 +12,10 @@ extension BeliefRule {
     value: { $0.riskEncoding.rawValue },
     apply: { belief, context in
       guard context.policy.riskEncoding == .coronaWarnApp, !belief.isRevoked else { return .goOn }
-      guard let risk = belief.key.transmissionRisk, let fields = AdmissionRule.reencode(risk: risk) else {
+      guard let risk = belief.said.transmissionRisk, let fields = AdmissionRule.reencode(risk: risk) else {
         return .leaveOut(.riskNotPublished)
       }
-      belief.appReportType = fields.reportType
+      belief.appReportType = fields.reportType.rawValue
       belief.appDaysSinceOnset = fields.daysSinceOnset
       belief.notes.insert(.riskReencoded)
       return .goOn

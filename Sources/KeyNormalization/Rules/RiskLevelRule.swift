@@ -10,8 +10,8 @@ extension AdmissionRule {
       source: "Federation gateway, upload validation; Google's framework; DP-3T and Koronavilkku uploads",
       outcome: "allow: risk-not-given, risk-out-of-range; reject: risk-out-of-range"),
     value: { "outside 0...8: \($0.riskOutOfRange.rawValue)" },
-    apply: { reading, context in
-      guard let risk = reading.key.transmissionRisk, !RiskPolicy.allowed.contains(risk) else { return .admit }
+    apply: .toStatements { reading, context in
+      guard let risk = reading.said.transmissionRisk, !TransmissionRisk.range.contains(risk) else { return .admit }
       if risk == .max {
         reading.allowances.insert(.riskNotGiven)
       } else if context.policy.riskOutOfRange == .notGiven {
@@ -19,7 +19,7 @@ extension AdmissionRule {
       } else {
         return .reject(.riskOutOfRange, value: risk)
       }
-      reading.key.transmissionRisk = nil
+      reading.said.transmissionRisk = nil
       return .admit
     })
 }

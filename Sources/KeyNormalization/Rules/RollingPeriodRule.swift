@@ -17,17 +17,17 @@ extension AdmissionRule {
       "absent: \($0.absentRollingPeriod.rawValue); 0: \($0.zeroRollingPeriod.rawValue); "
         + "short: \($0.shortRollingPeriod.rawValue)"
     },
-    apply: { reading, context in
+    apply: .toStatements { reading, context in
       let policy = context.policy
-      switch reading.key.rollingPeriod {
+      switch reading.said.rollingPeriod {
       case nil:
         guard policy.absentRollingPeriod == .fullDay else { return .reject(.rollingPeriodAbsent) }
         reading.allow(.rollingPeriodAbsent)
       case 0?:
         guard policy.zeroRollingPeriod == .fullDay else { return .reject(.rollingPeriodZero, value: 0) }
         reading.allow(.rollingPeriodZero)
-      case 144?: break
-      case (1...143)?:
+      case RollingPeriod.fullDay?: break
+      case let period? where RollingPeriod.range.contains(period):
         if policy.shortRollingPeriod == .fullDay { reading.allow(.rollingPeriodShort) }
       case let period?:
         return .reject(.rollingPeriodOutOfRange, value: period)
@@ -39,7 +39,7 @@ extension AdmissionRule {
 extension Reading {
   /// Reads the rolling period as a full day.
   fileprivate mutating func allow(_ allowance: Allowance) {
-    key.rollingPeriod = Int32(IntervalNumber.intervalsPerDay)
+    said.rollingPeriod = RollingPeriod.fullDay
     allowances.insert(allowance)
   }
 }

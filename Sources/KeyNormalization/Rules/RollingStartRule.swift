@@ -12,8 +12,8 @@ extension AdmissionRule {
       source: "Google key server, publish validation; DP-3T filters; microG",
       outcome: "reject: rolling-start-absent, rolling-start-too-early, rolling-start-in-future"),
     value: { "from \($0.earliestRollingStart) to now + \($0.futureTolerance) intervals" },
-    apply: { reading, context in
-      guard let start = reading.key.rollingStart else { return .reject(.rollingStartAbsent) }
+    apply: .toStatements { reading, context in
+      guard let start = reading.said.rollingStart else { return .reject(.rollingStartAbsent) }
       if Int64(start) < context.rollingStarts.lowerBound { return .reject(.rollingStartTooEarly, value: start) }
       if Int64(start) > context.rollingStarts.upperBound { return .reject(.rollingStartInFuture, value: start) }
       return .admit

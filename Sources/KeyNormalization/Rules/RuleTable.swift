@@ -13,7 +13,9 @@ package struct RuleTable: Hashable, Sendable {
 
   package init(of policy: Policy) {
     rows =
-      AdmissionRules.all.map { Row(stage: .admission, rule: $0.documentation, value: $0.value(policy.reading)) }
+      AdmissionRules.standard.all.map {
+        Row(stage: .admission, rule: $0.documentation, value: $0.value(policy.reading))
+      }
       + BeliefRules.all.map { Row(stage: .belief, rule: $0.documentation, value: $0.value(policy.publishing)) }
   }
 

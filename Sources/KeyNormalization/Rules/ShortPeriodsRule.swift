@@ -11,8 +11,8 @@ extension BeliefRule {
       outcome: "note: rolling-period-expanded"),
     value: { $0.expandsShortPeriods ? "published as 144" : "as they are" },
     apply: { belief, context in
-      if context.policy.expandsShortPeriods, belief.key.rollingPeriodWord < 144 {
-        belief.key.rollingPeriod = Int32(IntervalNumber.intervalsPerDay)
+      if context.policy.expandsShortPeriods, belief.said.rollingPeriodWord < RollingPeriod.fullDay {
+        belief.said.rollingPeriod = RollingPeriod.fullDay
         belief.notes.insert(.rollingPeriodExpanded)
       }
       return .goOn

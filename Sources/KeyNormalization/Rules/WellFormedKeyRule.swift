@@ -10,8 +10,7 @@ extension AdmissionRule {
       source: "Apple, Setting Up a Key Server; Exposure Notification Cryptography Specification 1.2",
       outcome: "reject: key-data-uniform"),
     value: { "uniform key data: \($0.uniformKeyData.rawValue)" },
-    apply: { reading, context in
-      let key = reading.key.key
+    apply: .toKeys { key, _, context in
       guard key.high == key.low, key.high == (key.high & 0xff) &* 0x0101_0101_0101_0101 else { return .admit }
       return context.policy.uniformKeyData == .admit ? .admit : .reject(.keyDataUniform)
     })

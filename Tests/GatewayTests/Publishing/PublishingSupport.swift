@@ -118,7 +118,7 @@ struct Press: Sendable {
     let table = regions
     return try await base.write { transaction in
       var admission = Admission(
-        source: Source(name: source), policy: ReadingPolicy(), own: [], usualVolumes: [:], now: now)
+        of: .assertedByOperator(), from: Sender(name: source), policy: ReadingPolicy(), now: now)
       let batch = keys.withUnsafeBufferPointer { admission.admit($0, regions: table) }
       #expect(batch.claims.count == keys.count, "a test says what would not be admitted")
       let documents = try transaction.documents(of: nil, in: Set(DocumentState.allCases), limit: .max)
@@ -203,7 +203,7 @@ struct Press: Sendable {
     let export = try entry("export.bin", of: content) ?? []
     #expect(ExportDigests(of: export).hexadecimal == facts.exportSHA256, sourceLocation: sourceLocation)
     let report = try #require(try document.verify(trusting: ring, at: now))
-    #expect(report.verification != nil, "\(report.lines)", sourceLocation: sourceLocation)
+    #expect(report.verifiedDocument != nil, "\(report.lines)", sourceLocation: sourceLocation)
     let examination = try examineBytes(content, name: facts.path)
     let verdict = DeviceProfile.strict.judge(examination, signature: .verified)
     #expect(

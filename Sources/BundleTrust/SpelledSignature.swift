@@ -1,5 +1,5 @@
 /// The two numbers of an ECDSA signature on P-256, and how a file spelled them.
-struct SignatureEncoding {
+struct SpelledSignature {
   enum Form: Hashable {
     /// Canonical DER (X9.62, X.690): what every device takes.
     case der
@@ -17,7 +17,7 @@ struct SignatureEncoding {
     guard !signature.isEmpty else { throw KeyFault(.malformed, "the signature is empty") }
     // A DER signature can have 64 bytes too, by a chance of 2^-40 or so; then it begins like one and fits exactly.
     if signature.count == 64 {
-      if let der = try? SignatureEncoding(der: signature), der.form == .der {
+      if let der = try? SpelledSignature(der: signature), der.form == .der {
         self = der
       } else {
         try self.init(raw: signature)
