@@ -1,16 +1,16 @@
 /// What became of the claims of one import. `received = new + known + rejected + heldForOperator`; nothing is held for
 /// an operator in normal times.
 package struct ImportReceipt: Hashable, Sendable {
-  package package(set) var received = 0
+  package var received = 0
   /// Claims that nobody had made through this source before.
-  package package(set) var new = 0
+  package var new = 0
   /// Claims that were there already, each as it stands.
-  package package(set) var known = 0
-  package package(set) var heldForOperator = 0
+  package var known = 0
+  package var heldForOperator = 0
   /// How many claims were rejected, by reason.
-  package package(set) var rejections: [AdmissionReason: Int] = [:]
+  package var rejections: [AdmissionReason: Int] = [:]
   /// How many of the others needed each allowance.
-  package package(set) var allowances: [Allowance: Int] = [:]
+  package var allowances: [Allowance: Int] = [:]
 
   /// The receipt of nothing.
   package init() {}

@@ -1,9 +1,11 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyInspection
+import KeyIntake
 import Testing
 
 private typealias Folder = GatewayTesting.RealData
