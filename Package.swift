@@ -25,7 +25,8 @@ let package = Package(
     .library(
       name: "_KeyferryInternals",
       targets: [
-        "Gateway", "GatewayTesting", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage",
+        "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage",
       ]),
   ],
   dependencies: [
@@ -81,16 +82,51 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // The pipelines: documents in, decode, verify, admit, fold, fit, encode, sign, seal, documents out.
+    // What has come, is it whole, and who stands behind it? Files, documents, and the one way in.
     .target(
-      name: "Gateway", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage"],
+      name: "KeyIntake", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      swiftSettings: strict),
+
+    // What does a file become? Convert, reconcile files, sign again.
+    .target(
+      name: "KeyConversion",
+      dependencies: ["KeyIntake", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      swiftSettings: strict),
+
+    // What is in a file, and what would each kind of phone do with it?
+    .target(
+      name: "KeyInspection", dependencies: ["KeyIntake", "ExposureKeys", "KeyFormats", "BundleTrust"],
+      swiftSettings: strict),
+
+    // How does a peer speak? Pure machines, one file a protocol.
+    .target(
+      name: "KeyPeers",
+      dependencies: ["KeyStorage", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      swiftSettings: strict),
+
+    // How does anything come in? Conversations with peers, quarantine, what is known of sources.
+    .target(
+      name: "KeyReceiving",
+      dependencies: [
+        "KeyPeers", "KeyIntake", "KeyStorage", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization",
+      ],
+      swiftSettings: strict),
+
+    // What goes out, in which files, signed by whom? Select, fold, prepare, encode, sign, stage.
+    .target(
+      name: "KeyPublishing",
+      dependencies: [
+        "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats", "BundleTrust",
+        "KeyNormalization",
+      ],
       swiftSettings: strict),
 
     // What does the operator want? `gateway.yaml`, checked as a whole.
     .target(
       name: "GatewaySettings",
       dependencies: [
-        "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
+        "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake", "GatewayServer", "BundleTrust", "ExposureKeys",
+        "KeyFormats", "KeyNormalization", "PolicyFiles",
       ],
       swiftSettings: strict),
 
@@ -98,7 +134,8 @@ let package = Package(
     .target(
       name: "PeerTransport",
       dependencies: [
-        "Gateway", "ExposureKeys", "KeyFormats", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        "KeyPeers", "KeyIntake", "ExposureKeys", "KeyFormats",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "Logging", package: "swift-log"),
@@ -109,7 +146,7 @@ let package = Package(
     .target(
       name: "GatewayServer",
       dependencies: [
-        "Gateway", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
+        "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
@@ -127,7 +164,8 @@ let package = Package(
     .target(
       name: "KeyTool",
       dependencies: [
-        "Gateway", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
+        "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "ExposureKeys",
+        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "SQLiteStorage", "PeerTransport", "GatewayServer",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -172,7 +210,8 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
+        "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
         "PolicyFiles",
       ],
       swiftSettings: strict),
@@ -187,13 +226,15 @@ let package = Package(
     .testTarget(
       name: "GatewaySettingsTests",
       dependencies: [
-        "GatewaySettings", "Gateway", "BundleTrust", "ExposureKeys", "KeyNormalization", "GatewayTesting",
+        "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "BundleTrust",
+        "ExposureKeys",
+        "KeyNormalization", "GatewayTesting",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "PeerTransportTests",
       dependencies: [
-        "PeerTransport", "Gateway", "ExposureKeys", "KeyFormats", "KeyNormalization", "GatewayTesting",
+        "PeerTransport", "KeyPeers", "KeyIntake", "ExposureKeys", "KeyFormats", "KeyNormalization", "GatewayTesting",
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -202,7 +243,9 @@ let package = Package(
     .testTarget(
       name: "GatewayServerTests",
       dependencies: [
-        "GatewayServer", "KeyferryClient", "Gateway", "BundleTrust", "ExposureKeys", "KeyFormats", "GatewayTesting",
+        "GatewayServer", "KeyferryClient", "KeyConversion", "KeyIntake", "KeyInspection", "KeyPublishing",
+        "BundleTrust", "ExposureKeys",
+        "KeyFormats", "GatewayTesting",
         .product(name: "Crypto", package: "swift-crypto"), .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdTesting", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
@@ -215,7 +258,8 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "keyferry", "KeyTool", "Gateway", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
+        "keyferry", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
+        "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
         "SQLiteStorage",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting",
@@ -224,14 +268,16 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "keyferry", "recipes", "KeyTool", "Gateway", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
+        "keyferry", "recipes", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
+        "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
         "PolicyFiles", "KeyNormalization",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "VectorTests",
       dependencies: [
-        "Gateway", "GatewayTesting", "ExposureKeys", "KeyFormats", "BundleTrust",
+        "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "ExposureKeys", "KeyFormats", "BundleTrust",
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),

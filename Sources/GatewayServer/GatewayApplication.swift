@@ -1,4 +1,3 @@
-package import Gateway
 package import Hummingbird
 internal import HummingbirdCore
 internal import HummingbirdTLS

@@ -1,4 +1,3 @@
-internal import Gateway
 internal import Hummingbird
 internal import Logging
 package import ServiceLifecycle

@@ -1,4 +1,4 @@
-package import Gateway
+package import KeyPublishing
 
 /// What is published at one moment: the manifests of all series, and where their files are. A value; the server makes a
 /// new one when a manifest changes.

@@ -1,6 +1,6 @@
 package import ExposureKeys
-package import Gateway
 internal import KeyFormats
+package import KeyPeers
 internal import PolicyFiles
 
 /// Reads `gateway.yaml`: everything the operator says, checked as a whole, relations between settings included.

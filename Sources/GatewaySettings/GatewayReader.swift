@@ -1,7 +1,11 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
+internal import KeyIntake
 internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyReceiving
 internal import PolicyFiles
 
 /// One reading of a configuration: where its files, its secrets and its policies come from, and what is wrong so far.

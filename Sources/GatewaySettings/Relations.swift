@@ -1,7 +1,9 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
 internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
 internal import PolicyFiles
 
 /// What must hold between settings that are each right for themselves.

@@ -1,4 +1,5 @@
-internal import Gateway
+internal import GatewayServer
+internal import KeyPeers
 internal import PolicyFiles
 
 /// Secrets come from files or from the environment. They are never written in the configuration, and messages never

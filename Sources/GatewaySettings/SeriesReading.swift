@@ -1,7 +1,9 @@
+internal import KeyIntake
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
 internal import KeyNormalization
+internal import KeyPublishing
 internal import PolicyFiles
 
 /// A series, and where its settings stand.

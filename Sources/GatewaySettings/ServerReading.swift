@@ -1,5 +1,6 @@
 internal import FoundationEssentials
-internal import Gateway
+internal import GatewayServer
+internal import KeyPublishing
 internal import PolicyFiles
 
 /// The server, and where its settings stand.

@@ -1,6 +1,6 @@
 internal import BundleTrust
-package import Gateway
 internal import Glibc
+package import KeyIntake
 
 /// The files that a configuration names.
 package protocol SettingFiles {

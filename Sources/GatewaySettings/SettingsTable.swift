@@ -1,6 +1,10 @@
+internal import KeyIntake
 internal import BundleTrust
-internal import Gateway
+internal import GatewayServer
 internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyReceiving
 
 /// Every setting of `gateway.yaml`: the documentation is made of it, and a test holds it against what is read.
 package enum SettingsTable {

@@ -1,3 +1,4 @@
+internal import GatewayServer
 internal import PolicyFiles
 
 /// Lengths of time as people write them: `90 s`, `5 min`, `2 hours`, `14 days`.

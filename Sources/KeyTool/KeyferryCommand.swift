@@ -1,10 +1,13 @@
 package import ArgumentParser
 internal import BundleTrust
-internal import Gateway
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyIntake
+internal import KeyPeers
+internal import KeyPublishing
 internal import KeyStorage
 internal import PolicyFiles
 
@@ -94,9 +97,11 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as ServerFault: Console.note("\(error)")
-    case let error as ConversionRefusal:
+    case let error as LossRefusal: Console.note("\(error)")
+    case let error as DocumentRefusal:
+      // An input that cannot be trusted is a verification that failed.
       Console.note("\(error)")
-      return error.status.rawValue
+      return ExitStatus.rejected.rawValue
     default: return reportUsage(error)
     }
     return ExitStatus.failed.rawValue
@@ -117,16 +122,6 @@ package struct KeyferryCommand: ParsableCommand {
 
   private static func lowerCased(_ text: Substring) -> String {
     text.prefix(1).lowercased() + text.dropFirst()
-  }
-}
-
-extension ConversionRefusal {
-  /// Nothing is done when something would be lost; an input that cannot be trusted is a verification that failed.
-  var status: ExitStatus {
-    switch self {
-    case .untrusted, .cannotBeSigned: .rejected
-    case .wouldLose: .failed
-    }
   }
 }
 

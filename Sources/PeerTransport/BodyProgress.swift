@@ -1,4 +1,4 @@
-package import Gateway
+package import KeyPeers
 internal import Synchronization
 
 /// How long a peer may take.

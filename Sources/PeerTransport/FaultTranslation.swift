@@ -1,6 +1,7 @@
 internal import AsyncHTTPClient
-internal import Gateway
 internal import Glibc
+internal import KeyIntake
+internal import KeyPeers
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix

@@ -1,5 +1,5 @@
 internal import AsyncHTTPClient
-package import Gateway
+package import KeyPeers
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -17,7 +17,7 @@ internal import NIOHTTP1
 /// `name-not-found`, `connection-refused`, `unreachable`, `connection-closed`, `tls`, `time-out`,
 /// `malformed-response`, `too-large` and `storage`. Their texts hold neither queries nor headers. A cancelled task gets
 /// `CancellationError`.
-package final class HTTPPeerTransport: PeerTransport {
+package final class HTTPPeerTransport: Transport {
   private static let redirectLimit = 5
   /// What is read of the body of an answer that is not the document.
   private static let otherBodyLimit = 64 << 10

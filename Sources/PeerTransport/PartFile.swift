@@ -1,5 +1,5 @@
-internal import Gateway
 internal import Glibc
+internal import KeyIntake
 internal import NIOCore
 
 /// A document on its way into a file: written beside it under the name with `.part` behind, and renamed when it is

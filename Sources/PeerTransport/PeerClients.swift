@@ -1,5 +1,5 @@
 internal import AsyncHTTPClient
-package import Gateway
+package import KeyPeers
 package import NIOCore
 internal import NIOSSL
 internal import Synchronization

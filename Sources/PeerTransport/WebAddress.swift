@@ -1,4 +1,4 @@
-internal import Gateway
+internal import KeyPeers
 
 /// An `http` or `https` address in parts, so that hosts can be compared. What goes to the network is put together from
 /// the parts again, in ASCII and without user names: nothing after this reads another host in it (RFC 3986).

@@ -1,7 +1,7 @@
 import BundleTrust
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyInspection
 import Testing
 
 /// What `--json` prints is what the schemas say.

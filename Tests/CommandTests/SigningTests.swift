@@ -1,9 +1,9 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyPublishing
 import Testing
 
 @Suite struct SigningTests {

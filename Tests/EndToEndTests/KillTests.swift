@@ -1,7 +1,7 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPublishing
 import Testing
 
 /// Killed at any moment, as often as one likes, a gateway ends where an undisturbed one does.

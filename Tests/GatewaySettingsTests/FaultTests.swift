@@ -1,6 +1,7 @@
 import ExposureKeys
-import Gateway
+import GatewayServer
 import GatewaySettings
+import KeyPeers
 import Testing
 
 /// What is wrong, and where it is said to be.

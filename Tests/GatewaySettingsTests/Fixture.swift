@@ -1,7 +1,9 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
+import GatewayServer
 import GatewaySettings
+import KeyIntake
+import KeyPeers
 
 /// Files that are not on this machine.
 struct MemoryFiles: SettingFiles {

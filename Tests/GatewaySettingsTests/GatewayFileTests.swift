@@ -1,9 +1,12 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
+import GatewayServer
 import GatewayTesting
 import KeyNormalization
+import KeyPeers
+import KeyPublishing
+import KeyReceiving
 import PolicyFiles
 import Testing
 
@@ -213,7 +216,7 @@ import Testing
 
   /// `KEYFERRY_REFRESH=1` writes the tables anew.
   @Test func theManualIsCurrent() throws {
-    let place = PackageFolder.root.appending(path: "Sources/Gateway/Gateway.docc/Configuration.md")
+    let place = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/Configuration.md")
     let heading = "## All settings\n\n"
     let text = try String(contentsOf: place, encoding: .utf8)
     let end = try #require(text.range(of: heading)?.upperBound)

@@ -1,8 +1,11 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyInspection
+import KeyIntake
+import KeyPublishing
 import Testing
 
 /// What holds for every conversion between any two formats.
@@ -87,8 +90,8 @@ import Testing
     if losses.isEmpty {
       #expect(try Converted(plan, [source]).receipt.losses.isEmpty)
     } else {
-      let refusal = #expect(throws: ConversionRefusal.self) { try Converted(plan, [source]) }
-      guard case .wouldLose(losses)? = refusal else {
+      let refusal = #expect(throws: LossRefusal.self) { try Converted(plan, [source]) }
+      guard refusal?.losses == losses else {
         Issue.record("\(String(describing: refusal)) instead of \(losses)")
         return
       }
@@ -282,7 +285,7 @@ import Testing
     #expect(try Converted(plan, [good]).receipt.written > 0)
     for (bad, comment) in [(try bundle([foreign]), "foreign"), (try bundle([]), "unsigned"), (csv, "no signatures")] {
       let sink = MemorySink()
-      #expect(throws: ConversionRefusal.self, "\(comment)") {
+      #expect(throws: DocumentRefusal.self, "\(comment)") {
         try Conversion.run(plan, from: [good, bad], to: ConversionOutput(document: sink))
       }
       #expect(sink.bytes.isEmpty, "\(comment): nothing is written before all inputs are verified")

@@ -1,7 +1,9 @@
 import ExposureKeys
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyIntake
+import KeyPublishing
 
 /// What a conversion should come to, said again in the plainest way: one key at a time, from the catalogue's row alone.
 struct ConversionModel {

@@ -1,6 +1,7 @@
 import ExposureKeys
-import Gateway
 import KeyFormats
+import KeyInspection
+import KeyPublishing
 import Testing
 
 /// A bundle with one fault, and the finding that must name it.

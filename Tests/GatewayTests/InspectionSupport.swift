@@ -1,6 +1,7 @@
 import ExposureKeys
-import Gateway
 import KeyFormats
+import KeyInspection
+import KeyPublishing
 
 let midnight: Int32 = 2_660_400  // 2020-08-01T00:00:00Z
 let windowEnd = UInt64(midnight + 2 * 144) * 600

@@ -2,7 +2,8 @@ import ExposureKeys
 import GatewayTesting
 import Testing
 
-@testable import Gateway
+@testable import KeyConversion
+@testable import KeyPublishing
 
 /// Few keys are sorted where they are, many by a partition: both are the sort by comparison, without repetitions.
 @Suite struct KeyCollectionTests {

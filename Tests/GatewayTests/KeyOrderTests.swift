@@ -2,7 +2,8 @@ import ExposureKeys
 import GatewayTesting
 import Testing
 
-@testable import Gateway
+@testable import KeyConversion
+@testable import KeyPublishing
 
 /// The sort by distribution is the sort by comparison.
 @Suite struct KeyOrderTests {

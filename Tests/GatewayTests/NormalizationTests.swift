@@ -1,8 +1,9 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyIntake
 import KeyNormalization
 import PolicyFiles
 import Testing

@@ -1,6 +1,6 @@
 import ExposureKeys
-import Gateway
 import KeyFormats
+import KeyInspection
 import Testing
 
 /// A bundle that breaks one rule, and what each client does.

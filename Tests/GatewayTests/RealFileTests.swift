@@ -1,8 +1,9 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyInspection
+import KeyPublishing
 import Testing
 
 private func examineRealFile(_ name: String) throws -> Examination {

@@ -1,8 +1,9 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyIntake
 
 typealias Document = DecodedDocument
 

@@ -1,6 +1,6 @@
 import ExposureKeys
-import Gateway
 import KeyFormats
+import KeyInspection
 import Testing
 
 @Suite struct TallyTests {

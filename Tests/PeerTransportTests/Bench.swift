@@ -1,7 +1,7 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import KeyNormalization
+import KeyPeers
 import PeerTransport
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import Gateway
+import KeyPeers
 import PeerTransport
 import Testing
 

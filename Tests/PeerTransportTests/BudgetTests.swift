@@ -1,4 +1,4 @@
-import Gateway
+import KeyPeers
 import PeerTransport
 import Synchronization
 import Testing

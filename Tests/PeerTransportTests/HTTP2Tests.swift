@@ -1,5 +1,5 @@
 import Foundation
-import Gateway
+import KeyPeers
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

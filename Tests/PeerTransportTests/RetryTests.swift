@@ -1,5 +1,5 @@
 import ExposureKeys
-import Gateway
+import KeyPeers
 import PeerTransport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPeers
 import NIOSSL
 import PeerTransport
 import Testing

@@ -1,9 +1,10 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyIntake
+import KeyPublishing
 import Testing
 
 /// The bundles of `signature/`, judged by the ring `interop/keys`.

@@ -1,8 +1,11 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyInspection
+import KeyIntake
+import KeyPublishing
 import Testing
 
 /// Every vector of interop/vectors that is a document runs through decode, inspect, convert and re-encode.

@@ -2,7 +2,9 @@ import BundleTrust
 import Crypto
 import ExposureKeys
 import Foundation
-import Gateway
+import GatewayServer
+import KeyConversion
+import KeyIntake
 import GatewayTesting
 import KeyFormats
 import SwiftProtobuf

@@ -1,3 +1,5 @@
+internal import KeyInspection
+
 /// The exposure configuration that apps fetch: one JSON document in which every generation of the sample app finds its
 /// members.
 ///

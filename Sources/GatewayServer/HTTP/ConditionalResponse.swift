@@ -1,6 +1,7 @@
 internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
+internal import KeyInspection
 internal import NIOCore
 
 extension GatewayResponder {

@@ -1,6 +1,6 @@
 internal import ExposureKeys
-internal import Gateway
 internal import HTTPTypes
+internal import KeyPublishing
 internal import NIOCore
 
 /// What an address stands for at this moment, before the request's conditions are applied to it.

@@ -1,6 +1,6 @@
 import ExposureKeys
-import Gateway
 import KeyFormats
+internal import KeyPublishing
 
 /// The layout for apps that were made from Apple's sample, which has a server only as a stub: the answers have the
 /// meaning of its methods. Without `{series}` the default series is meant.

@@ -1,6 +1,6 @@
 import Crypto
 import ExposureKeys
-import Gateway
+import KeyPublishing
 
 /// The layout of Germany's Corona-Warn-App, also used in Belgium and Slovenia. Below `/version/v1/diagnosis-keys`:
 ///

@@ -1,4 +1,4 @@
-import Gateway
+import KeyPublishing
 
 /// Which series an app gets that asks for a country.
 struct CountrySeries: Sendable {

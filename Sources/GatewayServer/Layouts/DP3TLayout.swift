@@ -1,5 +1,5 @@
 import ExposureKeys
-import Gateway
+import KeyPublishing
 
 /// The layout of the DP-3T backends, for apps with their SDK. Every answer is a signed response.
 ///

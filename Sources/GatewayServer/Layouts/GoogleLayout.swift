@@ -1,4 +1,4 @@
-import Gateway
+internal import KeyPublishing
 
 /// The layout of Google's key server, for its apps and Exposure Notifications Express.
 ///

@@ -1,6 +1,6 @@
 import ExposureKeys
 import Foundation
-import Gateway
+internal import KeyPublishing
 
 /// Answers that several layouts give.
 extension LayoutAnswer {

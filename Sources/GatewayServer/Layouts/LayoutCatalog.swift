@@ -1,4 +1,4 @@
-package import Gateway
+package import KeyPublishing
 
 /// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
 package struct LayoutCatalog: Sendable {

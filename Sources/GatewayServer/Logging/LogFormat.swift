@@ -1,4 +1,6 @@
 internal import Glibc
+package import KeyInspection
+package import KeyPublishing
 package import Logging
 internal import Synchronization
 

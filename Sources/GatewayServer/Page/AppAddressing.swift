@@ -1,4 +1,4 @@
-internal import Gateway
+internal import KeyPublishing
 
 /// An address that an app, an operator or an auditor puts into a configuration.
 struct AppAddress: Encodable, Hashable {

@@ -1,3 +1,5 @@
+internal import KeyIntake
+
 /// Text as HTML shows it, also within a quoted attribute.
 func escaped(_ text: some StringProtocol) -> String {
   var result = ""

@@ -1,3 +1,5 @@
+internal import KeyIntake
+
 /// Keys by day as bars, drawn in SVG. Colours come from the page; the numbers stand in a table below it as well.
 struct KeyPicture {
   private let days: [PublicationReport.KeyDay]

@@ -1,6 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import KeyPublishing
 
 /// What is published, for people and programs: `/api/series` is this as JSON, the page at `/` a rendering of it.
 struct PublicationReport: Encodable, Hashable {

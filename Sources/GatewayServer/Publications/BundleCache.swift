@@ -1,6 +1,6 @@
 internal import Crypto
-internal import Gateway
 internal import KeyFormats
+internal import KeyPublishing
 internal import NIOCore
 internal import Synchronization
 

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import KeyPublishing
 
 /// The folder of published files, opened so that no name leads out of it: every part of a path is opened from its
 /// parent, and none may be a link, a dot, or hidden.

@@ -1,7 +1,7 @@
 internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
-internal import Gateway
+internal import KeyPublishing
 package import Logging
 internal import NIOCore
 internal import Synchronization

@@ -1,6 +1,5 @@
 internal import Crypto
 internal import ExposureKeys
-internal import Gateway
 internal import HTTPTypes
 internal import Hummingbird
 internal import Logging

@@ -1,7 +1,7 @@
 internal import Crypto
-internal import Gateway
 internal import Glibc
 internal import KeyFormats
+internal import KeyIntake
 internal import Synchronization
 
 /// The folder of uploads: one file for each, named by its digest, so that the same upload is kept once.

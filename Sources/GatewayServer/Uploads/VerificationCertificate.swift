@@ -2,8 +2,8 @@ internal import BundleTrust
 internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
-internal import Gateway
 internal import KeyFormats
+internal import KeyPublishing
 
 /// What a verification server vouches for: that the keys of a request belong to a diagnosis.
 struct VerificationCertificate: Hashable, Sendable {

@@ -1,9 +1,14 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
 internal import GatewaySettings
+internal import KeyConversion
+internal import KeyInspection
+internal import KeyIntake
 internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 
 struct CheckCommand: AsyncParsableCommand {

@@ -1,9 +1,12 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
 internal import Glibc
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyIntake
+internal import KeyPublishing
 
 struct ConvertCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -84,9 +87,12 @@ struct ConvertCommand: ParsableCommand {
       } catch let error as FileFault where inputs.count > 1 {
         Console.note("\(error)")
         worst = .failed
-      } catch let error as ConversionRefusal where inputs.count > 1 {
+      } catch let error as LossRefusal where inputs.count > 1 {
         Console.note("\(error)")
-        if worst != .failed { worst = error.status }
+        worst = .failed
+      } catch let error as DocumentRefusal where inputs.count > 1 {
+        Console.note("\(error)")
+        if worst != .failed { worst = .rejected }
       }
     }
     try exit(worst)

@@ -1,8 +1,12 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
+internal import GatewaySettings
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyInspection
 internal import KeyNormalization
+internal import KeyPublishing
 internal import KeyStorage
 internal import SQLiteStorage
 

@@ -1,8 +1,11 @@
 public import ArgumentParser
 internal import BundleTrust
 package import ExposureKeys
-package import Gateway
+package import GatewayServer
+package import KeyConversion
 package import KeyFormats
+package import KeyInspection
+package import KeyIntake
 
 /// How documents are read: shared by the commands that take any.
 struct InputOptions: ParsableArguments {

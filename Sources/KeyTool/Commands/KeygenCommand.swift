@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
-internal import Gateway
 internal import KeyFormats
+internal import KeyIntake
 
 struct KeygenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,11 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
 internal import KeyNormalization
+internal import KeyPublishing
 
 struct NormalizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import GatewaySettings
+internal import KeyPeers
 internal import KeyStorage
 internal import SQLiteStorage
 

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import KeyInspection
+internal import KeyIntake
 internal import KeyNormalization
 internal import PolicyFiles
 

@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
+internal import GatewaySettings
+internal import KeyPublishing
 internal import KeyStorage
 internal import SQLiteStorage
 

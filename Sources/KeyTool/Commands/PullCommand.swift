@@ -1,6 +1,10 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import GatewaySettings
+internal import KeyConversion
+internal import KeyIntake
+internal import KeyPeers
+internal import KeyReceiving
 internal import KeyStorage
 internal import PeerTransport
 internal import SQLiteStorage

@@ -1,8 +1,14 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
+internal import GatewaySettings
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
 internal import KeyNormalization
+internal import KeyPeers
+internal import KeyReceiving
 internal import KeyStorage
 internal import SQLiteStorage
 

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
-internal import Gateway
 internal import GatewaySettings
+internal import KeyPublishing
 
 struct RegistrationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

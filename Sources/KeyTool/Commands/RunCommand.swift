@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import Gateway
 internal import GatewayServer
+internal import GatewaySettings
 internal import KeyStorage
 internal import Logging
 internal import SQLiteStorage

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Gateway
 internal import GatewayServer
 internal import Logging
 internal import ServiceLifecycle

@@ -1,8 +1,10 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import GatewayServer
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyIntake
 
 struct SignCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,9 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
 internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

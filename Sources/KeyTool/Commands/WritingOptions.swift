@@ -1,8 +1,10 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Gateway
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
 
 /// How one document is written: shared by the commands that write keys.
 struct WritingOptions: ParsableArguments {

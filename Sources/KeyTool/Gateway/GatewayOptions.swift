@@ -1,9 +1,10 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import FoundationEssentials
-internal import Gateway
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyPeers
+internal import KeyReceiving
 internal import KeyStorage
 internal import SQLiteStorage
 

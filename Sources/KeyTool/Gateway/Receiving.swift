@@ -1,5 +1,8 @@
 internal import ExposureKeys
-internal import Gateway
+internal import GatewaySettings
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 internal import PeerTransport
 
@@ -39,7 +42,7 @@ final class Receiving: Sendable {
   }
 
   func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
-    let transport: any Gateway.PeerTransport
+    let transport: any Transport
     do {
       transport = try paths.transport(for: source)
     } catch let fault as TransportFault {
@@ -69,7 +72,7 @@ struct PeerPaths: Sendable {
   init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
 
   /// How bytes come from this source: a folder, or HTTP.
-  func transport(for source: SourceSettings) throws -> any Gateway.PeerTransport {
+  func transport(for source: SourceSettings) throws -> any Transport {
     source.peer == .files ? FolderTransport(path: source.location, now: clock) : try clients.transport(for: source)
   }
 

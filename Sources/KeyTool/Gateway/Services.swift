@@ -1,7 +1,9 @@
 internal import ExposureKeys
-internal import Gateway
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle

@@ -1,6 +1,6 @@
-internal import Gateway
 internal import Glibc
 internal import KeyFormats
+internal import KeyIntake
 
 /// Results go to standard output; everything else goes to standard error, one line each, with the program's name.
 enum Console {

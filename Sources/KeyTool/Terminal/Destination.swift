@@ -1,6 +1,7 @@
 internal import ArgumentParser
-internal import Gateway
+internal import KeyConversion
 internal import KeyFormats
+internal import KeyIntake
 
 /// Where a document goes, and how it appears there: whole or not at all.
 struct Destination {

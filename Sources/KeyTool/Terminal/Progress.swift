@@ -1,7 +1,7 @@
 internal import ExposureKeys
-internal import Gateway
 internal import Glibc
 internal import KeyFormats
+internal import KeyIntake
 
 /// One line on a terminal's standard error that is drawn over and over, and gone in the end. Without a terminal,
 /// nothing at all. Short work shows nothing either.

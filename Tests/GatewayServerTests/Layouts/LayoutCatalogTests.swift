@@ -1,7 +1,7 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPublishing
 import Testing
 
 @testable import GatewayServer

@@ -1,9 +1,9 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import Testing
 
 @testable import GatewayServer
+@testable import KeyPublishing
 
 /// What a client of the tests has fetched, file by file.
 struct FetchedFiles {

@@ -1,7 +1,7 @@
 import ExposureKeys
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyPublishing
 
 @testable import GatewayServer
 

@@ -1,11 +1,11 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import KeyFormats
+import KeyPublishing
 import NIOCore
 import Testing
 

@@ -2,11 +2,12 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import FoundationNetworking
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import KeyInspection
+import KeyPublishing
 import Logging
 import NIOCore
 import NIOSSL

@@ -1,8 +1,8 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPublishing
 import Testing
 
 @testable import GatewayServer

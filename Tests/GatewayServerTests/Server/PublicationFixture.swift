@@ -2,12 +2,13 @@ import BundleTrust
 import Crypto
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyPublishing
 import Logging
 
 @testable import GatewayServer
+@testable import KeyConversion
 
 /// A publication folder with real signed bundles. It is gone with this object.
 final class PublicationFixture {

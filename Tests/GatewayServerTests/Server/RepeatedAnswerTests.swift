@@ -1,10 +1,10 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import KeyPublishing
 import Logging
 import NIOCore
 import ServiceLifecycle

@@ -2,9 +2,9 @@ import BundleTrust
 import Crypto
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyPublishing
 import Testing
 
 @testable import GatewayServer

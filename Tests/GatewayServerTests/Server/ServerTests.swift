@@ -1,6 +1,5 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird
@@ -10,6 +9,7 @@ import NIOCore
 import Testing
 
 @testable import GatewayServer
+@testable import KeyPublishing
 
 @Suite("Requests")
 struct ServerTests {

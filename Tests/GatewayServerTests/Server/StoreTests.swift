@@ -1,8 +1,8 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyPublishing
 import NIOCore
 import Testing
 

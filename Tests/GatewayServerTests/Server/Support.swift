@@ -1,6 +1,5 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird

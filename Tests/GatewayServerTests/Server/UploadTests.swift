@@ -2,12 +2,12 @@ import BundleTrust
 import Crypto
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import KeyFormats
+import KeyPublishing
 import Testing
 
 @testable import GatewayServer

@@ -1,7 +1,8 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPeers
+import KeyPublishing
 import KeyStorage
 
 /// A recorded exchange with a peer: what `interop/exchanges/README.md` describes. The peer's lines are played back, and

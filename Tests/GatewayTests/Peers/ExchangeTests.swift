@@ -1,6 +1,6 @@
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPeers
 import Testing
 
 /// Machines against recorded exchanges. `KEYFERRY_RECORD_EXCHANGES=1` writes the machine's lines anew, to be read

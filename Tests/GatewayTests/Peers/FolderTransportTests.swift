@@ -1,6 +1,7 @@
 import ExposureKeys
 import Foundation
-import Gateway
+import KeyPeers
+import KeyReceiving
 import KeyStorage
 import Testing
 

@@ -1,7 +1,8 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyPeers
+import KeyPublishing
 import KeyStorage
 import Testing
 

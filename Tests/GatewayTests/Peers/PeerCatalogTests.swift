@@ -1,6 +1,6 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
+import KeyPeers
 import Testing
 
 @Suite struct PeerCatalogTests {

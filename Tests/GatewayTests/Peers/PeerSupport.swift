@@ -1,6 +1,6 @@
 import ExposureKeys
-import Gateway
 import KeyNormalization
+import KeyPeers
 import KeyStorage
 
 /// Settings of a source for a test, with nothing but what its protocol looks at.

@@ -1,8 +1,8 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import KeyFormats
+import KeyPeers
 import KeyStorage
 import Testing
 

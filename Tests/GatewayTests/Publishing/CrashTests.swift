@@ -1,9 +1,10 @@
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyIntake
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Synchronization
 import Testing

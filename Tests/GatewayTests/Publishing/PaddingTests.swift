@@ -1,9 +1,9 @@
 import BundleTrust
 import ExposureKeys
-import Gateway
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Testing
 

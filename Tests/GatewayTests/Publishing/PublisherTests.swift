@@ -1,10 +1,11 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyInspection
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Testing
 

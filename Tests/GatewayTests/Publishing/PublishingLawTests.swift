@@ -1,10 +1,10 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Testing
 

@@ -1,10 +1,12 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
+import KeyInspection
+import KeyIntake
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import ExposureKeys
-import Gateway
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Testing
 

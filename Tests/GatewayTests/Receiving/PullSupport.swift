@@ -1,17 +1,20 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyIntake
 import KeyNormalization
+import KeyPeers
+import KeyReceiving
 import KeyStorage
 import PolicyFiles
 import Synchronization
 import Testing
 
 /// A peer in memory: what it answers under each path, whatever the host.
-final class MemoryPeer: PeerTransport {
+final class MemoryPeer: Transport {
   struct Answer: Sendable {
     var status = 200
     var body: [UInt8] = []
@@ -151,7 +154,7 @@ final class Receiver: Sendable {
   }
 
   func pull(
-    _ source: SourceSettings, _ peer: any PeerTransport, isForced: Bool = true
+    _ source: SourceSettings, _ peer: any Transport, isForced: Bool = true
   ) async throws -> PullReceipt {
     let receipt = try await puller().pull(source, through: peer, isForced: isForced)
     #expect(receipt.isBalanced)

@@ -1,10 +1,11 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import KeyPeers
+import KeyReceiving
 import KeyStorage
 import Testing
 

@@ -1,0 +1,33 @@
+package import GatewayServer
+package import KeyPeers
+package import KeyPublishing
+package import KeyReceiving
+
+/// Everything the operator says: `gateway.yaml`, read and checked as a whole.
+package struct GatewayPlan: Sendable {
+  /// The folder of the store and of what is being fetched.
+  package var stateFolder: String
+  package var sources: [SourceSettings]
+  package var series: [SeriesSettings]
+  /// Where bundles are published; `nil` where the gateway only receives.
+  package var publicationFolder: String?
+  /// The gateway's own origins: their keys are recognised when they come back.
+  package var ownOrigins: Set<String>
+  package var retention: Retention
+  /// `nil` where the gateway does not serve.
+  package var server: ServerSettings?
+
+  package init(
+    stateFolder: String, sources: [SourceSettings] = [], series: [SeriesSettings] = [],
+    publicationFolder: String? = nil, ownOrigins: Set<String> = [], retention: Retention = Retention(),
+    server: ServerSettings? = nil
+  ) {
+    self.stateFolder = stateFolder
+    self.sources = sources
+    self.series = series
+    self.publicationFolder = publicationFolder
+    self.ownOrigins = ownOrigins
+    self.retention = retention
+    self.server = server
+  }
+}

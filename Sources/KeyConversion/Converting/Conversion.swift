@@ -1,0 +1,166 @@
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
+package import KeyIntake
+
+/// What to do with documents on their way to another format.
+package struct ConversionPlan: Sendable {
+  package var target: KeyFormat
+  package var defaults = FieldDefaults()
+  package var header = HeaderChoice()
+  package var jsonStyle = JSONStyle()
+  /// Who signs a bundle. Empty: it is written without a signature, which the caller must have asked for.
+  package var signers: [SigningIdentity] = []
+  /// Whether an export goes into a ZIP archive, or its two files beside each other.
+  package var packing = ExportPacking.archive
+  /// Refuse to write anything when something would be lost.
+  package var isStrict = false
+  /// Checks every export's signature first; without a ring the operator vouches for the documents.
+  package var trust: SignatureDemand?
+
+  package enum ExportPacking: Sendable { case archive, bareFiles }
+
+  package init(to target: KeyFormat) { self.target = target }
+}
+
+/// What the operator says about the bundle as a whole, over what the documents say.
+package struct HeaderChoice: Sendable, Hashable {
+  package var start: Instant?
+  package var end: Instant?
+  package var region: String?
+  package init(start: Instant? = nil, end: Instant? = nil, region: String? = nil) {
+    self.start = start
+    self.end = end
+    self.region = region
+  }
+}
+
+/// What stands around the keys in `codable-json`.
+package enum CodableJSONLayout: String, Sendable, Hashable, CaseIterable {
+  case array
+  /// One object, for a single key.
+  case single
+  /// One object a line.
+  case lines
+  // An object with the array as its only member, which has this name.
+  case keys, temporaryExposureKeys, gaenKeys
+
+  var style: CodableJSONEncoder.Style {
+    switch self {
+    case .single: .single
+    case .lines: .lines
+    case .array, .keys, .temporaryExposureKeys, .gaenKeys: .array
+    }
+  }
+
+  var wrapper: CodableJSONEncoder.Wrapper { CodableJSONEncoder.Wrapper(rawValue: rawValue) ?? .none }
+}
+
+/// The spelling of `codable-json`.
+package struct JSONStyle: Sendable, Hashable {
+  package var layout = CodableJSONLayout.array
+  /// The beta generation knows no rolling period.
+  package var hasRollingPeriod = true
+  package init() {}
+}
+
+/// Where a conversion's bytes go.
+package struct ConversionOutput {
+  /// The document, or `export.bin` when an export is written as two files.
+  package var document: any PatchableSink
+  /// `export.sig`, when an export is written as two files.
+  package var signatureFile: (any ByteSink)?
+  package init(document: any PatchableSink, signatureFile: (any ByteSink)? = nil) {
+    self.document = document
+    self.signatureFile = signatureFile
+  }
+}
+
+/// Something would be lost, and the operator asked for a strict conversion; nothing was written.
+package struct LossRefusal: Error, Sendable, CustomStringConvertible {
+  /// One line for each thing.
+  package let losses: [String]
+
+  package var description: String {
+    (["nothing was written, since \(losses.count == 1 ? "this" : "these") would be lost"] + losses)
+      .joined(separator: "\n")
+  }
+}
+
+/// Decode, verify (or the operator vouches), fit, encode, sign, seal.
+package struct Conversion {
+  private var receipt = ConversionReceipt()
+  private var regions = RegionTable()
+  private var headers = HeaderMerge()
+
+  /// Converts the documents into one. Nothing in `output` counts until this returns.
+  ///
+  /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
+  package static func run(
+    _ plan: ConversionPlan, from documents: [SourceDocument], to output: ConversionOutput
+  ) throws -> ConversionReceipt {
+    for document in documents { _ = try document.verification(trusting: plan.trust) }
+    var conversion = Conversion()
+    var writer = try DocumentWriter(plan, to: output)
+    for document in documents {
+      // One document says most of its header before its keys; several are merged, which is known at the end.
+      try conversion.read(document, saysHeaderFirst: documents.count == 1, into: &writer)
+    }
+    let written = try writer.finish(conversion.headers.merged)
+    conversion.receipt.close(written, conversion.headers)
+    if plan.isStrict, !written.losses.isEmpty { throw LossRefusal(losses: written.losses) }
+    return conversion.receipt
+  }
+
+  private mutating func read(
+    _ source: SourceDocument, saysHeaderFirst: Bool, into writer: inout DocumentWriter
+  ) throws {
+    let document = try source.open()
+    var summary = DocumentSummary(name: source.name)
+    var numbers = RegionNumbers()
+    var chunk = KeyChunk()
+    while try source.located({ try document.decoder.decode(into: &chunk) }) {
+      summary.received += chunk.keys.count + chunk.rejections.count
+      try source.located { try numbers.translate(&chunk.keys, from: document.decoder.regions, to: &regions) }
+      let before = chunk.rejections.count
+      summary.count(chunk.rejections[..<before])
+      try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? document.decoder.header : ExportHeader())
+      summary.count(chunk.rejections[before...])
+      summary.written += chunk.keys.count
+      chunk.advance()
+    }
+    summary.format = document.format
+    summary.notes = document.decoder.notes
+    headers.add(document.decoder.header)
+    receipt.documents.append(summary)
+  }
+}
+
+extension HeaderChoice {
+  func applied(to header: ExportHeader) -> ExportHeader {
+    var header = header
+    if let start { header.startTimestamp = UInt64(clamping: start.secondsSince1970) }
+    if let end { header.endTimestamp = UInt64(clamping: end.secondsSince1970) }
+    if let region { header.region = region }
+    return header
+  }
+}
+
+/// Turns one document's region numbers into those of the shared table.
+private struct RegionNumbers {
+  private var shared: [RegionClaim.ID] = []
+
+  mutating func translate(_ keys: inout KeyBuffer, from table: RegionTable, to target: inout RegionTable) throws {
+    guard table.claims.count > 1 else { return }
+    while shared.count < table.claims.count {
+      guard let number = target.intern(table.claims[shared.count]) else {
+        throw FormatError(
+          .limitExceeded, "the documents together name more than \(RegionTable.limit) distinct sets of regions")
+      }
+      shared.append(number)
+    }
+    keys.withMutableKeys { keys in
+      for index in keys.indices { keys[index].regions = shared[Int(keys[index].regions.rawValue)] }
+    }
+  }
+}

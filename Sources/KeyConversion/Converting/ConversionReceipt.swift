@@ -1,0 +1,71 @@
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
+package import KeyIntake
+
+/// What a conversion did. It adds up: received = written + rejected, document by document.
+package struct ConversionReceipt: Sendable {
+  package internal(set) var documents: [DocumentSummary] = []
+  /// Keys that said the same as another in every field and were written once.
+  package internal(set) var repeated = 0
+  /// Keys that share their key data with another key of the same list but say something else.
+  package internal(set) var conflicting = 0
+  /// The header of the export that was written.
+  package internal(set) var header: ExportHeader?
+  package internal(set) var digests: ExportDigests?
+  /// One line for each thing that the target could not carry.
+  package private(set) var losses: [String] = []
+  /// One line for each default that was filled in.
+  package private(set) var fillings: [String] = []
+  /// What the operator should know, though nothing was lost.
+  package private(set) var warnings: [String] = []
+
+  package var received: Int { documents.reduce(0) { $0 + $1.received } }
+  package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
+  /// Keys that stand in the output.
+  package var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
+
+  mutating func close(_ written: WrittenDocument, _ headers: HeaderMerge) {
+    repeated = written.repeated
+    conflicting = written.conflicting
+    header = written.header
+    digests = written.digests
+    losses = written.losses
+    fillings = written.report.fillings
+    warnings = written.repeated > 0 ? ["\(counted(written.repeated, "repeated key")) written once"] : []
+    if headers.regions.count > 1, header?.region == nil {
+      warnings.append(
+        "the documents name different regions (\(headers.regions.sorted().joined(separator: ", "))); "
+          + "the result names none")
+    }
+    if header != nil {
+      for batch in headers.partialBatches {
+        warnings.append("a document was batch \(batch.number) of \(batch.size); the result says 1 of 1")
+      }
+    }
+    warnings += written.warnings
+  }
+}
+
+/// What became of one document.
+package struct DocumentSummary: Sendable {
+  package let name: String
+  package internal(set) var format = KeyFormat.gaenExport
+  package internal(set) var received = 0
+  package internal(set) var written = 0
+  package internal(set) var rejectionCounts: [RejectionReason: Int] = [:]
+  /// The first of them, for showing.
+  package internal(set) var rejections: [Rejection] = []
+  package internal(set) var notes = ReadingNotes()
+
+  package var rejected: Int { rejectionCounts.values.reduce(0, +) }
+
+  init(name: String) { self.name = name }
+
+  mutating func count(_ rejections: ArraySlice<Rejection>) {
+    for rejection in rejections {
+      rejectionCounts[rejection.reason, default: 0] += 1
+      if self.rejections.count < RejectedKey.shownCount { self.rejections.append(rejection) }
+    }
+  }
+}

@@ -1,0 +1,178 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyFormats
+internal import KeyIntake
+
+/// Fit, encode, sign, seal: writes keys, in chunks, as one document of the plan's target format.
+struct DocumentWriter: ~Copyable {
+  let plan: ConversionPlan
+  private let output: ConversionOutput
+  private var fitting: Fitting
+  /// Writes keys as they come in; `nil` for exports, whose keys are collected and sorted first.
+  private let stream: (any KeyEncoder)?
+  private var hasBegun = false
+  private var collection = KeyCollection()
+
+  init(_ plan: ConversionPlan, to output: ConversionOutput) throws {
+    self.plan = plan
+    self.output = output
+    fitting = Fitting(to: plan.target, target: plan.capabilities, defaults: plan.defaults)
+    stream = fitting.target.sortsKeys ? nil : try plan.encoder(OutputBuffer(output.document))
+  }
+
+  /// Writes a chunk's keys. Those that the target refuses move to the chunk's rejections.
+  ///
+  /// - Parameter header: what is known of it before the keys.
+  mutating func write(_ chunk: inout KeyChunk, regions: inout RegionTable, header: ExportHeader) throws {
+    fitting.fit(&chunk, regions: &regions)
+    guard let stream else { return collection.append(chunk) }
+    try begin(stream, plan.header.applied(to: header))
+    try chunk.keys.withKeys { try stream.encode($0, regions: regions, unknownFields: chunk.unknownFields) }
+  }
+
+  /// Ends the document.
+  mutating func finish(_ header: ExportHeader) throws -> WrittenDocument {
+    var written = WrittenDocument(target: fitting.target)
+    if let stream {
+      let header = fitting.fit(plan.header.applied(to: header))
+      try begin(stream, header)
+      try stream.finish(header)
+    } else {
+      try seal(plan.header.applied(to: header), &written)
+    }
+    written.report = fitting.report
+    written.losses = written.report.losses(of: header, target: fitting.target)
+    return written
+  }
+
+  private mutating func begin(_ stream: any KeyEncoder, _ header: ExportHeader) throws {
+    guard !hasBegun else { return }
+    try stream.begin(header)
+    hasBegun = true
+  }
+
+  private mutating func seal(_ header: ExportHeader, _ written: inout WrittenDocument) throws {
+    let header = fitting.fit(plan.whole(header))
+    written.header = header
+    let bundle = BundleWriter(signers: plan.signers, packing: plan.packing)
+    var repeated = RepeatedKeys()
+    written.digests = try bundle.write(header, to: output) { encoder in
+      repeated = try collection.forEachRun { keys, unknownFields in
+        try encoder.encode(keys, regions: RegionTable(), unknownFields: unknownFields)
+      }
+    }
+    (written.repeated, written.conflicting) = (repeated.dropped, repeated.conflicting)
+  }
+}
+
+/// What was written, and what fitting did to it.
+struct WrittenDocument {
+  let target: FormatCapabilities
+  var report = FittingReport()
+  /// One line for each thing that the target could not carry.
+  var losses: [String] = []
+  /// Keys that said the same as another in every field and were written once.
+  var repeated = 0
+  /// Keys that share their key data with another key of the same list but say something else.
+  var conflicting = 0
+  /// The header of the export that was written.
+  var header: ExportHeader?
+  var digests: ExportDigests?
+
+  var keys: Int { report.written - repeated }
+
+  /// What the operator should know about an export, though nothing was lost.
+  var warnings: [String] {
+    guard let header else { return [] }
+    var warnings: [String] = []
+    if conflicting > 0 {
+      warnings.append(
+        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
+          + "and a device takes one of them")
+    }
+    if header.startTimestamp == nil || header.endTimestamp == nil {
+      warnings.append("the bundle has no complete time window")
+    }
+    if keys > 750_000 {
+      warnings.append("\(counted(keys, "key")) in one bundle; platforms recommend at most 750,000")
+    }
+    return warnings
+  }
+}
+
+extension ConversionPlan {
+  var capabilities: FormatCapabilities {
+    guard let capabilities = FormatCatalog.description(of: target).capabilities else {
+      preconditionFailure("\(target.rawValue) is only read")
+    }
+    return target == .codableJSON && !jsonStyle.hasRollingPeriod ? capabilities.withoutRollingPeriod : capabilities
+  }
+
+  /// The header of a bundle that is one batch of one, and says who signs it.
+  fileprivate func whole(_ header: ExportHeader) -> ExportHeader {
+    var header = header
+    header.batchNum = 1
+    header.batchSize = 1
+    if !signers.isEmpty { header.signatureInfos = signers.map(\.info) }
+    return header
+  }
+
+  /// The encoder of a format whose keys need no global order.
+  fileprivate func encoder(_ output: OutputBuffer) throws -> any KeyEncoder {
+    guard target == .codableJSON else { return try FormatCatalog.encoder(for: target, output) }
+    return CodableJSONEncoder(
+      output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,
+      generation: jsonStyle.hasRollingPeriod ? .withRollingPeriod : .withoutRollingPeriod)
+  }
+}
+
+extension FittingReport {
+  /// One line for each thing that the target could not carry.
+  fileprivate func losses(of header: ExportHeader, target: FormatCapabilities) -> [String] {
+    var losses: [String] = []
+    for part in KeyPart.allCases {
+      guard let loss = lost[part] else { continue }
+      if loss.notCarried > 0 {
+        losses.append("\(counted(loss.notCarried, "key")) \(lose(loss.notCarried)) \(part.rawValue)")
+      }
+      if loss.outOfRange > 0 {
+        losses.append(
+          "\(counted(loss.outOfRange, "key")) \(lose(loss.outOfRange)) \(part.rawValue) "
+            + "(the value is outside what devices accept)")
+      }
+    }
+    let parts = headerLosses(header, target)
+    if !parts.isEmpty { losses.append("the document loses \(parts.joined(separator: ", "))") }
+    return losses
+  }
+
+  private func headerLosses(_ header: ExportHeader, _ target: FormatCapabilities) -> [String] {
+    let losesUnknown = !header.unknownFields.isEmpty && !target.carriesUnknownFields || headerFieldsLost
+    let unknown = losesUnknown ? ["unknown header fields"] : []
+    if target.carriesHeader { return unknown }
+    let isPart = header.batchNum.map { $0 != 1 } == true || header.batchSize.map { $0 != 1 } == true
+    return [
+      header.startTimestamp == nil && header.endTimestamp == nil ? nil : "time window",
+      header.region == nil ? nil : "region", isPart ? "batch number" : nil,
+      header.signatureInfos.isEmpty ? nil : "signature infos",
+    ].compactMap { $0 } + unknown
+  }
+
+  /// One line for each default that was filled in.
+  var fillings: [String] {
+    var fillings: [String] = []
+    for part in KeyPart.allCases {
+      guard let filling = defaulted[part] else { continue }
+      fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
+    }
+    if originDefaulted > 0 {
+      fillings.append("origin absent, filled in: \(counted(originDefaulted, "key"))")
+    }
+    if visitedDefaulted > 0 {
+      fillings.append("visited regions absent, filled in: \(counted(visitedDefaulted, "key"))")
+    }
+    return fillings
+  }
+}
+
+private func lose(_ count: Int) -> String { count == 1 ? "loses" : "lose" }

@@ -1,0 +1,109 @@
+internal import BundleTrust
+package import ExposureKeys
+internal import KeyFormats
+package import KeyIntake
+package import KeyNormalization
+
+/// What to publish of the documents that come in.
+package struct NormalizationPlan: Sendable {
+  /// How the result is written, and which signatures are asked for.
+  package var writing: ConversionPlan
+  package var publishing: Policy
+  /// The region whose keys are wanted; `nil` wants all.
+  package var region: String?
+  /// Who reads the result.
+  package var audience: BelievedKeys.Audience
+  /// What "in the future", "still valid" and "too old" refer to.
+  package var now: Instant
+
+  package init(_ writing: ConversionPlan, publishing: Policy, region: String? = nil, now: Instant) {
+    self.writing = writing
+    self.publishing = publishing
+    self.region = region
+    self.now = now
+    audience = writing.target.audience
+  }
+}
+
+extension KeyFormat {
+  /// Who reads documents of this format: apps know exact onsets only, gateways all classes of symptom status.
+  fileprivate var audience: BelievedKeys.Audience {
+    switch self {
+    case .efgsProtobuf, .efgsJSON, .csv, .json: .federation
+    case .gaenExport, .gaenBeta, .codableJSON, .publishJSON, .cwaSubmission, .protobufText, .parserText, .parserJSON,
+      .sampleDays:
+      .apps
+    }
+  }
+}
+
+/// Decode, verify (or the operator vouches), admit, record, fold, fit, encode, sign, seal.
+package enum Normalization {
+  /// Where a long run stands.
+  package enum Stage: Sendable { case reading, folding, writing }
+
+  /// Publishes what is believed, given all documents, as one document. Nothing in `output` counts until this returns.
+  ///
+  /// - Parameters:
+  ///   - name: what the output is called where a key does not fit it.
+  ///   - report: is shown every key that does not get through.
+  /// - Throws: ``DocumentRefusal``, ``LossRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
+  package static func run(
+    _ plan: NormalizationPlan, from documents: [IncomingDocument], to output: ConversionOutput, named name: String,
+    onStage enter: (Stage) -> Void = { _ in }, report: @escaping (RejectedKey) throws -> Void = { _ in }
+  ) throws -> NormalizationReceipt {
+    enter(.reading)
+    var intake = Intake(trusting: plan.writing.trust, now: plan.now, report: report)
+    for document in documents { try intake.take(document) }
+
+    enter(.folding)
+    let believed = fold(intake.claims, policy: plan.publishing.publishing, region: plan.region, now: plan.now)
+
+    enter(.writing)
+    var target = NormalizationReceipt.Target(name: name, format: plan.writing.target)
+    try target.write(believed, by: plan, header: intake.headers.published, to: output, report)
+    if plan.writing.isStrict, !target.losses.isEmpty { throw LossRefusal(losses: target.losses) }
+    return NormalizationReceipt(plan, intake.documents, believed, target)
+  }
+}
+
+extension NormalizationReceipt.Target {
+  fileprivate mutating func write(
+    _ believed: BelievedKeys, by plan: NormalizationPlan, header: ExportHeader, to output: ConversionOutput,
+    _ report: (RejectedKey) throws -> Void
+  ) throws {
+    var writer = try DocumentWriter(plan.writing, to: output)
+    // By the regions the fold has chosen the keys; a document without a place for them loses nothing that it is to say.
+    let capabilities = plan.writing.capabilities
+    let carriesRegions = capabilities.origin != .notCarried || capabilities.visitedRegions != .notCarried
+    var regions = believed.regions
+    var chunk = KeyChunk()
+    var position = 0
+    while case let count = believed.copy(from: position, for: plan.audience, to: &chunk.keys), count > 0 {
+      position += count
+      if !carriesRegions { chunk.keys.forgetRegions() }
+      try writer.write(&chunk, regions: &regions, header: header)
+      for rejection in chunk.rejections {
+        try refuse(RejectedKey(rejection, of: name, at: .write), report)
+      }
+      chunk.advance()
+    }
+    close(try writer.finish(header))
+  }
+}
+
+extension KeyBuffer {
+  fileprivate mutating func forgetRegions() {
+    withMutableKeys { keys in
+      for index in keys.indices { keys[index].regions = .none }
+    }
+  }
+}
+
+extension HeaderMerge {
+  /// The header of what is believed: the window that covers all documents. Regions, signers and unknown fields are
+  /// what the documents said about themselves.
+  fileprivate var published: ExportHeader {
+    ExportHeader(startTimestamp: merged.startTimestamp, endTimestamp: merged.endTimestamp)
+  }
+}

@@ -1,0 +1,226 @@
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
+package import KeyIntake
+package import KeyNormalization
+
+/// What a normalization did; as JSON it is described by `schemas/receipt.schema.json`. It adds up:
+/// `received = new + known + rejected + heldForOperator`, `believed = published + held + leftOut`,
+/// `published = written + refused`.
+package struct NormalizationReceipt: Sendable {
+  package let publishing: String
+  package let region: String?
+  package let now: Instant
+  package let documents: [IntakeSummary]
+  package let belief: BeliefReceipt
+  /// When the first of the held keys may go out.
+  package let nextRelease: Instant?
+  package let target: Target
+
+  init(_ plan: NormalizationPlan, _ documents: [IntakeSummary], _ believed: BelievedKeys, _ target: Target) {
+    publishing = plan.publishing.name
+    region = plan.region
+    now = plan.now
+    self.documents = documents
+    belief = believed.receipt
+    nextRelease = believed.nextRelease
+    self.target = target
+  }
+
+  package var received: Int { documents.reduce(0) { $0 + $1.received } }
+  package var new: Int { documents.reduce(0) { $0 + $1.new } }
+  package var known: Int { documents.reduce(0) { $0 + $1.known } }
+  package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
+  package var heldForOperator: Int { documents.reduce(0) { $0 + $1.heldForOperator } }
+  /// How many keys were rejected, by the code of the reason.
+  package var rejections: [String: Int] {
+    documents.reduce(into: [:]) { $0.merge($1.rejections, uniquingKeysWith: +) }
+  }
+  /// How many of the others needed each allowance.
+  package var allowances: [Allowance: Int] {
+    documents.reduce(into: [:]) { $0.merge($1.allowances, uniquingKeysWith: +) }
+  }
+
+  /// Whether the counts add up.
+  package var isBalanced: Bool {
+    received == new + known + rejected + heldForOperator && belief.isBalanced
+      && belief.published == target.written + target.refused
+  }
+
+  /// What was written.
+  package struct Target: Sendable {
+    package let name: String
+    package let format: KeyFormat
+    package private(set) var written = 0
+    /// How many published keys the format cannot express, by the code of the reason.
+    package private(set) var refusals: [String: Int] = [:]
+    /// The first of them, for showing.
+    package private(set) var shownRefusals: [RejectedKey] = []
+    /// One line for each thing that the format could not carry.
+    package private(set) var losses: [String] = []
+    /// One line for each default that was filled in.
+    package private(set) var fillings: [String] = []
+    /// What the operator should know, though nothing was lost.
+    package private(set) var warnings: [String] = []
+    package private(set) var digests: ExportDigests?
+
+    package var refused: Int { refusals.values.reduce(0, +) }
+
+    init(name: String, format: KeyFormat) {
+      self.name = name
+      self.format = format
+    }
+
+    mutating func refuse(_ key: RejectedKey, _ report: (RejectedKey) throws -> Void) rethrows {
+      refusals[key.reason, default: 0] += 1
+      if shownRefusals.count < RejectedKey.shownCount { shownRefusals.append(key) }
+      try report(key)
+    }
+
+    mutating func close(_ document: WrittenDocument) {
+      written = document.keys
+      losses = document.losses
+      fillings = document.report.fillings
+      warnings = document.warnings
+      digests = document.digests
+    }
+  }
+}
+
+// MARK: Text
+
+extension NormalizationReceipt {
+  /// The receipt for people, line by line.
+  package var lines: [String] { arrivals + beliefs + output }
+
+  private var arrivals: [String] {
+    let held = heldForOperator > 0 ? " + \(grouped(heldForOperator)) held for the operator" : ""
+    let sum =
+      "received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + \(grouped(rejected)) rejected"
+    return [sum + held] + sorted(rejections).map { "  rejected, \($0): \(grouped($1))" }
+      + Allowance.allCases.compactMap { allowance in
+        allowances[allowance].map { "  allowed, \(allowance.text): \(grouped($0))" }
+      }
+  }
+
+  private var beliefs: [String] {
+    let sum =
+      "believed \(grouped(belief.believed)) = \(grouped(belief.published)) published + \(grouped(belief.held)) held + "
+      + "\(grouped(belief.leftOut)) left out"
+    let release = nextRelease.map { ", the first until \($0)" } ?? ""
+    return [sum]
+      + HoldReason.allCases.compactMap { reason in
+        belief.holds[reason].map { "  held, \(reason.rawValue): \(grouped($0))\(release)" }
+      }
+      + LeaveOutReason.allCases.compactMap { reason in
+        belief.omissions[reason].map { "  left out, \(reason.rawValue): \(grouped($0))" }
+      }
+      + PublishingNote.allCases.compactMap { note in
+        belief.notes[note].map { "  published, \(note.text): \(grouped($0))" }
+      }
+  }
+
+  private var output: [String] {
+    let format = target.format.rawValue
+    let sum =
+      "published \(grouped(belief.published)) = \(grouped(target.written)) written to \(target.name) (\(format)) + "
+      + "\(grouped(target.refused)) refused by the format"
+    return [sum] + sorted(target.refusals).map { "  refused, \($0): \(grouped($1))" }
+      + target.fillings.map { "  \($0)" } + target.warnings
+      + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
+  }
+
+  private func sorted(_ counts: [String: Int]) -> [(String, Int)] {
+    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+  }
+}
+
+// MARK: JSON
+
+extension NormalizationReceipt: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case now, publishing, region, documents, received, new, known, rejected, rejections, allowances
+    case heldForOperator = "held_for_operator"
+    case believed, published, held, holds, notes, output
+    case leftOut = "left_out"
+    case omissions
+    case nextRelease = "next_release"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(1, forKey: .reportVersion)
+    try members.encode(now.description, forKey: .now)
+    try members.encode(publishing, forKey: .publishing)
+    try members.encodeIfPresent(region, forKey: .region)
+    try members.encode(documents, forKey: .documents)
+    try members.encode(received, forKey: .received)
+    try members.encode(new, forKey: .new)
+    try members.encode(known, forKey: .known)
+    try members.encode(rejected, forKey: .rejected)
+    try members.encode(heldForOperator, forKey: .heldForOperator)
+    try members.encode(rejections, forKey: .rejections)
+    try members.encode(byCode(allowances, \.code), forKey: .allowances)
+    try members.encode(belief.believed, forKey: .believed)
+    try members.encode(belief.published, forKey: .published)
+    try members.encode(belief.held, forKey: .held)
+    try members.encode(belief.leftOut, forKey: .leftOut)
+    try members.encode(byCode(belief.holds, \.rawValue), forKey: .holds)
+    try members.encode(byCode(belief.omissions, \.rawValue), forKey: .omissions)
+    try members.encode(byCode(belief.notes, \.code), forKey: .notes)
+    try members.encodeIfPresent(nextRelease?.description, forKey: .nextRelease)
+    try members.encode(target, forKey: .output)
+  }
+}
+
+extension NormalizationReceipt.Target: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case name, format, written, refused, refusals, losses, fillings, warnings, sha256
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(name, forKey: .name)
+    try members.encode(format.rawValue, forKey: .format)
+    try members.encode(written, forKey: .written)
+    try members.encode(refused, forKey: .refused)
+    try members.encode(refusals, forKey: .refusals)
+    try members.encode(losses, forKey: .losses)
+    try members.encode(fillings, forKey: .fillings)
+    try members.encode(warnings, forKey: .warnings)
+    try members.encodeIfPresent(digests?.hexadecimal, forKey: .sha256)
+  }
+}
+
+extension IntakeSummary: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case name, source, policy, origin, relay, format, received, new, known, rejected, rejections, allowances
+    case vouchedBy = "vouched_by"
+    case signedBy = "signed_by"
+    case heldForOperator = "held_for_operator"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(name, forKey: .name)
+    try members.encode(source, forKey: .source)
+    try members.encode(policy, forKey: .policy)
+    try members.encodeIfPresent(origin, forKey: .origin)
+    try members.encode(isRelay, forKey: .relay)
+    try members.encode(provenance.description, forKey: .vouchedBy)
+    if case .signed(by: let signer) = provenance { try members.encode(signer, forKey: .signedBy) }
+    try members.encode(format.rawValue, forKey: .format)
+    try members.encode(received, forKey: .received)
+    try members.encode(new, forKey: .new)
+    try members.encode(known, forKey: .known)
+    try members.encode(rejected, forKey: .rejected)
+    try members.encode(heldForOperator, forKey: .heldForOperator)
+    try members.encode(rejections, forKey: .rejections)
+    try members.encode(byCode(allowances, \.code), forKey: .allowances)
+  }
+}
+
+private func byCode<Reason>(_ counts: [Reason: Int], _ code: (Reason) -> String) -> [String: Int] {
+  Dictionary(counts.map { (code($0.key), $0.value) }, uniquingKeysWith: +)
+}

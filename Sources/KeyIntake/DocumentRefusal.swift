@@ -1,0 +1,26 @@
+package import KeyFormats
+
+/// Why nobody vouches for a document; nothing of it was admitted or written.
+package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
+  /// An export whose signature does not verify under the ring.
+  case untrusted(name: String, lines: [String])
+  /// A document in a format that has no signatures, while a signature was asked for.
+  case cannotBeSigned(name: String, format: KeyFormat)
+
+  /// The stable code.
+  package var code: String {
+    switch self {
+    case .untrusted: "signature-not-trusted"
+    case .cannotBeSigned: "format-without-signature"
+    }
+  }
+
+  package var description: String {
+    switch self {
+    case .untrusted(let name, let lines):
+      (["\(name): no signature can be trusted"] + lines.map { "\(name): \($0)" }).joined(separator: "\n")
+    case .cannotBeSigned(let name, let format):
+      "\(name): \(format.rawValue) carries no signature that could be verified"
+    }
+  }
+}

@@ -1,0 +1,90 @@
+package import BundleTrust
+package import KeyNormalization
+
+/// What the operator says about a source: one entry under `sources` in `gateway.yaml`.
+package struct SourceSettings: Sendable {
+  /// What the operator calls it; letters, digits, hyphens and dots.
+  package var name: String
+  package var peer: PeerProtocol
+  /// The address to which the peer's paths are relative, or a folder's path.
+  package var location: String
+  /// What else the protocol needs: `country`, `index`, `series`, …, as the protocol's file says.
+  package var options: [String: String]
+  /// Who may sign its bundles; `nil` where the operator or the peer's TLS identity vouches for what it sends.
+  package var trust: TrustRing?
+  package var reading: Policy
+  /// The origin of keys that name none.
+  package var origin: String?
+  /// It passes on others' keys and loses their origin.
+  package var isRelay: Bool
+  /// The origins it may speak for; `nil` is any.
+  package var allowedOrigins: Set<String>?
+  package var transport: TransportSettings
+  /// Seconds between pulls.
+  package var interval: Int64
+  /// A document may be this large, in bytes.
+  package var documentByteLimit: Int
+
+  package init(
+    name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: TrustRing? = nil,
+    reading: Policy, origin: String? = nil, isRelay: Bool = false, allowedOrigins: Set<String>? = nil,
+    transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
+  ) {
+    self.name = name
+    self.peer = peer
+    self.location = location
+    self.options = options
+    self.trust = trust
+    self.reading = reading
+    self.origin = origin
+    self.isRelay = isRelay
+    self.allowedOrigins = allowedOrigins
+    self.transport = transport
+    self.interval = interval
+    self.documentByteLimit = documentByteLimit
+  }
+}
+
+/// The protocols that sources speak; ``PeerCatalog`` makes their machines.
+package enum PeerProtocol: String, Hashable, Sendable, CaseIterable {
+  case index
+  case coronaWarnApp = "corona-warn-app"
+  case dp3t
+  case immuni
+  case efgs
+  case sampleApp = "sample-app"
+  case files
+}
+
+/// How a peer is reached. Secrets are read from files or the environment when the configuration is read.
+package struct TransportSettings: Hashable, Sendable {
+  /// Sent with every request to the configured host, and to no other: authorization, tokens.
+  package var headers: [PeerRequest.Header] = []
+  /// PEM of the certificates to trust instead of the system's; `nil` is the system's.
+  package var rootsPEM: String?
+  /// PEM of our certificate chain and key for peers that ask for it.
+  package var clientCertificatePEM: String?
+  package var clientKeyPEM: String?
+  /// Hosts besides the location's that a redirect or an absolute link may lead to.
+  package var allowedHosts: Set<String> = []
+  package var http2 = true
+  /// Seconds until a connection must stand, and until a body must make progress.
+  package var connectSeconds: Int64 = 10
+  package var idleSeconds: Int64 = 30
+  /// Seconds for one response as a whole.
+  package var totalSeconds: Int64 = 600
+  /// How often a failed request is tried again.
+  package var retries = 4
+  /// Connections to one host at a time.
+  package var connectionsPerHost = 4
+
+  package init() {}
+}
+
+extension SourceSettings {
+  /// The host that vouches for what it sends by its TLS identity, where no signature is checked.
+  package var vouchingHost: String? {
+    guard peer == .efgs, trust == nil else { return nil }
+    return location.split(separator: "/").dropFirst().first.map(String.init)
+  }
+}

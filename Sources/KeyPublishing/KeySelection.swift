@@ -1,0 +1,370 @@
+internal import ExposureKeys
+internal import KeyInspection
+internal import KeyNormalization
+internal import KeyStorage
+
+/// What a series would publish of everything that is in the store: its new keys, the changes that devices accept of those
+/// that it has released, and what becomes of all the others.
+///
+/// Select, fold and compare are one pass: pages of claims, folded, beside pages of what was released, both in the order of
+/// key data and rolling start. Memory is bounded by a page and by what is new.
+struct KeySelection: Sendable {
+  /// First releases, in order.
+  private(set) var new: [ClaimedKey] = []
+  /// Second statements about released keys, in order, marked as revised.
+  private(set) var revised: [ClaimedKey] = []
+  private(set) var counts = Counts()
+  /// When the first of the held keys may go out.
+  private(set) var nextRelease: Instant?
+
+  struct Counts: Hashable, Sendable {
+    var believed = 0
+    var new = 0
+    var revised = 0
+    var alreadyReleased = 0
+    var holds: [HoldReason: Int] = [:]
+    var omissions: [LeaveOutReason: Int] = [:]
+    /// Only paused sources and origins stand behind them.
+    var paused = 0
+    /// Not released, because the same key data went out under other rolling starts.
+    var repeated = 0
+    /// Released keys that nobody claims any more since a recall: revoked now, or of a report type that devices do not let
+    /// go.
+    var recalled = 0
+    var notRevocable = 0
+  }
+
+  /// Under how many rolling starts a series releases one key data. One is normal; a few lose nothing where a sender made
+  /// a mistake, and no sender can fill bundles with the same key.
+  static let maximumRepetitions = 4
+
+  private var lastReleased: (key: TemporaryExposureKey, count: Int)?
+
+  /// - Parameters:
+  ///   - instant: what "still valid" and "too old" refer to: the window's end.
+  ///   - followsRecall: whether claims were withdrawn since the last round. Otherwise a released key without claims is one
+  ///     whose claims have expired.
+  ///   - pageSize: how many claims, and how many released keys, are in memory at once.
+  init(
+    of settings: SeriesSettings, from state: any StoredState, at instant: Instant, followsRecall: Bool,
+    pageSize: Int = 1 << 15
+  ) throws {
+    let selector = Selector(
+      settings: settings, instant: instant, pauses: PauseSet(try state.pauses()), followsRecall: followsRecall)
+    var released = ReleasedKeys(by: settings.name, from: state, pageSize: pageSize)
+    var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
+    while let from = start {
+      let page = try state.claims(from: from, limit: pageSize)
+      var beliefs = selector.beliefs(of: page.claims)
+      while let belief = beliefs.next() {
+        while let other = try released.peek(), other.subject < belief.subject {
+          recall(other, selector)
+          released.advance()
+        }
+        let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
+        take(belief, known)
+        if let known {
+          count(releaseOf: known.key.key)
+          released.advance()
+        }
+      }
+      start = page.next
+    }
+    while let other = try released.peek() {
+      recall(other, selector)
+      released.advance()
+    }
+    counts.new = new.count
+    counts.revised = revised.count - counts.recalled
+  }
+
+  /// - Returns: under how many rolling starts the key data is released so far, this one included.
+  @discardableResult
+  private mutating func count(releaseOf key: TemporaryExposureKey) -> Int {
+    let count = lastReleased?.key == key ? (lastReleased?.count ?? 0) + 1 : 1
+    lastReleased = (key, count)
+    return count
+  }
+
+  private mutating func take(_ belief: PausedBelief, _ released: ReleasedKey?) {
+    counts.believed += 1
+    switch (belief.outcome, released) {
+    case (.publish(let key), let released?):
+      let believed = key.forApps
+      guard let revision = released.revision(to: believed), revision.isRevocation ? belief.isRevokedByAll : true else {
+        counts.alreadyReleased += 1
+        return
+      }
+      revised.append(revision)
+    case (.publish(let key), nil):
+      var key = key.forApps
+      // A key that was never released has nothing to be revoked.
+      guard !key.isRevocation else {
+        counts.omissions[.revoked, default: 0] += 1
+        return
+      }
+      guard count(releaseOf: key.key) <= Self.maximumRepetitions else {
+        counts.repeated += 1
+        return
+      }
+      key.regions = .none
+      key.isRevised = false
+      new.append(key)
+    case (.paused, nil): counts.paused += 1
+    case (.paused, _?): counts.alreadyReleased += 1
+    case (.hold(let release, let reason), _):
+      counts.holds[reason, default: 0] += 1
+      nextRelease = nextRelease.map { min($0, release) } ?? release
+    case (.leaveOut(let reason), _): counts.omissions[reason, default: 0] += 1
+    }
+  }
+
+  /// Nobody claims this key any more.
+  private mutating func recall(_ released: ReleasedKey, _ selector: Selector) {
+    count(releaseOf: released.key.key)
+    guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue, selector.isYoung(released.key)
+    else { return }
+    var revocation = released.key
+    revocation.reportType = ReportType.revoked.rawValue
+    guard selector.publishesRevocations, let revision = released.revision(to: revocation) else {
+      counts.notRevocable += 1
+      return
+    }
+    revised.append(revision)
+    counts.recalled += 1
+  }
+}
+
+extension KeySelection.Counts {
+  var held: Int { holds.values.reduce(0, +) }
+  var leftOut: Int { omissions.values.reduce(0, +) + repeated }
+}
+
+// MARK: Revisions
+
+extension ReleasedKey {
+  var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+
+  /// What goes out about a released key that is believed otherwise now; `nil` when devices would not take it.
+  ///
+  /// They take one other report type, once: a self-report becomes anything that somebody confirmed, or is revoked, and a
+  /// clinical diagnosis becomes a confirmed test, or is revoked. A key of another rolling period is none that they know, so
+  /// the released one stays. A change of risk or onset alone is nothing to them.
+  func revision(to believed: ClaimedKey) -> ClaimedKey? {
+    guard revisions == 0, let before = key.reportType.flatMap(ReportType.init(rawValue:)),
+      let after = believed.reportType.flatMap(ReportType.init(rawValue:)), before.canBecome(after)
+    else { return nil }
+    // A revocation often says nothing else.
+    var revision = after == .revoked ? key : believed
+    revision.reportType = after.rawValue
+    revision.rollingPeriod = key.rollingPeriod
+    revision.regions = .none
+    revision.unknownFields = 0
+    revision.isRevised = true
+    return revision
+  }
+}
+
+extension ReportType {
+  /// Source: Google's framework, the states of an exposure; the key server admits the same revisions.
+  func canBecome(_ other: ReportType) -> Bool {
+    switch self {
+    case .selfReport:
+      switch other {
+      case .confirmedTest, .confirmedClinicalDiagnosis, .revoked: true
+      case .unknown, .selfReport, .recursive: false
+      }
+    case .confirmedClinicalDiagnosis:
+      switch other {
+      case .confirmedTest, .revoked: true
+      case .unknown, .confirmedClinicalDiagnosis, .selfReport, .recursive: false
+      }
+    case .unknown, .confirmedTest, .recursive, .revoked: false
+    }
+  }
+}
+
+extension ClaimedKey {
+  var isRevocation: Bool { reportType == ReportType.revoked.rawValue }
+  var subject: KeySubject { KeySubject(key: key, rollingStart: rollingStartWord) }
+}
+
+// MARK: Select and fold
+
+extension RegionSelection {
+  /// Whether keys that go there belong to the series.
+  ///
+  /// A key that goes everywhere names no region: it is for every included one and for more than one, and no exclusion is
+  /// about it.
+  func wants(_ destination: KeyDestination) -> Bool {
+    let regions = destination.visited ?? []
+    if let origins, !destination.origins.contains(where: origins.contains) { return false }
+    if destination.goesEverywhere { return true }
+    if travellersOnly, regions.count < 2 { return false }
+    if let include { return regions.contains(where: include.contains) }
+    return !regions.contains(where: exclude.contains)
+  }
+
+  /// As regions are written in claims.
+  fileprivate var normalized: RegionSelection {
+    func upper(_ names: Set<String>) -> Set<String> { Set(names.map { $0.uppercased() }) }
+    return RegionSelection(
+      include: include.map(upper), exclude: upper(exclude), origins: origins.map(upper),
+      travellersOnly: travellersOnly)
+  }
+}
+
+/// The kill switches that are thrown.
+private struct PauseSet: Sendable {
+  private(set) var sources: Set<String> = []
+  private(set) var origins: Set<String> = []
+
+  init(_ pauses: [Pause]) {
+    for pause in pauses {
+      switch pause.subject {
+      case .source(let name): sources.insert(name)
+      case .origin(let name): origins.insert(name.uppercased())
+      }
+    }
+  }
+
+  var isEmpty: Bool { sources.isEmpty && origins.isEmpty }
+
+  func covers(_ claim: StatedClaim) -> Bool {
+    sources.contains(claim.source.name) || claim.origin.map(origins.contains) ?? false
+  }
+}
+
+private struct Selector {
+  let settings: SeriesSettings
+  let instant: Instant
+  let pauses: PauseSet
+  let followsRecall: Bool
+  private let selection: RegionSelection
+
+  init(settings: SeriesSettings, instant: Instant, pauses: PauseSet, followsRecall: Bool) {
+    self.settings = settings
+    self.instant = instant
+    self.pauses = pauses
+    self.followsRecall = followsRecall
+    selection = settings.selection.normalized
+  }
+
+  var policy: PublishingPolicy { settings.publishing.publishing }
+  var publishesRevocations: Bool { policy.reportTypes[.revoked] == .publish(as: .revoked) }
+
+  /// Whether phones may still have sightings of it.
+  func isYoung(_ key: ClaimedKey) -> Bool {
+    let expiry = IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
+    return instant.secondsSince1970 - expiry.secondsSince1970 <= Int64(policy.maximumAgeDays) * 86_400
+  }
+
+  func beliefs(of claims: ClaimSet) -> PausedBeliefs {
+    PausedBeliefs(
+      all: fold(claims), unpaused: pauses.isEmpty ? nil : fold(claims.removing(where: pauses.covers)))
+  }
+
+  private func fold(_ claims: ClaimSet) -> Beliefs {
+    let selection = selection
+    return Beliefs(
+      of: claims, policy: policy, now: instant, needsOrigins: selection.origins != nil, isWanted: selection.wants)
+  }
+}
+
+/// What becomes of a key while something is paused.
+private struct PausedBelief {
+  enum Outcome {
+    case publish(BelievedKey)
+    case hold(until: Instant, HoldReason)
+    case leaveOut(LeaveOutReason)
+    case paused
+  }
+
+  var subject: KeySubject
+  var outcome: Outcome
+  /// Not even those who are paused stand behind it.
+  var isRevokedByAll: Bool
+}
+
+/// What everybody says beside what those say who are not paused. Nothing new comes from a paused claim, and nothing is
+/// revoked because a claim is paused.
+private struct PausedBeliefs {
+  var all: Beliefs
+  var unpaused: Beliefs?
+  private var nextUnpaused: (subject: KeySubject, outcome: BeliefOutcome)?
+
+  init(all: Beliefs, unpaused: Beliefs?) {
+    self.all = all
+    self.unpaused = unpaused
+    nextUnpaused = self.unpaused?.next()
+  }
+
+  mutating func next() -> PausedBelief? {
+    guard let (subject, full) = all.next() else { return nil }
+    guard unpaused != nil else {
+      return PausedBelief(subject: subject, outcome: .init(full), isRevokedByAll: true)
+    }
+    var outcome: PausedBelief.Outcome?
+    if let next = nextUnpaused, next.subject == subject {
+      outcome = .init(next.outcome)
+      nextUnpaused = unpaused?.next()
+    }
+    let stands = if case .publish(let key) = full { !key.forApps.isRevocation } else { false }
+    switch outcome {
+    case .publish(let key)? where !key.forApps.isRevocation: break
+    case .hold?: break
+    // Those who are not paused revoked it, or do not know it, or not for this series.
+    case .publish?, .leaveOut?: if stands { outcome = .paused }
+    case .paused?, nil: outcome = stands ? .paused : .init(full)
+    }
+    let revoked = if case .publish(let key) = full { key.forApps.isRevocation } else { false }
+    return PausedBelief(subject: subject, outcome: outcome ?? .init(full), isRevokedByAll: revoked)
+  }
+}
+
+extension PausedBelief.Outcome {
+  init(_ outcome: BeliefOutcome) {
+    switch outcome {
+    case .publish(let key): self = .publish(key)
+    case .hold(let instant, let reason): self = .hold(until: instant, reason)
+    case .leaveOut(let reason): self = .leaveOut(reason)
+    }
+  }
+}
+
+/// What a series has released, one key at a time, read in pages.
+private struct ReleasedKeys {
+  private let series: String
+  private let state: any StoredState
+  private var pageSize: Int
+  private var page: [ReleasedKey] = []
+  private var position = 0
+  private var last: KeySubject?
+  private var isAtEnd = false
+
+  init(by series: String, from state: any StoredState, pageSize: Int) {
+    self.series = series
+    self.state = state
+    self.pageSize = pageSize
+  }
+
+  mutating func peek() throws -> ReleasedKey? {
+    while position == page.count, !isAtEnd { try readPage() }
+    return position < page.count ? page[position] : nil
+  }
+
+  mutating func advance() {
+    last = page[position].subject
+    position += 1
+  }
+
+  private mutating func readPage() throws {
+    let start = last?.key ?? TemporaryExposureKey(high: 0, low: 0)
+    let read = try state.released(by: series, from: start, limit: pageSize)
+    isAtEnd = read.count < pageSize
+    page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read
+    position = 0
+    // One key data under so many rolling starts that a page is not enough to get past it.
+    if page.isEmpty, !isAtEnd { pageSize *= 2 }
+  }
+}

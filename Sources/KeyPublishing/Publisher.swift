@@ -1,0 +1,136 @@
+internal import BundleTrust
+package import ExposureKeys
+package import KeyInspection
+internal import KeyNormalization
+package import KeyStorage
+
+/// Publishes series of signed bundles: selects, folds, pads, encodes, signs, stages and publishes what is due.
+///
+/// A round begins with what an earlier one may have left: bundles that were staged but not published. So the way back
+/// from a crash is the way of every round. A bundle is staged in the store with its bytes, its keys and the window that it
+/// closes, in one transaction; then its file is written, then the index, and then it is marked. Whatever is interrupted
+/// goes on with the same bytes under the same names.
+///
+/// One process publishes a series at a time.
+package struct Publisher: Sendable {
+  package let series: [SeriesSettings]
+  private let store: any KeyStorage
+  private let folder: any PublicationFolder
+  private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
+
+  /// - Parameters:
+  ///   - folder: what is published; made when it is missing.
+  ///   - randomBytes: for the secret behind look-alikes, which is made once.
+  package init(
+    store: any KeyStorage, series: [SeriesSettings], folder: any PublicationFolder,
+    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes
+  ) {
+    self.store = store
+    self.series = series
+    self.folder = folder
+    self.randomBytes = randomBytes
+  }
+
+  package init(store: any KeyStorage, series: [SeriesSettings], folder: String) {
+    self.init(store: store, series: series, folder: LocalFolder(folder))
+  }
+
+  /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
+  /// its receipt.
+  ///
+  /// - Returns: what was done, in the order of the series.
+  /// - Throws: `CancellationError` alone, between two steps.
+  package func round(now: Instant) async throws -> [SeriesReceipt] {
+    var rounds = series.map { SeriesRound($0, store: store, folder: folder, now: now) }
+    for index in rounds.indices {
+      try await rounds[index].attempt { round in
+        try await round.resume()
+        try await round.signAgain()
+        try await round.select()
+      }
+    }
+    let padding = try await plan(&rounds, now: now)
+    for index in rounds.indices {
+      try await rounds[index].attempt { try await $0.publish(padding) }
+    }
+    return rounds.map(\.receipt)
+  }
+
+  /// Decides about look-alikes for all series at once, so that they agree.
+  private func plan(_ rounds: inout [SeriesRound], now: Instant) async throws -> Padding? {
+    let requests = rounds.compactMap(\.paddingRequest)
+    guard !requests.isEmpty else { return nil }
+    do {
+      let isPadded = try await store.read { try $0.note(named: Padding.secretNote) != nil }
+      guard isPadded || requests.contains(where: \.isShort) else { return nil }
+      let newSecret = isPadded ? [] : randomBytes(Padding.secretLength)
+      return try await store.write { try Padding.plan(requests, in: $0, newSecret: newSecret, now: now) }
+    } catch {
+      for index in rounds.indices where rounds[index].paddingRequest != nil { try rounds[index].fail(error) }
+      return nil
+    }
+  }
+
+  // MARK: Preview
+
+  /// What the next bundle of a series would hold, as things stand; nothing is published.
+  ///
+  /// - Throws: ``PublishingFault`` when there is no such series, or what the store throws.
+  package func preview(series name: String, now: Instant) async throws -> SeriesPreview {
+    guard let settings = series.first(where: { $0.name.lowercased() == name.lowercased() }) else {
+      let known = series.map(\.name).joined(separator: ", ")
+      throw PublishingFault(.unknownSeries, "there is no series \(name); there are \(known.isEmpty ? "none" : known)")
+    }
+    try settings.check()
+    return try await store.read { state in
+      let known = try SeriesState(of: settings.name, from: state)
+      var window = ExportWindow(over: now, period: settings.period)
+      while let last = known.windowEnd, window.start < last { window = window.next(period: settings.period) }
+      let selection = try KeySelection(
+        of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls)
+      let request = Padding.Request(settings, selection)
+      let lookalikes = try Padding.estimate(request, from: state)
+      return SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
+    }
+  }
+}
+
+/// From the system's random numbers.
+@Sendable
+package func systemRandomBytes(_ count: Int) -> [UInt8] {
+  var generator = SystemRandomNumberGenerator()
+  return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+}
+
+extension Padding.Request {
+  init(_ settings: SeriesSettings, _ selection: KeySelection) {
+    self.init(
+      series: settings.name, new: selection.new, minimum: settings.pads ? settings.minimumKeys : 0)
+  }
+}
+
+extension SeriesSettings {
+  /// What would make it impossible to publish.
+  func check() throws(PublishingFault) {
+    let isName =
+      !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+          true
+        default: false
+        }
+      }
+    guard isName else {
+      throw PublishingFault(.invalidSeries, "the series \"\(name)\": allowed are letters, digits and hyphens")
+    }
+    guard period >= 60, 86_400 % period == 0 else {
+      throw PublishingFault(
+        .invalidSeries, "series \(name): a period of \(period) seconds, allowed are 60...86400 that divide a day")
+    }
+    guard maximumKeys > 0, maximumBytes > 0, listedDays > 0, graceSeconds >= 0, minimumKeys >= 0 else {
+      throw PublishingFault(.invalidSeries, "series \(name): limits below their least value")
+    }
+  }
+}

@@ -1,0 +1,51 @@
+internal import Glibc
+internal import KeyIntake
+internal import KeyStorage
+
+/// Why a series could not be published: a stable code for programs, and a reason for people. Never key material.
+package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
+  /// As in ``Code``, or `storage-` and the code of a `StorageFault`.
+  package var code: String
+  package var reason: String
+
+  package enum Code: String, Hashable, Sendable, CaseIterable {
+    /// No signing key is valid now. Nothing is published.
+    case noSigningKey = "no-signing-key"
+    /// The settings of the series cannot be used.
+    case invalidSeries = "invalid-series"
+    case unknownSeries = "unknown-series"
+    /// A published file is not in the folder any more, or has other bytes than were published.
+    case fileMissing = "file-missing"
+    case fileDamaged = "file-damaged"
+    /// A bundle cannot be split until it is as small as the settings want.
+    case bundleTooLarge = "bundle-too-large"
+    /// Another round changed the series meanwhile.
+    case otherRound = "other-round"
+    case diskFull = "disk-full"
+    case inputOutput = "input-output"
+    case unexpected
+  }
+
+  package init(_ code: Code, _ reason: String) {
+    self.code = code.rawValue
+    self.reason = reason
+  }
+
+  private init(code: String, reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// What any error of a round comes to.
+  init(_ error: any Error) {
+    switch error {
+    case let fault as PublishingFault: self = fault
+    case let fault as FileFault:
+      self.init(fault.number == ENOSPC || fault.number == EDQUOT ? .diskFull : .inputOutput, fault.description)
+    case let fault as StorageFault: self.init(code: "storage-\(fault.code.rawValue)", reason: fault.reason)
+    default: self.init(.unexpected, "\(error)")
+    }
+  }
+
+  package var description: String { reason }
+}

@@ -1,0 +1,147 @@
+package import ExposureKeys
+package import KeyConversion
+package import KeyInspection
+internal import KeyIntake
+internal import KeyNormalization
+
+/// What the next bundle of a series would hold, as things stand. Nobody is named: counts only.
+package struct SeriesPreview: Hashable, Sendable {
+  package let series: String
+  package let title: String
+  package let now: Instant
+  /// The window that is published next, and whether it is over already.
+  package let window: ExportWindow
+  package var isDue: Bool { window.instant <= now }
+
+  package let believed: Int
+  package let new: Int
+  package let revised: Int
+  package let alreadyReleased: Int
+  /// By reason.
+  package let holds: [String: Int]
+  package let omissions: [String: Int]
+  package let paused: Int
+  package let recalled: Int
+  package let notRevocable: Int
+  package let lookalikes: Int
+  /// Whether the new keys are too few for a bundle and wait.
+  package let isTooSmall: Bool
+  package let minimumKeys: Int
+  /// When the first of the held keys may go out.
+  package let nextRelease: Instant?
+  /// The new keys by the day on which they were first in use, `2020-12-01`, and by report type, `CONFIRMED_TEST`.
+  package let days: [String: Int]
+  package let reportTypes: [String: Int]
+  package let revisedReportTypes: [String: Int]
+  package let warnings: [PublishingWarning]
+
+  init(
+    _ settings: SeriesSettings, _ window: ExportWindow, _ selection: KeySelection, lookalikes: Int, now: Instant
+  ) {
+    let counts = selection.counts
+    series = settings.name
+    title = settings.title
+    self.now = now
+    self.window = window
+    believed = counts.believed
+    new = counts.new
+    revised = counts.revised
+    alreadyReleased = counts.alreadyReleased
+    holds = Dictionary(uniqueKeysWithValues: counts.holds.map { ($0.key.rawValue, $0.value) })
+    omissions = counts.omissionsByCode
+    paused = counts.paused
+    recalled = counts.recalled
+    notRevocable = counts.notRevocable
+    self.lookalikes = lookalikes
+    isTooSmall = counts.new > 0 && counts.new + lookalikes < settings.minimumKeys
+    minimumKeys = settings.minimumKeys
+    nextRelease = selection.nextRelease
+    days = tally(selection.new) { "\(IntervalNumber(Int64($0.rollingStartWord)).day)" }
+    reportTypes = tally(selection.new, by: reportTypeName)
+    revisedReportTypes = tally(selection.revised, by: reportTypeName)
+    warnings = settings.signingWarning(at: max(now, window.instant)).map { [$0] } ?? []
+  }
+
+  package var held: Int { holds.values.reduce(0, +) }
+  package var leftOut: Int { omissions.values.reduce(0, +) }
+
+  // MARK: Text
+
+  /// For people, line by line.
+  package var lines: [String] {
+    let name = title == series ? series : "\(series) (\(title))"
+    let when = isDue ? "is due" : "is over at \(window.instant)"
+    let release = nextRelease.map { ", the first until \($0)" } ?? ""
+    let fate =
+      isTooSmall
+      ? ["too few for a bundle of at least \(grouped(minimumKeys)): they wait for the next window"]
+      : lookalikes > 0 ? ["\(counted(lookalikes, "look-alike")) added"] : []
+    return [
+      "\(name): the window from \(Instant(secondsSince1970: window.start)) to \(window.instant) \(when)",
+      "believed \(grouped(believed)) = \(grouped(new)) new + \(grouped(revised)) revised + "
+        + "\(grouped(alreadyReleased)) already released + \(grouped(held)) held + \(grouped(leftOut)) left out + "
+        + "\(grouped(paused)) paused",
+    ] + fate.map { "  \($0)" }
+      + days.sorted { $0.key < $1.key }.map { "  new, in use on \($0.key): \(grouped($0.value))" }
+      + sorted(reportTypes).map { "  new, \($0): \(grouped($1))" }
+      + sorted(revisedReportTypes).map { "  revised, now \($0): \(grouped($1))" }
+      + sorted(holds).map { "  held, \($0): \(grouped($1))\(release)" }
+      + sorted(omissions).map { "  left out, \($0): \(grouped($1))" }
+      + (recalled > 0 ? ["  recalled, to be revoked: \(grouped(recalled))"] : [])
+      + (notRevocable > 0
+        ? ["  recalled, but devices do not let go of their report type: \(grouped(notRevocable))"] : [])
+      + warnings.map { "warning: \($0.reason)" }
+  }
+}
+
+private func tally(_ keys: [ClaimedKey], by name: (ClaimedKey) -> String) -> [String: Int] {
+  keys.reduce(into: [:]) { $0[name($1), default: 0] += 1 }
+}
+
+private func reportTypeName(_ key: ClaimedKey) -> String {
+  key.reportType.flatMap(ReportType.init(rawValue:))?.name ?? "none"
+}
+
+extension SeriesPreview: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case series, title, now, window, believed, new, revised, held, holds, omissions, paused, recalled, lookalikes, days
+    case warnings
+    case isDue = "due"
+    case alreadyReleased = "already_released"
+    case leftOut = "left_out"
+    case notRevocable = "not_revocable"
+    case isTooSmall = "too_small"
+    case minimumKeys = "minimum_keys"
+    case nextRelease = "next_release"
+    case reportTypes = "report_types"
+    case revisedReportTypes = "revised_report_types"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(series, forKey: .series)
+    try members.encode(title, forKey: .title)
+    try members.encode(now.description, forKey: .now)
+    try members.encode(window, forKey: .window)
+    try members.encode(isDue, forKey: .isDue)
+    try members.encode(believed, forKey: .believed)
+    try members.encode(new, forKey: .new)
+    try members.encode(revised, forKey: .revised)
+    try members.encode(alreadyReleased, forKey: .alreadyReleased)
+    try members.encode(held, forKey: .held)
+    try members.encode(leftOut, forKey: .leftOut)
+    try members.encode(paused, forKey: .paused)
+    try members.encode(holds, forKey: .holds)
+    try members.encode(omissions, forKey: .omissions)
+    try members.encode(recalled, forKey: .recalled)
+    try members.encode(notRevocable, forKey: .notRevocable)
+    try members.encode(lookalikes, forKey: .lookalikes)
+    try members.encode(isTooSmall, forKey: .isTooSmall)
+    try members.encode(minimumKeys, forKey: .minimumKeys)
+    try members.encodeIfPresent(nextRelease?.description, forKey: .nextRelease)
+    try members.encode(days, forKey: .days)
+    try members.encode(reportTypes, forKey: .reportTypes)
+    try members.encode(revisedReportTypes, forKey: .revisedReportTypes)
+    try members.encode(warnings, forKey: .warnings)
+  }
+}

@@ -1,0 +1,209 @@
+package import ExposureKeys
+package import KeyConversion
+internal import KeyIntake
+internal import KeyNormalization
+
+/// What one round did for a series. It adds up:
+/// `believed = published + revised + alreadyReleased + held + leftOut + paused + waiting`.
+///
+/// Besides there are look-alikes, and released keys that nobody claims any more: neither is believed.
+package struct SeriesReceipt: Hashable, Sendable {
+  package let series: String
+  package let now: Instant
+  /// The window that was due; `nil` where none was, and then nothing was counted.
+  package internal(set) var window: ExportWindow?
+  /// When the next window is over.
+  package internal(set) var nextWindow: Instant?
+
+  /// Distinct keys that claims are about.
+  package internal(set) var believed = 0
+  /// First releases.
+  package internal(set) var published = 0
+  /// Released keys that went out again with another report type.
+  package internal(set) var revised = 0
+  package internal(set) var alreadyReleased = 0
+  /// By reason.
+  package internal(set) var holds: [String: Int] = [:]
+  package internal(set) var omissions: [String: Int] = [:]
+  /// Only paused sources and origins stand behind these.
+  package internal(set) var paused = 0
+  /// Too few for a bundle; they wait for the next window.
+  package internal(set) var waiting = 0
+
+  /// Look-alikes of the published and the revised keys.
+  package internal(set) var lookalikes = 0
+  /// Released keys without claims since a recall: those that went out as revoked, and those whose report type devices do
+  /// not let go.
+  package internal(set) var recalled = 0
+  package internal(set) var notRevocable = 0
+  /// When the first of the held keys may go out.
+  package internal(set) var nextRelease: Instant?
+
+  /// Bundles that were published, also those that an interrupted round had left.
+  package internal(set) var bundles: [Bundle] = []
+  /// How many bundles were signed again because another key signs now.
+  package internal(set) var signedAgain = 0
+  /// How many bundles left the index, and how many files were removed.
+  package internal(set) var expired = 0
+  package internal(set) var removed = 0
+  package internal(set) var warnings: [PublishingWarning] = []
+  /// Why the round ended early for this series; `nil` when it did not. What is in the folder is consistent, and the next
+  /// round goes on from there.
+  package internal(set) var fault: PublishingFault?
+
+  package struct Bundle: Hashable, Sendable, Encodable {
+    package var kind: String
+    package var path: String
+    package var keys: Int
+    package var revisedKeys: Int
+    package var bytes: Int
+    package var exportSHA256: String
+
+    enum CodingKeys: String, CodingKey {
+      case kind, path, keys, bytes
+      case revisedKeys = "revised_keys"
+      case exportSHA256 = "export_sha256"
+    }
+  }
+
+  init(series: String, now: Instant) {
+    self.series = series
+    self.now = now
+  }
+
+  package var held: Int { holds.values.reduce(0, +) }
+  package var leftOut: Int { omissions.values.reduce(0, +) }
+
+  /// Whether the counts add up.
+  package var isBalanced: Bool {
+    believed == published + revised + alreadyReleased + held + leftOut + paused + waiting
+  }
+}
+
+/// What the operator should know, though the round went on: a stable code for programs, and a reason for people.
+package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringConvertible {
+  package var code: Code
+  package var reason: String
+
+  package enum Code: String, Hashable, Sendable, CaseIterable, Encodable {
+    /// The last signing key ends within thirty days.
+    case signingKeyEnds = "signing-key-ends"
+    /// A published file is gone or was changed. No index names it any more.
+    case fileMissing = "file-missing"
+    case fileDamaged = "file-damaged"
+  }
+
+  init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  package var description: String { reason }
+}
+
+extension SeriesReceipt {
+  mutating func warn(_ warning: PublishingWarning) {
+    if !warnings.contains(warning) { warnings.append(warning) }
+  }
+
+  mutating func count(_ selection: KeySelection) {
+    let counts = selection.counts
+    believed = counts.believed
+    published = counts.new
+    revised = counts.revised
+    alreadyReleased = counts.alreadyReleased
+    holds = Dictionary(uniqueKeysWithValues: counts.holds.map { ($0.key.rawValue, $0.value) })
+    omissions = counts.omissionsByCode
+    paused = counts.paused
+    recalled = counts.recalled
+    notRevocable = counts.notRevocable
+    nextRelease = selection.nextRelease
+  }
+
+  // MARK: Text
+
+  /// The receipt for people, line by line.
+  package var lines: [String] {
+    (window == nil ? [] : sums) + bundleLines + warnings.map { "\(series): warning: \($0.reason)" }
+      + (fault.map { ["\(series): \($0.reason)"] } ?? [])
+  }
+
+  private var sums: [String] {
+    let parts = [
+      "\(grouped(published)) published", "\(grouped(revised)) revised", "\(grouped(alreadyReleased)) already released",
+      "\(grouped(held)) held", "\(grouped(leftOut)) left out",
+    ]
+    let rare = [(paused, "paused"), (waiting, "waiting")].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
+    let release = nextRelease.map { ", the first until \($0)" } ?? ""
+    return ["\(series): believed \(grouped(believed)) = " + (parts + rare).joined(separator: " + ")]
+      + sorted(holds).map { "  held, \($0): \(grouped($1))\(release)" }
+      + sorted(omissions).map { "  left out, \($0): \(grouped($1))" }
+      + [
+        (lookalikes, "look-alikes added"), (recalled, "recalled and revoked"),
+        (notRevocable, "recalled, but devices do not let go of their report type"),
+      ].filter { $0.0 > 0 }.map { "  \($0.1): \(grouped($0.0))" }
+  }
+
+  private var bundleLines: [String] {
+    bundles.map { bundle in
+      let revised = bundle.revisedKeys > 0 ? " and \(counted(bundle.revisedKeys, "revised key"))" : ""
+      return "\(bundle.path): \(counted(bundle.keys, "key"))\(revised), \(grouped(bundle.bytes)) bytes"
+    }
+      + [
+        (signedAgain, "signed again by the new key"), (expired, "no longer listed"), (removed, "removed"),
+      ].filter { $0.0 > 0 }.map { "\(series): \(counted($0.0, "bundle")) \($0.1)" }
+  }
+}
+
+func sorted(_ counts: [String: Int]) -> [(String, Int)] {
+  counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+}
+
+extension KeySelection.Counts {
+  var omissionsByCode: [String: Int] {
+    var codes = Dictionary(uniqueKeysWithValues: omissions.map { ($0.key.rawValue, $0.value) })
+    if repeated > 0 { codes["repeated-key-data"] = repeated }
+    return codes
+  }
+}
+
+extension SeriesReceipt: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case series, now, window, believed, published, revised, held, holds, omissions, paused, waiting, bundles, expired
+    case removed, warnings, fault, lookalikes, recalled
+    case nextWindow = "next_window"
+    case alreadyReleased = "already_released"
+    case leftOut = "left_out"
+    case notRevocable = "not_revocable"
+    case nextRelease = "next_release"
+    case signedAgain = "signed_again"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(series, forKey: .series)
+    try members.encode(now.description, forKey: .now)
+    try members.encodeIfPresent(window, forKey: .window)
+    try members.encodeIfPresent(nextWindow?.description, forKey: .nextWindow)
+    try members.encode(believed, forKey: .believed)
+    try members.encode(published, forKey: .published)
+    try members.encode(revised, forKey: .revised)
+    try members.encode(alreadyReleased, forKey: .alreadyReleased)
+    try members.encode(held, forKey: .held)
+    try members.encode(leftOut, forKey: .leftOut)
+    try members.encode(paused, forKey: .paused)
+    try members.encode(waiting, forKey: .waiting)
+    try members.encode(holds, forKey: .holds)
+    try members.encode(omissions, forKey: .omissions)
+    try members.encode(lookalikes, forKey: .lookalikes)
+    try members.encode(recalled, forKey: .recalled)
+    try members.encode(notRevocable, forKey: .notRevocable)
+    try members.encodeIfPresent(nextRelease?.description, forKey: .nextRelease)
+    try members.encode(bundles, forKey: .bundles)
+    try members.encode(signedAgain, forKey: .signedAgain)
+    try members.encode(expired, forKey: .expired)
+    try members.encode(removed, forKey: .removed)
+    try members.encode(warnings, forKey: .warnings)
+    try members.encodeIfPresent(fault, forKey: .fault)
+  }
+}

@@ -1,0 +1,461 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyFormats
+internal import KeyIntake
+internal import KeyPeers
+internal import KeyStorage
+
+/// One conversation with a peer, and what comes of it: the machine decides, and this does.
+struct PeerVisit {
+  let source: SourceSettings
+  let transport: any Transport
+  let store: any KeyStorage
+  let spool: SpoolFolder
+  let ownOrigins: Set<String>
+  let usualVolumes: [String: Int]
+  let retention: Retention
+  let clock: @Sendable () -> Instant
+  let watch: @Sendable (PullEvent) -> Void
+  private(set) var receipt: PullReceipt
+  private var rechecks = 0
+  /// The first document that could not be fetched: then the pull has failed, although it went on.
+  private var firstFault: DocumentFault?
+
+  init(
+    source: SourceSettings, transport: any Transport, store: any KeyStorage, spool: SpoolFolder,
+    ownOrigins: Set<String>, usualVolumes: [String: Int], retention: Retention,
+    clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void, receipt: PullReceipt
+  ) {
+    self.source = source
+    self.transport = transport
+    self.store = store
+    self.spool = spool
+    self.ownOrigins = ownOrigins
+    self.usualVolumes = usualVolumes
+    self.retention = retention
+    self.clock = clock
+    self.watch = watch
+    self.receipt = receipt
+  }
+
+  /// A document that is refused this often is given up.
+  static let maximumAttempts = 12
+  /// A recorded document that the peer still lists is asked for again after this many seconds, to see whether its
+  /// bytes are still the same.
+  static let recheckSeconds: Int64 = 86_400
+  /// Larger documents are not kept beside their claims, and fetched again where they were refused.
+  static let keptBytes = 64 << 20
+  /// Conversations a pull: a peer that has ever more is gone on with at the next one.
+  static let maximumConversations = 64
+  /// That many documents a pull.
+  static let rechecksPerPull = 64
+
+  // MARK: Recovery
+
+  /// What every pull does first, after a crash or not: what was being fetched is discovered again, and what is in
+  /// quarantine and due is tried again with the bytes that are kept.
+  ///
+  /// - Returns: the names of those whose bytes are not kept, so that the peer has to be asked for them once more.
+  mutating func recover() async throws -> [String] {
+    let (name, now) = (source.name, clock())
+    let due = try await store.write { transaction in
+      for document in try transaction.documents(of: name, in: [.fetching], limit: .max) {
+        try transaction.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: now)
+      }
+      return try transaction.documents(of: name, in: [.quarantined], limit: .max).filter {
+        // What changed under its name waits for the operator.
+        $0.fault?.code != Self.changedCode && $0.nextAttempt.map { $0 <= now } ?? true
+      }
+    }
+    var lacking: [String] = []
+    for document in due where try await !retry(document) { lacking.append(document.name) }
+    return lacking
+  }
+
+  /// - Returns: `false` when no bytes are kept.
+  mutating func retry(_ document: DocumentRecord) async throws -> Bool {
+    guard let bytes = try await store.read({ try $0.content(of: document.id) }) else { return false }
+    try await mark([.fetch(document)], as: .fetching, at: clock())
+    let path = spool.newPath()
+    defer { spool.remove(path) }
+    let file = try OutputFile(path: path)
+    try file.write(bytes)
+    try file.commit()
+    _ = try await admit(document, at: path, head: nil, cursor: nil)
+    return true
+  }
+
+  // MARK: Conversation
+
+  /// Asks until the peer has nothing new. Each conversation is bounded by its machine, and the next one is only begun
+  /// when something was recorded in the last.
+  ///
+  /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
+  mutating func converse(alsoFetching names: [String], isOnce: Bool) async throws -> DocumentFault? {
+    var names = names
+    for _ in 0..<Self.maximumConversations {
+      let before = receipt.recorded
+      var machine = try PeerCatalog.machine(for: source, cursor: receipt.cursor, now: clock())
+      try await collect(names.compactMap(machine.document(named:)), for: &machine, isAskedFor: false)
+      names = []
+      let fault = try await converse(&machine)
+      receipt.notices += machine.notices
+      if let fault = fault ?? firstFault { return fault }
+      if isOnce || receipt.recorded == before { return nil }
+    }
+    return nil
+  }
+
+  private mutating func converse(_ machine: inout any PeerSync) async throws -> DocumentFault? {
+    while true {
+      try Task.checkCancellation()
+      switch machine.next() {
+      case .ask(let request):
+        watch(.asked(source: source.name))
+        machine.take(try await answer(to: request))
+      case .collect(let documents):
+        try await collect(documents, for: &machine, isAskedFor: true)
+      case .done(let cursor):
+        if let cursor, cursor != receipt.cursor {
+          let name = source.name
+          try await store.write { try $0.setCursor(cursor, of: name) }
+          receipt.cursor = cursor
+        }
+        return nil
+      case .fail(let fault):
+        return fault
+      }
+    }
+  }
+
+  private func answer(to request: PeerRequest) async throws -> PeerAnswer {
+    do {
+      let (head, body) = try await transport.ask(request)
+      return .response(head, body)
+    } catch let fault as TransportFault {
+      return .fault(fault.documentFault)
+    }
+  }
+
+  // MARK: Documents
+
+  /// What to do with a document that the peer lists.
+  private enum Plan {
+    case skip(CollectionOutcome)
+    case fetch(DocumentRecord)
+  }
+
+  /// - Parameter isAskedFor: whether the machine asked for them, and hears what became of them.
+  private mutating func collect(
+    _ documents: [PeerDocument], for machine: inout any PeerSync, isAskedFor: Bool
+  ) async throws {
+    guard !documents.isEmpty else { return }
+    let (names, name, now) = (documents.map(\.name), source.name, clock())
+    let records = try await store.write { try $0.discover(names, of: name, at: now) }
+    receipt.listed += documents.count
+    let tasks = zip(documents, records).map { plan($0, $1, now: now) }
+    try await mark(tasks, as: .fetching, at: now)
+    watch(.listed(source: name, documents: documents.count, new: records.count { $0.state == .discovered }))
+
+    // Fetching runs ahead of recording, a few documents at a time; recording keeps the peer's order.
+    let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
+    let ahead = max(1, min(source.transport.connectionsPerHost, 8))
+    try await withThrowingTaskGroup(of: (Int, DocumentFetcher.Result).self) { group in
+      var waiting = tasks.indices.filter { if case .fetch = tasks[$0] { true } else { false } }[...]
+      var arrived: [Int: DocumentFetcher.Result] = [:]
+      func start() {
+        guard let index = waiting.popFirst(), case .fetch(let record) = tasks[index] else { return }
+        let document = documents[index]
+        let facts = record.state == .recorded ? record.facts : nil
+        group.addTask { (index, try await fetcher.fetch(document, unless: facts)) }
+      }
+      for _ in 0..<ahead { start() }
+      for (index, document) in documents.enumerated() {
+        switch tasks[index] {
+        case .skip(let outcome):
+          if isAskedFor { machine.take(outcome, of: document) }
+        case .fetch(let record):
+          while arrived[index] == nil, let (number, result) = try await group.next() { arrived[number] = result }
+          guard let result = arrived.removeValue(forKey: index) else { throw CancellationError() }
+          let outcome = try await settle(result, document, record, isAskedFor ? machine : nil)
+          if isAskedFor { machine.take(outcome, of: document) }
+          start()
+        }
+      }
+    }
+  }
+
+  /// Says in the store what is under way, so that whoever looks sees it, and a restart knows what it interrupted.
+  private func mark(_ plans: [Plan], as state: DocumentState, at now: Instant) async throws {
+    let fetched = plans.compactMap { plan in
+      // What was refused stays refused until it is recorded: a crash must not make it look as if it were new.
+      if case .fetch(let record) = plan, [.discovered, .fetching].contains(record.state) { record.id } else { nil }
+    }
+    guard !fetched.isEmpty else { return }
+    try await store.write { transaction in
+      for document in fetched {
+        try transaction.move(document, to: state, fault: nil, nextAttempt: nil, at: now)
+      }
+    }
+  }
+
+  private mutating func plan(_ document: PeerDocument, _ record: DocumentRecord, now: Instant) -> Plan {
+    // A document that grows stands for all that follows it, so it is never left alone.
+    if document.mayChange { return .fetch(record) }
+    switch record.state {
+    case .discovered, .fetching: return .fetch(record)
+    case .givenUp: return .skip(.recorded(nil))
+    case .quarantined:
+      if let next = record.nextAttempt, next > now {
+        return .skip(.quarantined(record.fault ?? DocumentFault(code: "quarantined", reason: "in quarantine")))
+      }
+      return .fetch(record)
+    case .recorded:
+      let hasValidator = record.facts?.entityTag != nil || record.facts?.lastModified != nil
+      guard hasValidator, now.secondsSince1970 - record.changed.secondsSince1970 >= Self.recheckSeconds,
+        rechecks < Self.rechecksPerPull
+      else { return .skip(.recorded(nil)) }
+      rechecks += 1
+      return .fetch(record)
+    }
+  }
+
+  private mutating func settle(
+    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord, _ machine: (any PeerSync)?
+  ) async throws -> CollectionOutcome {
+    switch result {
+    case .fault(let fault):
+      try await postpone(record, fault)
+      return .fault(fault)
+    case .answered(let head):
+      if head.status == 304, let facts = record.facts {
+        // A head that nothing vouches for moves no cursor.
+        let cursor = document.check == nil ? machine?.cursor(after: document, head: head) : nil
+        try await touch(record, facts, head, cursor)
+        return .recorded(document.check == nil ? head : nil)
+      }
+      if document.otherStatuses.contains(head.status) {
+        try await mark([.fetch(record)], as: .discovered, at: clock())
+        return .answered(head)
+      }
+      let fault = DocumentFault(
+        code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
+      try await postpone(record, fault)
+      return .fault(fault)
+    case .fetched(let head, let path):
+      defer { spool.remove(path) }
+      watch(.fetched(source: source.name, document: document.name))
+      if let check = document.check {
+        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        if let fault = check.verify(head, sha256OfBody: digest, now: clock()) {
+          // Who answered is not known, so what it says is not kept: the peer is asked again.
+          try await postpone(record, fault)
+          return .fault(fault)
+        }
+      }
+      let cursor = machine?.cursor(after: document, head: head)
+      if let facts = record.facts, record.state == .recorded {
+        return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
+      }
+      return try await admit(record, at: path, head: head, cursor: cursor)
+    }
+  }
+
+  /// A document that is recorded has come again: are its bytes the same?
+  private mutating func compare(
+    _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
+    cursor: String?
+  ) async throws -> CollectionOutcome {
+    let incoming = documentImport(record.name, path)
+    let examination: DocumentImport.Examination
+    do {
+      examination = try incoming.examine()
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      return try await noteChange(of: record, fault, at: path, digest: fault.code)
+    }
+    if examination.digest == facts.digest {
+      try await touch(record, facts, head, cursor)
+      return .recorded(head)
+    }
+    if document.mayChange { return try await admit(record, at: path, head: head, cursor: cursor) }
+    let fault = DocumentFault(
+      code: Self.changedCode,
+      reason:
+        "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(examination.digest.prefix(16))… now"
+    )
+    return try await noteChange(of: record, fault, at: path, digest: String(examination.digest.prefix(16)))
+  }
+
+  static let changedCode = "changed-under-its-name"
+
+  /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.
+  private mutating func noteChange(
+    of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String
+  ) async throws -> CollectionOutcome {
+    let (name, source, now) = ("\(record.name)#\(digest)", source.name, clock())
+    if let facts = record.facts { try await store.write { try $0.complete(record.id, facts, at: now) } }
+    let changed = try await store.write { try $0.discover([name], of: source, at: now) }
+    if let changed = changed.first, changed.state == .discovered {
+      let fault = DocumentFault(code: Self.changedCode, reason: fault.reason)
+      _ = try await quarantine(changed, fault, at: path, cursor: nil)
+    }
+    return .recorded(nil)
+  }
+
+  /// Asked for, and the same as before.
+  private mutating func touch(
+    _ record: DocumentRecord, _ facts: DocumentFacts, _ head: ResponseHead, _ cursor: String?
+  ) async throws {
+    let (name, now) = (source.name, clock())
+    let latest = facts.validated(by: head)
+    try await store.write { transaction in
+      try transaction.complete(record.id, latest, at: now)
+      if let cursor { try transaction.setCursor(cursor, of: name) }
+    }
+    if let cursor { receipt.cursor = cursor }
+    receipt.unchanged += 1
+  }
+
+  /// Decode, verify, admit, record; or put aside with the reason.
+  private mutating func admit(
+    _ record: DocumentRecord, at path: String, head: ResponseHead?, cursor: String?
+  ) async throws -> CollectionOutcome {
+    let incoming = documentImport(record.name, path)
+    let (name, now) = (source.name, incoming.now)
+    let keptUntil = now.adding(days: retention.evidenceDays)
+    do {
+      let examination = try incoming.examine()
+      let evidence = retention.evidenceDays > 0 ? try Self.bytesToKeep(of: path) : nil
+      let facts = try await store.write { transaction in
+        let facts = try incoming.record(examination, as: record.id, head: head, in: transaction)
+        if let evidence { try transaction.keep(evidence, of: record.id, until: keptUntil) }
+        if let cursor { try transaction.setCursor(cursor, of: name) }
+        return facts
+      }
+      if let cursor { receipt.cursor = cursor }
+      receipt.add(facts)
+      watch(.recorded(source: name, document: record.name, keys: facts.received))
+      return .recorded(head)
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      return .quarantined(try await quarantine(record, fault, at: path, cursor: cursor))
+    }
+  }
+
+  private func documentImport(_ name: String, _ path: String) -> DocumentImport {
+    DocumentImport(
+      source: source, name: name, path: path, now: clock(), ownOrigins: ownOrigins, usualVolumes: usualVolumes)
+  }
+
+  // MARK: Refusals
+
+  /// Puts a document aside with its bytes. Because they are kept, the peer's chain goes on behind it: one bad batch
+  /// does not stop all that follow.
+  private mutating func quarantine(
+    _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?
+  ) async throws -> DocumentFault {
+    let (name, now, attempts) = (source.name, clock(), record.attempts + 1)
+    let bytes = retention.quarantineDays > 0 ? try Self.bytesToKeep(of: path) : nil
+    let keptUntil = now.adding(days: retention.quarantineDays)
+    try await store.write { transaction in
+      if let bytes { try transaction.keep(bytes, of: record.id, until: keptUntil) }
+      try transaction.move(
+        record.id, to: attempts < Self.maximumAttempts ? .quarantined : .givenUp, fault: fault,
+        nextAttempt: now.adding(seconds: Backoff.seconds(afterFailures: attempts + 3, longest: 86_400)), at: now)
+      if let cursor { try transaction.setCursor(cursor, of: name) }
+    }
+    if let cursor { receipt.cursor = cursor }
+    receipt.refusals.append(PullReceipt.Refusal(document: record.name, fault: fault))
+    watch(.refused(source: name, document: record.name, fault))
+    transport.putAside(record.name, because: fault.reason)
+    return fault
+  }
+
+  /// It could not be fetched: it stays as it was, and the next pull tries again.
+  private mutating func postpone(_ record: DocumentRecord, _ fault: DocumentFault) async throws {
+    try await mark([.fetch(record)], as: .discovered, at: clock())
+    // A file that is being written is no fault of its source.
+    if fault.code != "changed" {
+      firstFault = firstFault ?? fault
+      receipt.failures.append(PullReceipt.Refusal(document: record.name, fault: fault))
+    }
+    watch(.refused(source: source.name, document: record.name, fault))
+  }
+
+  /// A file as it is; an export with its signature file in one archive, so that both can be tried again. `nil` where
+  /// there is too much of it.
+  private static func bytesToKeep(of path: String) throws -> [UInt8]? {
+    guard try FileSource(path: path).byteCount <= keptBytes else { return nil }
+    let bytes = try FileSource.contents(of: path, limit: keptBytes)
+    let companion = SpoolFolder.signaturePath(of: path)
+    guard FileIdentity(path: companion) != nil else { return bytes }
+    let signatures = try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
+    let archive = MemorySink()
+    let writer = ZipWriter(archive, date: Instant(secondsSince1970: 0))
+    try writer.addEntry("export.bin") { try $0.write(bytes) }
+    try writer.addEntry("export.sig") { try $0.write(signatures) }
+    try writer.finish()
+    return archive.bytes
+  }
+}
+
+/// Fetches documents into the spool.
+struct DocumentFetcher: Sendable {
+  enum Result: Sendable {
+    case fetched(ResponseHead, path: String)
+    case answered(ResponseHead)
+    case fault(DocumentFault)
+  }
+
+  let transport: any Transport
+  let spool: SpoolFolder
+  let byteLimit: Int
+
+  /// - Parameter facts: of a document that is recorded, to ask whether it changed.
+  func fetch(_ document: PeerDocument, unless facts: DocumentFacts?) async throws -> Result {
+    var request = document.request
+    if let facts {
+      if let tag = facts.entityTag { request.headers.append(.init("If-None-Match", tag)) }
+      if let time = facts.lastModified { request.headers.append(.init("If-Modified-Since", time)) }
+    }
+    let path = spool.newPath()
+    if let response = document.response {
+      let file = try OutputFile(path: path)
+      try file.write(response.body)
+      try file.commit()
+      return .fetched(response.head, path: path)
+    }
+    do {
+      let head = try await transport.fetch(request, into: path, byteLimit: byteLimit)
+      if head.status == 200, document.otherStatuses.contains(204), try FileSource(path: path).byteCount == 0 {
+        spool.remove(path)
+        return .answered(ResponseHead(status: 204, headers: head.headers))
+      }
+      return head.status == 200 ? .fetched(head, path: path) : .answered(head)
+    } catch let fault as TransportFault {
+      spool.remove(path)
+      return .fault(fault.documentFault)
+    }
+  }
+}
+
+extension DocumentFacts {
+  /// With the peer's validators of today.
+  fileprivate func validated(by head: ResponseHead) -> DocumentFacts {
+    var facts = self
+    facts.entityTag = head["etag"] ?? entityTag
+    facts.lastModified = head["last-modified"] ?? lastModified
+    return facts
+  }
+}
+
+extension Instant {
+  func adding(seconds: Int64) -> Instant { Instant(secondsSince1970: secondsSince1970 + seconds) }
+  func adding(days: Int64) -> Instant { adding(seconds: days * 86_400) }
+}
+
+extension FolderTransport {
+  /// What cannot be moved is refused again at the next pull, by its record.
+  package func putAside(_ document: String, because reason: String) { _ = try? setAside(document, reason: reason) }
+}

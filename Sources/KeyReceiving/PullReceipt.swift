@@ -1,0 +1,144 @@
+package import ExposureKeys
+internal import KeyIntake
+package import KeyStorage
+
+/// What one pull of one source did. `received = new + known + rejected + held`, over the documents that it recorded.
+package struct PullReceipt: Hashable, Sendable {
+  package enum Outcome: Hashable, Sendable {
+    case done
+    /// Its operator has paused it.
+    case paused
+    /// By its schedule, or after a failure, it is not asked before this instant.
+    case waiting(until: Instant)
+    /// Nothing that was recorded before the fault is lost.
+    case failed(DocumentFault)
+  }
+
+  package struct Refusal: Hashable, Sendable, Encodable {
+    package let document: String
+    package let fault: DocumentFault
+  }
+
+  package let source: String
+  package internal(set) var outcome = Outcome.done
+  /// Documents that the peer listed.
+  package internal(set) var listed = 0
+  package internal(set) var recorded = 0
+  /// Documents that were asked for again and have not changed.
+  package internal(set) var unchanged = 0
+  package internal(set) var refusals: [Refusal] = []
+  /// Documents that could not be fetched.
+  package internal(set) var failures: [Refusal] = []
+  /// What was odd about the peer's answers and yet no fault.
+  package internal(set) var notices: [DocumentFault] = []
+  package internal(set) var byteCount = 0
+  package internal(set) var received = 0
+  package internal(set) var new = 0
+  package internal(set) var known = 0
+  package internal(set) var held = 0
+  package internal(set) var rejections: [String: Int] = [:]
+  package internal(set) var allowances: [String: Int] = [:]
+  package internal(set) var cursor: String?
+
+  init(source: String) { self.source = source }
+
+  package var rejected: Int { rejections.values.reduce(0, +) }
+  package var isBalanced: Bool { received == new + known + rejected + held }
+
+  mutating func add(_ facts: DocumentFacts) {
+    recorded += 1
+    byteCount += facts.byteCount
+    received += facts.received
+    new += facts.new
+    known += facts.known
+    held += facts.held
+    rejections.merge(facts.rejections, uniquingKeysWith: +)
+    allowances.merge(facts.allowances, uniquingKeysWith: +)
+  }
+}
+
+// MARK: Text
+
+extension PullReceipt {
+  /// The receipt for people, line by line.
+  package var lines: [String] {
+    switch outcome {
+    case .paused: return ["\(source): paused; keyferry resume \(source) lets it go on"]
+    case .waiting(let instant): return ["\(source): not due before \(instant)"]
+    case .done, .failed: break
+    }
+    var lines = ["\(source): \(summary)"]
+    if received > 0 {
+      let held = held > 0 ? " + \(grouped(held)) held for the operator" : ""
+      lines.append(
+        "  received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + "
+          + "\(grouped(rejected)) rejected\(held)")
+    }
+    for (reason, count) in Self.sorted(rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
+    for (allowance, count) in Self.sorted(allowances) { lines.append("  allowed, \(allowance): \(grouped(count))") }
+    for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
+    for refusal in refusals {
+      lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason, limit: 4000))")
+    }
+    for failure in failures.prefix(8) {
+      lines.append("  not fetched, \(failure.fault.code): \(printableText(failure.fault.reason))")
+    }
+    if failures.count > 8 { lines.append("  not fetched: \(grouped(failures.count - 8)) more") }
+    if case .failed(let fault) = outcome { lines.append("  failed, \(fault.code): \(printableText(fault.reason))") }
+    return lines
+  }
+
+  private var summary: String {
+    var parts: [String] = []
+    if recorded > 0 { parts.append("\(counted(recorded, "document")) recorded") }
+    if unchanged > 0 { parts.append("\(grouped(unchanged)) unchanged") }
+    if !refusals.isEmpty { parts.append("\(grouped(refusals.count)) refused") }
+    if parts.isEmpty { parts.append("nothing new") }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func sorted(_ counts: [String: Int]) -> [(String, Int)] {
+    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+  }
+}
+
+// MARK: JSON
+
+extension PullReceipt: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case source, outcome, fault, listed, recorded, unchanged, bytes, received, new, known, rejected, held, rejections
+    case allowances, refused, notices, cursor
+    case notFetched = "not_fetched"
+    case waitingUntil = "waiting_until"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(source, forKey: .source)
+    switch outcome {
+    case .done: try members.encode("done", forKey: .outcome)
+    case .paused: try members.encode("paused", forKey: .outcome)
+    case .waiting(let instant):
+      try members.encode("waiting", forKey: .outcome)
+      try members.encode(instant.description, forKey: .waitingUntil)
+    case .failed(let fault):
+      try members.encode("failed", forKey: .outcome)
+      try members.encode(fault, forKey: .fault)
+    }
+    try members.encode(listed, forKey: .listed)
+    try members.encode(recorded, forKey: .recorded)
+    try members.encode(unchanged, forKey: .unchanged)
+    try members.encode(byteCount, forKey: .bytes)
+    try members.encode(received, forKey: .received)
+    try members.encode(new, forKey: .new)
+    try members.encode(known, forKey: .known)
+    try members.encode(rejected, forKey: .rejected)
+    try members.encode(held, forKey: .held)
+    try members.encode(rejections, forKey: .rejections)
+    try members.encode(allowances, forKey: .allowances)
+    try members.encode(refusals, forKey: .refused)
+    try members.encode(failures, forKey: .notFetched)
+    try members.encode(notices, forKey: .notices)
+    try members.encodeIfPresent(cursor, forKey: .cursor)
+  }
+}

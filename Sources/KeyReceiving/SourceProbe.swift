@@ -1,0 +1,113 @@
+internal import BundleTrust
+package import ExposureKeys
+internal import KeyFormats
+package import KeyIntake
+package import KeyPeers
+package import KeyStorage
+
+/// Tries a source without recording anything: is it there, does it answer as its protocol says, and can its newest
+/// document be read and trusted?
+package struct SourceProbe: Sendable {
+  package let source: String
+  /// What was found, line by line.
+  package internal(set) var findings: [String] = []
+  /// Why the source cannot be used as it is.
+  package internal(set) var faults: [DocumentFault] = []
+
+  package var isUsable: Bool { faults.isEmpty }
+
+  /// How many questions a probe asks before it is content with what it has.
+  private static let maximumQuestions = 40
+
+  /// - Parameter spool: a folder for what is being fetched; it is removed at the end.
+  package static func probe(
+    _ source: SourceSettings, through transport: any Transport, spool: String, now: Instant
+  ) async throws -> SourceProbe {
+    var probe = SourceProbe(source: source.name)
+    defer { removeFolder(spool) }
+    do {
+      try await probe.converse(source, transport, try SpoolFolder(spool), now)
+    } catch let fault as PeerSettingsFault {
+      probe.faults.append(DocumentFault(code: "configuration", reason: "\(fault)"))
+    }
+    return probe
+  }
+
+  private init(source: String) { self.source = source }
+
+  /// Of a source that cannot even be asked.
+  package init(source: String, fault: DocumentFault) {
+    self.source = source
+    faults = [fault]
+  }
+
+  private mutating func converse(
+    _ source: SourceSettings, _ transport: any Transport, _ spool: SpoolFolder, _ now: Instant
+  ) async throws {
+    var machine = try PeerCatalog.machine(for: source, cursor: nil, now: now)
+    for _ in 0..<Self.maximumQuestions {
+      switch machine.next() {
+      case .ask(let request):
+        do {
+          let (head, body) = try await transport.ask(request)
+          machine.take(.response(head, body))
+        } catch let fault as TransportFault {
+          faults.append(fault.documentFault)
+          return
+        }
+      case .collect(let documents):
+        findings.append("lists \(counted(documents.count, "document"))")
+        guard let newest = documents.last else { continue }
+        return try await examine(newest, source, transport, spool, now)
+      case .done:
+        findings.append("has nothing to fetch")
+        return
+      case .fail(let fault):
+        faults.append(fault)
+        return
+      }
+    }
+    findings.append("answered \(Self.maximumQuestions) questions, and lists nothing yet")
+  }
+
+  private mutating func examine(
+    _ document: PeerDocument, _ source: SourceSettings, _ transport: any Transport, _ spool: SpoolFolder,
+    _ now: Instant
+  ) async throws {
+    let name = printableText(document.name)
+    let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
+    let (head, path): (ResponseHead, String)
+    switch try await fetcher.fetch(document, unless: nil) {
+    case .fault(let fault):
+      faults.append(fault)
+      return
+    case .answered(let head):
+      if document.otherStatuses.contains(head.status) {
+        findings.append("\(name): nothing there now (\(head.status))")
+      } else {
+        faults.append(DocumentFault(code: "status-\(head.status)", reason: "\(name): the peer answers \(head.status)"))
+      }
+      return
+    case .fetched(let fetchedHead, let fetchedPath): (head, path) = (fetchedHead, fetchedPath)
+    }
+    defer { spool.remove(path) }
+    do {
+      if let check = document.check {
+        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        if let fault = check.verify(head, sha256OfBody: digest, now: now) {
+          faults.append(fault)
+          return
+        }
+      }
+      let incoming = DocumentImport(
+        source: source, name: document.name, path: path, now: now, ownOrigins: [], usualVolumes: [:])
+      let examination = try incoming.examine()
+      findings.append(
+        "\(name): \(grouped(examination.byteCount)) bytes, \(counted(examination.keyCount, "key")), "
+          + incoming.voucher(examination))
+    } catch {
+      guard let fault = DocumentFault(refusing: error) else { throw error }
+      faults.append(fault)
+    }
+  }
+}

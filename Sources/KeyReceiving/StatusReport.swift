@@ -1,0 +1,217 @@
+package import ExposureKeys
+internal import KeyIntake
+package import KeyPeers
+package import KeyStorage
+
+/// What the store knows about its sources: `keyferry status`. As JSON it is described by `schemas/status.schema.json`.
+package struct StatusReport: Sendable {
+  package struct Source: Sendable {
+    package let name: String
+    /// The protocol; `nil` where the configuration does not name the source any more.
+    package let peer: String?
+    package let record: SourceRecord
+    package let summary: SourceSummary
+    package let pausedSince: Instant?
+    package let quarantine: [DocumentRecord]
+  }
+
+  package let now: Instant
+  package let sources: [Source]
+  package let pauses: [Pause]
+  package let recalls: [Recall]
+  package let claimCount: Int
+
+  /// - Parameter settings: the sources of the configuration; others that the store knows are listed behind them.
+  package init(_ state: any StoredState, settings: [SourceSettings], now: Instant) throws {
+    let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
+    let pauses = try state.pauses()
+    let configured = settings.map(\.name)
+    let others = records.keys.filter { !configured.contains($0) }.sorted()
+    sources = try (configured + others).map { name in
+      Source(
+        name: name, peer: settings.first { $0.name == name }?.peer.rawValue,
+        record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
+        pausedSince: pauses.first { $0.subject == .source(name) }?.since,
+        quarantine: try state.documents(of: name, in: [.quarantined], limit: 20))
+    }
+    self.now = now
+    self.pauses = pauses
+    recalls = try state.recalls()
+    claimCount = try state.claimCount()
+  }
+}
+
+extension StatusReport.Source {
+  /// Seconds since the last success; `nil` before the first one.
+  package func lag(at now: Instant) -> Int64? {
+    record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
+  }
+
+  var state: String {
+    if pausedSince != nil { return "paused" }
+    if record.lastFault != nil { return "failing" }
+    return record.lastSuccess == nil ? "never asked" : "fine"
+  }
+}
+
+// MARK: Text
+
+extension StatusReport {
+  package var lines: [String] {
+    var lines: [String] = []
+    for source in sources {
+      lines += source.lines(at: now)
+      lines.append("")
+    }
+    for pause in pauses {
+      guard case .origin(let origin) = pause.subject else { continue }
+      lines.append(
+        "origin \(printableText(origin)) paused since \(pause.since)\(pause.reason.map { ": " + printableText($0) } ?? "")"
+      )
+    }
+    for recall in recalls {
+      lines.append(
+        "recalled \(recall.time): \(counted(recall.claims, "claim")) of \(printableText(recall.request.origin))")
+    }
+    lines.append("\(counted(claimCount, "claim")) in the store")
+    return lines
+  }
+}
+
+extension StatusReport.Source {
+  fileprivate func lines(at now: Instant) -> [String] {
+    let title = printableText(name) + (peer.map { " (\($0))" } ?? " (not in the configuration)")
+    var rows: [(String, String)] = [("state", state)]
+    if let pausedSince { rows.append(("paused since", "\(pausedSince)")) }
+    if let success = record.lastSuccess {
+      rows.append(("last success", "\(success), \(DurationText.text(max(0, lag(at: now) ?? 0))) ago"))
+    }
+    if let fault = record.lastFault {
+      rows.append(
+        ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
+    }
+    if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
+    if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }
+    let states = DocumentState.allCases.compactMap { state in
+      summary.documents[state].map { "\(grouped($0)) \(state.rawValue)" }
+    }
+    rows.append(("documents", states.isEmpty ? "none" : states.joined(separator: ", ")))
+    rows.append(
+      (
+        "keys",
+        "received \(grouped(summary.received)) = \(grouped(summary.new)) new + \(grouped(summary.known)) known + "
+          + "\(grouped(summary.rejections.values.reduce(0, +))) rejected"
+          + (summary.held > 0 ? " + \(grouped(summary.held)) held for the operator" : "")
+      ))
+    for (reason, count) in summary.rejections.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+      rows.append(("", "rejected, \(reason): \(grouped(count))"))
+    }
+    for document in quarantine {
+      rows.append(("quarantine", "\(printableText(document.name)): \(document.fault.map { "\($0.code)" } ?? "")"))
+    }
+    return [title] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
+  }
+}
+
+/// Spans of time for people.
+enum DurationText {
+  /// `45 s`, `12 min`, `3 h`, `5 d`: the greatest unit of which there are two, rounded down.
+  static func text(_ seconds: Int64) -> String {
+    switch seconds {
+    case ..<120: "\(seconds) s"
+    case ..<7200: "\(seconds / 60) min"
+    case ..<172_800: "\(seconds / 3600) h"
+    default: "\(seconds / 86_400) d"
+    }
+  }
+}
+
+// MARK: JSON
+
+extension StatusReport: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case now, sources, claims
+    case reportVersion = "report_version"
+    case pausedOrigins = "paused_origins"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(1, forKey: .reportVersion)
+    try members.encode(now.description, forKey: .now)
+    try members.encode(sources.map { Row($0, now: now) }, forKey: .sources)
+    try members.encode(
+      pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
+    try members.encode(claimCount, forKey: .claims)
+  }
+
+  private struct Row: Encodable {
+    let source: StatusReport.Source
+    let now: Instant
+
+    init(_ source: StatusReport.Source, now: Instant) {
+      self.source = source
+      self.now = now
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case name, state, fault, failures, cursor, documents, received, new, known, held, rejections, quarantine
+      case peer = "protocol"
+      case lastAttempt = "last_attempt"
+      case lastSuccess = "last_success"
+      case lagSeconds = "lag_seconds"
+      case nextAttempt = "next_attempt"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var members = encoder.container(keyedBy: CodingKeys.self)
+      try members.encode(source.name, forKey: .name)
+      try members.encodeIfPresent(source.peer, forKey: .peer)
+      try members.encode(source.state, forKey: .state)
+      try members.encodeIfPresent(source.record.lastFault, forKey: .fault)
+      try members.encode(source.record.failures, forKey: .failures)
+      try members.encodeIfPresent(source.record.cursor, forKey: .cursor)
+      try members.encodeIfPresent(source.record.lastAttempt?.description, forKey: .lastAttempt)
+      try members.encodeIfPresent(source.record.lastSuccess?.description, forKey: .lastSuccess)
+      try members.encodeIfPresent(source.lag(at: now), forKey: .lagSeconds)
+      try members.encodeIfPresent(source.record.nextAttempt?.description, forKey: .nextAttempt)
+      try members.encode(
+        Dictionary(uniqueKeysWithValues: source.summary.documents.map { ($0.key.rawValue, $0.value) }),
+        forKey: .documents)
+      try members.encode(source.summary.received, forKey: .received)
+      try members.encode(source.summary.new, forKey: .new)
+      try members.encode(source.summary.known, forKey: .known)
+      try members.encode(source.summary.held, forKey: .held)
+      try members.encode(source.summary.rejections, forKey: .rejections)
+      try members.encode(source.quarantine.map(QuarantineRow.init), forKey: .quarantine)
+    }
+  }
+}
+
+/// A document in quarantine, as JSON.
+package struct QuarantineRow: Sendable, Encodable {
+  package let id: Int64
+  package let source: String
+  package let document: String
+  package let state: String
+  package let fault: DocumentFault?
+  package let attempts: Int
+  package let since: String
+  package let nextAttempt: String?
+
+  enum CodingKeys: String, CodingKey {
+    case id, source, document, state, fault, attempts, since
+    case nextAttempt = "next_attempt"
+  }
+
+  package init(_ record: DocumentRecord) {
+    id = record.id.rawValue
+    source = record.source
+    document = record.name
+    state = record.state.rawValue
+    fault = record.fault
+    attempts = record.attempts
+    since = record.changed.description
+    nextAttempt = record.nextAttempt?.description
+  }
+}
