@@ -38,17 +38,17 @@ extension GatewayReader {
     if settings.isRelay, settings.origin != nil {
       document.add(section.place(of: "origin"), "a relay's keys have no origin; leave out origin, or relay")
     }
-    guard let allowed = settings.allowedOrigins else { return }
+    guard let allowed = settings.speaksFor else { return }
     if let origin = settings.origin, !allowed.contains(origin) {
-      document.add(section.place(of: "origins"), "lacks \(origin), which is the source's own origin")
+      document.add(section.place(of: "speaks-for"), "lacks \(origin), which is the source's own origin")
     }
     if settings.isRelay {
-      warn(section.place(of: "origins"), "has no effect: a relay's keys have no origin")
+      warn(section.place(of: "speaks-for"), "has no effect: a relay's keys have no origin")
     }
     let echoes = ownOrigins.intersection(allowed).subtracting([settings.origin ?? ""])
     if !echoes.isEmpty {
       warn(
-        section.place(of: "origins"),
+        section.place(of: "speaks-for"),
         "names \(echoes.sorted().joined(separator: ", ")) of own-origins: what it says about our keys would count")
     }
   }

@@ -1,7 +1,7 @@
-internal import KeyIntake
 internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayServer
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPublishing
 internal import PolicyFiles

@@ -1,6 +1,6 @@
-internal import KeyIntake
 internal import BundleTrust
 internal import GatewayServer
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
@@ -75,7 +75,7 @@ package enum SettingsTable {
   }()
 
   private static let sources: [Row] = {
-    let source = SourceSettings(name: "", peer: .index, location: "", reading: Policy(name: ""))
+    let source = SourceSettings(name: "", peer: .index, location: "", trust: .operator, reading: Policy(name: ""))
     return [
       Row("sources[].name", "What the operator calls it; unique.", "letters, digits, `-`, `.`"),
       Row(
@@ -86,15 +86,18 @@ package enum SettingsTable {
       Row("sources[].options.*", "As the protocol says.", none, "a line of text"),
       Row(
         "sources[].trust",
-        "Who may sign its bundles: a ring. `operator`: whoever runs this gateway vouches for what comes. `gateway`, "
-          + "for `efgs`: the peer's TLS identity does, origins are not verified yet.",
-        "a PEM file, a folder of `ID-VERSION.pem`, a JSON ring; `operator`; `gateway`"),
+        "Who must stand behind what it sends. A ring: one of its keys has signed each document. `host`: its host has "
+          + "proved its name by TLS. `origins`: each origin has signed its keys. `operator`: whoever runs this gateway "
+          + "vouches for it, and no proof is asked for.",
+        "a PEM file, a folder of `ID-VERSION.pem`, a JSON ring; `host`; `origins`; `operator`; as the protocol allows"),
       Row("sources[].reading", "The policy by which its keys are read.", "`default`", "a policy's name or path"),
       Row("sources[].origin", "The origin of its keys that name none.", none, "a code: `DE`"),
       Row(
         "sources[].relay", "It passes on others' keys and loses their origin.", "`\(source.isRelay)`", "`true`, `false`"
       ),
-      Row("sources[].origins", "The origins that it may speak for.", "any", codes),
+      Row(
+        "sources[].speaks-for", "The origins that it may speak for; its reading policy must allow them, too.", "any",
+        codes),
       Row("sources[].every", "The time between pulls.", TimeSpan.text(source.interval), Allowed.interval.durations),
       Row("sources[].limits", "What is refused for its size.", "the defaults", "a section"),
       Row(

@@ -12,26 +12,6 @@ struct StatedSource {
   var section: Section
 }
 
-extension PeerProtocol {
-  /// Who can vouch for what comes from such a peer.
-  fileprivate enum Vouching {
-    /// Its bundles carry signatures.
-    case signatures
-    /// Nothing is signed.
-    case nobody
-    /// Origins sign, and the peer's TLS identity stands for them as long as that is not verified.
-    case gateway
-  }
-
-  fileprivate var vouching: Vouching {
-    switch self {
-    case .index, .coronaWarnApp, .dp3t, .immuni, .files: .signatures
-    case .sampleApp: .nobody
-    case .efgs: .gateway
-    }
-  }
-}
-
 extension GatewayReader {
   /// `nil` adds a fault.
   func source(_ setting: Setting, checkingOptions: (SourceSettings) -> [String]) -> StatedSource? {
@@ -45,15 +25,17 @@ extension GatewayReader {
     section.section("options") { section in
       section.readAll { name, setting in options[name] = self.line(setting) }
     }
-    let ring = section.need("trust", "a ring of public keys (PEM, folder, JSON), operator, or gateway for efgs")
-      .flatMap { trust($0, of: peer) }
+    removeOldOrigins(from: &options, of: peer, section)
+    let trust = section.need("trust", "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem")
+      .flatMap { self.trust($0, of: peer, isSecure: location?.hasPrefix("http://") != true) }
     let reading = section.take("reading").flatMap(policy)
     var settings = SourceSettings(
-      name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, trust: ring,
-      reading: reading ?? defaultPolicy)
+      name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options,
+      // Without one there is a fault, and no plan comes of it.
+      trust: trust ?? .operator, reading: reading ?? defaultPolicy)
     settings.origin = section.take("origin").flatMap(code)
     set(&settings.isRelay, section.take("relay")?.flag())
-    settings.allowedOrigins = section.take("origins").flatMap(codes)
+    settings.speaksFor = speaksFor(section)
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
     section.section("limits") { section in
       set(&settings.documentByteLimit, section.take("document")?.byteCount(Allowed.documentBytes))
@@ -117,21 +99,59 @@ extension GatewayReader {
 
   // MARK: Whom to trust
 
-  private func trust(_ setting: Setting, of peer: PeerProtocol?) -> TrustRing? {
-    switch (peer?.vouching, setting.text()) {
-    case (_, nil): return nil
-    case (.gateway, "gateway"?):
-      setting.add(
-        "origins are not verified yet: the gateway's TLS identity vouches for all that it sends", isWarning: true)
-      return nil
-    case (_, "operator"?): return nil
-    case (.gateway, _): return setting.fault("\(setting.shown), allowed gateway, operator")
-    case (.nobody, _):
-      return setting.fault("\(setting.shown), allowed operator: what comes by this protocol is not signed")
-    case (_, "gateway"?):
-      return setting.fault("gateway is for efgs alone, allowed a ring of public keys (PEM, folder, JSON), or operator")
-    default: return ring(setting)
+  private func trusts(of peer: PeerProtocol?) -> [Trust.Kind] {
+    peer.map { PeerCatalog.description(of: $0).trusts } ?? Trust.Kind.allCases
+  }
+
+  private static func spellings(of kinds: [Trust.Kind]) -> String { kinds.map(\.spelling).joined(separator: ", ") }
+
+  private func trust(_ setting: Setting, of peer: PeerProtocol?, isSecure: Bool) -> Trust? {
+    guard var text = setting.text() else { return nil }
+    let allowed = trusts(of: peer)
+    if text == "gateway" {
+      guard peer == .efgs else { return setting.fault("gateway, allowed \(Self.spellings(of: allowed))") }
+      setting.add("gateway is called host now; write trust: host", isWarning: true)
+      text = Trust.Kind.host.rawValue
     }
+    let kind = text == Trust.Kind.ring.rawValue ? .ring : Trust.Kind(rawValue: text) ?? .ring
+    guard allowed.contains(kind) else {
+      let reason = kind == .ring ? "; what comes by this protocol bears no signature of a ring" : ""
+      return setting.fault("\(setting.shown), allowed \(Self.spellings(of: allowed))\(reason)")
+    }
+    if kind != .origins, let caution = peer.flatMap({ PeerCatalog.description(of: $0).caution }) {
+      setting.add(caution, isWarning: true)
+    }
+    switch kind {
+    case .ring: return ring(setting).map(Trust.ring)
+    case .host:
+      guard isSecure else { return setting.fault("host, allowed with a location https://… alone: TLS proves the name") }
+      return .host
+    case .origins: return .origins
+    case .operator: return .operator
+    }
+  }
+
+  /// The origins that a source may speak for, by the setting's name of today or of before.
+  private func speaksFor(_ section: Section) -> Set<String>? {
+    if section.states("origins") {
+      let isRepeated = section.states("speaks-for")
+      document.add(
+        section.place(of: "origins"),
+        isRepeated
+          ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
+        isWarning: !isRepeated)
+    }
+    let old = section.take("origins").flatMap(codes)
+    return section.take("speaks-for").flatMap(codes) ?? old
+  }
+
+  /// An option of efgs that `trust` has replaced.
+  private func removeOldOrigins(from options: inout [String: String], of peer: PeerProtocol?, _ section: Section) {
+    guard peer == .efgs, options["origins"] == "gateway-identity" else { return }
+    options["origins"] = nil
+    document.add(
+      document.place(of: "\(section.place(of: "options").path).origins"),
+      "is not used any more: trust says who vouches; remove it", isWarning: true)
   }
 
   private func ring(_ setting: Setting) -> TrustRing? {

@@ -7,11 +7,18 @@ package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
   /// A document in a format that has no signatures, while a signature was asked for.
   case cannotBeSigned(name: String, format: KeyFormat)
 
+  /// The host should have proved its name, and the document did not come over TLS.
+  case hostNotProven(name: String)
+  /// Each origin should have signed its keys, and the document holds no such signatures.
+  case originsNotProven(name: String)
+
   /// The stable code.
   package var code: String {
     switch self {
     case .untrusted: "signature-not-trusted"
     case .cannotBeSigned: "format-without-signature"
+    case .hostNotProven: "host-not-proven"
+    case .originsNotProven: "origins-not-proven"
     }
   }
 
@@ -21,6 +28,8 @@ package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
       (["\(name): no signature can be trusted"] + lines.map { "\(name): \($0)" }).joined(separator: "\n")
     case .cannotBeSigned(let name, let format):
       "\(name): \(format.rawValue) carries no signature that could be verified"
+    case .hostNotProven(let name): "\(name): it did not come over TLS, so that no host has proved its name"
+    case .originsNotProven(let name): "\(name): it holds no signatures of its origins that could be verified"
     }
   }
 }

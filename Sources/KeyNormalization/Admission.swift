@@ -43,7 +43,7 @@ package struct Admission: Sendable {
     judgesOfKeys = rules.ofKeys
     judgesOfStatements = rules.ofStatements
     judgesOfVolumes = rules.ofVolumes
-    origins = [OriginEntry(standing: OriginStanding(isAllowed: policy.origins == nil || sender.isRelay))]
+    origins = [OriginEntry(standing: OriginStanding(isAllowed: policy.speaksFor == nil || sender.isRelay))]
   }
 
   /// Judges the keys of one chunk.
@@ -181,7 +181,7 @@ package struct Admission: Sendable {
 
   private mutating func number(ofOriginNamed name: String) -> Int {
     if let number = originNumbers[name] { return number }
-    let standing = OriginStanding(isAllowed: policy.origins?.contains(name) ?? true, isOwn: own.contains(name))
+    let standing = OriginStanding(isAllowed: policy.speaksFor?.contains(name) ?? true, isOwn: own.contains(name))
     var volume = OriginVolume()
     if let factor = policy.floodFactor, let usual = usualVolumes[name] {
       let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)

@@ -12,7 +12,7 @@ struct CoronaWarnAppPeer: PeerSync {
     options: [
       PeerOption("country", .country, isRequired: true, "the country in the paths, such as DE or EUR"),
       PeerOption("hours", .flag, "whether the hours of days that are not complete are fetched; false where not given"),
-    ]
+    ], trusts: [.ring, .host, .operator]
   ) { settings, _, now in CoronaWarnAppPeer(settings, now: now) }
 
   private enum Phase {

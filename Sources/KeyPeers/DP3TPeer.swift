@@ -17,7 +17,7 @@ struct DP3TPeer: PeerSync {
       PeerOption("key", .publicKey, "the P-256 key that signs the header Signature; unchecked where not given"),
       PeerOption("days", .number(1...21), "v1: how many days are asked for, today included; 14 where not given"),
       PeerOption("withFederationGateway", .flag, "v2: whether keys of other countries are asked for"),
-    ]
+    ], trusts: [.ring, .host, .operator]
   ) { settings, cursor, now in DP3TPeer(settings, cursor: cursor, now: now) }
 
   private enum Phase { case collecting([PeerDocument]), collected, ended(PeerStep) }

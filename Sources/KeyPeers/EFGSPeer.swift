@@ -1,13 +1,6 @@
 internal import ExposureKeys
 internal import KeyStorage
 
-/// Who vouches for the origins in a federation batch.
-package enum OriginVerification: String, Hashable, Sendable, CaseIterable {
-  /// The gateway, by the identity that its TLS certificate proves: each key's origin is what the gateway says. The
-  /// signatures that the origins made are not checked.
-  case gatewayIdentity = "gateway-identity"
-}
-
 /// The download protocol of the EU Federation Gateway Service (and of the Swiss gateway): batches in a chain, each
 /// answer naming its own tag and the next one, over midnight as well.
 ///
@@ -20,11 +13,8 @@ struct EFGSPeer: PeerSync {
     options: [
       PeerOption("format", .choice(["protobuf", "json"]), "how batches are written; protobuf where not given"),
       PeerOption("days", .number(0...14), "how many days before today the first pull begins; 2 where not given"),
-      PeerOption(
-        "origins", .choice(OriginVerification.allCases.map(\.rawValue)),
-        "who vouches for the origins of keys; gateway-identity where not given, and there is no other yet"),
-    ],
-    caution: "origins are not verified yet: the gateway's TLS identity vouches for all that it passes on"
+    ], trusts: [.host, .operator],
+    caution: "the origins' own signatures are not verified yet: who is trusted vouches for all that it passes on"
   ) { settings, cursor, now in EFGSPeer(settings, cursor: cursor, now: now) }
 
   private enum Position {

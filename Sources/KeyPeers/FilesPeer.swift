@@ -5,7 +5,8 @@ internal import KeyStorage
 /// new document.
 struct FilesPeer: PeerSync {
   static let description = PeerDescription(
-    .files, summary: "a folder of files in any format that convert reads"
+    .files, summary: "a folder of files in any format that convert reads",
+    trusts: [.ring, .operator]
   ) { _, _, _ in FilesPeer() }
 
   private enum Phase { case asking, collecting([PeerDocument]), ended(PeerStep) }

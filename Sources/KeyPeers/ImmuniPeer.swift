@@ -11,7 +11,7 @@ struct ImmuniPeer: PeerSync {
     .immuni, summary: "numbered bundles, oldest to newest (Immuni)",
     options: [
       PeerOption("country", .country, "the series of this country instead of the national one")
-    ]
+    ], trusts: [.ring, .host, .operator]
   ) { settings, cursor, _ in ImmuniPeer(settings, cursor: cursor) }
 
   private enum Phase { case asking, collecting([PeerDocument]), ended(PeerStep) }

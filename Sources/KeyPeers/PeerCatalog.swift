@@ -58,18 +58,21 @@ package struct PeerDescription: Sendable {
   /// One line.
   package let summary: String
   package let options: [PeerOption]
+  /// Who can stand behind what comes from such a peer, the safest first.
+  package let trusts: [Trust.Kind]
   /// What the operator should know before relying on the source; shown with the configuration check.
   package let caution: String?
   /// Expects settings without faults.
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
 
   init(
-    _ peer: PeerProtocol, summary: String, options: [PeerOption] = [], caution: String? = nil,
+    _ peer: PeerProtocol, summary: String, options: [PeerOption] = [], trusts: [Trust.Kind], caution: String? = nil,
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
     self.peer = peer
     self.summary = summary
     self.options = options
+    self.trusts = trusts
     self.caution = caution
     self.makeMachine = makeMachine
   }

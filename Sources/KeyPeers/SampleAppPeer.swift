@@ -12,7 +12,7 @@ struct SampleAppPeer: PeerSync {
     .sampleApp, summary: "pages of keys in JSON by index (Apple's sample app)",
     options: [
       PeerOption("maximumCount", .number(1...100_000), "how many keys a page may have; 1000 where not given")
-    ]
+    ], trusts: [.host, .operator]
   ) { settings, cursor, _ in SampleAppPeer(settings, cursor: cursor) }
 
   private enum Phase {

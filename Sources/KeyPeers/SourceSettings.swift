@@ -10,15 +10,15 @@ package struct SourceSettings: Sendable {
   package var location: String
   /// What else the protocol needs: `country`, `index`, `series`, …, as the protocol's file says.
   package var options: [String: String]
-  /// Who may sign its bundles; `nil` where the operator or the peer's TLS identity vouches for what it sends.
-  package var trust: TrustRing?
+  /// Who has to stand behind what it sends.
+  package var trust: Trust
   package var reading: Policy
   /// The origin of keys that name none.
   package var origin: String?
   /// It passes on others' keys and loses their origin.
   package var isRelay: Bool
   /// The origins it may speak for; `nil` is any.
-  package var allowedOrigins: Set<String>?
+  package var speaksFor: Set<String>?
   package var transport: TransportSettings
   /// Seconds between pulls.
   package var interval: Int64
@@ -26,8 +26,8 @@ package struct SourceSettings: Sendable {
   package var documentByteLimit: Int
 
   package init(
-    name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: TrustRing? = nil,
-    reading: Policy, origin: String? = nil, isRelay: Bool = false, allowedOrigins: Set<String>? = nil,
+    name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: Trust,
+    reading: Policy, origin: String? = nil, isRelay: Bool = false, speaksFor: Set<String>? = nil,
     transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
   ) {
     self.name = name
@@ -38,7 +38,7 @@ package struct SourceSettings: Sendable {
     self.reading = reading
     self.origin = origin
     self.isRelay = isRelay
-    self.allowedOrigins = allowedOrigins
+    self.speaksFor = speaksFor
     self.transport = transport
     self.interval = interval
     self.documentByteLimit = documentByteLimit
@@ -82,9 +82,9 @@ package struct TransportSettings: Hashable, Sendable {
 }
 
 extension SourceSettings {
-  /// The host that vouches for what it sends by its TLS identity, where no signature is checked.
-  package var vouchingHost: String? {
-    guard peer == .efgs, trust == nil else { return nil }
+  /// The host whose name TLS proves for what comes from the location; `nil` without TLS.
+  package var host: String? {
+    guard location.hasPrefix("https://") else { return nil }
     return location.split(separator: "/").dropFirst().first.map(String.init)
   }
 }

@@ -45,10 +45,10 @@ struct DocumentImport: Sendable {
     }
 
     guard reader.container != nil else {
-      guard source.trust == nil else { throw DocumentRefusal.cannotBeSigned(name: name, format: reader.format) }
+      guard source.trust.ring == nil else { throw DocumentRefusal.cannotBeSigned(name: name, format: reader.format) }
       return Examination(
         byteCount: document.source.byteCount, keyCount: keyCount,
-        digest: try Self.digest(of: document.source).hexadecimal, verified: source.unsigned)
+        digest: try Self.digest(of: document.source).hexadecimal, verified: try unsigned())
     }
     let digests = digest.finish()
     return Examination(
@@ -59,7 +59,7 @@ struct DocumentImport: Sendable {
   private func verify(
     _ reader: KeyDocument, _ digests: ExportDigests, in document: SourceDocument
   ) throws -> VerifiedDocument {
-    guard let ring = source.trust else { return source.unsigned }
+    guard let ring = source.trust.ring else { return try unsigned() }
     let signatures = try document.located { try reader.signatures() }
     var report = BundleVerifier(trusting: ring).verify(
       digests, infos: reader.decoder.header.signatureInfos, signatures: signatures, at: now)
@@ -68,6 +68,18 @@ struct DocumentImport: Sendable {
       throw DocumentRefusal.untrusted(name: name, lines: report.lines)
     }
     return verified
+  }
+
+  /// Who stands behind a document of which no key of a ring has to have signed.
+  private func unsigned() throws -> VerifiedDocument {
+    switch source.trust {
+    case .ring(_): throw DocumentRefusal.untrusted(name: name, lines: [])
+    case .host:
+      guard let host = source.host else { throw DocumentRefusal.hostNotProven(name: name) }
+      return .host(ProvenHost(provenByTLS: host))
+    case .origins: throw DocumentRefusal.originsNotProven(name: name)
+    case .operator: return .assertedByOperator()
+    }
   }
 
   /// Admit and record, in the transaction of the caller.
@@ -137,17 +149,12 @@ struct DocumentImport: Sendable {
 }
 
 extension SourceSettings {
-  /// Who stands behind a document of which no signature is asked: its host, as far as that is asked, or the operator.
-  fileprivate var unsigned: VerifiedDocument {
-    vouchingHost.map { .host(ProvenHost(provenByTLS: $0)) } ?? .assertedByOperator()
-  }
-
   /// The reading policy, held to the origins that the operator lets the source speak for.
   fileprivate var admissionPolicy: ReadingPolicy {
     var policy = reading.reading
-    if let allowedOrigins {
-      let allowed = Set(allowedOrigins.map { $0.uppercased() })
-      policy.origins = policy.origins.map { $0.intersection(allowed) } ?? allowed
+    if let speaksFor {
+      let allowed = Set(speaksFor.map { $0.uppercased() })
+      policy.speaksFor = policy.speaksFor.map { $0.intersection(allowed) } ?? allowed
     }
     return policy
   }

@@ -30,11 +30,13 @@ extension ReadingPolicy {
       }
       section.read("unrecognized") { set(&unrecognizedReportType, $0.option()) }
     }
-    section.read("origins") { setting in
+    let isOld = !section.states("speaks-for")
+    section.read(isOld ? "origins" : "speaks-for") { setting in
+      if isOld { setting.add("is called speaks-for now; rename it", isWarning: true) }
       if setting.isWord("any") {
-        origins = nil
+        speaksFor = nil
       } else if let list = setting.list() {
-        origins = Set(list.compactMap { $0.text()?.uppercased() })
+        speaksFor = Set(list.compactMap { $0.text()?.uppercased() })
       }
     }
     section.section("flood") { section in

@@ -28,7 +28,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
       report-types:
         accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
         unrecognized: not-given      # or: reject
-      origins: any                   # or a list: [DE, IT]
+      speaks-for: any                # or a list: [DE, IT]
       flood:
         factor: 10                   # times an origin's usual volume, 2...1000; or: never
         floor: 10000                 # keys that are no flood in any case
@@ -259,7 +259,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     summary: England and Wales and their four partners.
 
     reading:
-      origins: [JE, GB-SCT, GB-NIR, GI]
+      speaks-for: [JE, GB-SCT, GB-NIR, GI]
       report-types:
         accepted: [confirmed-test, revoked]
         unrecognized: reject

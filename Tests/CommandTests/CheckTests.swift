@@ -9,7 +9,7 @@ import Testing
     state: state
     sources:
       - {name: north, protocol: index, location: "https://north.example", options: {index: i.txt},
-         trust: ring, origin: US, origins: [US, CA]}
+         trust: ring, origin: US, speaks-for: [US, CA]}
       - {name: drop, protocol: files, location: in, trust: operator, relay: true, every: 90 s}
     series:
       - name: US
@@ -64,7 +64,7 @@ import Testing
       #expect(outcome.status == 2 && outcome.errors.isEmpty)
       let lines = outcome.text.split(separator: "\n")
       #expect(lines.count == 3)
-      #expect(lines[0].hasPrefix("gateway.yaml:5:49: error: sources.drop.trust: gateway is for efgs alone, allowed "))
+      #expect(lines[0].hasPrefix("gateway.yaml:5:49: error: sources.drop.trust: gateway, allowed "))
       #expect(lines[1] == "gateway.yaml:5:78: error: sources.drop.every: 1 s, allowed 10 s...7 days")
       #expect(lines[2] == "gateway.yaml: 2 errors, 0 warnings")
       // Other commands refuse it with the same words.

@@ -104,7 +104,7 @@ struct Neighbourhood {
       """
       state: state
       sources:
-        - {name: drop, protocol: files, location: drop, trust: operator, origin: \(origin), origins: [\(origin)]}
+        - {name: drop, protocol: files, location: drop, trust: operator, origin: \(origin), speaks-for: [\(origin)]}
       \(sources)
       series:
         - name: \(series)

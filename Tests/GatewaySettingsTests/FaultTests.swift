@@ -84,8 +84,8 @@ import Testing
         2:5: error: sources.0.location: missing, allowed an address: https://keys.example.org, or a folder for files
         2:5: error: sources.0.name: missing, allowed letters, digits, hyphens, dots
         2:5: error: sources.0.protocol: missing, allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
-        2:5: error: sources.0.trust: missing, allowed a ring of public keys (PEM, folder, JSON), operator, or \
-        gateway for efgs
+        2:5: error: sources.0.trust: missing, allowed a ring of public keys (PEM, folder, JSON), host, origins, \
+        operator; add a line such as trust: keys/de.pem
         3:5: error: sources.1.name: "/etc", allowed 1...64 letters, digits, "-", "."
         4:5: error: sources.1.protocol: "ftp", allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
         5:5: error: sources.1.location: allowed a text
@@ -105,14 +105,16 @@ import Testing
           - {name: f, protocol: index, location: "http://f.example", trust: keys/old.json}
         """,
       faults: """
-        3:68: error: sources.a.trust: "keys/de.pem", allowed operator: what comes by this protocol is not signed
+        3:68: error: sources.a.trust: "keys/de.pem", allowed host, operator; what comes by this protocol bears no \
+        signature of a ring
         4:5: warning: sources.b.http: without client-certificate and client-key, no gateway of this kind lets us in
-        4:62: error: sources.b.trust: "keys/de.pem", allowed gateway, operator
+        4:62: error: sources.b.trust: "keys/de.pem", allowed host, operator; what comes by this protocol bears no \
+        signature of a ring
         5:5: warning: sources.c.http: without client-certificate and client-key, no gateway of this kind lets us in
-        5:62: warning: sources.c.trust: origins are not verified yet: the gateway's TLS identity vouches for all \
-        that it sends
-        6:63: error: sources.d.trust: gateway is for efgs alone, allowed a ring of public keys (PEM, folder, JSON), \
-        or operator
+        5:62: warning: sources.c.trust: gateway is called host now; write trust: host
+        5:62: warning: sources.c.trust: the origins' own signatures are not verified yet: who is trusted vouches for \
+        all that it passes on
+        6:63: error: sources.d.trust: gateway, allowed a ring of public keys (PEM, folder, JSON), host, operator
         7:63: error: sources.e.trust: /etc/k/keys/bad.pem: no PEM block, expected -----BEGIN PUBLIC KEY-----
         8:32: warning: sources.f.location: plain HTTP: anyone on the way can read and change what comes
         8:62: warning: sources.f.trust: /etc/k/keys/old.json: none of its keys is valid now
@@ -127,17 +129,17 @@ import Testing
           - {name: A, protocol: index, location: "https://a.example", trust: operator, options: {index: x}}
           - {name: b, protocol: index, location: "https://a.example", trust: operator, options: {index: y}}
           - {name: c, protocol: files, location: in, trust: operator, relay: true, origin: DE, http: {retries: 1}}
-          - {name: d, protocol: files, location: other, trust: operator, origin: DE, origins: [AT, NL]}
-          - {name: e, protocol: files, location: third, trust: operator, relay: true, origins: [AT]}
+          - {name: d, protocol: files, location: other, trust: operator, origin: DE, speaks-for: [AT, NL]}
+          - {name: e, protocol: files, location: third, trust: operator, relay: true, speaks-for: [AT]}
         """,
       faults: """
         5:6: error: sources.A.name: line 4 has a source of that name
         5:32: error: sources.A.location: the source a pulls the same, by the same protocol and options
         7:76: error: sources.c.origin: a relay's keys have no origin; leave out origin, or relay
         7:88: error: sources.c.http: files are read from a folder, without HTTP
-        8:78: error: sources.d.origins: lacks DE, which is the source's own origin
-        8:78: warning: sources.d.origins: names NL of own-origins: what it says about our keys would count
-        9:79: warning: sources.e.origins: has no effect: a relay's keys have no origin
+        8:78: error: sources.d.speaks-for: lacks DE, which is the source's own origin
+        8:78: warning: sources.d.speaks-for: names NL of own-origins: what it says about our keys would count
+        9:79: warning: sources.e.speaks-for: has no effect: a relay's keys have no origin
         """),
     Case(
       name: "secrets and the files that hold them",
@@ -408,7 +410,7 @@ import Testing
     let (plan, warnings) = try Fixture.parse(
       "state: /s\nsources: [{name: a, protocol: efgs, location: \"https://a.example\", trust: gateway}]")
     #expect(plan.sources.count == 1)
-    #expect(warnings.map(\.severity) == [.warning, .warning])
+    #expect(warnings.map(\.severity) == [.warning, .warning, .warning])
     #expect(warnings.first?.description.hasPrefix("/etc/k/gateway.yaml:2:") == true)
   }
 }

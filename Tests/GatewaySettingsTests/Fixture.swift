@@ -50,7 +50,7 @@ enum Fixture {
       "/etc/k/token": "\(secret)\n",
       "/etc/k/short": "hunter2\n",
       "/etc/k/roots.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-      "/etc/k/policies/mine.yaml": "name: mine\nreading: {origins: [DE]}\n",
+      "/etc/k/policies/mine.yaml": "name: mine\nreading: {speaks-for: [DE]}\n",
       "/etc/k/policies/default.yaml": "name: default\n",
       "/etc/k/policies/broken.yaml": "name: broken\npublishing:\n  hold-minutes: soon\n",
       "/etc/k/exposure.json": "{\"minimumRiskScore\": 1}",
@@ -103,7 +103,7 @@ enum Fixture {
         reading: mine
         origin: DE
         relay: false
-        origins: [DE, AT]
+        speaks-for: [DE, AT]
         every: 90 min
         limits: {document: 64 MB}
         http:

@@ -24,9 +24,9 @@ import Testing
     #expect(plan.sources.map(\.name) == ["germany", "drop", "nl"])
     #expect(germany.peer == .coronaWarnApp && germany.location == "https://svc90.example.de:8443/version/v1")
     #expect(germany.options == ["country": "DE", "hours": "true"])
-    #expect(germany.trust?.keys.map(\.publicKey) == [Fixture.keys[0].publicKey])
-    #expect(germany.reading.name == "mine" && germany.reading.reading.origins == ["DE"])
-    #expect(germany.origin == "DE" && !germany.isRelay && germany.allowedOrigins == ["DE", "AT"])
+    #expect(germany.trust.ring?.keys.map(\.publicKey) == [Fixture.keys[0].publicKey])
+    #expect(germany.reading.name == "mine" && germany.reading.reading.speaksFor == ["DE"])
+    #expect(germany.origin == "DE" && !germany.isRelay && germany.speaksFor == ["DE", "AT"])
     #expect(germany.interval == 5400 && germany.documentByteLimit == 64_000_000)
     let http = germany.transport
     #expect(
@@ -38,8 +38,9 @@ import Testing
     #expect(http.allowedHosts == ["cdn.example.de"] && !http.http2)
     #expect(http.connectSeconds == 5 && http.idleSeconds == 60 && http.totalSeconds == 3600)
     #expect(http.retries == 2 && http.connectionsPerHost == 8)
-    #expect(plan.sources[1].location == "/etc/drop/box" && plan.sources[1].trust == nil && plan.sources[1].isRelay)
-    #expect(plan.sources[2].trust?.keys.map(\.id) == ["204"])
+    #expect(
+      plan.sources[1].location == "/etc/drop/box" && plan.sources[1].trust.kind == .operator && plan.sources[1].isRelay)
+    #expect(plan.sources[2].trust.ring?.keys.map(\.id) == ["204"])
     #expect(plan.sources[2].reading == (try ShippedPolicies.policy(named: "default")))
 
     let series = try #require(plan.series.first)
@@ -79,10 +80,11 @@ import Testing
     #expect(warnings == [] && plan.retention == Retention() && plan.ownOrigins == [])
     let source = try #require(plan.sources.first)
     let policy = try #require(try ShippedPolicies.policy(named: "default"))
-    let plain = SourceSettings(name: "a", peer: .immuni, location: "https://a.example", reading: policy)
+    let plain = SourceSettings(
+      name: "a", peer: .immuni, location: "https://a.example", trust: .operator, reading: policy)
     #expect(source.reading.reading == plain.reading.reading && source.reading.name == "default")
     #expect(source.interval == plain.interval && source.documentByteLimit == plain.documentByteLimit)
-    #expect(source.origin == nil && source.allowedOrigins == nil && !source.isRelay && source.transport.http2)
+    #expect(source.origin == nil && source.speaksFor == nil && !source.isRelay && source.transport.http2)
     let series = try #require(plan.series.first)
     let bare = SeriesSettings(name: "A", selection: RegionSelection(), publishing: policy, identities: [])
     #expect(series.period == bare.period && series.makesDays == bare.makesDays && series.pads == bare.pads)

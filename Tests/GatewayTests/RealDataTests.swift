@@ -116,7 +116,8 @@ struct RealDataTests {
     let known = Set(Self.files.map(\.path))
     let other: Set<String> = [
       "cocoa", "covid-alert-app", "retrieve-canadian", "crypto-vectors", "covid-alert-dashboard", "dka",
-      "tek_transparency", "operator-signature", "policies", "public-keys.json", "transparency-vectors.json", "efgs/CSharpTestdata.head100.txt", "MANIFEST.md",
+      "tek_transparency", "operator-signature", "policies", "public-keys.json", "transparency-vectors.json",
+      "efgs/CSharpTestdata.head100.txt", "MANIFEST.md",
     ]
     let unlisted = Folder.files(endingWith: ["zip", "bin", "pb", "json", "textproto", "txt"]).filter { path in
       !known.contains(path) && !other.contains { path == $0 || path.hasPrefix("\($0)/") }

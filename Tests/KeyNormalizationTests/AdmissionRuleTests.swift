@@ -143,7 +143,7 @@ import Testing
 
   @Test func origins() {
     var policy = ReadingPolicy()
-    policy.origins = ["DE"]
+    policy.speaksFor = ["DE"]
     func judge(_ origin: String?, _ sender: Sender, own: Set<String> = []) -> AdmittedBatch {
       admit([Said(key: Self.good, origin: origin, visited: nil)], from: sender, policy: policy, own: own)
     }

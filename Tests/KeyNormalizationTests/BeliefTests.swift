@@ -241,7 +241,7 @@ import Testing
     var policy = Policy(name: "Bad name")
     #expect(Policy(name: "good").faults.isEmpty)
     policy.reading.futureTolerance = 500
-    policy.reading.origins = []
+    policy.reading.speaksFor = []
     policy.publishing.holdMinutes = -1
     policy.publishing.reportTypes[.unknown] = .publish(as: .recursive)
     policy.publishing.reportTypes[.selfReport] = .publish(as: .revoked)
@@ -250,7 +250,7 @@ import Testing
     policy.publishing.riskEncoding = .coronaWarnApp
     #expect(
       Set(policy.faults.map(\.place)) == [
-        "name", "reading.rolling-start.future-tolerance", "reading.origins", "publishing.hold-minutes",
+        "name", "reading.rolling-start.future-tolerance", "reading.speaks-for", "publishing.hold-minutes",
         "publishing.report-types.unknown", "publishing.report-types.self-report", "publishing.risk.cap",
         "publishing.risk.minimum", "publishing.risk.default",
       ])

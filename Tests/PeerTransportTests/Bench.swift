@@ -46,7 +46,8 @@ struct Bench: Sendable {
     settings.retries = 0
     change(&settings)
     var source = SourceSettings(
-      name: "test", peer: .index, location: location, reading: Policy(name: "as-sent"), transport: settings)
+      name: "test", peer: .index, location: location, trust: .operator, reading: Policy(name: "as-sent"),
+      transport: settings)
     source.transport = settings
     return try clients.transport(
       for: source, limits: limits, clock: clock.transportClock, onEvent: { [events] in events.append($0) })

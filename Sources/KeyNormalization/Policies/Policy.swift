@@ -64,7 +64,7 @@ extension ReadingPolicy {
     if let floodFactor { faults.check(floodFactor, in: Self.floodFactorAllowed, "flood.factor") }
     faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor")
     if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
-    if origins?.isEmpty == true { faults.add("origins", "empty: no key would be admitted") }
+    if speaksFor?.isEmpty == true { faults.add("speaks-for", "empty: no key would be admitted") }
     if riskEncoding == .coronaWarnApp, !reportTypes.contains(.unknown) {
       faults.add(
         "report-types.accepted",

@@ -59,7 +59,7 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var reportTypes: Set<ReportType> = Set(ReportType.allCases)
   package var unrecognizedReportType: Leniency = .notGiven
   /// The origins that the source may speak for; `nil` is any.
-  package var origins: Set<String>? = nil
+  package var speaksFor: Set<String>? = nil
   /// An origin is held for an operator beyond this multiple of its usual volume, 2...1000; `nil` is never.
   package var floodFactor: Int? = 10
   /// Volumes up to this are never a flood.

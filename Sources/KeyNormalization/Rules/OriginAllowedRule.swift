@@ -9,6 +9,6 @@ extension AdmissionRule {
       why: "An origin is what a revocation and a recall rest on, so no peer may speak for another by naming it.",
       source: "Federation gateway, origin bound to the certificate; NHS list of valid origins",
       outcome: "allow: origin-assumed, origin-lost; reject: origin-not-allowed"),
-    value: { $0.origins.map { "origins: " + $0.sorted().joined(separator: ", ") } ?? "any origin" },
+    value: { $0.speaksFor.map { "origins: " + $0.sorted().joined(separator: ", ") } ?? "any origin" },
     apply: .toStatements { reading, _ in reading.origin.isAllowed ? .admit : .reject(.originNotAllowed) })
 }

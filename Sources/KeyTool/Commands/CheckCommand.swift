@@ -118,7 +118,7 @@ struct ConfigurationCheck {
         heads: ["source", "protocol", "every", "origins", "vouched for by", "location"],
         rows: sources.map { source in
           let origins =
-            source.isRelay ? "lost (relay)" : source.allowedOrigins?.sorted().joined(separator: " ") ?? "any"
+            source.isRelay ? "lost (relay)" : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
           return [
             source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
           ]
@@ -157,8 +157,8 @@ struct ConfigurationCheck {
       sources: (plan?.sources ?? []).map { source in
         .init(
           name: source.name, protocol: source.peer.rawValue, location: source.location, everySeconds: source.interval,
-          origin: source.origin, relay: source.isRelay, origins: source.allowedOrigins?.sorted(),
-          trustedKeys: source.trust?.keys.count ?? 0, reading: source.reading.name)
+          origin: source.origin, relay: source.isRelay, origins: source.speaksFor?.sorted(),
+          trustedKeys: source.trust.ring?.keys.count ?? 0, reading: source.reading.name)
       },
       series: (plan?.series ?? []).map { series in
         .init(
@@ -252,8 +252,12 @@ struct ConfigurationCheck {
 extension SourceSettings {
   /// Who vouches for what it sends.
   fileprivate var voucher: String {
-    if let trust { return counted(trust.keys.count, "key") }
-    return peer == .efgs ? "its TLS identity" : "the operator"
+    switch trust {
+    case .ring(let ring): counted(ring.keys.count, "key")
+    case .host: "TLS identity of \(host ?? "nobody")"
+    case .origins: "signatures of the origins"
+    case .operator: "operator"
+    }
   }
 }
 

@@ -7,7 +7,8 @@ import KeyStorage
 func source(
   _ peer: PeerProtocol, location: String = "https://keys.example.org", _ options: [String: String] = [:]
 ) -> SourceSettings {
-  SourceSettings(name: "test", peer: peer, location: location, options: options, reading: Policy(name: "test"))
+  SourceSettings(
+    name: "test", peer: peer, location: location, options: options, trust: .operator, reading: Policy(name: "test"))
 }
 
 extension ResponseHead {

@@ -109,7 +109,7 @@ struct IndexServer {
   ) -> SourceSettings {
     SourceSettings(
       name: name, peer: .index, location: "https://keys.example.org/", options: ["index": "index.txt"],
-      trust: trust ?? ring, reading: Policy(name: "default"), origin: origin, isRelay: isRelay)
+      trust: .ring(trust ?? ring), reading: Policy(name: "default"), origin: origin, isRelay: isRelay)
   }
 }
 

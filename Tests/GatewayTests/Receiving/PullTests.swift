@@ -94,7 +94,7 @@ struct PullTests {
       let kept = try #require(try await receiver.store.read { try $0.content(of: refused.id) })
       #expect(try KeyDocument(MemorySource(kept)).signatures().count == 1)
       receiver.advance(seconds: 86_400)
-      settings.trust = TrustRing(keys: [stranger.verificationKey])
+      settings.trust = .ring(TrustRing(keys: [stranger.verificationKey]))
       #expect(try await receiver.pull(settings, transport).new == 20)
       #expect(try await receiver.documents([.quarantined]).isEmpty)
     }
@@ -219,17 +219,17 @@ struct PullTests {
       server.peer["/a.zip"] = MemoryPeer.Answer(body: try echo.csv())
       let receiver = Receiver(folder: folder, own: ["NL"])
       var federation = server.settings("federation", origin: nil)
-      federation.trust = nil
+      federation.trust = .operator
       #expect(try await receiver.pull(federation, server.peer).rejections == ["own-key-returned": 10])
       // Our own server may say what it likes about our own keys.
       var home = server.settings("home", origin: "NL")
-      home.trust = nil
+      home.trust = .operator
       let own = Receiver(folder: folder + "/home", own: ["NL"])
       #expect(try await own.pull(home, server.peer).new == 10)
       server.peer["/a.zip"] = MemoryPeer.Answer(body: try bundle(keys(10, seed: 1), signedBy: server.identity))
 
       var other = server.settings("other", origin: "FR")
-      other.allowedOrigins = ["DE"]
+      other.speaksFor = ["DE"]
       #expect(try await receiver.pull(other, server.peer).rejections == ["origin-not-allowed": 10])
       #expect(try await receiver.claims().isEmpty)
     }

@@ -1,0 +1,46 @@
+import GatewaySettings
+import KeyPeers
+import Testing
+
+/// Who must stand behind what a source sends: said for each source, by the protocol's rules, and never assumed.
+@Suite struct TrustTests {
+  private func plan(_ source: String) throws -> (trust: Trust.Kind?, speaksFor: Set<String>?, warnings: [String]) {
+    let (plan, warnings) = try Fixture.parse("state: /s\nsources: [{name: a, \(source)}]")
+    return (plan.sources.first?.trust.kind, plan.sources.first?.speaksFor, warnings.map(\.reason))
+  }
+
+  @Test(arguments: [
+    (#"protocol: index, location: "https://a.example", trust: host"#, Trust.Kind.host),
+    (#"protocol: index, location: "https://a.example", trust: operator"#, .operator),
+    (#"protocol: sample-app, location: "https://a.example", trust: host"#, .host),
+    (#"protocol: efgs, location: "https://a.example", trust: host"#, .host),
+    ("protocol: files, location: in, trust: operator", .operator),
+  ])
+  func whatIsSaidHolds(source: String, kind: Trust.Kind) throws { #expect(try plan(source).trust == kind) }
+
+  @Test(arguments: [
+    (#"protocol: index, location: "http://a.example", trust: host"#, "TLS proves the name"),
+    ("protocol: files, location: in, trust: host", "allowed a ring of public keys (PEM, folder, JSON), operator"),
+    (#"protocol: efgs, location: "https://a.example", trust: origins"#, "allowed host, operator"),
+    (#"protocol: index, location: "https://a.example", trust: origins"#, "allowed a ring"),
+    (#"protocol: index, location: "https://a.example""#, "trust: missing"),
+  ])
+  func whatCannotHoldIsAFault(source: String, reason: String) {
+    let faults = Fixture.faults("state: /s\nsources: [{name: a, \(source)}]")
+    #expect(faults.contains { $0.contains("trust") && $0.contains(reason) }, "\(faults)")
+  }
+
+  /// For one version the spellings of before are read, each with a warning that names the new one.
+  @Test func oldSpellings() throws {
+    let old = try plan(
+      #"protocol: efgs, location: "https://a.example", trust: gateway, origins: [DE], options: {origins: gateway-identity}"#
+    )
+    #expect(old.trust == .host && old.speaksFor == ["DE"])
+    for words in ["gateway is called host now", "is called speaks-for now", "trust says who vouches"] {
+      #expect(old.warnings.contains { $0.contains(words) }, "\(words): \(old.warnings)")
+    }
+    let new = try plan(#"protocol: efgs, location: "https://a.example", trust: host, speaks-for: [DE]"#)
+    #expect(new.trust == .host && new.speaksFor == ["DE"])
+    #expect(!new.warnings.contains { $0.contains("is called") }, "\(new.warnings)")
+  }
+}
