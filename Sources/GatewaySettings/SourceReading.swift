@@ -133,14 +133,13 @@ extension GatewayReader {
 
   /// The origins that a source may speak for, by the setting's name of today or of before.
   private func speaksFor(_ section: Section) -> Set<String>? {
-    if section.states("origins") {
-      let isRepeated = section.states("speaks-for")
-      document.add(
-        section.place(of: "origins"),
-        isRepeated
-          ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
-        isWarning: !isRepeated)
-    }
+    guard section.states("origins") else { return section.take("speaks-for").flatMap(codes) }
+    let isRepeated = section.states("speaks-for")
+    document.add(
+      section.place(of: "origins"),
+      isRepeated
+        ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
+      isWarning: !isRepeated)
     let old = section.take("origins").flatMap(codes)
     return section.take("speaks-for").flatMap(codes) ?? old
   }

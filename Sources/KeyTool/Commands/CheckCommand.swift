@@ -254,9 +254,9 @@ extension SourceSettings {
   fileprivate var voucher: String {
     switch trust {
     case .ring(let ring): counted(ring.keys.count, "key")
-    case .host: "TLS identity of \(host ?? "nobody")"
-    case .origins: "signatures of the origins"
-    case .operator: "operator"
+    case .host: "the TLS identity of \(host ?? "nobody")"
+    case .origins: "the signatures of the origins"
+    case .operator: "the operator"
     }
   }
 }
