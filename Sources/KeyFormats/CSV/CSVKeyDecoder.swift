@@ -232,7 +232,7 @@ public final class CSVKeyDecoder: KeyDecoder {
         let key = try read(row, hasStrayText, layout, &chunk.unknownFields)
         chunk.keys.append(key)
         keepRegions(of: row, key, layout)
-      } catch let fault as KeyFault {
+      } catch let fault as EntryFault {
         chunk.rejections.append(
           Rejection(
             position: KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset), reason: fault.reason,
@@ -257,17 +257,17 @@ public final class CSVKeyDecoder: KeyDecoder {
     cells.keep(in: &regionCells, as: key.regions)
   }
 
-  /// - Throws: ``KeyFault`` when the row is no key, ``FormatError`` when there are too many regions.
+  /// - Throws: ``EntryFault`` when the row is no key, ``FormatError`` when there are too many regions.
   private func read(
     _ row: UnsafeRawBufferPointer, _ hasStrayText: Bool, _ layout: CSVLayout, _ unknownFields: inout UnknownFieldTable
   ) throws -> ClaimedKey {
     guard scanner.cellCount == layout.columns.count else {
       let allowed = layout.columns.count
-      throw KeyFault(
+      throw EntryFault(
         reason: .malformedEntry, detail: "\(scanner.cellCount) cells, allowed are as many as columns: \(allowed)")
     }
     guard !hasStrayText else {
-      throw KeyFault(reason: .malformedEntry, detail: "text behind the closing quote of a cell; quotes are doubled")
+      throw EntryFault(reason: .malformedEntry, detail: "text behind the closing quote of a cell; quotes are doubled")
     }
     var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
     var claim = RegionClaim()
@@ -343,32 +343,32 @@ public final class CSVKeyDecoder: KeyDecoder {
     return readCopy(copy)
   }
 
-  private func keyData(_ text: UnsafeRawBufferPointer, _ index: Int) throws(KeyFault) -> TemporaryExposureKey {
+  private func keyData(_ text: UnsafeRawBufferPointer, _ index: Int) throws(EntryFault) -> TemporaryExposureKey {
     guard !text.isEmpty else {
-      throw KeyFault(
+      throw EntryFault(
         reason: .keyDataAbsent, detail: "column \(index + 1) (key_data): empty, allowed are 16 bytes of key data")
     }
     switch KeyText.read(text) {
     case .key(let key): return key
     case .wrongLength(let count):
-      throw KeyFault(
+      throw EntryFault(
         reason: .keyDataLength, detail: "column \(index + 1) (key_data): \(count) bytes of key data, allowed are 16")
     case .notKeyData:
-      throw KeyFault(
+      throw EntryFault(
         reason: .keyDataSpelling,
         detail: "column \(index + 1) (key_data): \(text.count) characters, allowed are 32 hexadecimal digits, "
           + "base64 of 16 bytes, or a UUID")
     }
   }
 
-  private func number(_ text: UnsafeRawBufferPointer, _ column: CSVColumn) throws(KeyFault) -> Int32 {
+  private func number(_ text: UnsafeRawBufferPointer, _ column: CSVColumn) throws(EntryFault) -> Int32 {
     guard let number = DecimalCell.int32(text) else {
       throw fault(.fieldNotANumber, column, text, "a whole number \(Int32.min)...\(Int32.max)")
     }
     return number
   }
 
-  private func reportType(_ text: UnsafeRawBufferPointer) throws(KeyFault) -> Int32 {
+  private func reportType(_ text: UnsafeRawBufferPointer) throws(EntryFault) -> Int32 {
     if let number = DecimalCell.int32(text) { return number }
     if text.allSatisfy({ DecimalCell.isDigit($0) || $0 == UInt8(ascii: "-") }) {
       throw fault(.fieldNotANumber, .reportType, text, "a whole number \(Int32.min)...\(Int32.max)")
@@ -380,7 +380,7 @@ public final class CSVKeyDecoder: KeyDecoder {
     return type.rawValue
   }
 
-  private func isRevised(_ text: UnsafeRawBufferPointer) throws(KeyFault) -> Bool {
+  private func isRevised(_ text: UnsafeRawBufferPointer) throws(EntryFault) -> Bool {
     switch text.count {
     case 1 where text[0] == UInt8(ascii: "1"): return true
     case 1 where text[0] == UInt8(ascii: "0"): return false
@@ -396,9 +396,9 @@ public final class CSVKeyDecoder: KeyDecoder {
 
   private func fault(
     _ reason: RejectionReason, _ column: CSVColumn, _ text: UnsafeRawBufferPointer, _ allowed: String
-  ) -> KeyFault {
+  ) -> EntryFault {
     let index = layout?.columns.firstIndex(of: column).map { "\($0 + 1) " } ?? ""
-    return KeyFault(
+    return EntryFault(
       reason: reason,
       detail: "column \(index)(\(column.name)): \(ReportedText.value(text)), allowed is \(allowed)")
   }
