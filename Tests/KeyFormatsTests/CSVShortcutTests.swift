@@ -55,7 +55,7 @@ import Testing
   @Test("Every damage of a canonical row", arguments: [0, 1])
   func everyDamage(shape: Int) {
     let table = HostileTable(seed: 7, rows: 2, hostility: 0, shape: shape)
-    let text = Array(table.text.utf8)
+    let text = Array(table.text.utf8.reversed().drop { $0 == UInt8(ascii: "\n") }.reversed()) + [UInt8(ascii: "\n")]
     let end = Array((String(repeating: "#", count: 300) + "\n").utf8)
     guard let firstRow = text.firstIndex(of: UInt8(ascii: "\n")) else { return }
     for place in firstRow..<text.count {

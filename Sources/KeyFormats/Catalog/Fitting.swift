@@ -276,7 +276,6 @@ public struct FittingReport: Sendable, Hashable {
   public internal(set) var headerFieldsLost = false
 
   public init() {}
-  public var losesAnything: Bool { !lost.isEmpty || headerFieldsLost }
 
   fileprivate mutating func add(_ count: Fitting.NumberCount, of number: Fitting.NumberRule) {
     if count.notCarried + count.outOfRange > 0 {
