@@ -7,20 +7,24 @@ import KeyFormats
 typealias FuzzTarget = @Sendable (UnsafeRawBufferPointer) -> Void
 
 /// Everything that reads what strangers wrote, by the name of its folder under `corpus/` and of the vectors' format.
-let fuzzTargets: [String: FuzzTarget] = [
+let fuzzTargets = formatTargets.merging(otherTargets) { _, other in other }
+
+/// The decoder of every format.
+private let formatTargets: [String: FuzzTarget] = Dictionary(
+  uniqueKeysWithValues: KeyFormat.allCases.map { format in
+    (format.rawValue, fuzzDecoder { FormatCatalog.decoder(for: format, $0, limits: $1) })
+  })
+
+private let otherTargets: [String: FuzzTarget] = [
   "gaen-export": fuzzDecoder(against: ReferenceExport.decode) { ExportDecoder($0, limits: $1) },
-  "gaen-export-beta": fuzzDecoder { BetaFileDecoder($0, limits: $1) },
   "export-signatures": fuzzSignatures,
-  "submission": fuzzDecoder { SubmissionDecoder($0, limits: $1) },
   "zip": fuzzArchive,
   "deflate": fuzzDeflate,
   "inflate": fuzzInflate,
   "efgs-protobuf": fuzzDecoder(against: ReferenceBatch.decode) { BatchDecoder($0, limits: $1) },
+  // Of which dialect it is, is found out.
   "codable-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
   "efgs-json": fuzzDecoder { JSONKeyDecoder($0, limits: $1) },
-  "csv": fuzzDecoder { CSVKeyDecoder($0, limits: $1) },
-  "protobuf-text": fuzzDecoder { ProtobufTextKeyDecoder($0, limits: $1) },
-  "parser-text": fuzzDecoder { ParserTextKeyDecoder($0, limits: $1) },
   "trust-ring": { _ = try? TrustRing(document: Array($0)) },
   "base64": fuzzBase64,
   "key-text": fuzzKeyText,

@@ -11,7 +11,7 @@ extension KeyFormat {
   static let written = FormatCatalog.all.filter(\.isWritten).map(\.format)
 
   var capabilities: FormatCapabilities {
-    FormatCatalog.description(of: self).capabilities ?? .none
+    definition.capabilities ?? .none
   }
 }
 

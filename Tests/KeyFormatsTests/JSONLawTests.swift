@@ -14,7 +14,7 @@ import Testing
     let document = try readJSON(bytes)
     #expect(document.keys == keys)
     #expect(document.dialect == .codable)
-    #expect(document.wrapper?.rawValue == (wrapper == .none ? "array" : wrapper.rawValue))
+    #expect(document.wrapper == (wrapper == .none ? .array : .member(wrapper.rawValue)))
     #expect(document.rejections.isEmpty && document.notes.isEmpty)
     #expect(try written(document.keys) { CodableJSONEncoder($0, wrapper: wrapper) } == bytes)
   }
@@ -54,16 +54,16 @@ import Testing
 
   @Test func publishRoundTrip() throws {
     let keys = ClaimedKey.randoms(3000, seed: 4, fields: Self.codableFields)
-    let request = PublishRequest(
+    let request = PublishEnvelope(
       healthAuthorityID: "example \"state\"", verificationPayload: "a.b.c", hmacKey: "c2VjcmV0",
       symptomOnsetInterval: 2_649_000,
       traveler: true, revisionToken: "tok\nen")
-    let bytes = try written(keys, parts: 2) { PublishJSONEncoder($0, request: request) }
+    let bytes = try written(keys, parts: 2) { PublishJSONEncoder($0, envelope: request) }
     let document = try readJSON(bytes)
     #expect(document.keys == keys)
     #expect(document.dialect == .publish)
     #expect(document.request == request)
-    #expect(try written(document.keys) { PublishJSONEncoder($0, request: document.request) } == bytes)
+    #expect(try written(document.keys) { PublishJSONEncoder($0, envelope: document.request) } == bytes)
   }
 
   @Test func federationRoundTrip() throws {

@@ -13,7 +13,7 @@ struct ReadDocument: Equatable {
   var notes = ReadingNotes()
   var dialect: JSONDialect?
   var wrapper: JSONWrapper?
-  var request = PublishRequest()
+  var request = PublishEnvelope()
 
   /// The keys with their regions spelled out, so that documents with different tables compare.
   var regionClaims: [RegionClaim] { keys.map { claims[Int($0.regions.rawValue)] } }
@@ -60,7 +60,7 @@ func readJSON(
   document.notes = decoder.notes
   document.dialect = decoder.dialect
   document.wrapper = decoder.wrapper
-  document.request = decoder.request
+  document.request = decoder.publishEnvelope
   return document
 }
 

@@ -107,7 +107,7 @@ import Testing
       #"{"sample_date":"2020-05-14","tek_list":["01234567-89ab-cdef-f0e1-d2c3b4a59687","x",5],"extraction_date":"2020-08-29"}"#
     let document = try readJSON(line + "\n" + line + "\n")
     #expect(document.keys == [Self.claimed(period: nil), Self.claimed(period: nil)])
-    #expect(document.dialect == .sampleDays && document.wrapper == .tekList)
+    #expect(document.dialect == .sampleDays && document.wrapper == .member("tek_list"))
     #expect(document.notes.sorted.map(\.count) == [2])
     #expect(document.rejections.map(\.position.index) == [1, 2, 4, 5])
   }
@@ -121,7 +121,7 @@ import Testing
       """
     let document = try readJSON(text)
     #expect(document.keys == [Self.claimed()])
-    #expect(document.wrapper == .diagnosisKeys)
+    #expect(document.wrapper == .member("diagnosisKeys"))
     let notes = document.notes.sorted.map { "\($0.note.code) \($0.note.subject) \($0.count)" }
     #expect(
       notes == ["member-skipped unheardOf 1", "private-data-skipped exposures 1", "private-data-skipped testResults 1"])

@@ -84,17 +84,7 @@ import Testing
     let reading = try Reading(vector, format: format)
     let sink = MemorySink()
     let output = OutputBuffer(sink)
-    let encoder: any KeyEncoder =
-      switch format {
-      case .gaenExport: ExportEncoder(output)
-      case .efgsProtobuf: BatchEncoder(output)
-      case .efgsJSON: EFGSJSONEncoder(output)
-      case .codableJSON: CodableJSONEncoder(output)
-      case .publishJSON: PublishJSONEncoder(output)
-      case .csv: CSVKeyEncoder(output)
-      case .json: ExportJSONEncoder(output)
-      default: throw FormatError(.unsupported, "\(vector.name): \(format.rawValue) is only read")
-      }
+    let encoder = try FormatCatalog.encoder(for: format, output)
     try encoder.begin(reading.header)
     try reading.keys.withUnsafeBufferPointer {
       try encoder.encode($0, regions: reading.regions, unknownFields: reading.unknownFields)

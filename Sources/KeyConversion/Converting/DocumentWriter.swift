@@ -102,7 +102,7 @@ struct WrittenDocument {
 
 extension ConversionPlan {
   var capabilities: FormatCapabilities {
-    guard let capabilities = FormatCatalog.description(of: target).capabilities else {
+    guard let capabilities = target.definition.capabilities else {
       preconditionFailure("\(target.rawValue) is only read")
     }
     return target == .codableJSON && !jsonStyle.hasRollingPeriod ? capabilities.withoutRollingPeriod : capabilities

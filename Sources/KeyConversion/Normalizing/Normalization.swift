@@ -26,13 +26,10 @@ package struct NormalizationPlan: Sendable {
 }
 
 extension KeyFormat {
-  /// Who reads documents of this format: apps know exact onsets only, gateways all classes of symptom status.
   fileprivate var audience: BelievedKeys.Audience {
-    switch self {
-    case .efgsProtobuf, .efgsJSON, .csv, .json: .federation
-    case .gaenExport, .gaenBeta, .codableJSON, .publishJSON, .cwaSubmission, .protobufText, .parserText, .parserJSON,
-      .sampleDays:
-      .apps
+    switch definition.readers {
+    case .gateways: .federation
+    case .apps: .apps
     }
   }
 }

@@ -85,18 +85,6 @@ public final class InputWindow {
     position += count
   }
 
-  /// Marks bytes as read that need not be in the window yet. Returns how many there were.
-  public func skipForward(_ count: Int) throws -> Int {
-    var left = count
-    while left > 0 {
-      if position == end, try !fill() { break }
-      let step = min(left, end - position)
-      position += step
-      left -= step
-    }
-    return count - left
-  }
-
   private func grow() throws {
     guard capacity < limits.recordBytes else {
       throw FormatError(

@@ -87,3 +87,42 @@ struct CSVLayout {
     }
   }
 }
+
+extension CSVLayout {
+  /// Reads the line that names the columns, and says what each name is for people. Tries every separator, and takes the
+  /// one by which most columns are known, then the one that makes most columns.
+  static func read(_ row: UnsafeRawBufferPointer) throws(FormatError) -> (layout: CSVLayout, names: [String]) {
+    var best: (known: Int, cells: [CSVCell], layout: CSVLayout)?
+    for separator in separators {
+      var scanner = CSVRowScanner(separator: separator, cellLimit: columnLimit)
+      guard case .row = scanner.scan(row, isAtEnd: true) else { continue }
+      guard scanner.cellCount <= columnLimit else {
+        throw FormatError(.limitExceeded, "\(scanner.cellCount) columns, allowed are at most \(columnLimit)")
+      }
+      let columns = scanner.cells.map { CSVColumn(heading: $0.text(in: row)) }
+      let known = columns.count { $0 != nil }
+      if let best, (best.known, best.cells.count) >= (known, columns.count) { continue }
+      best = (known, scanner.cells, CSVLayout(separator: separator, columns: columns))
+    }
+    guard let best else { throw FormatError(.malformed, "the column names cannot be told apart") }
+    let names = best.cells.map { ReportedText.name($0.text(in: row)) }
+    try best.layout.check(names)
+    return (best.layout, names)
+  }
+
+  private func check(_ names: [String]) throws(FormatError) {
+    for column in CSVColumn.allCases where columns.count(where: { $0 == column }) > 1 {
+      let both = zip(columns, names).filter { $0.0 == column }.map(\.1)
+      throw FormatError(
+        .malformed,
+        "\(both.count) columns hold \(column.name): \(both.prefix(8).joined(separator: ", ")); allowed is one")
+    }
+    guard !columns.contains(.keyData) else { return }
+    let found = names.prefix(24).map { "\"\($0)\"" }.joined(separator: ", ") + (names.count > 24 ? ", …" : "")
+    let digests = names.contains { $0.lowercased() == "h(tek)" } ? "; H(tek) holds digests, which are no keys" : ""
+    throw FormatError(
+      .malformed,
+      "no column holds key data: found \(found); accepted names are "
+        + CSVColumn.keyData.names.joined(separator: ", ") + digests)
+  }
+}

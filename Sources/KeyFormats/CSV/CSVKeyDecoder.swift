@@ -2,7 +2,8 @@ public import ExposureKeys
 
 /// Reads keys from CSV: our own layout, described in `schemas/csv.md`, and the key lists of other tools.
 ///
-/// Columns are found by name in any order. What a row states wrongly is a rejection; the other rows go on.
+/// Columns are found by name in any order. What a row states wrongly is a rejection; the other rows go on. What a row
+/// means is said by ``CSVRowScanner`` and ``CSVRowReader``; most rows are read by a shortcut that says the same.
 public final class CSVKeyDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
   public private(set) var regions = RegionTable()
@@ -12,23 +13,31 @@ public final class CSVKeyDecoder: KeyDecoder {
   private let limits: ReadLimits
   /// The number of the line that comes next, from 1.
   private var line = 1
+  /// What the line of names says, once it has been read.
   private var layout: CSVLayout?
   private var columnLine: [UInt8] = []
   private var scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: 0)
+  private let shortcuts: CSVShortcuts
   private var tails = CSVTailCache()
   private var regionCells = CSVTailCache()
 
-  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+  public convenience init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.init(window, limits: limits, shortcuts: .all)
+  }
+
+  /// - Parameter shortcuts: what may be read without cutting it into cells; the keys are the same whatever is given.
+  package init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), shortcuts: CSVShortcuts) {
     self.window = window
     self.limits = limits
+    self.shortcuts = shortcuts
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
     let layout = try layout ?? readColumnLine()
     // Rejections count against the room too: they take memory as keys do.
     while chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
-      if layout.shape != .other { readCanonicalRows(layout, into: &chunk.keys) }
-      readPlainRows(layout, into: &chunk.keys)
+      if shortcuts.contains(.canonicalRows), layout.shape != .other { readCanonicalRows(layout, into: &chunk.keys) }
+      if shortcuts.contains(.plainRows) { readPlainRows(layout, into: &chunk.keys) }
       guard !chunk.keys.isFull, try readRow(layout, into: &chunk) else { break }
     }
     return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
@@ -141,7 +150,7 @@ public final class CSVKeyDecoder: KeyDecoder {
           pass(row, lines: lines)
           continue
         }
-        let layout = try readColumns(row)
+        let layout = try readLayout(row)
         columnLine = Array(row)
         scanner = CSVRowScanner(separator: layout.separator, cellLimit: layout.columns.count)
         pass(row, lines: lines)
@@ -160,49 +169,17 @@ public final class CSVKeyDecoder: KeyDecoder {
     if mark == (0xEF, 0xBB), try window.require(3), window.unread[2] == 0xBF { window.skip(3) }
   }
 
-  /// Tries every separator, and takes the one by which most columns are known, then the one that makes most columns.
-  private func readColumns(_ row: UnsafeRawBufferPointer) throws -> CSVLayout {
-    var best: (known: Int, cells: [CSVCell], layout: CSVLayout)?
-    for separator in CSVLayout.separators {
-      var scanner = CSVRowScanner(separator: separator, cellLimit: CSVLayout.columnLimit)
-      guard case .row = scanner.scan(row, isAtEnd: true) else { continue }
-      guard scanner.cellCount <= CSVLayout.columnLimit else {
-        throw FormatError(
-          .limitExceeded, place: "line \(line)", byteOffset: window.documentOffset,
-          "\(scanner.cellCount) columns, allowed are at most \(CSVLayout.columnLimit)")
+  private func readLayout(_ row: UnsafeRawBufferPointer) throws -> CSVLayout {
+    do {
+      let (layout, names) = try CSVLayout.read(row)
+      for (column, name) in zip(layout.columns, names) where column == nil {
+        notes.count(ReadingNote(code: "unknown-column", subject: name, text: "column \"\(name)\" is not read"))
       }
-      let columns = scanner.cells.map { CSVColumn(heading: $0.text(in: row)) }
-      let known = columns.count { $0 != nil }
-      if let best, (best.known, best.cells.count) >= (known, columns.count) { continue }
-      best = (known, scanner.cells, CSVLayout(separator: separator, columns: columns))
+      return layout
+    } catch var error {
+      error.byteOffset = window.documentOffset
+      throw error.within("line \(line)")
     }
-    guard let best else {
-      throw FormatError(
-        .malformed, place: "line \(line)", byteOffset: window.documentOffset, "the column names cannot be told apart")
-    }
-    let names = best.cells.map { ReportedText.name($0.text(in: row)) }
-    try check(best.layout, names)
-    for (column, name) in zip(best.layout.columns, names) where column == nil {
-      notes.count(
-        ReadingNote(code: "unknown-column", subject: name, text: "column \"\(name)\" is not read"))
-    }
-    return best.layout
-  }
-
-  private func check(_ layout: CSVLayout, _ names: [String]) throws {
-    for column in CSVColumn.allCases where layout.columns.count(where: { $0 == column }) > 1 {
-      let both = zip(layout.columns, names).filter { $0.0 == column }.map(\.1)
-      throw FormatError(
-        .malformed, place: "line \(line)", byteOffset: window.documentOffset,
-        "\(both.count) columns hold \(column.name): \(both.prefix(8).joined(separator: ", ")); allowed is one")
-    }
-    guard !layout.columns.contains(.keyData) else { return }
-    let found = names.prefix(24).map { "\"\($0)\"" }.joined(separator: ", ") + (names.count > 24 ? ", …" : "")
-    let digests = names.contains { $0.lowercased() == "h(tek)" } ? "; H(tek) holds digests, which are no keys" : ""
-    throw FormatError(
-      .malformed, place: "line \(line)", byteOffset: window.documentOffset,
-      "no column holds key data: found \(found); accepted names are "
-        + CSVColumn.keyData.names.joined(separator: ", ") + digests)
   }
 
   // MARK: - Rows
@@ -217,30 +194,28 @@ public final class CSVKeyDecoder: KeyDecoder {
     switch try nextLine() {
     case .end: return false
     case .comment: return true
+    case .row(let row, let lines, _) where isBlank: pass(row, lines: lines)
+    case .row(let row, let lines, _) where row.elementsEqual(columnLine):
+      notes.count(
+        ReadingNote(code: "column-line-repeated", text: "the line of column names stands in the file again"))
+      pass(row, lines: lines)
     case .row(let row, let lines, let hasStrayText):
-      if isBlank {
-        pass(row, lines: lines)
-        return true
-      }
-      if row.elementsEqual(columnLine) {
-        notes.count(
-          ReadingNote(code: "column-line-repeated", text: "the line of column names stands in the file again"))
-        pass(row, lines: lines)
-        return true
-      }
       do {
-        let key = try read(row, hasStrayText, layout, &chunk.unknownFields)
+        let read = try CSVRowReader(layout).read(row, scanner, hasStrayText: hasStrayText)
+        var key = read.key
+        key.regions = try regionNumber(read.regions)
+        if let fields = read.unknownFields { key.unknownFields = chunk.unknownFields.append(fields) }
         chunk.keys.append(key)
         keepRegions(of: row, key, layout)
-      } catch let fault as KeyFault {
+      } catch let fault as EntryFault {
         chunk.rejections.append(
           Rejection(
             position: KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset), reason: fault.reason,
             detail: "line \(line), \(fault.detail)"))
       }
       pass(row, lines: lines)
-      return true
     }
+    return true
   }
 
   /// Remembers what the row's region cells mean, for the rows that are read without cutting them.
@@ -257,149 +232,25 @@ public final class CSVKeyDecoder: KeyDecoder {
     cells.keep(in: &regionCells, as: key.regions)
   }
 
-  /// - Throws: ``KeyFault`` when the row is no key, ``FormatError`` when there are too many regions.
-  private func read(
-    _ row: UnsafeRawBufferPointer, _ hasStrayText: Bool, _ layout: CSVLayout, _ unknownFields: inout UnknownFieldTable
-  ) throws -> ClaimedKey {
-    guard scanner.cellCount == layout.columns.count else {
-      let allowed = layout.columns.count
-      throw KeyFault(
-        reason: .malformedEntry, detail: "\(scanner.cellCount) cells, allowed are as many as columns: \(allowed)")
+  private func regionNumber(_ claim: RegionClaim) throws -> RegionClaim.ID {
+    if claim.origin == nil, claim.visited == nil { return .none }
+    guard let id = regions.intern(claim) else {
+      throw FormatError(
+        .limitExceeded, place: "line \(line)", byteOffset: window.documentOffset,
+        "more than \(RegionTable.limit) distinct sets of regions")
     }
-    guard !hasStrayText else {
-      throw KeyFault(reason: .malformedEntry, detail: "text behind the closing quote of a cell; quotes are doubled")
-    }
-    var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
-    var claim = RegionClaim()
-    var fields: UnsafeRawBufferPointer?
-    for index in 0..<layout.columns.count {
-      guard let column = layout.columns[index] else { continue }
-      let cell = scanner.cells[index]
-      let text = cell.text(in: row)
-      switch column {
-      case .keyData:
-        key.key = try keyData(text, index)
-        continue
-      case .origin:
-        if !cell.isEmpty || cell.isQuoted { claim.origin = plain(cell, row, CSVText.string, CSVText.string) }
-        continue
-      case .visitedRegions:
-        if !cell.isEmpty || cell.isQuoted { claim.visited = plain(cell, row, CSVText.list, CSVText.list) }
-        continue
-      default: break
-      }
-      if text.isEmpty { continue }
-      switch column {
-      case .rollingStart:
-        key.rollingStartWord = try number(text, column)
-        key.fields.insert(.rollingStart)
-      case .rollingPeriod:
-        key.rollingPeriodWord = try number(text, column)
-        key.fields.insert(.rollingPeriod)
-      case .transmissionRisk:
-        key.transmissionRiskWord = try number(text, column)
-        key.fields.insert(.transmissionRisk)
-      case .reportType:
-        key.reportTypeWord = try reportType(text)
-        key.fields.insert(.reportType)
-      case .daysSinceOnset:
-        key.daysSinceOnsetWord = try number(text, column)
-        key.fields.insert(.daysSinceOnset)
-      case .revised: key.isRevised = try isRevised(text)
-      case .unknownFields: fields = text
-      case .keyData, .origin, .visitedRegions: break
-      }
-    }
-    if let fields {
-      guard let bytes = Base64.decode(fields) else {
-        throw fault(.malformedEntry, .unknownFields, fields, "base64")
-      }
-      key.unknownFields = unknownFields.append(bytes)
-    }
-    if claim.origin != nil || claim.visited != nil {
-      guard let id = regions.intern(claim) else {
-        throw FormatError(
-          .limitExceeded, place: "line \(line)", byteOffset: window.documentOffset,
-          "more than \(RegionTable.limit) distinct sets of regions")
-      }
-      key.regions = id
-    }
-    return key
+    return id
   }
+}
 
-  /// The cell's text as `read` understands it, with doubled quotes made single.
-  private func plain<Value>(
-    _ cell: CSVCell, _ row: UnsafeRawBufferPointer, _ read: (UnsafeRawBufferPointer) -> Value,
-    _ readCopy: ([UInt8]) -> Value
-  ) -> Value {
-    let text = cell.text(in: row)
-    guard cell.hasDoubledQuotes else { return read(text) }
-    var copy: [UInt8] = []
-    var isSecond = false
-    for byte in text {
-      isSecond = byte == UInt8(ascii: "\"") && !isSecond
-      if !isSecond { copy.append(byte) }
-    }
-    return readCopy(copy)
-  }
+/// The ways of reading rows that are not cut into cells.
+package struct CSVShortcuts: OptionSet, Sendable {
+  package let rawValue: UInt8
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  private func keyData(_ text: UnsafeRawBufferPointer, _ index: Int) throws(KeyFault) -> TemporaryExposureKey {
-    guard !text.isEmpty else {
-      throw KeyFault(
-        reason: .keyDataAbsent, detail: "column \(index + 1) (key_data): empty, allowed are 16 bytes of key data")
-    }
-    switch KeyText.read(text) {
-    case .key(let key): return key
-    case .wrongLength(let count):
-      throw KeyFault(
-        reason: .keyDataLength, detail: "column \(index + 1) (key_data): \(count) bytes of key data, allowed are 16")
-    case .notKeyData:
-      throw KeyFault(
-        reason: .keyDataSpelling,
-        detail: "column \(index + 1) (key_data): \(text.count) characters, allowed are 32 hexadecimal digits, "
-          + "base64 of 16 bytes, or a UUID")
-    }
-  }
-
-  private func number(_ text: UnsafeRawBufferPointer, _ column: CSVColumn) throws(KeyFault) -> Int32 {
-    guard let number = DecimalCell.int32(text) else {
-      throw fault(.fieldNotANumber, column, text, "a whole number \(Int32.min)...\(Int32.max)")
-    }
-    return number
-  }
-
-  private func reportType(_ text: UnsafeRawBufferPointer) throws(KeyFault) -> Int32 {
-    if let number = DecimalCell.int32(text) { return number }
-    if text.allSatisfy({ DecimalCell.isDigit($0) || $0 == UInt8(ascii: "-") }) {
-      throw fault(.fieldNotANumber, .reportType, text, "a whole number \(Int32.min)...\(Int32.max)")
-    }
-    guard let type = ReportType(name: String(decoding: text, as: UTF8.self)) else {
-      let names = ReportType.allCases.map(\.name).joined(separator: ", ")
-      throw fault(.reportTypeUnknown, .reportType, text, "\(names), or a number")
-    }
-    return type.rawValue
-  }
-
-  private func isRevised(_ text: UnsafeRawBufferPointer) throws(KeyFault) -> Bool {
-    switch text.count {
-    case 1 where text[0] == UInt8(ascii: "1"): return true
-    case 1 where text[0] == UInt8(ascii: "0"): return false
-    case 4 where isWord(text, "true"): return true
-    case 5 where isWord(text, "false"): return false
-    default: throw fault(.malformedEntry, .revised, text, "true, false, 1 or 0")
-    }
-  }
-
-  private func isWord(_ text: UnsafeRawBufferPointer, _ word: StaticString) -> Bool {
-    zip(text, UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)).allSatisfy { $0 | 0x20 == $1 }
-  }
-
-  private func fault(
-    _ reason: RejectionReason, _ column: CSVColumn, _ text: UnsafeRawBufferPointer, _ allowed: String
-  ) -> KeyFault {
-    let index = layout?.columns.firstIndex(of: column).map { "\($0 + 1) " } ?? ""
-    return KeyFault(
-      reason: reason,
-      detail: "column \(index)(\(column.name)): \(ReportedText.value(text)), allowed is \(allowed)")
-  }
+  /// Rows as our encoder writes them (``CSVCanonicalRows``).
+  package static let canonicalRows = CSVShortcuts(rawValue: 1)
+  /// Rows of any layout whose cells are plain (``CSVPlainRows``).
+  package static let plainRows = CSVShortcuts(rawValue: 2)
+  package static let all: CSVShortcuts = [.canonicalRows, .plainRows]
 }

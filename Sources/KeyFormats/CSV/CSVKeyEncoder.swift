@@ -74,11 +74,13 @@ private struct RegionTails {
   }
 }
 
-/// The names of the report types, each with a comma and in as many bytes as one vector; the last byte is the length.
+/// How the report types are spelled, by their numbers, each with a comma and in as many bytes as one vector; the last
+/// byte is the length. A number that is no type's, or whose name is too long, is spelled as a number.
 private enum ReportTypeNames {
   static let size = 32
-  static let shared: [UInt8] = ReportType.allCases.sorted { $0.rawValue < $1.rawValue }.flatMap { type in
-    let text = Array((type.name + ",").utf8)
+  static let shared: [UInt8] = (0...(ReportType.allCases.map(\.rawValue).max() ?? 0)).flatMap { number in
+    let name = ReportType(rawValue: number)?.name ?? ""
+    let text = Array(((name.isEmpty || name.utf8.count > size - 2 ? "\(number)" : name) + ",").utf8)
     return text + [UInt8](repeating: 0, count: size - 1 - text.count) + [UInt8(text.count)]
   }
 }

@@ -10,8 +10,24 @@ struct CSVCell {
 
   var isEmpty: Bool { start == end }
 
+  /// Empty quotes state something that is empty; an empty cell states nothing.
+  var isStated: Bool { !isEmpty || isQuoted }
+
+  /// As it stands in the file, within quotes.
   func text(in row: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: row[start..<end])
+  }
+
+  /// With doubled quotes made single.
+  func content(in row: UnsafeRawBufferPointer) -> [UInt8] {
+    guard hasDoubledQuotes else { return Array(text(in: row)) }
+    var content: [UInt8] = []
+    var isSecond = false
+    for byte in text(in: row) {
+      isSecond = byte == UInt8(ascii: "\"") && !isSecond
+      if !isSecond { content.append(byte) }
+    }
+    return content
   }
 }
 

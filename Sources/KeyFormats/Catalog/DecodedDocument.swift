@@ -72,7 +72,7 @@ public struct DecodedDocument: Sendable {
   public mutating func fit(
     to format: KeyFormat, defaults: FieldDefaults = FieldDefaults()
   ) throws -> FittingReport {
-    guard let target = FormatCatalog.description(of: format).capabilities else {
+    guard let target = format.definition.capabilities else {
       throw FormatError(.cannotExpress, "\(format.rawValue) is only read")
     }
     var fitting = Fitting(to: format, target: target, defaults: defaults)

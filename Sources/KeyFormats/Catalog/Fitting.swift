@@ -46,7 +46,7 @@ public struct Fitting {
   private let rules: [NumberRule]
   private let untouched: UntouchedKeys
   /// What the target takes for its own among the fields that others do not know; `nil` where it takes none.
-  private let ownFields: (key: OwnFields, file: OwnFields)?
+  private let ownFields: OwnFields?
 
   /// One numeric field, with everything the hot loop needs.
   fileprivate struct NumberRule {
@@ -67,12 +67,7 @@ public struct Fitting {
     self.target = target
     self.defaults = defaults
     targetName = format.rawValue
-    ownFields =
-      switch format {
-      case .gaenExport: (.exportKey, .exportFile)
-      case .efgsProtobuf: (.federationKey, .federationBatch)
-      default: nil
-      }
+    ownFields = format.definition.ownFields
     func number(
       _ part: KeyPart, _ field: KeyFields, _ rule: FormatCapabilities.FieldRule, _ chosen: Int32?
     ) -> NumberRule {
@@ -141,7 +136,7 @@ public struct Fitting {
       report.headerFieldsLost = true
     }
     for index in header.signatureInfos.indices
-    where !OwnFields.signatureInfo.areForeign(header.signatureInfos[index].unknownFields) {
+    where !MessageFields.signatureInfo.areForeign(header.signatureInfos[index].unknownFields) {
       header.signatureInfos[index].unknownFields = []
       report.headerFieldsLost = true
     }
@@ -281,7 +276,6 @@ public struct FittingReport: Sendable, Hashable {
   public internal(set) var headerFieldsLost = false
 
   public init() {}
-  public var losesAnything: Bool { !lost.isEmpty || headerFieldsLost }
 
   fileprivate mutating func add(_ count: Fitting.NumberCount, of number: Fitting.NumberRule) {
     if count.notCarried + count.outOfRange > 0 {

@@ -15,12 +15,8 @@ struct KeyRecordMatcher {
   /// By length.
   private let masks: UnsafeMutablePointer<PartMasks>
 
-  /// Bytes of the first part. Eight, because lengths up to ten have no extra bits.
-  static let firstPart = 8
   /// What is looked up as a whole has 4 to 24 bytes: three words.
   static let longestWhole = 23
-  /// Bytes that are looked up as a front.
-  private static let frontLength = 7
   /// What places are counted from; see ``PlaceTable``.
   static let origin: UInt32 = 32769
   /// Bytes that are read behind the last one that is looked at.

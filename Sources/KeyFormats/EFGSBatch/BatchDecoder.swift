@@ -1,5 +1,45 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// The batch of the EU federation gateway.
+  public static let efgsProtobuf = KeyFormat(
+    KeyFormatDefinition(
+      name: "efgs-protobuf", summary: "DiagnosisKeyBatch of the EU federation gateway as protobuf",
+      fileExtension: "bin", isBinary: true, readers: .gateways,
+      detection: .front { $0.protobuf?.message?.isKey == true },
+      decoder: { BatchDecoder($0, limits: $1) },
+      capabilities: .federation(carriesUnknownFields: true),
+      ownFields: OwnFields(key: .federationKey, file: .federationBatch),
+      encoder: { BatchEncoder($0) }))
+}
+
+extension FormatCapabilities {
+  /// Of a federation batch in either spelling.
+  static func federation(carriesUnknownFields: Bool) -> FormatCapabilities {
+    FormatCapabilities(
+      rollingStart: .requiredUnsigned(), rollingPeriod: .requiredUnsigned(default: 144),
+      // The batch says 2147483647 for a risk level that is not given, so no key can state that number.
+      transmissionRisk: .optional(Int64(Int32.min)...Int64(Int32.max) - 1), reportType: .required(default: 0),
+      daysSinceOnset: .required(), origin: .required, visitedRegions: .optional,
+      carriesUnknownFields: carriesUnknownFields)
+  }
+}
+
+extension KeyMessageLayout {
+  /// `DiagnosisKey` of the federation batch.
+  static let federation = KeyMessageLayout(
+    meanings: [
+      .unknown, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk, .visitedRegion, .origin, .reportType,
+      .daysSinceOnset,
+    ], implied: .numbers, absentTransmissionRisk: .max)
+}
+
+extension MessageFields {
+  static let federationKey = MessageFields(
+    wireTypes: [nil, .length, .varint, .varint, .varint, .length, .length, .varint, .varint])
+  static let federationBatch = MessageFields(wireTypes: [nil, .length])
+}
+
 /// Reads the federation's `DiagnosisKeyBatch` (proto3, package `eu.interop`): `repeated DiagnosisKey keys = 1`.
 ///
 /// A proto3 zero is not on the wire, so a numeric field that is not there is stated as 0; a transmission risk of

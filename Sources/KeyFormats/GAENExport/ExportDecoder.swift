@@ -102,50 +102,6 @@ public final class ExportDecoder: KeyDecoder {
   }
 }
 
-/// Reads the file of the iOS 13.5 beta: `File { Header header = 1; repeated Key key = 2; }`, neither header bytes nor
-/// signature.
-public final class BetaFileDecoder: KeyDecoder {
-  public private(set) var header = ExportHeader()
-  public var regions: RegionTable { keys.regions }
-  public private(set) var notes = ReadingNotes()
-
-  private var keys: ProtobufKeyStream
-  private let limits: ReadLimits
-
-  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
-    self.limits = limits
-    keys = ProtobufKeyStream(window, limits: limits, layout: .beta, keyTag: 0x12)
-  }
-
-  public func decode(into chunk: inout KeyChunk) throws -> Bool {
-    var header = header
-    defer { self.header = header }
-    return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
-      if tag == ProtobufTag(number: 1, wire: .length) {
-        var fields = ProtobufReader(try reader.readBytes(), isWhole: true)
-        while !fields.isAtEnd {
-          let fieldStart = fields.position
-          let tag = try fields.readTag()
-          switch (tag.number, tag.wire) {
-          case (1, .varint): header.startTimestamp = try fields.readVarint()
-          case (2, .varint): header.endTimestamp = try fields.readVarint()
-          case (3, .length): header.region = try fields.readString()
-          case (4, .varint): header.batchNum = Int32(truncatingIfNeeded: try fields.readVarint())
-          case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try fields.readVarint())
-          default:
-            try fields.skip(tag)
-            try header.keep(
-              unknown: UnsafeRawBufferPointer(start: fieldStart, count: fields.position - fieldStart), limits)
-          }
-        }
-      } else {
-        try reader.skip(tag)
-        try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
-      }
-    }
-  }
-}
-
 extension SignatureInfo {
   init(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
     self.init()

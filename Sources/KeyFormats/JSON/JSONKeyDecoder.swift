@@ -12,8 +12,8 @@ public final class JSONKeyDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
   public private(set) var regions = RegionTable()
   public private(set) var notes = ReadingNotes()
-  /// The members of a publish request, but its padding. Secrets among them are for the upload's own checks.
-  public private(set) var request = PublishRequest()
+  /// The members of a request beside the keys, by their dialect's names. Secrets among them are for its own checks.
+  private(set) var requestMembers: [String: String] = [:]
   /// What stood around the keys, once they have been reached.
   public private(set) var wrapper: JSONWrapper?
   /// The dialect that was given, or that was found once the first key has been read.
@@ -35,8 +35,7 @@ public final class JSONKeyDecoder: KeyDecoder {
 
   // The list that is being read.
   private var listIsDocument = false
-  private var listHoldsText = false
-  private var listIsRevised = false
+  private var listEntries = JSONEntries.keys
 
   // The object around the lists that is being read.
   private var foundList = false
@@ -51,10 +50,6 @@ public final class JSONKeyDecoder: KeyDecoder {
   private var lastRegions: (claim: RegionClaim, id: RegionClaim.ID)?
   private var notedNames: Set<String> = []
 
-  /// Members of the header that a parser's print has too, so that its keys decide.
-  private static let namesOfSeveralDialects: Set = [
-    "timeWindowStart", "timeWindowEnd", "batchNum", "batchCount", "signatureInfos",
-  ]
   /// At most so many names of members are noted one by one.
   private static let mostNotedNames = 32
   private static let mostTemplates = 8
@@ -206,8 +201,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       beginDocument(.array)
       window.position += 1
       listIsDocument = true
-      listHoldsText = false
-      listIsRevised = false
+      listEntries = .keys
       place = .firstElement
     case UInt8(ascii: "{"): try readObject(&chunk)
     default: throw error(.unexpected(at: window.position, expected: "an object or an array"))
@@ -274,7 +268,7 @@ public final class JSONKeyDecoder: KeyDecoder {
   // MARK: Members around the keys
 
   private func readMember() throws {
-    let (name, member) = try record { (cursor) throws(JSONFault) -> (String, DocumentMember?) in
+    let (name, known) = try record { (cursor) throws(JSONFault) -> (String, DocumentMemberName?) in
       let span = try cursor.name()
       guard var text = cursor.text(span) else {
         throw .unexpected(at: span.start, expected: "a member's name in valid UTF-8")
@@ -283,19 +277,19 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
     if memberNames.count < 8 { memberNames.append(printable(name)) }
     place = .afterMember
-    switch member {
-    case .list(let kind, let isRevised): try beginList(name, kind, isRevised)
+    guard let known else {
+      note("member-skipped", printable(name), "a member beside the keys was not read")
+      return try skipValue(depth: 1)
+    }
+    switch known.member {
+    case .list(let entries): try beginList(name, of: entries, known.dialect)
     case .startTimestamp, .endTimestamp, .region, .batchNum, .batchSize, .signatureInfos, .unknownFields:
-      guard let member else { return }
-      try readHeader(name, member)
+      try readHeader(name, known)
     case .sampleDate: sampleDay = try readTextValue().flatMap { Day($0) }
-    case .request(let part): try readRequest(name, part)
+    case .request(let kept): try readRequest(name, keptAs: kept)
     case .redundant: try skipValue(depth: 1)
     case .privateData:
       note("private-data-skipped", printable(name), "personal data or a secret beside the keys was not read")
-      try skipValue(depth: 1)
-    case nil:
-      note("member-skipped", printable(name), "a member beside the keys was not read")
       try skipValue(depth: 1)
     }
   }
@@ -309,17 +303,15 @@ public final class JSONKeyDecoder: KeyDecoder {
     notes.count(ReadingNote(code: code, subject: subject, text: text))
   }
 
-  private func beginList(_ name: String, _ kind: JSONWrapper, _ isRevised: Bool) throws {
+  private func beginList(_ name: String, of entries: JSONEntries, _ dialect: JSONDialect?) throws {
     switch try requiredByte() {
     case UInt8(ascii: "["):
       window.position += 1
       foundList = true
-      if wrapper == nil { wrapper = kind }
-      if isRevised, parser.dialect == nil { parser.dialect = .export }
-      if kind == .tekList, parser.dialect == nil { parser.dialect = .sampleDays }
+      if wrapper == nil { wrapper = .member(name) }
+      if parser.dialect == nil { parser.dialect = dialect }
       listIsDocument = false
-      listHoldsText = kind == .tekList
-      listIsRevised = isRevised
+      listEntries = entries
       place = .firstElement
     case UInt8(ascii: "n"):
       try record { (cursor) throws(JSONFault) in try cursor.word("null") }
@@ -350,7 +342,7 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
   }
 
-  private func readHeader(_ name: String, _ member: DocumentMember) throws {
+  private func readHeader(_ name: String, _ known: DocumentMemberName) throws {
     guard documentCount == 1 else {
       note("header-ignored", printable(name), "a further document's own header was not read")
       return try skipValue(depth: 1)
@@ -370,7 +362,7 @@ public final class JSONKeyDecoder: KeyDecoder {
         .malformed, byteOffset: offset,
         "\(name) is \"\(printable(text))\", allowed are whole numbers from \(Number.min) to \(Number.max)")
     }
-    switch member {
+    switch known.member {
     case .startTimestamp: header.startTimestamp = try number(UInt64.self)
     case .endTimestamp: header.endTimestamp = try number(UInt64.self)
     case .batchNum: header.batchNum = try number(Int32.self)
@@ -389,28 +381,26 @@ public final class JSONKeyDecoder: KeyDecoder {
       header.unknownFields = fields
     }
     foundHeader = true
-    if parser.dialect == nil, !Self.namesOfSeveralDialects.contains(name) { parser.dialect = .export }
+    if parser.dialect == nil { parser.dialect = known.dialect }
   }
 
-  private func readRequest(_ name: String, _ part: RequestMember) throws {
-    switch part {
-    case .padding: return try skipValue(depth: 1)
-    case .traveler:
-      request.traveler = try requiredByte() == UInt8(ascii: "t")
-      try skipValue(depth: 1)
-    case .symptomOnsetInterval: request.symptomOnsetInterval = try readTextValue().flatMap { Int32($0) }
-    case .healthAuthorityID: request.healthAuthorityID = try readTextValue()
-    case .verificationPayload: request.verificationPayload = try readTextValue()
-    case .hmacKey: request.hmacKey = try readTextValue()
-    case .revisionToken: request.revisionToken = try readTextValue()
+  private func readRequest(_ name: String, keptAs kept: String) throws {
+    switch try requiredByte() {
+    case UInt8(ascii: "t"):
+      try record { (cursor) throws(JSONFault) in try cursor.word("true") }
+      requestMembers[kept] = "true"
+    case UInt8(ascii: "f"):
+      try record { (cursor) throws(JSONFault) in try cursor.word("false") }
+      requestMembers[kept] = "false"
+    default: requestMembers[kept] = try readTextValue()
     }
-    note("request-member", printable(name), "a member of the publish request that belongs to no key")
+    note("request-member", printable(name), "a member of the request that belongs to no key")
   }
 
   // MARK: Elements of a list
 
   private func readElement(_ chunk: inout KeyChunk) throws {
-    if listHoldsText { return try readListedText(&chunk) }
+    if listEntries == .keyData { return try readListedText(&chunk) }
     var byte = try requiredByte()
     if byte == UInt8(ascii: "{"), !templates.isEmpty {
       readRepeats(&chunk.keys, inList: true)
@@ -498,7 +488,7 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
     if mayLearn, parser.isRepeatable { learn(start: start, end: end, key) }
     if !parser.unknownFields.isEmpty { key.unknownFields = chunk.unknownFields.append(parser.unknownFields) }
-    if place == .afterElement, listIsRevised { key.isRevised = true }
+    if place == .afterElement, listEntries == .revisedKeys { key.isRevised = true }
     chunk.keys.append(key)
   }
 
@@ -545,7 +535,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       guard let first = room.baseAddress else { return 0 }
       var run = JSONObjectRun(
         here: start, end: end, key: first, lastKey: first + room.count, inList: inList,
-        fields: inList && listIsRevised ? .revised : [])
+        fields: inList && listEntries == .revisedKeys ? .revised : [])
       while run.read(template) == .otherShape {
         guard let (other, length) = matchingTemplate(run.here, end, run.key) else { break }
         template = other

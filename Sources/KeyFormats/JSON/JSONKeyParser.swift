@@ -7,7 +7,6 @@ import ExposureKeys
 struct JSONKeyParser {
   /// Which spelling the document uses: decided by its first key, unless something before it has.
   var dialect: JSONDialect?
-  private let dialectIsFixed: Bool
 
   private(set) var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
   private(set) var origin: String?
@@ -23,15 +22,13 @@ struct JSONKeyParser {
   private(set) var isRepeatable = true
 
   private var seen: UInt32 = 0
-  private var spelling: KeySpelling = []
+  /// What tells the dialect, until it is known.
+  private var names = JSONNames()
   private var isFake = false
   private var numberAsText: String?
   private var skipper = JSONSkipper()
 
-  init(dialect: JSONDialect?) {
-    self.dialect = dialect
-    dialectIsFixed = dialect != nil
-  }
+  init(dialect: JSONDialect?) { self.dialect = dialect }
 
   /// Whether any member of a key was there.
   var foundKeyMembers: Bool { seen != 0 }
@@ -46,7 +43,7 @@ struct JSONKeyParser {
     values.removeAll(keepingCapacity: true)
     isRepeatable = true
     seen = 0
-    spelling = []
+    names.removeAll()
     isFake = false
     numberAsText = nil
   }
@@ -94,7 +91,7 @@ struct JSONKeyParser {
       guard known != nil else {
         let firstByte = try cursor.peek()
         if isDocument, firstByte == UInt8(ascii: "["),
-          case .list? = text.withUTF8({ DocumentMemberName.find(UnsafeRawBufferPointer($0)) })
+          case .list? = text.withUTF8({ DocumentMemberName.find(UnsafeRawBufferPointer($0)) })?.member
         {
           return false
         }
@@ -106,7 +103,7 @@ struct JSONKeyParser {
     guard let known else { return true }
     if seen & known.member.bit != 0 { isRepeatable = false }
     seen |= known.member.bit
-    spelling.formUnion(known.spelling)
+    if dialect == nil { names.append(known.text) }
     switch known.member {
     case .keyData: try readKeyData(&cursor, limit: limit)
     case .rollingStart, .rollingPeriod, .transmissionRisk, .reportType, .daysSinceOnset:
@@ -339,25 +336,18 @@ struct JSONKeyParser {
   // MARK: The whole object
 
   private mutating func conclude() {
-    if dialect == nil, foundKeyMembers { dialect = spelledDialect }
-    if dialect == .efgs {
+    if dialect == nil, foundKeyMembers { dialect = .spelled(with: names) }
+    if dialect?.absenceIsZero == true {
       key.fields.formUnion(.numbers)
       if key.transmissionRiskWord == .max { key.transmissionRisk = nil }
       visited = visited ?? []
     }
-    if let numberAsText, dialect != .export { refuse(.fieldNotANumber, numberAsText) }
+    if let numberAsText, dialect?.quotesNumbers != true { refuse(.fieldNotANumber, numberAsText) }
     if seen & 1 << 31 == 0 { refuse(.keyDataAbsent, "no key data, which is required") }
     if isFake { refusal = (.markedFake, "fake is not 0: padding of the upload") }
     isRepeatable =
       isRepeatable && refusal == nil && ignoredNames.isEmpty && unknownFields.isEmpty
       && values.contains { $0.fieldOffset == 0 }
-  }
-
-  private var spelledDialect: JSONDialect {
-    if spelling.contains(.parsedKeys) { return .parsedKeys }
-    if spelling.contains(.snakeCase) { return .export }
-    if spelling.contains(.intervalNumber), spelling.contains(.federation) { return .efgs }
-    return spelling.contains(.publish) && !spelling.contains(.keyData) ? .publish : .codable
   }
 }
 

@@ -1,5 +1,25 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// What a parser of diagnosis keys printed.
+  public static let parserText = KeyFormat(
+    KeyFormatDefinition(
+      name: "parser-text", summary: "printout of a diagnosis key parser: numbered TEK lines", fileExtension: "txt",
+      readers: .apps,
+      detection: .front { front in
+        front.lines.contains {
+          $0.hasPrefix("Exposure Notification Diagnosis Key Parser") || isNumberedKey($0)
+        }
+      },
+      decoder: { ParserTextKeyDecoder($0, limits: $1) }))
+
+  /// `1: TEK: 014f…`
+  private static func isNumberedKey(_ line: String) -> Bool {
+    let rest = line.drop { $0.isNumber }
+    return rest.count < line.count && rest.hasPrefix(": TEK:")
+  }
+}
+
 /// Reads what a parser of diagnosis keys printed: header lines, and one line a key such as
 /// `1: TEK: 01…aa, Transmission Risk Level: 8, Validity: 2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC (2654064, 144)`.
 ///
@@ -37,7 +57,7 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     guard let found else { return false }
     let text = window.unread[..<found.text]
     if let parts = KeyLine(text) {
-      do throws(KeyFault) {
+      do throws(EntryFault) {
         chunk.keys.append(try parts.claim())
       } catch {
         chunk.rejections.append(
@@ -154,7 +174,7 @@ private struct KeyLine {
     return parts + [trimmed(text[start...])]
   }
 
-  func claim() throws(KeyFault) -> ClaimedKey {
+  func claim() throws(EntryFault) -> ClaimedKey {
     var claim = ClaimedKey(key: try key())
     for (name, value) in parts.dropFirst() {
       switch name {
@@ -163,7 +183,7 @@ private struct KeyLine {
       case _ where name.hasPrefix("Days Since Onset"): claim.daysSinceOnset = try number(name, value)
       case "Validity": try readValidity(value, into: &claim)
       default:
-        throw KeyFault(
+        throw EntryFault(
           reason: .malformedEntry,
           detail: "\(ReportedText.name(name.utf8)): not known, allowed are Transmission Risk Level, Validity, "
             + "Report Type, and Days Since Onset")
@@ -172,27 +192,27 @@ private struct KeyLine {
     return claim
   }
 
-  private func key() throws(KeyFault) -> TemporaryExposureKey {
+  private func key() throws(EntryFault) -> TemporaryExposureKey {
     let text = Array((parts.first?.value ?? "").utf8)
-    guard !text.isEmpty else { throw KeyFault(reason: .keyDataAbsent, detail: "TEK: empty, allowed are 16 bytes") }
+    guard !text.isEmpty else { throw EntryFault(reason: .keyDataAbsent, detail: "TEK: empty, allowed are 16 bytes") }
     switch text.withUnsafeBytes(KeyText.read) {
     case .key(let key): return key
     case .wrongLength(let count):
-      throw KeyFault(reason: .keyDataLength, detail: "TEK: \(count) bytes of key data, allowed are 16")
+      throw EntryFault(reason: .keyDataLength, detail: "TEK: \(count) bytes of key data, allowed are 16")
     case .notKeyData:
-      throw KeyFault(
+      throw EntryFault(
         reason: .keyDataSpelling, detail: "TEK: \(text.count) characters, allowed are 32 hexadecimal digits")
     }
   }
 
-  private func number(_ name: Substring, _ value: Substring) throws(KeyFault) -> Int32 {
+  private func number(_ name: Substring, _ value: Substring) throws(EntryFault) -> Int32 {
     guard value.first != "+", let number = Int32(value) else {
       throw fault(.fieldNotANumber, name, value, "a whole number \(Int32.min)...\(Int32.max)")
     }
     return number
   }
 
-  private func reportType(_ name: Substring, _ value: Substring) throws(KeyFault) -> Int32 {
+  private func reportType(_ name: Substring, _ value: Substring) throws(EntryFault) -> Int32 {
     guard let number = Int32(value) ?? ReportType(name: value)?.rawValue else {
       let names = ReportType.allCases.map(\.name).joined(separator: ", ")
       throw fault(.reportTypeUnknown, name, value, "\(names), or a number")
@@ -200,7 +220,7 @@ private struct KeyLine {
     return number
   }
 
-  private func readValidity(_ text: Substring, into claim: inout ClaimedKey) throws(KeyFault) {
+  private func readValidity(_ text: Substring, into claim: inout ClaimedKey) throws(EntryFault) {
     if let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"), open < close {
       let numbers = text[text.index(after: open)..<close].split(separator: ",").map(trimmed)
       guard numbers.count == 2 else {
@@ -226,8 +246,8 @@ private struct KeyLine {
 
   private func fault(
     _ reason: RejectionReason, _ name: Substring, _ value: Substring, _ allowed: String
-  ) -> KeyFault {
-    KeyFault(reason: reason, detail: "\(name): \(ReportedText.value(value.utf8)), allowed is \(allowed)")
+  ) -> EntryFault {
+    EntryFault(reason: reason, detail: "\(name): \(ReportedText.value(value.utf8)), allowed is \(allowed)")
   }
 }
 

@@ -26,7 +26,7 @@ struct KeyMessageLayout {
   var emptyIsAbsent: Bool { !implied.isEmpty }
 
   /// - Parameter meanings: by field number, at most sixteen; greater numbers are unknown.
-  private init(meanings: [Meaning], implied: KeyFields, absentTransmissionRisk: Int32?) {
+  init(meanings: [Meaning], implied: KeyFields, absentTransmissionRisk: Int32?) {
     packed = meanings.enumerated().reduce(0) { $0 | UInt64($1.element.rawValue) << UInt64(4 * $1.offset) }
     self.implied = implied
     self.absentTransmissionRisk = absentTransmissionRisk
@@ -44,24 +44,6 @@ struct KeyMessageLayout {
   private func meaning(of number: UInt32) -> Meaning {
     number < 16 ? Meaning(rawValue: UInt8(truncatingIfNeeded: packed >> UInt64(4 * number)) & 15) ?? .unknown : .unknown
   }
-
-  /// `TemporaryExposureKey` of the export file, versions 1 to 1.5.
-  static let export = KeyMessageLayout(
-    meanings: [
-      .unknown, .keyData, .transmissionRisk, .rollingStart, .rollingPeriod, .reportType, .daysSinceOnset,
-    ], implied: [], absentTransmissionRisk: nil)
-
-  /// `Key` of the file of the iOS 13.5 beta.
-  static let beta = KeyMessageLayout(
-    meanings: [.unknown, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk], implied: [],
-    absentTransmissionRisk: nil)
-
-  /// `DiagnosisKey` of the federation batch.
-  static let federation = KeyMessageLayout(
-    meanings: [
-      .unknown, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk, .visitedRegion, .origin, .reportType,
-      .daysSinceOnset,
-    ], implied: .numbers, absentTransmissionRisk: .max)
 }
 
 /// Reads key messages one field at a time: any order, any presence, unknown fields kept.

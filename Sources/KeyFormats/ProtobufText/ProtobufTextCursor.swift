@@ -1,15 +1,16 @@
+/// Why reading protobuf's text format from memory stopped.
+enum ProtobufTextFault: Error {
+  /// The bytes end in the middle of something, and the document goes on.
+  case incomplete
+  /// The document ends in the middle of something.
+  case ended
+  case wrong(offset: Int, reason: String)
+}
+
 /// Reads the tokens of protobuf's text format from memory.
 ///
 /// Source: the Protocol Buffers Text Format Language Specification.
 struct ProtobufTextCursor {
-  enum Interruption: Error {
-    /// The bytes end in the middle of something, and the document goes on.
-    case incomplete
-    /// The document ends in the middle of something.
-    case ended
-    case wrong(offset: Int, reason: String)
-  }
-
   /// What stands behind a field's name.
   enum ValueKind {
     case message
@@ -29,22 +30,22 @@ struct ProtobufTextCursor {
   }
 
   /// The next byte; `nil` at the end of the document.
-  private func peek() throws(Interruption) -> UInt8? {
+  private func peek() throws(ProtobufTextFault) -> UInt8? {
     if offset < bytes.count { return bytes[offset] }
     if isAtEnd { return nil }
     throw .incomplete
   }
 
-  private mutating func take() throws(Interruption) -> UInt8 {
+  private mutating func take() throws(ProtobufTextFault) -> UInt8 {
     guard let byte = try peek() else { throw .ended }
     offset += 1
     return byte
   }
 
-  func wrong(_ reason: String) -> Interruption { .wrong(offset: offset, reason: reason) }
+  func wrong(_ reason: String) -> ProtobufTextFault { .wrong(offset: offset, reason: reason) }
 
   /// Passes blanks and comments; returns what stands there then.
-  mutating func next() throws(Interruption) -> UInt8? {
+  mutating func next() throws(ProtobufTextFault) -> UInt8? {
     while let byte = try peek() {
       switch byte {
       case UInt8(ascii: " "), 0x09...0x0D: offset += 1
@@ -57,19 +58,19 @@ struct ProtobufTextCursor {
   }
 
   /// Passes `byte` if it stands there.
-  mutating func pass(_ byte: UInt8) throws(Interruption) -> Bool {
+  mutating func pass(_ byte: UInt8) throws(ProtobufTextFault) -> Bool {
     guard try next() == byte else { return false }
     offset += 1
     return true
   }
 
   /// Passes the comma or semicolon that may follow a field.
-  mutating func passSeparator() throws(Interruption) {
+  mutating func passSeparator() throws(ProtobufTextFault) {
     if let byte = try next(), byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";") { offset += 1 }
   }
 
   /// A field's name, its number, or the bracketed name of an extension.
-  mutating func name() throws(Interruption) -> UnsafeRawBufferPointer {
+  mutating func name() throws(ProtobufTextFault) -> UnsafeRawBufferPointer {
     guard let first = try next() else { throw .ended }
     let start = offset
     if first == UInt8(ascii: "[") {
@@ -82,7 +83,7 @@ struct ProtobufTextCursor {
   }
 
   /// Passes the colon behind a name and says what follows.
-  mutating func valueKind() throws(Interruption) -> ValueKind {
+  mutating func valueKind() throws(ProtobufTextFault) -> ValueKind {
     let hasColon = try pass(UInt8(ascii: ":"))
     switch try next() {
     case UInt8(ascii: "{"), UInt8(ascii: "<"): return .message
@@ -95,7 +96,7 @@ struct ProtobufTextCursor {
   }
 
   /// Opens a message and returns the character that closes it.
-  mutating func openMessage() throws(Interruption) -> UInt8 {
+  mutating func openMessage() throws(ProtobufTextFault) -> UInt8 {
     guard let opening = try next() else { throw .ended }
     guard opening == UInt8(ascii: "{") || opening == UInt8(ascii: "<") else {
       throw wrong("\(shown(opening)), allowed is a message in braces")
@@ -105,7 +106,7 @@ struct ProtobufTextCursor {
   }
 
   /// A number, with its sign, or a name.
-  mutating func word() throws(Interruption) -> UnsafeRawBufferPointer {
+  mutating func word() throws(ProtobufTextFault) -> UnsafeRawBufferPointer {
     _ = try next()
     let start = offset
     if try pass(UInt8(ascii: "-")), let byte = try peek(), byte == UInt8(ascii: " ") {
@@ -119,7 +120,7 @@ struct ProtobufTextCursor {
     return UnsafeRawBufferPointer(rebasing: bytes[start..<offset])
   }
 
-  private mutating func characters() throws(Interruption) -> UnsafeRawBufferPointer {
+  private mutating func characters() throws(ProtobufTextFault) -> UnsafeRawBufferPointer {
     let start = offset
     while let byte = try peek() {
       switch byte {
@@ -134,7 +135,7 @@ struct ProtobufTextCursor {
   }
 
   /// Hands over the bytes of a string, which may be written in several parts.
-  mutating func string(_ receive: (UInt8) -> Void) throws(Interruption) {
+  mutating func string(_ receive: (UInt8) -> Void) throws(ProtobufTextFault) {
     while let quote = try next(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
       offset += 1
       while true {
@@ -149,7 +150,7 @@ struct ProtobufTextCursor {
     }
   }
 
-  private mutating func escape(_ receive: (UInt8) -> Void) throws(Interruption) {
+  private mutating func escape(_ receive: (UInt8) -> Void) throws(ProtobufTextFault) {
     let kind = try take()
     switch kind {
     case UInt8(ascii: "n"): receive(0x0A)
@@ -173,14 +174,14 @@ struct ProtobufTextCursor {
     }
   }
 
-  private mutating func scalar(digits count: Int, _ receive: (UInt8) -> Void) throws(Interruption) {
+  private mutating func scalar(digits count: Int, _ receive: (UInt8) -> Void) throws(ProtobufTextFault) {
     guard let scalar = Unicode.Scalar(try digits(atMost: count, base: 16)) else {
       throw wrong("an escape for a character that does not exist")
     }
     for unit in UTF8.encode(scalar).map(Array.init) ?? [] { receive(unit) }
   }
 
-  private mutating func digits(atMost limit: Int, base: UInt8) throws(Interruption) -> UInt32 {
+  private mutating func digits(atMost limit: Int, base: UInt8) throws(ProtobufTextFault) -> UInt32 {
     var value: UInt32 = 0
     var count = 0
     while count < limit, let byte = try peek() {
@@ -195,7 +196,7 @@ struct ProtobufTextCursor {
   }
 
   /// Passes a value of any kind, which ``valueKind()`` has announced.
-  mutating func skipValue(_ kind: ValueKind, nesting: Int) throws(Interruption) {
+  mutating func skipValue(_ kind: ValueKind, nesting: Int) throws(ProtobufTextFault) {
     guard nesting > 0 else { throw wrong("messages are nested too deeply") }
     switch kind {
     case .string: try string { _ in }

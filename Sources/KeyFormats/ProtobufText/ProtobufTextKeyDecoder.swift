@@ -1,5 +1,24 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// An export in protobuf's text format.
+  public static let protobufText = KeyFormat(
+    KeyFormatDefinition(
+      name: "protobuf-text", summary: "protobuf text of an export, as libraries print it", fileExtension: "textproto",
+      readers: .apps,
+      detection: .front { front in
+        front.lines.first { !$0.hasPrefix("#") }.map(isField) == true
+      },
+      decoder: { ProtobufTextKeyDecoder($0, limits: $1) }))
+
+  /// `keys {` or `start_timestamp: 1593248400`
+  private static func isField(_ line: String) -> Bool {
+    let name = line.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    let rest = line.dropFirst(name.count).drop { $0 == " " }
+    return !name.isEmpty && (rest.first == ":" || rest.first == "{" || rest.first == "<")
+  }
+}
+
 /// Reads a `TemporaryExposureKeyExport` in protobuf's text format, as protobuf libraries print it.
 ///
 /// Fields may stand in any order. A field of another name is passed over and counted.
@@ -47,7 +66,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     var offset = 0
     var claim = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
     var byteCount: Int?
-    var fault: KeyFault?
+    var fault: EntryFault?
     var unknown: [String] = []
 
     mutating func append(_ byte: UInt8) {
@@ -96,8 +115,8 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     if fault == nil, message.byteCount != TemporaryExposureKey.byteCount {
       fault =
         message.byteCount.map {
-          KeyFault(reason: .keyDataLength, detail: "key_data: \($0) bytes of key data, allowed are 16")
-        } ?? KeyFault(reason: .keyDataAbsent, detail: "key_data: absent, allowed are 16 bytes of key data")
+          EntryFault(reason: .keyDataLength, detail: "key_data: \($0) bytes of key data, allowed are 16")
+        } ?? EntryFault(reason: .keyDataAbsent, detail: "key_data: absent, allowed are 16 bytes of key data")
     }
     guard let fault else {
       var claim = message.claim
@@ -124,7 +143,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func scan(_ bytes: UnsafeRawBufferPointer, _ isAtEnd: Bool) throws -> (Record, length: Int)? {
     var cursor = ProtobufTextCursor(bytes, isAtEnd: isAtEnd)
-    do throws(ProtobufTextCursor.Interruption) {
+    do throws(ProtobufTextFault) {
       let record = try record(&cursor)
       return (record, cursor.offset)
     } catch {
@@ -144,7 +163,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     return FormatError(code, place: "line \(place)", byteOffset: window.documentOffset + offset, reason)
   }
 
-  private func record(_ cursor: inout ProtobufTextCursor) throws(ProtobufTextCursor.Interruption) -> Record {
+  private func record(_ cursor: inout ProtobufTextCursor) throws(ProtobufTextFault) -> Record {
     if let openList { return try listElement(of: openList, &cursor) }
     guard try cursor.next() != nil else { return .end }
     let start = cursor.offset
@@ -171,7 +190,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func keys(
     _ list: KeyList, _ kind: ProtobufTextCursor.ValueKind, _ start: Int, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> Record {
+  ) throws(ProtobufTextFault) -> Record {
     switch kind {
     case .message: return .key(try key(at: start, &cursor), list)
     case .list:
@@ -183,7 +202,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func listElement(
     of list: KeyList, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> Record {
+  ) throws(ProtobufTextFault) -> Record {
     let closes = try cursor.pass(UInt8(ascii: "]"))
     let record: Record = closes ? .listCloses : .key(try key(at: cursor.offset, &cursor), list)
     try cursor.passSeparator()
@@ -192,7 +211,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func key(
     at start: Int, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> KeyMessage {
+  ) throws(ProtobufTextFault) -> KeyMessage {
     var message = KeyMessage()
     message.offset = start
     let closing = try cursor.openMessage()
@@ -204,7 +223,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
         message.byteCount = 0
         try cursor.string { message.append($0) }
       case .keyData:
-        message.fault = KeyFault(reason: .keyDataSpelling, detail: "key_data: no string, allowed is one of 16 bytes")
+        message.fault = EntryFault(reason: .keyDataSpelling, detail: "key_data: no string, allowed is one of 16 bytes")
         try cursor.skipValue(kind, nesting: limits.nesting)
       case .number(let field) where kind == .word:
         let word = try cursor.word()
@@ -227,7 +246,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
         }
         message.claim.reportType = number
       case .number, .reportType:
-        message.fault = KeyFault(
+        message.fault = EntryFault(
           reason: .fieldNotANumber, detail: "\(ReportedText.name(name)): no number, allowed is a number")
         try cursor.skipValue(kind, nesting: limits.nesting)
       case nil:
@@ -241,8 +260,8 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func fault(
     _ reason: RejectionReason, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ allowed: String
-  ) -> KeyFault {
-    KeyFault(
+  ) -> EntryFault {
+    EntryFault(
       reason: reason, detail: "\(ReportedText.name(name)): \(ReportedText.value(value)), allowed is \(allowed)")
   }
 
@@ -274,7 +293,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func signatureInfos(
     _ kind: ProtobufTextCursor.ValueKind, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> Record {
+  ) throws(ProtobufTextFault) -> Record {
     var infos: [SignatureInfo] = []
     var unknown: [String] = []
     switch kind {
@@ -292,7 +311,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func signatureInfo(
     _ cursor: inout ProtobufTextCursor, _ unknown: inout [String]
-  ) throws(ProtobufTextCursor.Interruption) -> SignatureInfo {
+  ) throws(ProtobufTextFault) -> SignatureInfo {
     var info = SignatureInfo()
     let closing = try cursor.openMessage()
     while try !cursor.pass(closing) {
@@ -315,7 +334,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func text(
     _ kind: ProtobufTextCursor.ValueKind, _ name: String, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> String {
+  ) throws(ProtobufTextFault) -> String {
     guard kind == .string else { throw cursor.wrong("\(name): no string, allowed is a string in quotes") }
     var bytes: [UInt8] = []
     try cursor.string { bytes.append($0) }
@@ -324,7 +343,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
 
   private func number<Number: FixedWidthInteger>(
     _ kind: ProtobufTextCursor.ValueKind, _ name: String, _ cursor: inout ProtobufTextCursor
-  ) throws(ProtobufTextCursor.Interruption) -> Number {
+  ) throws(ProtobufTextFault) -> Number {
     let allowed = "allowed is a whole number \(Number.min)...\(Number.max)"
     guard kind == .word else { throw cursor.wrong("\(name): no number, \(allowed)") }
     let word = try cursor.word()

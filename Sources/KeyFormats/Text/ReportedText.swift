@@ -30,7 +30,7 @@ enum ReportedText {
 }
 
 /// Why one key of a document is rejected.
-struct KeyFault: Error {
+struct EntryFault: Error {
   var reason: RejectionReason
   var detail: String
 }

@@ -110,7 +110,7 @@ struct ConvertCommand: ParsableCommand {
     guard isFolder else { return [Step(inputs: inputs, output: output)] }
     guard mkdir(output, 0o777) == 0 || errno == EEXIST else { throw FileFault("create", output, number: errno) }
     let folder = output.hasSuffix("/") ? String(output.dropLast()) : output
-    let ending = FormatCatalog.description(of: to).fileExtension
+    let ending = to.definition.fileExtension
     var taken: [String: String] = [:]
     return try inputs.map { input in
       let name = input == "-" ? "stdin" : String(input.split(separator: "/").last ?? "keys")

@@ -42,7 +42,7 @@ struct WritingOptions: ParsableArguments {
   var quiet = false
 
   func validate() throws {
-    guard FormatCatalog.description(of: to).isWritten else {
+    guard to.definition.isWritten else {
       let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue).joined(separator: ", ")
       throw ValidationError("\(to.rawValue) is only read; --to takes \(written)")
     }

@@ -17,8 +17,7 @@ struct Destination {
     path = output == "-" ? nil : output
     name = output == "-" ? "standard output" : output
     if path == nil {
-      let isBinary = format == .gaenExport || format == .efgsProtobuf
-      guard !isBinary || force || !Console.isOutputTerminal else {
+      guard !format.definition.isBinary || force || !Console.isOutputTerminal else {
         throw ValidationError(
           "\(format.rawValue) is binary and standard output is a terminal; give -o FILE, or --force to write it anyway")
       }

@@ -1,5 +1,56 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// Apple's `CodableDiagnosisKey` and its relatives.
+  public static let codableJSON = KeyFormat(
+    KeyFormatDefinition(
+      name: "codable-json", summary: "CodableDiagnosisKey of Apple's sample app: array, object, lines, or wrapped",
+      fileExtension: "json", readers: .apps,
+      detection: .dialect(.codable),
+      decoder: { JSONKeyDecoder($0, limits: $1, dialect: .codable) },
+      capabilities: FormatCapabilities(
+        rollingStart: .requiredUnsigned(), rollingPeriod: .requiredUnsigned(default: 144),
+        transmissionRisk: .required(0...255, default: 0)),
+      encoder: { CodableJSONEncoder($0) }))
+}
+
+extension FormatCapabilities {
+  /// The beta generation of `codable-json` has no member for it.
+  public var withoutRollingPeriod: FormatCapabilities {
+    FormatCapabilities(
+      rollingStart: rollingStart, rollingPeriod: .notCarried, transmissionRisk: transmissionRisk,
+      reportType: reportType, daysSinceOnset: daysSinceOnset, origin: origin, visitedRegions: visitedRegions,
+      carriesRevision: carriesRevision, carriesHeader: carriesHeader, carriesUnknownFields: carriesUnknownFields,
+      sortsKeys: sortsKeys)
+  }
+}
+
+extension JSONDialect {
+  /// The sample app's structure, what other apps made of it, and what phones keep or send beside their keys.
+  public static let codable = JSONDialect(
+    keyMembers: [
+      .keyData: ["keyData", "tek"],
+      .rollingPeriod: ["rollingPeriod", "period"],
+      .rollingStart: ["rollingStartNumber", "epoch"],
+      .transmissionRisk: ["transmissionRiskLevel", "risklevel"],
+      .reportType: ["reportType"],
+      .daysSinceOnset: ["daysSinceOnsetOfSymptoms", "daysSinceOnset"],
+      .visited: ["regions"],
+      .fake: ["fake"],
+    ],
+    documentMembers: [
+      .list(of: .keys): ["keys", "gaenKeys", "diagnosisKeys"],
+      .privateData: [
+        "testResults", "exposures", "token", "tokens", "userName", "deviceId", "deviceID", "testId", "bucketId",
+        "dateKeysSent", "diagnosisKeySubmissionToken", "deviceVerificationPayload",
+        "dateLastPerformedExposureDetection", "exposureDetectionErrorLocalizedDescription",
+        "nextDiagnosisKeyFileIndex",
+      ],
+    ],
+    // What no other dialect takes.
+    isSpelled: { _ in true })
+}
+
 /// Writes keys as Swift's `JSONEncoder` writes Apple's `CodableDiagnosisKey`: compact, slashes escaped, members in the
 /// order of their names.
 ///

@@ -1,5 +1,53 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// Our lossless document, in the names of the export file's schema.
+  public static let json = KeyFormat(
+    KeyFormatDefinition(
+      name: "json", summary: "the full document, lossless, in the shape of Google's export-analyzer",
+      fileExtension: "json", readers: .gateways,
+      detection: .dialect(.export),
+      decoder: { JSONKeyDecoder($0, limits: $1, dialect: .export) },
+      capabilities: .everything,
+      encoder: { ExportJSONEncoder($0) }))
+}
+
+extension JSONDialect {
+  /// The export file as Google's export-analyzer prints it, and our lossless document.
+  public static let export = JSONDialect(
+    keyMembers: [
+      .keyData: ["key_data"],
+      .transmissionRisk: ["transmission_risk_level"],
+      .rollingStart: ["rolling_start_interval_number"],
+      .rollingPeriod: ["rolling_period"],
+      .reportType: ["report_type"],
+      .daysSinceOnset: ["days_since_onset_of_symptoms"],
+      .origin: ["origin"],
+      .visited: ["visited_countries"],
+      .unknownFields: ["unknown_fields"],
+    ],
+    documentMembers: [
+      .list(of: .keys): ["keys"],
+      .region: ["region"],
+      .batchNum: ["batchNum"],
+      .signatureInfos: ["signatureInfos"],
+    ],
+    ownMembers: [
+      .list(of: .revisedKeys): ["revised_keys", "revisedKeys"],
+      .startTimestamp: ["start_timestamp", "startTimestamp"],
+      .endTimestamp: ["end_timestamp", "endTimestamp"],
+      .batchNum: ["batch_num"],
+      .batchSize: ["batch_size", "batchSize"],
+      .signatureInfos: ["signature_infos"],
+      .unknownFields: ["unknown_fields"],
+    ],
+    quotesNumbers: true,
+    isSpelled: {
+      $0.contain(
+        "key_data", "rolling_start_interval_number", "rolling_period", "transmission_risk_level", "report_type")
+    })
+}
+
 /// Writes our lossless document: the export file in the names of its schema, as Google's export-analyzer prints it,
 /// numbers as numbers, what is absent left out.
 ///

@@ -1,5 +1,21 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// What phones with the Corona-Warn-App send.
+  public static let cwaSubmission = KeyFormat(
+    KeyFormatDefinition(
+      name: "cwa-submission", summary: "the Corona-Warn-App's submission payload", fileExtension: "bin", isBinary: true,
+      readers: .apps,
+      detection: .front { front in
+        guard let key = front.protobuf?.message, key.isKey else { return false }
+        // In an export's key field 3 is the rolling start and field 2 a small risk; in a federation key field 2 is the
+        // rolling start and field 3 the rolling period. A rolling start is beyond one million since 1989.
+        let (second, third) = (key.numbers[2] ?? 0, key.numbers[3] ?? 0)
+        return third > 1_000_000 && third > second
+      },
+      decoder: { SubmissionDecoder($0, limits: $1) }))
+}
+
 /// Reads the submission payload of the Corona-Warn-App: export key messages in field 1, padding and consent behind.
 public final class SubmissionDecoder: KeyDecoder {
   public let header = ExportHeader()

@@ -1,5 +1,38 @@
 public import ExposureKeys
 
+extension KeyFormat {
+  /// The batch of the EU federation gateway in its other spelling.
+  public static let efgsJSON = KeyFormat(
+    KeyFormatDefinition(
+      name: "efgs-json", summary: "DiagnosisKeyBatch of the EU federation gateway as JSON", fileExtension: "json",
+      readers: .gateways,
+      detection: .dialect(.efgs),
+      decoder: { JSONKeyDecoder($0, limits: $1, dialect: .efgs) },
+      capabilities: .federation(carriesUnknownFields: false),
+      encoder: { EFGSJSONEncoder($0) }))
+}
+
+extension JSONDialect {
+  /// The federation batch. Its schema is proto3, so what is absent is zero.
+  public static let efgs = JSONDialect(
+    keyMembers: [
+      .keyData: ["keyData"],
+      .rollingStart: ["rollingStartIntervalNumber"],
+      .rollingPeriod: ["rollingPeriod"],
+      .transmissionRisk: ["transmissionRiskLevel"],
+      .visited: ["visitedCountries"],
+      .origin: ["origin"],
+      .reportType: ["reportType"],
+      .daysSinceOnset: ["days_since_onset_of_symptoms"],
+    ],
+    documentMembers: [.list(of: .keys): ["keys"]],
+    absenceIsZero: true,
+    isSpelled: {
+      $0.contain("rollingStartIntervalNumber")
+        && $0.contain("days_since_onset_of_symptoms", "origin", "visitedCountries")
+    })
+}
+
 /// Writes a federation batch in the JSON spelling of EFGS: member names as in its schema, among them one in snake case,
 /// enumeration names, numbers that are zero left out.
 ///
