@@ -14,7 +14,7 @@ struct EFGSPeer: PeerSync {
       PeerOption("format", .choice(["protobuf", "json"]), "how batches are written; protobuf where not given"),
       PeerOption("days", .number(0...14), "how many days before today the first pull begins; 2 where not given"),
     ], trusts: [.host, .operator],
-    caution: "the origins' own signatures are not verified yet: who is trusted vouches for all that it passes on"
+    caution: "origins are not verified yet: who is trusted vouches for all that is passed on"
   ) { settings, cursor, now in EFGSPeer(settings, cursor: cursor, now: now) }
 
   private enum Position {
