@@ -27,7 +27,7 @@ extension GatewayReader {
           "the source \(other.settings.name) pulls the same, by the same protocol and options")
       }
       checkOrigins(source, ownOrigins: ownOrigins)
-      if settings.peer == .efgs, settings.transport.clientCertificatePEM == nil {
+      if settings.peer.description.asksForCertificate, settings.transport.clientCertificatePEM == nil {
         warn(section.place(of: "http"), "without client-certificate and client-key, no gateway of this kind lets us in")
       }
     }

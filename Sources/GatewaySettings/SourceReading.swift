@@ -44,7 +44,7 @@ extension GatewayReader {
     section.finish()
 
     guard name != nil, let peer, location != nil else { return nil }
-    if peer == .files, section.states("http") {
+    if peer.description.way == .folder, section.states("http") {
       document.add(section.place(of: "http"), "files are read from a folder, without HTTP")
     }
     for reason in checkingOptions(settings) { add(reason, toOptionsOf: section) }
@@ -69,7 +69,7 @@ extension GatewayReader {
   // MARK: Where
 
   private func location(_ setting: Setting, of peer: PeerProtocol?) -> String? {
-    guard peer != .files else { return resolvedPath(setting) }
+    guard peer?.description.way != .folder else { return resolvedPath(setting) }
     return address(setting)
   }
 
@@ -100,7 +100,7 @@ extension GatewayReader {
   // MARK: Whom to trust
 
   private func trusts(of peer: PeerProtocol?) -> [Trust.Kind] {
-    peer.map { PeerCatalog.description(of: $0).trusts } ?? Trust.Kind.allCases
+    peer.map { $0.description.trusts } ?? Trust.Kind.allCases
   }
 
   private static func spellings(of kinds: [Trust.Kind]) -> String { kinds.map(\.spelling).joined(separator: ", ") }
@@ -118,7 +118,7 @@ extension GatewayReader {
       let reason = kind == .ring ? "; what comes by this protocol bears no signature of a ring" : ""
       return setting.fault("\(setting.shown), allowed \(Self.spellings(of: allowed))\(reason)")
     }
-    if kind != .origins, let caution = peer.flatMap({ PeerCatalog.description(of: $0).caution }) {
+    if kind != .origins, let caution = peer?.description.caution {
       setting.add(caution, isWarning: true)
     }
     switch kind {

@@ -1,6 +1,10 @@
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let coronaWarnApp = PeerProtocol(CoronaWarnAppPeer.description)
+}
+
 /// The layout of the Corona-Warn-App (DE, later BE and SI): per country a list of the days that are complete, for each
 /// day one bundle, and one an hour for a day that is not complete.
 ///
@@ -8,7 +12,7 @@ internal import KeyStorage
 /// where there is no day yet: today, and yesterday shortly after midnight.
 struct CoronaWarnAppPeer: PeerSync {
   static let description = PeerDescription(
-    .coronaWarnApp, summary: "days and hours of a country (Corona-Warn-App)",
+    "corona-warn-app", summary: "days and hours of a country (Corona-Warn-App)",
     options: [
       PeerOption("country", .country, isRequired: true, "the country in the paths, such as DE or EUR"),
       PeerOption("hours", .flag, "whether the hours of days that are not complete are fetched; false where not given"),

@@ -2,6 +2,10 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let dp3t = PeerProtocol(DP3TPeer.description)
+}
+
 /// The layout of DP-3T (CH, and EC, EE, ES, MT, PT): a bundle is put together for each request, from what was published
 /// after the time that the request states; the answer says up to when.
 ///
@@ -10,7 +14,7 @@ internal import KeyStorage
 /// Times in the future are not believed: keys would be passed over.
 struct DP3TPeer: PeerSync {
   static let description = PeerDescription(
-    .dp3t, summary: "bundles of what is new since a time (DP-3T)",
+    "dp3t", summary: "bundles of what is new since a time (DP-3T)",
     options: [
       PeerOption(
         "version", .choice(["v1", "v2"]), isRequired: true, "v1: a bundle a day; v2: one bundle for all days"),

@@ -1,6 +1,10 @@
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let efgs = PeerProtocol(EFGSPeer.description)
+}
+
 /// The download protocol of the EU Federation Gateway Service (and of the Swiss gateway): batches in a chain, each
 /// answer naming its own tag and the next one, over midnight as well.
 ///
@@ -9,11 +13,11 @@ internal import KeyStorage
 /// forgotten the tag, the chain is walked from its oldest day again, and recorded batches are skipped by their names.
 struct EFGSPeer: PeerSync {
   static let description = PeerDescription(
-    .efgs, summary: "the batches of a federation gateway (EFGS)",
+    "efgs", summary: "the batches of a federation gateway (EFGS)",
     options: [
       PeerOption("format", .choice(["protobuf", "json"]), "how batches are written; protobuf where not given"),
       PeerOption("days", .number(0...14), "how many days before today the first pull begins; 2 where not given"),
-    ], trusts: [.host, .operator],
+    ], asksForCertificate: true, trusts: [.host, .operator],
     caution: "origins are not verified yet: who is trusted vouches for all that is passed on"
   ) { settings, cursor, now in EFGSPeer(settings, cursor: cursor, now: now) }
 

@@ -1,11 +1,15 @@
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let files = PeerProtocol(FilesPeer.description)
+}
+
 /// A folder into which files are dropped, through ``FolderTransport``. Each file is a document, named by what it is
 /// called, how large it is and when it was changed, `keys.zip@4711-1606816800.25`: a new file under an old name is a
 /// new document.
 struct FilesPeer: PeerSync {
   static let description = PeerDescription(
-    .files, summary: "a folder of files in any format that convert reads",
+    "files", summary: "a folder of files in any format that convert reads", way: .folder,
     trusts: [.ring, .operator]
   ) { _, _, _ in FilesPeer() }
 

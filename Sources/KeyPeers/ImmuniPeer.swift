@@ -1,6 +1,10 @@
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let immuni = PeerProtocol(ImmuniPeer.description)
+}
+
 /// The layout of Immuni (IT): numbered bundles, and an index that says which are there, as `{"oldest":n,"newest":m}`;
 /// a series for each country beside the national one.
 ///
@@ -8,7 +12,7 @@ internal import KeyStorage
 /// server that started over or a very old copy: it changes nothing until somebody has looked.
 struct ImmuniPeer: PeerSync {
   static let description = PeerDescription(
-    .immuni, summary: "numbered bundles, oldest to newest (Immuni)",
+    "immuni", summary: "numbered bundles, oldest to newest (Immuni)",
     options: [
       PeerOption("country", .country, "the series of this country instead of the national one")
     ], trusts: [.ring, .host, .operator]

@@ -1,6 +1,10 @@
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let index = PeerProtocol(IndexPeer.description)
+}
+
 /// The layout of Google's key server, which COVIDWISE and many others use: a text that lists the files, oldest first,
 /// and an address in front of them.
 ///
@@ -10,7 +14,7 @@ internal import KeyStorage
 /// one that is listed is fetched once, under its path below the base.
 struct IndexPeer: PeerSync {
   static let description = PeerDescription(
-    .index, summary: "a text index of bundles and a base address (Google's key server, COVIDWISE)",
+    "index", summary: "a text index of bundles and a base address (Google's key server, COVIDWISE)",
     options: [
       PeerOption(
         "index", .address, isRequired: true, "the address of the index, or its path below the location"),

@@ -2,26 +2,24 @@ internal import BundleTrust
 package import ExposureKeys
 internal import KeyStorage
 
-/// The protocols that sources can speak.
+/// The protocols that sources can speak. A new one is one line here, and its file.
 package enum PeerCatalog {
   /// In the order in which help lists them.
-  package static let all: [PeerDescription] = PeerProtocol.allCases.map(description)
+  package static let peers: [PeerProtocol] = [
+    .index,
+    .coronaWarnApp,
+    .dp3t,
+    .immuni,
+    .efgs,
+    .sampleApp,
+    .files,
+  ]
 
-  package static func description(of peer: PeerProtocol) -> PeerDescription {
-    switch peer {
-    case .index: IndexPeer.description
-    case .coronaWarnApp: CoronaWarnAppPeer.description
-    case .dp3t: DP3TPeer.description
-    case .immuni: ImmuniPeer.description
-    case .efgs: EFGSPeer.description
-    case .sampleApp: SampleAppPeer.description
-    case .files: FilesPeer.description
-    }
-  }
+  package static var all: [PeerDescription] { peers.map(\.description) }
 
   /// What is wrong with a source's options: unknown ones, missing ones, values that are not allowed. Empty is good.
   package static func faults(of settings: SourceSettings) -> [String] {
-    let description = description(of: settings.peer)
+    let description = settings.peer.description
     var faults: [String] = []
     for (name, value) in settings.options.sorted(by: { $0.key < $1.key }) {
       guard let option = description.options.first(where: { $0.name == name }) else {
@@ -48,16 +46,28 @@ package enum PeerCatalog {
   ) throws(PeerSettingsFault) -> any PeerSync {
     let faults = faults(of: settings)
     guard faults.isEmpty else { throw PeerSettingsFault(source: settings.name, faults: faults) }
-    return description(of: settings.peer).makeMachine(settings, cursor, now)
+    return settings.peer.description.makeMachine(settings, cursor, now)
   }
 }
 
 /// A protocol, in words and as a machine.
 package struct PeerDescription: Sendable {
-  package let peer: PeerProtocol
+  /// How bytes come from such a peer.
+  package enum Way: Sendable {
+    /// By HTTP, from the address that is the source's location.
+    case web
+    /// From the folder that is the source's location.
+    case folder
+  }
+
+  /// As `gateway.yaml` spells it: small letters and hyphens.
+  package let name: String
   /// One line.
   package let summary: String
   package let options: [PeerOption]
+  package let way: Way
+  /// Whether such a peer lets nobody in without a client certificate.
+  package let asksForCertificate: Bool
   /// Who can stand behind what comes from such a peer, the safest first.
   package let trusts: [Trust.Kind]
   /// What the operator should know before relying on the source; shown with the configuration check.
@@ -66,12 +76,15 @@ package struct PeerDescription: Sendable {
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
 
   init(
-    _ peer: PeerProtocol, summary: String, options: [PeerOption] = [], trusts: [Trust.Kind], caution: String? = nil,
+    _ name: String, summary: String, way: Way = .web, options: [PeerOption] = [], asksForCertificate: Bool = false,
+    trusts: [Trust.Kind], caution: String? = nil,
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
-    self.peer = peer
+    self.name = name
     self.summary = summary
     self.options = options
+    self.way = way
+    self.asksForCertificate = asksForCertificate
     self.trusts = trusts
     self.caution = caution
     self.makeMachine = makeMachine

@@ -1,6 +1,10 @@
 internal import ExposureKeys
 internal import KeyStorage
 
+extension PeerProtocol {
+  package static let sampleApp = PeerProtocol(SampleAppPeer.description)
+}
+
 /// Pages of `CodableDiagnosisKey` by index, as Apple's first sample app asks its server for them:
 /// `?index=…&maximumCount=…`, answered by `{"keys":[…],"done":bool,"nextIndex":n}` or by the list alone.
 ///
@@ -9,7 +13,7 @@ internal import KeyStorage
 /// `120+17`. Empty pages are no documents and do not move the cursor.
 struct SampleAppPeer: PeerSync {
   static let description = PeerDescription(
-    .sampleApp, summary: "pages of keys in JSON by index (Apple's sample app)",
+    "sample-app", summary: "pages of keys in JSON by index (Apple's sample app)",
     options: [
       PeerOption("maximumCount", .number(1...100_000), "how many keys a page may have; 1000 where not given")
     ], trusts: [.host, .operator]

@@ -45,17 +45,6 @@ package struct SourceSettings: Sendable {
   }
 }
 
-/// The protocols that sources speak; ``PeerCatalog`` makes their machines.
-package enum PeerProtocol: String, Hashable, Sendable, CaseIterable {
-  case index
-  case coronaWarnApp = "corona-warn-app"
-  case dp3t
-  case immuni
-  case efgs
-  case sampleApp = "sample-app"
-  case files
-}
-
 /// How a peer is reached. Secrets are read from files or the environment when the configuration is read.
 package struct TransportSettings: Hashable, Sendable {
   /// Sent with every request to the configured host, and to no other: authorization, tokens.

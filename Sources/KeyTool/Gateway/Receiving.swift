@@ -73,7 +73,10 @@ struct PeerPaths: Sendable {
 
   /// How bytes come from this source: a folder, or HTTP.
   func transport(for source: SourceSettings) throws -> any Transport {
-    source.peer == .files ? FolderTransport(path: source.location, now: clock) : try clients.transport(for: source)
+    switch source.peer.description.way {
+    case .folder: FolderTransport(path: source.location, now: clock)
+    case .web: try clients.transport(for: source)
+    }
   }
 
   func close() async { await clients.shutdown() }

@@ -12,8 +12,8 @@ import Testing
     case .index: source(peer, ["index": "index.txt"])
     case .coronaWarnApp: source(peer, ["country": "DE"])
     case .dp3t: source(peer, ["version": "v2"])
-    case .immuni, .efgs, .sampleApp: source(peer)
     case .files: source(peer, location: "/var/spool/keys")
+    default: source(peer)
     }
   }
 
@@ -22,15 +22,15 @@ import Testing
     let settings = Self.enough(for: peer)
     #expect(PeerCatalog.faults(of: settings) == [])
     _ = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
-    let description = PeerCatalog.description(of: peer)
-    #expect(description.peer == peer)
+    let description = peer.description
+    #expect(PeerProtocol(rawValue: description.name) == peer)
     #expect(Set(description.options.filter(\.isRequired).map(\.name)) == Set(settings.options.keys))
   }
 
   @Test(arguments: PeerProtocol.allCases)
   func unknownAndMissingOptionsAreAllNamed(peer: PeerProtocol) {
     let faults = PeerCatalog.faults(of: source(peer, ["colour": "red", "size": "7"]))
-    let required = PeerCatalog.description(of: peer).options.filter(\.isRequired).map(\.name)
+    let required = peer.description.options.filter(\.isRequired).map(\.name)
     #expect(faults.count == 2 + required.count)
     for name in ["colour", "size"] + required {
       #expect(faults.contains { $0.hasPrefix("options.\(name): ") }, "\(name)")
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func theConfigurationSaysThatOriginsAreNotVerified() {
-    #expect(PeerCatalog.description(of: .efgs).caution?.contains("origins are not verified") == true)
+    #expect(PeerProtocol.efgs.description.caution?.contains("origins are not verified") == true)
   }
 
   /// A source whose protocol was changed has another protocol's cursor: it begins anew.
