@@ -114,7 +114,7 @@ struct Arrivals {
     key.rollingStart = Int32(midnight + random.pick([0, 0, 0, 17]))
     key.rollingPeriod = random.pick([144, 144, 1, 143])
     key.transmissionRisk = random.pick([nil, 0, 8, 3])
-    key.reportType = random.pick([nil, 0, 1, 4, 5])
+    key.reportType = random.pick([nil] + ReportType.allCases.map(\.rawValue))
     key.daysSinceOnset = random.pick([nil, -14, 0, 14, 205, 1914, 3000, 4014, 1986])
     key.isRevised = random.once(in: 5)
     return key

@@ -7,7 +7,7 @@ package import ExposureKeys
 /// hash table whose hash is seeded anew in each process, because senders choose the keys.
 package struct ClaimSet: Sendable {
   /// All claims, in the order in which they were recorded first.
-  private(set) var rows = ClaimRows()
+  private(set) var rows = PackedClaims()
   private var slots = ClaimSlots()
   private(set) var names = ClaimNames()
 
@@ -24,7 +24,7 @@ package struct ClaimSet: Sendable {
     var receipt = ImportReceipt(beforeRecording: batch)
     var voices = BatchVoices(batch, in: &names)
     receipt.new = insert(batch.claims) { claim, names in
-      ClaimRow(claim, voice: voices.number(of: claim, in: &names))
+      PackedClaim(claim, voice: voices.number(of: claim, in: &names))
     }
     receipt.known = batch.claims.count - receipt.new
     return receipt
@@ -33,7 +33,7 @@ package struct ClaimSet: Sendable {
   /// Adds all claims of another set.
   package mutating func formUnion(_ other: ClaimSet) {
     let voices = names.numbers(ofVoicesIn: other.names)
-    insert(other.rows) { row, _ in ClaimRow(row, voice: voices[Int(row.voice)]) }
+    insert(other.rows) { row, _ in PackedClaim(row, voice: voices[Int(row.voice)]) }
   }
 
   package func union(_ other: ClaimSet) -> ClaimSet {
@@ -71,12 +71,12 @@ package struct ClaimSet: Sendable {
   package var statedClaims: [StatedClaim] { rows.map { stated(claim($0)) } }
 
   /// A row of this set as a claim.
-  func claim(_ row: ClaimRow) -> AdmittedClaim { row.claim(by: names.voices[Int(row.voice)]) }
+  func claim(_ row: PackedClaim) -> AdmittedClaim { row.claim(by: names.voices[Int(row.voice)]) }
 
-  private func keeping(_ isKept: (ClaimRow) -> Bool) -> ClaimSet {
+  private func keeping(_ isKept: (PackedClaim) -> Bool) -> ClaimSet {
     var result = ClaimSet()
     let voices = result.names.numbers(ofVoicesIn: names)
-    result.insert(rows.lazy.filter(isKept)) { row, _ in ClaimRow(row, voice: voices[Int(row.voice)]) }
+    result.insert(rows.lazy.filter(isKept)) { row, _ in PackedClaim(row, voice: voices[Int(row.voice)]) }
     return result
   }
 
@@ -84,10 +84,10 @@ package struct ClaimSet: Sendable {
   @discardableResult
   @inline(__always)
   private mutating func insert<Claims: Sequence>(
-    _ claims: Claims, row: (Claims.Element, inout ClaimNames) -> ClaimRow
+    _ claims: Claims, row: (Claims.Element, inout ClaimNames) -> PackedClaim
   ) -> Int {
     let before = count
-    withUnsafeTemporaryAllocation(of: ClaimRow.self, capacity: ClaimSlots.blockSize) { block in
+    withUnsafeTemporaryAllocation(of: PackedClaim.self, capacity: ClaimSlots.blockSize) { block in
       var size = 0
       for claim in claims {
         block.initializeElement(at: size, to: row(claim, &names))
@@ -123,7 +123,7 @@ package struct ClaimSet: Sendable {
   /// Adds a claim that a store has kept since it was admitted. Its numbers are this set's.
   package mutating func insert(stored claim: AdmittedClaim) {
     let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
-    slots.insert(ClaimRow(claim, voice: names.number(of: voice)), to: &rows)
+    slots.insert(PackedClaim(claim, voice: names.number(of: voice)), to: &rows)
   }
 }
 

@@ -13,7 +13,7 @@ struct KeyBuckets {
 
   var count: Int { ends.count }
 
-  init(_ rows: ClaimRows) {
+  init(_ rows: PackedClaims) {
     var bits = 0
     while bits < 13, rows.count >> bits > Self.usualSize { bits += 1 }
     let shift = UInt64(64 - bits)
@@ -45,14 +45,14 @@ struct KeyBuckets {
 
   /// Room for one bucket's claims, kept from bucket to bucket.
   struct Room {
-    private(set) var rows: [ClaimRow] = []
-    private var unsorted: [ClaimRow] = []
+    private(set) var rows: [PackedClaim] = []
+    private var unsorted: [PackedClaim] = []
     private var places: [Int] = []
 
     /// More rows than this with one leading part of key data are no accident.
     private static let crowd = 64
 
-    fileprivate mutating func gather(_ numbers: UnsafeBufferPointer<UInt32>, of claims: ClaimRows) {
+    fileprivate mutating func gather(_ numbers: UnsafeBufferPointer<UInt32>, of claims: PackedClaims) {
       claims.withReader { claims in
         guard let first = numbers.first else { return unsorted.removeAll(keepingCapacity: true) }
         unsorted.setCount(numbers.count, filledWith: claims[Int(first)])
@@ -68,7 +68,7 @@ struct KeyBuckets {
       let digits = max(1, Int.bitWidth - (unsorted.count / 2).leadingZeroBitCount)
       let shift = UInt64(max(0, 64 - bits - digits))
       let mask = 1 << digits - 1
-      @inline(__always) func digit(_ row: ClaimRow) -> Int { Int(truncatingIfNeeded: row.key.high >> shift) & mask }
+      @inline(__always) func digit(_ row: PackedClaim) -> Int { Int(truncatingIfNeeded: row.key.high >> shift) & mask }
 
       places.removeAll(keepingCapacity: true)
       places.append(contentsOf: repeatElement(0, count: mask + 1))
@@ -112,7 +112,7 @@ extension Array {
 }
 
 /// An insertion sort, for rows that are nearly in order.
-private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<ClaimRow>, by voices: [Voice]) {
+private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<PackedClaim>, by voices: [Voice]) {
   var index = 1
   while index < rows.count {
     let row = rows[index]
@@ -127,7 +127,7 @@ private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<ClaimRow>, by voi
 }
 
 @inline(__always)
-private func isLess(_ left: ClaimRow, _ right: ClaimRow, by voices: [Voice]) -> Bool {
+private func isLess(_ left: PackedClaim, _ right: PackedClaim, by voices: [Voice]) -> Bool {
   if left.key.high != right.key.high { return left.key.high < right.key.high }
   if left.key.low != right.key.low { return left.key.low < right.key.low }
   if left.rollingStart != right.rollingStart { return left.rollingStart < right.rollingStart }

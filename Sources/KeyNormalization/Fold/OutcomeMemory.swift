@@ -14,7 +14,7 @@ struct OutcomeMemory {
 
     /// `nil` where more than two claims are about the key.
     @inline(__always)
-    init?(_ rows: ArraySlice<ClaimRow>) {
+    init?(_ rows: ArraySlice<PackedClaim>) {
       guard rows.count <= 2, let first = rows.first else { return nil }
       rollingStart = first.rollingStart
       // No statement is 0: the rolling period is 1...144.

@@ -1,7 +1,7 @@
 import ExposureKeys
 
 /// A claim as a ``ClaimSet`` keeps it: numbers alone, 32 bytes with the padding.
-struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
+struct PackedClaim: Hashable, Sendable, BitwiseCopyable {
   let key: TemporaryExposureKey
   let rollingStart: Int32
   let statement: Statement
@@ -19,7 +19,7 @@ struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// The same claim by another set's number of its voice.
-  init(_ row: ClaimRow, voice: UInt32) {
+  init(_ row: PackedClaim, voice: UInt32) {
     key = row.key
     rollingStart = row.rollingStart
     statement = row.statement
@@ -65,7 +65,7 @@ struct HashSeed: Sendable {
   }
 }
 
-extension ClaimRow {
+extension PackedClaim {
   /// A keyed hash of all fields.
   @inline(__always)
   func hash(_ seed: HashSeed) -> UInt32 {

@@ -1,19 +1,19 @@
 internal import ExposureKeys
 
 /// The rows of a set, in segments that never move once they are full: growing never needs twice the memory.
-struct ClaimRows: Sendable {
+struct PackedClaims: Sendable {
   private static let shift = 16
   private static let segmentSize = 1 << shift
 
-  private var segments: [LargeMemory<ClaimRow>] = []
+  private var segments: [LargeMemory<PackedClaim>] = []
   private(set) var count = 0
 
-  subscript(number: Int) -> ClaimRow {
+  subscript(number: Int) -> PackedClaim {
     precondition(number >= 0 && number < count)
     return segments[number >> Self.shift].base[number & (Self.segmentSize - 1)]
   }
 
-  mutating func append(_ row: ClaimRow) {
+  mutating func append(_ row: PackedClaim) {
     let place = count & (Self.segmentSize - 1)
     if place == 0 {
       segments.append(LargeMemory(capacity: count == 0 ? 32 : Self.segmentSize))
@@ -41,25 +41,25 @@ struct ClaimRows: Sendable {
   }
 
   struct Reader {
-    fileprivate let segments: UnsafeBufferPointer<UnsafeMutablePointer<ClaimRow>>
+    fileprivate let segments: UnsafeBufferPointer<UnsafeMutablePointer<PackedClaim>>
     let count: Int
 
     @inline(__always)
-    subscript(number: Int) -> ClaimRow {
+    subscript(number: Int) -> PackedClaim {
       precondition(number >= 0 && number < count)
-      return segments[number >> ClaimRows.shift][number & (ClaimRows.segmentSize - 1)]
+      return segments[number >> PackedClaims.shift][number & (PackedClaims.segmentSize - 1)]
     }
   }
 }
 
-extension ClaimRows: Sequence {
+extension PackedClaims: Sequence {
   func makeIterator() -> Iterator { Iterator(rows: self) }
 
   struct Iterator: IteratorProtocol {
-    let rows: ClaimRows
+    let rows: PackedClaims
     var number = 0
 
-    mutating func next() -> ClaimRow? {
+    mutating func next() -> PackedClaim? {
       guard number < rows.count else { return nil }
       defer { number += 1 }
       return rows[number]
@@ -84,7 +84,7 @@ struct ClaimSlots: Sendable {
   private let seed = HashSeed()
 
   /// Adds the rows of a block that are new to `known`.
-  mutating func insert(_ block: UnsafeBufferPointer<ClaimRow>, to known: inout ClaimRows) {
+  mutating func insert(_ block: UnsafeBufferPointer<PackedClaim>, to known: inout PackedClaims) {
     makeRoom(for: known.count + block.count)
     withUnsafeTemporaryAllocation(of: Slot.self, capacity: block.count) { first in
       // A loop that does nothing but ask for slots, so that the waits for memory overlap.
@@ -102,14 +102,14 @@ struct ClaimSlots: Sendable {
   }
 
   /// Adds a row where it is new to `known`.
-  mutating func insert(_ row: ClaimRow, to known: inout ClaimRows) {
+  mutating func insert(_ row: PackedClaim, to known: inout PackedClaims) {
     makeRoom(for: known.count + 1)
     insert(row, hash: row.hash(seed), to: &known)
   }
 
   /// There is room for one more.
   @inline(__always)
-  private func insert(_ row: ClaimRow, hash: UInt32, to known: inout ClaimRows) {
+  private func insert(_ row: PackedClaim, hash: UInt32, to known: inout PackedClaims) {
     let (slots, mask) = (slots.base, slots.capacity - 1)
     var position = Int(hash) & mask
     while slots[position].number != 0 {
