@@ -1,10 +1,11 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import KeyPeers
+import KeyReceiving
 import KeyStorage
 import PolicyFiles
 import Testing
@@ -34,7 +35,7 @@ struct VouchingTests {
     #expect(signed.provenances == [.signed(by: "310 v1")] && signed.vouchedBy == ["signature of 310 v1"])
 
     var settings = server.settings()
-    settings.trust = nil
+    settings.trust = .operator
     let asserted = try await pulled(settings, server.peer)
     #expect(asserted.provenances == [.assertedByOperator] && asserted.vouchedBy == ["operator"])
   }
@@ -48,7 +49,7 @@ struct VouchingTests {
       body: batch.bytes, headers: [.init("batchTag", "one"), .init("nextBatchTag", "null")])
     let settings = SourceSettings(
       name: "efgs", peer: .efgs, location: "https://efgs.example.org/", options: ["days": "0"],
-      reading: Policy(name: "default"))
+      trust: .host, reading: Policy(name: "default"))
     let recorded = try await pulled(settings, peer)
     #expect(recorded.provenances == [.host("efgs.example.org")])
     #expect(recorded.vouchedBy == ["TLS identity of efgs.example.org"])
