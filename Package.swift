@@ -184,7 +184,7 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust", "CZlib",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: strict),

@@ -14,7 +14,6 @@ struct Padding: Sendable {
   private let hash: KeyedHash
   private let rounds: [KeySubject: UInt32]
 
-  static let secretNote = "publishing/padding-secret"
   static let secretLength = 32
 
   init(secret: [UInt8], rounds: [KeySubject: UInt32]) {
@@ -40,20 +39,22 @@ struct Padding: Sendable {
     return other
   }
 
-  /// Keeps how many look-alikes each of these keys went out with in a series.
-  func saveRelease(of keys: [ClaimedKey], by series: String, to transaction: any StorageTransaction) throws {
+  /// How many look-alikes each of these keys goes out with in a series, to be kept.
+  func release(
+    of keys: [ClaimedKey], by series: String, from state: any PublishingState
+  ) throws -> [NoteChange] {
     let padded = keys.compactMap { key in rounds[key.subject].map { (key.subject, $0) } }
-    guard !padded.isEmpty else { return }
-    var table = try RoundTable(of: keys, in: .series(series), from: transaction)
+    guard !padded.isEmpty else { return [] }
+    var table = try RoundTable(of: keys, of: series, from: state)
     for (subject, count) in padded { table.set(subject, count) }
-    try table.save(to: transaction)
+    return table.changes
   }
 
   /// How many look-alikes each of these keys went out with in a series.
   static func releasedRounds(
-    of keys: [ClaimedKey], by series: String, from state: any StoredState
+    of keys: [ClaimedKey], by series: String, from state: any PublishingState
   ) throws -> [KeySubject: UInt32] {
-    try RoundTable(of: keys, in: .series(series), from: state).rounds
+    try RoundTable(of: keys, of: series, from: state).rounds
   }
 
   /// What a series needs.
@@ -66,28 +67,24 @@ struct Padding: Sendable {
     var isShort: Bool { !new.isEmpty && new.count < minimum }
   }
 
-  /// Decides about the rounds of all keys that any series is about to publish, and keeps them before anything is staged:
-  /// an interrupted round finds the same look-alikes again.
+  /// Decides about the rounds of all keys that any series is about to publish. What it decides is kept before anything
+  /// is staged: an interrupted round finds the same look-alikes again.
   static func plan(
-    _ requests: [Request], in transaction: any StorageTransaction, newSecret: [UInt8], now: Instant
-  ) throws -> Padding {
-    let secret: [UInt8]
-    if let known = try transaction.note(named: secretNote) {
-      secret = known
-    } else {
-      try transaction.setNote(newSecret, named: secretNote)
-      secret = newSecret
-    }
-    var table = try RoundTable(of: requests.flatMap(\.new), in: .everywhere, from: transaction)
+    _ requests: [Request], in state: any PublishingState, newSecret: [UInt8], now: Instant
+  ) throws -> (plan: Padding, notes: [NoteChange]) {
+    let known = try state.note(.paddingSecret)
+    let secret = known ?? newSecret
+    var table = try RoundTable(of: requests.flatMap(\.new), of: nil, from: state)
     table.raise(requests)
-    try table.save(to: transaction)
-    try RoundTable.removeOld(requests.map(\.series), from: transaction, now: now)
-    return Padding(secret: secret, rounds: table.rounds)
+    let notes =
+      (known == nil ? [NoteChange(.paddingSecret, secret)] : []) + table.changes
+      + (try RoundTable.old(of: requests.map(\.series), in: state, now: now))
+    return (Padding(secret: secret, rounds: table.rounds), notes)
   }
 
   /// What one series would get now, without keeping it.
-  static func estimate(_ request: Request, from state: any StoredState) throws -> Int {
-    var table = try RoundTable(of: request.new, in: .everywhere, from: state)
+  static func estimate(_ request: Request, from state: any PublishingState) throws -> Int {
+    var table = try RoundTable(of: request.new, of: nil, from: state)
     table.raise([request])
     return request.new.reduce(0) { $0 + Int(table.rounds[$1.subject] ?? 0) }
   }
@@ -95,29 +92,17 @@ struct Padding: Sendable {
 
 /// How many rounds of look-alikes each key has, kept by the day of its rolling start.
 private struct RoundTable {
-  enum Scope {
-    /// What holds for all series.
-    case everywhere
-    /// What one series has released.
-    case series(String)
-
-    func note(of day: Day) -> String {
-      switch self {
-      case .everywhere: "publishing/padding/\(day)"
-      case .series(let name): "publishing/padding/\(name)/\(day)"
-      }
-    }
-  }
-
   private(set) var rounds: [KeySubject: UInt32] = [:]
-  private let scope: Scope
+  private let series: String?
   private var changed: Set<Day> = []
 
-  /// - Parameter keys: those of their days are read.
-  init(of keys: [ClaimedKey], in scope: Scope, from state: any StoredState) throws {
-    self.scope = scope
+  /// - Parameters:
+  ///   - keys: those of their days are read.
+  ///   - series: as this series has released them; `nil` is what holds for all series.
+  init(of keys: [ClaimedKey], of series: String?, from state: any PublishingState) throws {
+    self.series = series
     for day in Set(keys.map(\.subject.day)) {
-      guard let note = try state.note(named: scope.note(of: day)) else { continue }
+      guard let note = try state.note(.paddingRounds(day, series: series)) else { continue }
       for start in stride(from: 0, to: note.count - Self.entryLength + 1, by: Self.entryLength) {
         let entry = note[start..<start + Self.entryLength]
         guard let key = TemporaryExposureKey(entry.prefix(16)) else { continue }
@@ -157,24 +142,22 @@ private struct RoundTable {
     return needed
   }
 
-  func save(to transaction: any StorageTransaction) throws {
-    for day in changed {
+  /// What has to be kept of what was set.
+  var changes: [NoteChange] {
+    changed.map { day in
       let entries = rounds.filter { $0.key.day == day }.sorted { $0.key < $1.key }
       let note = entries.flatMap { subject, count in
         subject.key.bytes + bigEndian(UInt32(bitPattern: subject.rollingStart)) + bigEndian(count)
       }
-      try transaction.setNote(note, named: scope.note(of: day))
+      return NoteChange(.paddingRounds(day, series: series), note)
     }
   }
 
-  /// No key is kept for longer than sixty days after its expiry.
-  static func removeOld(_ series: [String], from transaction: any StorageTransaction, now: Instant) throws {
-    for scope in [Scope.everywhere] + series.map(Scope.series) {
-      for age in Int64(63)...70 {
-        let note = scope.note(of: Day(daysSince1970: now.day.daysSince1970 - age))
-        if try transaction.note(named: note) != nil { try transaction.setNote(nil, named: note) }
-      }
-    }
+  /// No key is kept for longer than sixty days after its expiry: the tables that are to go.
+  static func old(of series: [String], in state: any PublishingState, now: Instant) throws -> [NoteChange] {
+    let days = (Int64(63)...70).map { Day(daysSince1970: now.day.daysSince1970 - $0) }
+    let notes = ([nil] + series).flatMap { series in days.map { StoredNote.paddingRounds($0, series: series) } }
+    return try notes.filter { try state.note($0) != nil }.map { NoteChange($0, nil) }
   }
 
   /// Key data, rolling start, rounds.

@@ -14,7 +14,7 @@ package import KeyStorage
 /// One process publishes a series at a time.
 package struct Publisher: Sendable {
   package let series: [SeriesSettings]
-  private let store: any KeyStorage
+  private let ledger: Ledger
   private let folder: any PublicationFolder
   private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
 
@@ -22,17 +22,17 @@ package struct Publisher: Sendable {
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
   package init(
-    store: any KeyStorage, series: [SeriesSettings], folder: any PublicationFolder,
+    ledger: Ledger, series: [SeriesSettings], folder: any PublicationFolder,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes
   ) {
-    self.store = store
+    self.ledger = ledger
     self.series = series
     self.folder = folder
     self.randomBytes = randomBytes
   }
 
-  package init(store: any KeyStorage, series: [SeriesSettings], folder: String) {
-    self.init(store: store, series: series, folder: LocalFolder(folder))
+  package init(ledger: Ledger, series: [SeriesSettings], folder: String) {
+    self.init(ledger: ledger, series: series, folder: LocalFolder(folder))
   }
 
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
@@ -41,7 +41,7 @@ package struct Publisher: Sendable {
   /// - Returns: what was done, in the order of the series.
   /// - Throws: `CancellationError` alone, between two steps.
   package func round(now: Instant) async throws -> [SeriesReceipt] {
-    var rounds = series.map { SeriesRound($0, store: store, folder: folder, now: now) }
+    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, now: now) }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
         try await round.resume()
@@ -61,10 +61,12 @@ package struct Publisher: Sendable {
     let requests = rounds.compactMap(\.paddingRequest)
     guard !requests.isEmpty else { return nil }
     do {
-      let isPadded = try await store.read { try $0.note(named: Padding.secretNote) != nil }
+      let isPadded = try await ledger.read { try $0.note(.paddingSecret) != nil }
       guard isPadded || requests.contains(where: \.isShort) else { return nil }
       let newSecret = isPadded ? [] : randomBytes(Padding.secretLength)
-      return try await store.write { try Padding.plan(requests, in: $0, newSecret: newSecret, now: now) }
+      return try await ledger.paddingPlanned(for: requests.map(\.series), at: now) { state in
+        try Padding.plan(requests, in: state, newSecret: newSecret, now: now)
+      }
     } catch {
       for index in rounds.indices where rounds[index].paddingRequest != nil { try rounds[index].fail(error) }
       return nil
@@ -82,7 +84,7 @@ package struct Publisher: Sendable {
       throw PublishingFault(.unknownSeries, "there is no series \(name); there are \(known.isEmpty ? "none" : known)")
     }
     try settings.check()
-    return try await store.read { state in
+    return try await ledger.read { state in
       let known = try SeriesState(of: settings.name, from: state)
       var window = ExportWindow(over: now, period: settings.period)
       while let last = known.windowEnd, window.start < last { window = window.next(period: settings.period) }

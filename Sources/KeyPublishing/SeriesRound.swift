@@ -8,7 +8,7 @@ internal import KeyStorage
 struct SeriesRound: Sendable {
   let settings: SeriesSettings
   let now: Instant
-  private let store: any KeyStorage
+  private let ledger: Ledger
   private let folder: any PublicationFolder
 
   private(set) var receipt: SeriesReceipt
@@ -21,9 +21,9 @@ struct SeriesRound: Sendable {
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
-  init(_ settings: SeriesSettings, store: any KeyStorage, folder: any PublicationFolder, now: Instant) {
+  init(_ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, now: Instant) {
     self.settings = settings
-    self.store = store
+    self.ledger = ledger
     self.folder = folder
     self.now = now
     receipt = SeriesReceipt(series: settings.name, now: now)
@@ -78,12 +78,8 @@ struct SeriesRound: Sendable {
 
     let now = now
     let leaving = SeriesListing(of: settings, records, state, now: now).leaving
-    if !staged.isEmpty || !leaving.isEmpty {
-      try await store.write { transaction in
-        for record in staged { try transaction.move(record.id, to: .published, at: now) }
-        for record in leaving { try transaction.move(record.id, to: .expired, at: now) }
-      }
-    }
+    try await ledger.published(
+      staged.map(\.id), unlisting: leaving.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
     receipt.expired += leaving.count
     try await remove(listing.removable)
@@ -91,7 +87,7 @@ struct SeriesRound: Sendable {
 
   private mutating func load() async throws {
     let name = settings.name
-    (records, state) = try await store.read { state in
+    (records, state) = try await ledger.read { state in
       (try state.bundles(of: name, in: Set(BundleState.allCases)), try SeriesState(of: name, from: state))
     }
   }
@@ -103,7 +99,7 @@ struct SeriesRound: Sendable {
     {
       return
     }
-    guard let content = try await store.read({ try $0.content(of: record.id) }) else {
+    guard let content = try await ledger.read({ try $0.content(of: record.id) }) else {
       throw StorageFault(.corrupt, "the bytes of the staged bundle \(bundle.path) are not in the store")
     }
     try folder.put(content, at: bundle.path)
@@ -146,10 +142,7 @@ struct SeriesRound: Sendable {
   private mutating func remove(_ records: [BundleRecord]) async throws {
     guard !records.isEmpty else { return }
     for record in records { try folder.remove(record.bundle.path) }
-    let now = now
-    try await store.write { transaction in
-      for record in records { try transaction.move(record.id, to: .removed, at: now) }
-    }
+    try await ledger.removed(records.map(\.id), by: settings.name, at: now)
     receipt.removed += records.count
   }
 
@@ -206,7 +199,7 @@ struct SeriesRound: Sendable {
     receipt.nextWindow = newest.next(period: settings.period).instant
     guard let window = windows.last else { return }
     let (settings, known) = (settings, state)
-    (selection, recalls, releasedRounds) = try await store.read { state in
+    (selection, recalls, releasedRounds) = try await ledger.read { state in
       let recalls = try state.recalls().count
       let selection = try KeySelection(
         of: settings, from: state, at: window.instant, followsRecall: recalls > known.recalls)
@@ -260,20 +253,13 @@ struct SeriesRound: Sendable {
   }
 
   private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
-    let (name, oldState, now) = (settings.name, state, now)
-    try await store.write { transaction in
-      for (bundle, sealed) in staging.bundles {
-        let record = try transaction.stage(bundle, sealed.content, at: now)
-        guard bundle.kind == .increment else { continue }
-        let keys = sealed.keys.filter { staging.released.contains($0.subject) }.map { key in
-          var plain = key
-          plain.isRevised = false
-          return ReleasedKey(key: plain, bundle: record.id, revisions: key.isRevised ? 1 : 0)
-        }
-        try transaction.release(keys, by: name)
-      }
-      try padding?.saveRelease(of: staging.padded, by: name, to: transaction)
-      try newState.save(for: name, replacing: oldState, in: transaction)
+    let (name, oldState) = (settings.name, state)
+    let stagings = staging.bundles.map { bundle, sealed in
+      NewStaging(bundle, sealed.content, releasing: bundle.kind == .increment ? staging.releases(of: sealed) : [])
+    }
+    try await ledger.staged(stagings, by: name, at: now) { [padded = staging.padded] state in
+      try (padding?.release(of: padded, by: name, from: state) ?? [])
+        + [newState.change(for: name, replacing: oldState, in: state)]
     }
     state = newState
   }

@@ -12,29 +12,28 @@ struct SeriesState: Hashable, Sendable, Codable {
   /// By kind, the first bundle that this key signed. Earlier ones are in no index any more.
   var firstOrdinals: [String: Int] = [:]
 
-  static func note(of series: String) -> String { "publishing/series/\(series)" }
-
-  init(of series: String, from state: any StoredState) throws {
-    guard let note = try state.note(named: Self.note(of: series)) else {
+  init(of series: String, from state: any PublishingState) throws {
+    let name = StoredNote.seriesState(series)
+    guard let note = try state.note(name) else {
       self.init()
       return
     }
     do {
       self = try JSONDecoder().decode(SeriesState.self, from: Data(note))
     } catch {
-      throw StorageFault(.corrupt, "the note \(Self.note(of: series)) cannot be read")
+      throw StorageFault(.corrupt, "the note \(name.name) cannot be read")
     }
   }
 
   init() {}
 
-  /// Keeps the state, provided that nobody else changed it.
-  func save(for series: String, replacing old: SeriesState, in transaction: any StorageTransaction) throws {
-    guard try SeriesState(of: series, from: transaction) == old else {
+  /// How the state is kept, provided that nobody else changed it.
+  func change(for series: String, replacing old: SeriesState, in state: any PublishingState) throws -> NoteChange {
+    guard try SeriesState(of: series, from: state) == old else {
       throw PublishingFault(.otherRound, "another round published series \(series) at the same time")
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
-    try transaction.setNote(Array(encoder.encode(self)), named: Self.note(of: series))
+    return NoteChange(.seriesState(series), Array(try encoder.encode(self)))
   }
 }

@@ -31,6 +31,15 @@ struct Staging: Sendable {
     fileNames = Set(records.compactMap { $0.bundle.path.split(separator: "/").last })
   }
 
+  /// What a bundle releases, as the series remembers it.
+  func releases(of sealed: SealedBundle) -> [NewRelease] {
+    sealed.keys.filter { released.contains($0.subject) }.map { key in
+      var plain = key
+      plain.isRevised = false
+      return NewRelease(key: plain, revisions: key.isRevised ? 1 : 0)
+    }
+  }
+
   mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) {
     let ordinal = nextOrdinals[kind] ?? 0
     nextOrdinals[kind] = ordinal + 1

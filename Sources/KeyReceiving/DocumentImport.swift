@@ -82,12 +82,10 @@ struct DocumentImport: Sendable {
     }
   }
 
-  /// Admit and record, in the transaction of the caller.
+  /// Admit and record, in the transaction of the caller. It begins with the first byte, so it can be run again.
   ///
   /// - Returns: what the document was, and what became of its keys.
-  func record(
-    _ examination: Examination, as document: DocumentID, head: ResponseHead?, in transaction: any StorageTransaction
-  ) throws -> DocumentFacts {
+  func record(_ examination: Examination, head: ResponseHead?, by recorder: DocumentRecorder) throws -> DocumentFacts {
     let bytes = try self.document()
     var admission = Admission(
       of: examination.verified, from: Sender(name: source.name, isRelay: source.isRelay, origin: source.origin),
@@ -99,19 +97,17 @@ struct DocumentImport: Sendable {
     while try bytes.located({ try reader.decoder.decode(into: &chunk) }) {
       for rejection in chunk.rejections { rejections[rejection.reason.rawValue, default: 0] += 1 }
       let batch = admission.admit(chunk, regions: reader.decoder.regions)
-      receipt += try transaction.record(batch, of: document, at: now)
+      receipt += try recorder.record(batch)
       chunk.advance()
     }
     let undecoded = rejections.values.reduce(0, +)
     for (reason, count) in receipt.rejections { rejections[reason.rawValue, default: 0] += count }
-    let facts = DocumentFacts(
+    return DocumentFacts(
       byteCount: examination.byteCount, digest: examination.digest, entityTag: head?["etag"],
       lastModified: head?["last-modified"], format: reader.format.rawValue,
       vouchedBy: voucher(examination), received: receipt.received + undecoded, new: receipt.new,
       known: receipt.known, held: receipt.heldForOperator, rejections: rejections,
       allowances: Dictionary(uniqueKeysWithValues: receipt.allowances.map { ($0.key.code, $0.value) }))
-    try transaction.complete(document, facts, at: now)
-    return facts
   }
 
   /// Whose keys would only be coming back: the gateway's own origins, but for the one whose server this is.

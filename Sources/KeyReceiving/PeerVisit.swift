@@ -9,7 +9,7 @@ internal import KeyStorage
 struct PeerVisit {
   let source: SourceSettings
   let transport: any Transport
-  let store: any KeyStorage
+  let ledger: Ledger
   let spool: SpoolFolder
   let ownOrigins: Set<String>
   let usualVolumes: [String: Int]
@@ -22,13 +22,13 @@ struct PeerVisit {
   private var firstFault: DocumentFault?
 
   init(
-    source: SourceSettings, transport: any Transport, store: any KeyStorage, spool: SpoolFolder,
+    source: SourceSettings, transport: any Transport, ledger: Ledger, spool: SpoolFolder,
     ownOrigins: Set<String>, usualVolumes: [String: Int], retention: Retention,
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void, receipt: PullReceipt
   ) {
     self.source = source
     self.transport = transport
-    self.store = store
+    self.ledger = ledger
     self.spool = spool
     self.ownOrigins = ownOrigins
     self.usualVolumes = usualVolumes
@@ -58,11 +58,9 @@ struct PeerVisit {
   /// - Returns: the names of those whose bytes are not kept, so that the peer has to be asked for them once more.
   mutating func recover() async throws -> [String] {
     let (name, now) = (source.name, clock())
-    let due = try await store.write { transaction in
-      for document in try transaction.documents(of: name, in: [.fetching], limit: .max) {
-        try transaction.move(document.id, to: .discovered, fault: nil, nextAttempt: nil, at: now)
-      }
-      return try transaction.documents(of: name, in: [.quarantined], limit: .max).filter {
+    try await ledger.interrupted(name, at: now)
+    let due = try await ledger.read { state in
+      try state.documents(of: name, in: [.quarantined], limit: .max).filter {
         // What changed under its name waits for the operator.
         $0.fault?.code != Self.changedCode && $0.nextAttempt.map { $0 <= now } ?? true
       }
@@ -74,8 +72,8 @@ struct PeerVisit {
 
   /// - Returns: `false` when no bytes are kept.
   mutating func retry(_ document: DocumentRecord) async throws -> Bool {
-    guard let bytes = try await store.read({ try $0.content(of: document.id) }) else { return false }
-    try await mark([.fetch(document)], as: .fetching, at: clock())
+    guard let bytes = try await ledger.read({ try $0.content(of: document.id) }) else { return false }
+    try await ledger.fetching(unrefused([.fetch(document)]), at: clock())
     let path = spool.newPath()
     defer { spool.remove(path) }
     let file = try OutputFile(path: path)
@@ -117,8 +115,7 @@ struct PeerVisit {
         try await collect(documents, for: &machine, isAskedFor: true)
       case .done(let cursor):
         if let cursor, cursor != receipt.cursor {
-          let name = source.name
-          try await store.write { try $0.setCursor(cursor, of: name) }
+          try await ledger.cursorMoved(CursorMove(of: source.name, to: cursor), at: clock())
           receipt.cursor = cursor
         }
         return nil
@@ -150,12 +147,12 @@ struct PeerVisit {
     _ documents: [PeerDocument], for machine: inout any PeerSync, isAskedFor: Bool
   ) async throws {
     guard !documents.isEmpty else { return }
-    let (names, name, now) = (documents.map(\.name), source.name, clock())
-    let records = try await store.write { try $0.discover(names, of: name, at: now) }
+    let now = clock()
+    let records = try await ledger.discovered(documents.map(\.name), of: source.name, at: now)
     receipt.listed += documents.count
     let tasks = zip(documents, records).map { plan($0, $1, now: now) }
-    try await mark(tasks, as: .fetching, at: now)
-    watch(.listed(source: name, documents: documents.count, new: records.count { $0.state == .discovered }))
+    try await ledger.fetching(unrefused(tasks), at: now)
+    watch(.listed(source: source.name, documents: documents.count, new: records.count { $0.state == .discovered }))
 
     // Fetching runs ahead of recording, a few documents at a time; recording keeps the peer's order.
     let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
@@ -185,19 +182,16 @@ struct PeerVisit {
     }
   }
 
-  /// Says in the store what is under way, so that whoever looks sees it, and a restart knows what it interrupted.
-  private func mark(_ plans: [Plan], as state: DocumentState, at now: Instant) async throws {
-    let fetched = plans.compactMap { plan in
-      // What was refused stays refused until it is recorded: a crash must not make it look as if it were new.
+  /// What is fetched and was not refused before: that stays refused until it is recorded, and a crash must not make it
+  /// look as if it were new.
+  private func unrefused(_ plans: [Plan]) -> [DocumentID] {
+    plans.compactMap { plan in
       if case .fetch(let record) = plan, [.discovered, .fetching].contains(record.state) { record.id } else { nil }
     }
-    guard !fetched.isEmpty else { return }
-    try await store.write { transaction in
-      for document in fetched {
-        try transaction.move(document, to: state, fault: nil, nextAttempt: nil, at: now)
-      }
-    }
   }
+
+  /// Where the cursor of this source moves, if it does.
+  private func move(to cursor: String?) -> CursorMove? { cursor.map { CursorMove(of: source.name, to: $0) } }
 
   private mutating func plan(_ document: PeerDocument, _ record: DocumentRecord, now: Instant) -> Plan {
     // A document that grows stands for all that follows it, so it is never left alone.
@@ -235,7 +229,7 @@ struct PeerVisit {
         return .recorded(document.check == nil ? head : nil)
       }
       if document.otherStatuses.contains(head.status) {
-        try await mark([.fetch(record)], as: .discovered, at: clock())
+        try await ledger.postponed(unrefused([.fetch(record)]), at: clock())
         return .answered(head)
       }
       let fault = DocumentFault(
@@ -293,13 +287,10 @@ struct PeerVisit {
   private mutating func noteChange(
     of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String
   ) async throws -> CollectionOutcome {
-    let (name, source, now) = ("\(record.name)#\(digest)", source.name, clock())
-    if let facts = record.facts { try await store.write { try $0.complete(record.id, facts, at: now) } }
-    let changed = try await store.write { try $0.discover([name], of: source, at: now) }
-    if let changed = changed.first, changed.state == .discovered {
-      let fault = DocumentFault(code: Self.changedCode, reason: fault.reason)
-      _ = try await quarantine(changed, fault, at: path, cursor: nil)
-    }
+    let (name, now) = ("\(record.name)#\(digest)", clock())
+    let fault = DocumentFault(code: Self.changedCode, reason: fault.reason)
+    let refusal = try refusal(fault, at: path, attempts: 1, now: now)
+    if try await ledger.changedUnderItsName(record.id, putAsideAs: name, refusal, at: now) { tell(name, fault) }
     return .recorded(nil)
   }
 
@@ -307,12 +298,7 @@ struct PeerVisit {
   private mutating func touch(
     _ record: DocumentRecord, _ facts: DocumentFacts, _ head: ResponseHead, _ cursor: String?
   ) async throws {
-    let (name, now) = (source.name, clock())
-    let latest = facts.validated(by: head)
-    try await store.write { transaction in
-      try transaction.complete(record.id, latest, at: now)
-      if let cursor { try transaction.setCursor(cursor, of: name) }
-    }
+    try await ledger.unchanged(record.id, facts.validated(by: head), cursor: move(to: cursor), at: clock())
     if let cursor { receipt.cursor = cursor }
     receipt.unchanged += 1
   }
@@ -322,20 +308,15 @@ struct PeerVisit {
     _ record: DocumentRecord, at path: String, head: ResponseHead?, cursor: String?
   ) async throws -> CollectionOutcome {
     let incoming = documentImport(record.name, path)
-    let (name, now) = (source.name, incoming.now)
-    let keptUntil = now.adding(days: retention.evidenceDays)
     do {
       let examination = try incoming.examine()
-      let evidence = retention.evidenceDays > 0 ? try Self.bytesToKeep(of: path) : nil
-      let facts = try await store.write { transaction in
-        let facts = try incoming.record(examination, as: record.id, head: head, in: transaction)
-        if let evidence { try transaction.keep(evidence, of: record.id, until: keptUntil) }
-        if let cursor { try transaction.setCursor(cursor, of: name) }
-        return facts
-      }
+      let evidence = try kept(path, days: retention.evidenceDays, now: incoming.now)
+      let facts = try await ledger.recorded(
+        record.id, evidence: evidence, cursor: move(to: cursor), at: incoming.now
+      ) { try incoming.record(examination, head: head, by: $0) }
       if let cursor { receipt.cursor = cursor }
       receipt.add(facts)
-      watch(.recorded(source: name, document: record.name, keys: facts.received))
+      watch(.recorded(source: source.name, document: record.name, keys: facts.received))
       return .recorded(head)
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
@@ -355,32 +336,47 @@ struct PeerVisit {
   private mutating func quarantine(
     _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?
   ) async throws -> DocumentFault {
-    let (name, now, attempts) = (source.name, clock(), record.attempts + 1)
-    let bytes = retention.quarantineDays > 0 ? try Self.bytesToKeep(of: path) : nil
-    let keptUntil = now.adding(days: retention.quarantineDays)
-    try await store.write { transaction in
-      if let bytes { try transaction.keep(bytes, of: record.id, until: keptUntil) }
-      try transaction.move(
-        record.id, to: attempts < Self.maximumAttempts ? .quarantined : .givenUp, fault: fault,
-        nextAttempt: now.adding(seconds: Backoff.seconds(afterFailures: attempts + 3, longest: 86_400)), at: now)
-      if let cursor { try transaction.setCursor(cursor, of: name) }
+    let (now, attempts) = (clock(), record.attempts + 1)
+    let refusal = try refusal(fault, at: path, attempts: attempts, now: now)
+    if attempts < Self.maximumAttempts {
+      try await ledger.quarantined(record.id, refusal, cursor: move(to: cursor), at: now)
+    } else {
+      try await ledger.givenUp(record.id, refusal, cursor: move(to: cursor), at: now)
     }
     if let cursor { receipt.cursor = cursor }
-    receipt.refusals.append(PullReceipt.Refusal(document: record.name, fault: fault))
-    watch(.refused(source: name, document: record.name, fault))
-    transport.putAside(record.name, because: fault.reason)
+    tell(record.name, fault)
     return fault
+  }
+
+  private func refusal(
+    _ fault: DocumentFault, at path: String, attempts: Int, now: Instant
+  ) throws -> RefusedDocument {
+    RefusedDocument(
+      fault, nextAttempt: now.adding(seconds: Backoff.seconds(afterFailures: attempts + 3, longest: 86_400)),
+      content: try kept(path, days: retention.quarantineDays, now: now))
+  }
+
+  private mutating func tell(_ document: String, _ fault: DocumentFault) {
+    receipt.refusals.append(PullReceipt.Refusal(document: document, fault: fault))
+    watch(.refused(source: source.name, document: document, fault))
+    transport.putAside(document, because: fault.reason)
   }
 
   /// It could not be fetched: it stays as it was, and the next pull tries again.
   private mutating func postpone(_ record: DocumentRecord, _ fault: DocumentFault) async throws {
-    try await mark([.fetch(record)], as: .discovered, at: clock())
+    try await ledger.postponed(unrefused([.fetch(record)]), at: clock())
     // A file that is being written is no fault of its source.
     if fault.code != "changed" {
       firstFault = firstFault ?? fault
       receipt.failures.append(PullReceipt.Refusal(document: record.name, fault: fault))
     }
     watch(.refused(source: source.name, document: record.name, fault))
+  }
+
+  /// What is kept of a fetched document for so many days.
+  private func kept(_ path: String, days: Int64, now: Instant) throws -> KeptBytes? {
+    guard days > 0, let bytes = try Self.bytesToKeep(of: path) else { return nil }
+    return KeptBytes(bytes, until: now.adding(days: days))
   }
 
   /// A file as it is; an export with its signature file in one archive, so that both can be tried again. `nil` where

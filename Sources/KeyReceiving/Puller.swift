@@ -11,7 +11,7 @@ package import KeyStorage
 /// in quarantine and due is tried again, before the peer is asked for anything new. A document is recorded in one
 /// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing.
 package struct Puller: Sendable {
-  private let store: any KeyStorage
+  private let ledger: Ledger
   private let spool: String
   private let ownOrigins: Set<String>
   private let retention: Retention
@@ -22,10 +22,10 @@ package struct Puller: Sendable {
   ///   - spool: a folder for what is being fetched; what is in it when a pull begins is dropped.
   ///   - watch: is told what happens, from any thread.
   package init(
-    store: any KeyStorage, spool: String, ownOrigins: Set<String> = [], retention: Retention = Retention(),
+    ledger: Ledger, spool: String, ownOrigins: Set<String> = [], retention: Retention = Retention(),
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
   ) throws {
-    self.store = store
+    self.ledger = ledger
     self.spool = spool
     try makeFolders(spool)
     self.ownOrigins = ownOrigins
@@ -45,7 +45,7 @@ package struct Puller: Sendable {
     _ source: SourceSettings, through transport: any Transport, isForced: Bool = false, isOnce: Bool = false
   ) async throws -> PullReceipt {
     var receipt = PullReceipt(source: source.name)
-    let state = try await store.read { state in
+    let state = try await ledger.read { state in
       (record: try state.source(named: source.name), pauses: try state.pauses(), volumes: try state.usualVolumes())
     }
     guard !state.pauses.contains(where: { $0.subject == .source(source.name) }) else {
@@ -63,7 +63,7 @@ package struct Puller: Sendable {
     receipt.cursor = state.record?.cursor
 
     var visit = PeerVisit(
-      source: source, transport: transport, store: store, spool: try spoolFolder(of: source), ownOrigins: ownOrigins,
+      source: source, transport: transport, ledger: ledger, spool: try spoolFolder(of: source), ownOrigins: ownOrigins,
       usualVolumes: state.volumes, retention: retention, clock: clock, watch: watch, receipt: receipt)
     let fault: DocumentFault?
     do {
@@ -85,9 +85,9 @@ package struct Puller: Sendable {
   ///
   /// - Returns: what became of it; `nil` when no bytes are kept, so that the next pull has to fetch it.
   package func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
-    let volumes = try await store.read { try $0.usualVolumes() }
+    let volumes = try await ledger.read { try $0.usualVolumes() }
     var visit = PeerVisit(
-      source: source, transport: NoTransport(), store: store, spool: try spoolFolder(of: source),
+      source: source, transport: NoTransport(), ledger: ledger, spool: try spoolFolder(of: source),
       ownOrigins: ownOrigins,
       usualVolumes: volumes, retention: retention, clock: clock, watch: watch,
       receipt: PullReceipt(source: source.name))
@@ -98,7 +98,7 @@ package struct Puller: Sendable {
   /// Notes that a source could not even be asked.
   package func fail(_ source: SourceSettings, _ fault: DocumentFault) async throws -> PullReceipt {
     var receipt = PullReceipt(source: source.name)
-    let failures = try await store.read { try $0.source(named: source.name)?.failures }
+    let failures = try await ledger.read { try $0.source(named: source.name)?.failures }
     receipt.outcome = .failed(fault)
     try await remember(fault, of: source, failures: failures ?? 0)
     return receipt
@@ -114,7 +114,7 @@ package struct Puller: Sendable {
     let wait = fault == nil ? source.interval : Backoff.seconds(afterFailures: failures + 1, longest: source.interval)
     let attempt = SourceAttempt(
       time: now, fault: fault, nextAttempt: Instant(secondsSince1970: now.secondsSince1970 + wait))
-    try await store.write { try $0.setAttempt(attempt, of: source.name) }
+    try await ledger.attempted(attempt, source: source.name)
   }
 }
 

@@ -8,6 +8,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     /// A newer version wrote the store, or it is none of ours.
     case incompatible
     case corrupt
+    /// This program has no store for such an address.
+    case unsupported
     /// It contradicts what is there: a bundle's place is taken already.
     case conflict
     case full

@@ -64,13 +64,18 @@ struct BatchNumbers {
 extension SQLiteTransaction {
   // MARK: Reading
 
-  func claims(from start: TemporaryExposureKey, limit: Int) throws -> ClaimPage {
+  func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
+    let horizon = try event.map { try lastNumbers(by: $0) }
     let statement = try RawStatement(
       database,
-      "SELECT \(ClaimRow.columns) FROM claims WHERE key >= ? AND recall IS NULL ORDER BY key, rolling_start")
+      """
+      SELECT \(ClaimRow.columns) FROM claims WHERE key >= ? AND \(ClaimHorizon.condition(horizon))
+      ORDER BY key, rolling_start
+      """)
     defer { statement.reset() }
     return try withBytes(of: start) { bytes in
       statement.bind(key: bytes, at: 1)
+      horizon?.bind(to: statement)
       var page = PageNumbers()
       var last: TemporaryExposureKey?
       while try statement.step() {
@@ -85,16 +90,27 @@ extension SQLiteTransaction {
     }
   }
 
-  func claims(about key: TemporaryExposureKey) throws -> ClaimSet {
+  func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
+    let horizon = try event.map { try lastNumbers(by: $0) }
     let statement = try RawStatement(
-      database, "SELECT \(ClaimRow.columns) FROM claims WHERE key = ? AND recall IS NULL")
+      database, "SELECT \(ClaimRow.columns) FROM claims WHERE key = ? AND \(ClaimHorizon.condition(horizon))")
     defer { statement.reset() }
     return try withBytes(of: key) { bytes in
       statement.bind(key: bytes, at: 1)
+      horizon?.bind(to: statement)
       var page = PageNumbers()
       while try statement.step() { try page.insert(try ClaimRow(statement), names: &names, database) }
       return page.claims
     }
+  }
+
+  /// The last arrival and the last recall that had happened when an event had. Their numbers go up with those of events.
+  private func lastNumbers(by event: EventID) throws -> ClaimHorizon {
+    func last(_ table: String) throws -> Int64 {
+      try Int64.fetchOne(
+        database, sql: "SELECT ifnull(max(id), 0) FROM \(table) WHERE event <= ?", arguments: [event.rawValue]) ?? 0
+    }
+    return ClaimHorizon(arrival: try last("arrivals"), recall: try last("recalls"))
   }
 
   func claimCount() throws -> Int {
@@ -114,17 +130,17 @@ extension SQLiteTransaction {
 
   // MARK: Recording
 
-  func record(_ batch: AdmittedBatch, of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+  func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     try requireDocument(document)
     var receipt = ImportReceipt(beforeRecording: batch)
     if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
     let numbers = try numbers(of: batch)
-    try insert(batch.claims.map { ClaimRow($0, numbers) }, of: document, at: now, counting: &receipt)
+    try insert(batch.claims.map { ClaimRow($0, numbers) }, of: document, in: event, counting: &receipt)
     try putAside(batch.held.map { ClaimRow($0, numbers) }, of: document)
     return receipt
   }
 
-  func releaseHeld(of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+  func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     try requireDocument(document)
     let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
     defer { statement.reset() }
@@ -136,7 +152,7 @@ extension SQLiteTransaction {
 
     var receipt = ImportReceipt()
     receipt.received = rows.count
-    try insert(rows, of: document, at: now, counting: &receipt)
+    try insert(rows, of: document, in: event, counting: &receipt)
     if var facts = try self.document(document)?.facts {
       facts.heldWasReleased(new: receipt.new)
       try setFacts(facts, of: document)
@@ -168,10 +184,10 @@ extension SQLiteTransaction {
 
   /// Writes the rows that are new, in the order of the table.
   private func insert(
-    _ rows: [ClaimRow], of document: DocumentID, at now: Instant, counting receipt: inout ImportReceipt
+    _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt
   ) throws {
     if rows.isEmpty { return }
-    let arrival = try arrival(of: document, at: now)
+    let arrival = try arrival(of: document, in: event)
     // Only a claim that is there is passed over; a row that the schema refuses is an error.
     let statement = try RawStatement(
       database,
@@ -218,14 +234,31 @@ extension SQLiteTransaction {
     }
   }
 
-  private func arrival(of document: DocumentID, at now: Instant) throws -> Int64 {
-    let selection = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND time = ?")
-    if let number = try Int64.fetchOne(selection, arguments: [document.rawValue, now.secondsSince1970]) {
+  private func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
+    let selection = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND event = ?")
+    if let number = try Int64.fetchOne(selection, arguments: [document.rawValue, event.id.rawValue]) {
       return number
     }
     try database.execute(
-      sql: "INSERT INTO arrivals (document, time) VALUES (?, ?)", arguments: [document.rawValue, now.secondsSince1970])
+      sql: "INSERT INTO arrivals (document, event, time) VALUES (?, ?, ?)",
+      arguments: [document.rawValue, event.id.rawValue, event.time.secondsSince1970])
     return database.lastInsertedRowID
+  }
+}
+
+/// Which claims were known at an event: those that had arrived, and that no recall had withdrawn.
+private struct ClaimHorizon {
+  var arrival: Int64
+  var recall: Int64
+
+  /// - Parameter horizon: `nil` is now.
+  static func condition(_ horizon: ClaimHorizon?) -> String {
+    horizon == nil ? "recall IS NULL" : "arrival <= ?2 AND (recall IS NULL OR recall > ?3)"
+  }
+
+  func bind(to statement: RawStatement) {
+    statement.bind(arrival, at: 2)
+    statement.bind(recall, at: 3)
   }
 }
 

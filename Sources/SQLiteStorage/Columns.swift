@@ -12,9 +12,20 @@ extension Row {
     return seconds.map(Instant.init(secondsSince1970:))
   }
 
+  func bytes(_ column: String) -> [UInt8] {
+    let data: Data = self[column]
+    return Array(data)
+  }
+
   var fault: DocumentFault? {
     guard let code: String = self["fault_code"], let reason: String = self["fault_reason"] else { return nil }
     return DocumentFault(code: code, reason: reason)
+  }
+
+  /// Who of the operators did it, and why; `nil` where nobody says so.
+  var word: OperatorWord? {
+    let who: String? = self["who"]
+    return who.map { OperatorWord(by: $0, reason: self["why"]) }
   }
 
   /// A column whose allowed texts the schema lists.

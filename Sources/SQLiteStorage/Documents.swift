@@ -60,7 +60,7 @@ extension SQLiteTransaction {
     return summary
   }
 
-  func discover(_ names: [String], of source: String, at now: Instant) throws -> [DocumentRecord] {
+  func add(documents names: [String], of source: String, at now: Instant) throws -> DiscoveredDocuments {
     let number = try sourceNumber(source)
     let insertion = try database.cachedStatement(
       sql: """
@@ -69,13 +69,16 @@ extension SQLiteTransaction {
         """)
     let selection = try database.cachedStatement(
       sql: "\(Self.selection) WHERE documents.source = ? AND documents.name = ?")
-    return try names.map { name in
+    var new: [DocumentID] = []
+    let all = try names.map { name in
       try insertion.execute(arguments: [number, name, now.secondsSince1970, now.secondsSince1970])
+      if database.changesCount > 0 { new.append(DocumentID(rawValue: database.lastInsertedRowID)) }
       guard let row = try Row.fetchOne(selection, arguments: [number, name]) else {
         throw StorageFault(.corrupt, "a document of source \(source) was written and is not there")
       }
       return try DocumentRecord(row)
     }
+    return DiscoveredDocuments(all: all, new: new)
   }
 
   func move(

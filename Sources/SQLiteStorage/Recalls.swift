@@ -10,7 +10,7 @@ extension SQLiteTransaction {
       return Recall(
         request: RecallRequest(
           origin: row["origin"], since: row.optionalTime("since"), document: document.map(DocumentID.init)),
-        time: row.time("time"), claims: row["claims"])
+        event: EventID(rawValue: row["event"]), time: row.time("time"), claims: row["claims"], word: row.word)
     }
   }
 
@@ -55,13 +55,15 @@ extension SQLiteTransaction {
     return preview
   }
 
-  func recall(_ request: RecallRequest, at now: Instant) throws -> RecallPreview {
+  func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) throws -> RecallPreview {
     let preview = try preview(request)
     try database.execute(
-      sql: "INSERT INTO recalls (origin, since, document, time, claims) VALUES (?, ?, ?, ?, ?)",
+      sql: """
+        INSERT INTO recalls (origin, since, document, event, time, claims, who, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
       arguments: [
-        request.origin, request.since?.secondsSince1970, request.document?.rawValue, now.secondsSince1970,
-        preview.claims,
+        request.origin, request.since?.secondsSince1970, request.document?.rawValue, event.id.rawValue,
+        event.time.secondsSince1970, preview.claims, word?.by, word?.reason,
       ])
     let number = database.lastInsertedRowID
     guard preview.claims > 0, let origin = try self.number(ofOrigin: request.origin) else { return preview }
@@ -91,6 +93,10 @@ extension SQLiteTransaction {
     receipt.claims = try claims + withdrawn + delete("held WHERE \(isOver)", [end])
     receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
+    _ = try delete("uploads WHERE event IN (SELECT id FROM events WHERE time < ?)", [end])
+    let routine = EventKind.allCases.filter(\.isRoutine).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    _ = try delete(
+      "events WHERE time < ? AND kind IN (\(routine)) AND id NOT IN (SELECT event FROM log_queue)", [end])
     return receipt
   }
 

@@ -4,7 +4,7 @@ import KeyNormalization
 import KeyStorage
 
 /// One transaction of the database, for the time of its body.
-final class SQLiteTransaction: StorageTransaction {
+final class SQLiteTransaction: StoreTransaction {
   let database: Database
   var names: Names
 
@@ -65,7 +65,8 @@ final class SQLiteTransaction: StorageTransaction {
     try Row.fetchAll(database, sql: "SELECT * FROM pauses ORDER BY kind DESC, name").map { row in
       let name: String = row["name"]
       return Pause(
-        row["kind"] == "origin" ? .origin(name) : .source(name), since: row.time("since"), reason: row["reason"])
+        row["kind"] == "origin" ? .origin(name) : .source(name), since: row.time("since"), reason: row["reason"],
+        by: row["who"])
     }
   }
 
@@ -73,8 +74,10 @@ final class SQLiteTransaction: StorageTransaction {
     let subject = pause.subject.normalized
     if case .source(let name) = subject { _ = try sourceNumber(name) }
     try database.execute(
-      sql: "INSERT OR REPLACE INTO pauses (kind, name, since, reason) VALUES (?, ?, ?, ?)",
-      arguments: [subject.columns.kind, subject.columns.name, pause.since.secondsSince1970, pause.reason])
+      sql: "INSERT OR REPLACE INTO pauses (kind, name, since, reason, who) VALUES (?, ?, ?, ?, ?)",
+      arguments: [
+        subject.columns.kind, subject.columns.name, pause.since.secondsSince1970, pause.reason, pause.by,
+      ])
   }
 
   func resume(_ subject: Pause.Subject) throws -> Bool {

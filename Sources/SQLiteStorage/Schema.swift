@@ -14,6 +14,9 @@ enum Schema {
     migrator.registerMigration("how sources are vouched for", foreignKeyChecks: .immediate) { database in
       try database.execute(sql: vouching)
     }
+    migrator.registerMigration("events") { database in
+      try database.execute(sql: events + history + arrivals)
+    }
     return migrator
   }
 
@@ -81,6 +84,97 @@ enum Schema {
       PRIMARY KEY (kind, name)
     ) STRICT, WITHOUT ROWID;
 
+    """
+
+  private static let events = """
+    -- Whatever happened. A number is never given twice, also when the last events are gone.
+    CREATE TABLE events (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      time INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      who TEXT,
+      why TEXT,
+      CHECK (why IS NULL OR who IS NOT NULL)
+    ) STRICT;
+
+    -- What waits for the transparency log.
+    CREATE TABLE log_queue (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      event INTEGER NOT NULL REFERENCES events (id),
+      kind TEXT NOT NULL,
+      bytes BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX log_queue_by_event ON log_queue (event);
+
+    -- That an upload came, and not what was in it. The certificate is the digest of it.
+    CREATE TABLE uploads (
+      id INTEGER PRIMARY KEY,
+      event INTEGER NOT NULL REFERENCES events (id),
+      door INTEGER NOT NULL REFERENCES sources (id),
+      regions TEXT NOT NULL CHECK (json_valid(regions)),
+      certificate TEXT,
+      received INTEGER NOT NULL CHECK (received >= 0),
+      new INTEGER NOT NULL CHECK (new >= 0)
+    ) STRICT;
+    CREATE INDEX uploads_by_certificate ON uploads (certificate);
+    CREATE INDEX uploads_by_event ON uploads (event);
+
+    """
+
+  /// The events that stores of the first version can still tell: when claims came in, were withdrawn, and who stands
+  /// still. They are put in the order of their times, and never before what had a smaller number, whatever the clock did.
+  private static let history = """
+    CREATE TEMPORARY TABLE history AS
+      SELECT row_number() OVER (ORDER BY latest, rank, old) AS event, kind, old, time, subject FROM (
+        SELECT max(arrivals.time) OVER (ORDER BY arrivals.id) AS latest, 1 AS rank, 'recorded' AS kind,
+          arrivals.id AS old, arrivals.time AS time, sources.name || '/' || documents.name AS subject
+        FROM arrivals JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
+        UNION ALL
+        SELECT max(time) OVER (ORDER BY id), 2, 'recalled', id, time, 'origin ' || origin FROM recalls
+        UNION ALL
+        SELECT since, 3, 'paused', NULL, since, kind || ' ' || name FROM pauses);
+
+    INSERT INTO events (id, time, kind, subject) SELECT event, time, kind, subject FROM history ORDER BY event;
+
+    """
+
+  private static let arrivals = """
+    CREATE TABLE new_arrivals (
+      id INTEGER PRIMARY KEY,
+      document INTEGER NOT NULL REFERENCES documents (id),
+      event INTEGER NOT NULL REFERENCES events (id),
+      time INTEGER NOT NULL,
+      UNIQUE (document, event)
+    ) STRICT;
+    INSERT INTO new_arrivals
+      SELECT arrivals.id, arrivals.document, history.event, arrivals.time
+      FROM arrivals JOIN history ON history.kind = 'recorded' AND history.old = arrivals.id;
+    DROP TABLE arrivals;
+    ALTER TABLE new_arrivals RENAME TO arrivals;
+    CREATE INDEX arrivals_by_event ON arrivals (event);
+
+    CREATE TABLE new_recalls (
+      id INTEGER PRIMARY KEY,
+      origin TEXT NOT NULL,
+      since INTEGER,
+      document INTEGER,
+      event INTEGER NOT NULL REFERENCES events (id),
+      time INTEGER NOT NULL,
+      claims INTEGER NOT NULL CHECK (claims >= 0),
+      who TEXT,
+      why TEXT,
+      CHECK (why IS NULL OR who IS NOT NULL)
+    ) STRICT;
+    INSERT INTO new_recalls
+      SELECT recalls.id, origin, since, document, history.event, recalls.time, claims, NULL, NULL
+      FROM recalls JOIN history ON history.kind = 'recalled' AND history.old = recalls.id;
+    DROP TABLE recalls;
+    ALTER TABLE new_recalls RENAME TO recalls;
+    CREATE INDEX recalls_by_event ON recalls (event);
+
+    ALTER TABLE pauses ADD COLUMN who TEXT;
+    DROP TABLE history;
     """
 
   /// `said` packs what a claim states beside its start; see ``ClaimWords``. Origin, source and regions are numbers of

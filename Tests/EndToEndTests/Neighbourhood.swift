@@ -120,8 +120,8 @@ struct Neighbourhood {
 
   /// Everything that the store of a gateway says.
   func claims(of gateway: String) async throws -> Set<StatedClaim> {
-    let store = try SQLiteStorage(
-      folder: path("\(gateway)/state"), now: try #require(Instant(Self.noon)), isReadOnly: true)
+    let store = try SQLiteStore(
+      folder: path("\(gateway)/state"), role: .reader, now: try #require(Instant(Self.noon)))
     return try await store.read { state in
       var all: Set<StatedClaim> = []
       var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)

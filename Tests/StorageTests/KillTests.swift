@@ -29,7 +29,7 @@ struct KillTests {
   }
 
   /// One step of a pull: the claims, their document and the cursor, in one transaction.
-  @Sendable private static func record(_ number: Int, seed: UInt64, in transaction: any StorageTransaction) throws {
+  @Sendable private static func record(_ number: Int, seed: UInt64, in transaction: any StoreTransaction) throws {
     let now = Times.after(Int64(number) * 3600)
     let document = try transaction.document("\(number)", at: now)
     try transaction.move(document, to: .fetching, fault: nil, nextAttempt: nil, at: now)
@@ -39,7 +39,7 @@ struct KillTests {
     try transaction.setCursor("\(number + 1)", of: "DE")
   }
 
-  private static func cursor(_ store: any KeyStorage) async throws -> Int {
+  private static func cursor(_ store: any Store) async throws -> Int {
     try await store.read { try $0.source(named: "DE")?.cursor.flatMap { Int($0) } ?? 0 }
   }
 
@@ -48,7 +48,7 @@ struct KillTests {
   func child() async throws {
     let folder = try #require(environment[folderName])
     let seed = try #require(environment[seedName].flatMap { UInt64($0) })
-    let store = try SQLiteStorage(folder: folder, now: Times.now, command: "the other process")
+    let store = try SQLiteStore(folder: folder, now: Times.now, command: "the other process")
     _ = FileManager.default.createFile(atPath: folder + "/ready", contents: nil)
     for number in try await Self.cursor(store)..<Self.batchCount {
       try await store.write { try Self.record(number, seed: seed, in: $0) }
@@ -63,7 +63,7 @@ struct KillTests {
     let seed = random.next() >> 1
     try await withFolder { folder in
       // The undisturbed run, as far as each cursor.
-      let undisturbed = MemoryStorage()
+      let undisturbed = MemoryStore()
       var reached = 0
       func compare(_ cursor: Int) async throws {
         while reached < cursor {
@@ -71,7 +71,7 @@ struct KillTests {
           try await undisturbed.write { try Self.record(number, seed: seed, in: $0) }
           reached += 1
         }
-        let store = try SQLiteStorage(folder: folder, now: Times.now)
+        let store = try SQLiteStore(folder: folder, now: Times.now)
         #expect(try await store.snapshot() == undisturbed.snapshot(), "at cursor \(cursor)")
       }
       for round in 0..<rounds {
@@ -80,7 +80,7 @@ struct KillTests {
         if child.isRunning {
           do {
             // It may have ended in this moment; otherwise it has the store.
-            _ = try SQLiteStorage(folder: folder, now: Times.now)
+            _ = try SQLiteStore(folder: folder, now: Times.now)
           } catch let fault as StorageFault {
             #expect(fault.code == .held)
             #expect(fault.reason.contains("process \(child.processIdentifier) on"))
@@ -90,14 +90,14 @@ struct KillTests {
         Foundation.kill(child.processIdentifier, SIGKILL)
         child.waitUntilExit()
         try? FileManager.default.removeItem(atPath: folder + "/ready")
-        let cursor = try await Self.cursor(try SQLiteStorage(folder: folder, now: Times.now))
+        let cursor = try await Self.cursor(try SQLiteStore(folder: folder, now: Times.now))
         try await compare(cursor)
         print("kill \(round): at batch \(cursor) of \(Self.batchCount)")
       }
       let last = try Self.start(folder: folder, seed: seed)
       last.waitUntilExit()
       #expect(last.terminationStatus == 0)
-      #expect(try await Self.cursor(try SQLiteStorage(folder: folder, now: Times.now)) == Self.batchCount)
+      #expect(try await Self.cursor(try SQLiteStore(folder: folder, now: Times.now)) == Self.batchCount)
       try await compare(Self.batchCount)
     }
   }

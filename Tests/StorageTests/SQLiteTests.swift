@@ -11,7 +11,7 @@ import Testing
 @Suite("SQLite store")
 struct SQLiteTests {
   /// A store with something of everything.
-  static func fill(_ store: SQLiteStorage, seed: UInt64) async throws {
+  static func fill(_ store: SQLiteStore, seed: UInt64) async throws {
     var arrivals = Arrivals(random: SeededRandom(seed: seed))
     let operations = TransactionTests.operations([arrivals.batch(30), arrivals.batch(30)])
     try await store.write { for operation in operations { try operation($0) } }
@@ -21,11 +21,11 @@ struct SQLiteTests {
   @Test("opened again, it is the same")
   func reopen() async throws {
     try await withFolder { folder in
-      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now)
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
       if let store { try await Self.fill(store, seed: 1) }
       let before = try await store?.snapshot()
       store = nil
-      let again = try SQLiteStorage(folder: folder, now: Times.days(1))
+      let again = try SQLiteStore(folder: folder, now: Times.days(1))
       #expect(try await again.snapshot() == before)
       // Names keep their numbers.
       var arrivals = Arrivals(random: SeededRandom(seed: 1))
@@ -40,16 +40,16 @@ struct SQLiteTests {
   func secondWriter() async throws {
     try await withFolder { folder in
       #expect(throws: StorageFault(.notFound, "\(folder)/keyferry.sqlite: there is no store")) {
-        try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+        try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       }
-      var writer: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now, command: "keyferry pull")
-      let fault = #expect(throws: StorageFault.self) { try SQLiteStorage(folder: folder, now: Times.days(1)) }
+      var writer: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now, command: "keyferry pull")
+      let fault = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, now: Times.days(1)) }
       #expect(fault?.code == .held)
       let reason = fault?.reason ?? ""
       #expect(reason.contains("is held by process \(ProcessInfo.processInfo.processIdentifier) on "))
       #expect(reason.hasSuffix(", keyferry pull, since 2020-12-01T00:00:00Z"))
 
-      let reader = try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+      let reader = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       if let writer { try await Self.fill(writer, seed: 2) }
       #expect(try await reader.snapshot() == writer?.snapshot())
       let refusal = await #expect(throws: StorageFault.self) {
@@ -60,7 +60,7 @@ struct SQLiteTests {
       let before = try await writer?.snapshot()
       writer = nil
       #expect(try await reader.snapshot() == before)
-      writer = try SQLiteStorage(folder: folder, now: Times.days(1))
+      writer = try SQLiteStore(folder: folder, now: Times.days(1))
       #expect(try await writer?.snapshot() == before)
     }
   }
@@ -68,7 +68,7 @@ struct SQLiteTests {
   @Test("a long read sees one state and keeps nobody from writing")
   func longRead() async throws {
     try await withFolder { folder in
-      let store = try SQLiteStorage(folder: folder, now: Times.now)
+      let store = try SQLiteStore(folder: folder, now: Times.now)
       let (begun, written) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
       try await store.write { try $0.setNote([1], named: "round") }
       async let seen = store.read { state throws in
@@ -93,29 +93,29 @@ struct SQLiteTests {
   @Test("what is no store of this version is refused and left alone")
   func incompatible() async throws {
     func fault(_ folder: String, isReadOnly: Bool) -> StorageFault? {
-      #expect(throws: StorageFault.self) { try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: isReadOnly) }
+      #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: isReadOnly ? .reader : .owner, now: Times.now) }
     }
     for isReadOnly in [false, true] {
       try await withFolder { folder in
-        let file = folder + "/" + SQLiteStorage.fileName
+        let file = folder + "/" + SQLiteStore.fileName
         let text = Data(String(repeating: "not a database\n", count: 300).utf8)
         try text.write(to: URL(filePath: file))
         #expect(fault(folder, isReadOnly: isReadOnly)?.code == .incompatible)
         #expect(try Data(contentsOf: URL(filePath: file)) == text)
       }
       try await withFolder { folder in
-        let other = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        let other = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
         try await other.write { try $0.execute(sql: "CREATE TABLE songs (title TEXT)") }
         try other.close()
-        let bytes = try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStorage.fileName))
+        let bytes = try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStore.fileName))
         let refusal = fault(folder, isReadOnly: isReadOnly)
         #expect(refusal?.code == .incompatible)
         #expect(refusal?.reason.contains("not a store of Keyferry") == true)
-        #expect(try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStorage.fileName)) == bytes)
+        #expect(try Data(contentsOf: URL(filePath: folder + "/" + SQLiteStore.fileName)) == bytes)
       }
       try await withFolder { folder in
-        try await Self.fill(try SQLiteStorage(folder: folder, now: Times.now), seed: 3)
-        let later = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        try await Self.fill(try SQLiteStore(folder: folder, now: Times.now), seed: 3)
+        let later = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
         try await later.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('wishes')") }
         try later.close()
         let refusal = fault(folder, isReadOnly: isReadOnly)
@@ -133,14 +133,14 @@ struct SQLiteTests {
       let doors = Arrivals.sources.filter {
         $0.provenance == .assertedByOperator || $0.provenance == .signed(by: "262 v1")
       }
-      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now)
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
       for door in doors {
         let batch = admit([(Self.aKey, RegionClaim(origin: "DE"))], from: door)
         _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
       }
       let before = try await store?.snapshot()
       store = nil
-      let old = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+      let old = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
       try await old.write { database in
         try database.execute(
           sql: """
@@ -154,10 +154,10 @@ struct SQLiteTests {
       }
       try old.close()
       let refusal = #expect(throws: StorageFault.self) {
-        try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+        try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       }
       #expect(refusal?.code == .incompatible && refusal?.reason.contains("earlier version") == true)
-      let migrated = try SQLiteStorage(folder: folder, now: Times.now)
+      let migrated = try SQLiteStore(folder: folder, now: Times.now)
       #expect(try await migrated.snapshot() == before)
       // A source that is known is found again, one that another vouches for is another.
       let known = admit([(Self.aKey, RegionClaim(origin: "DE"))], from: doors[0])
@@ -178,8 +178,8 @@ struct SQLiteTests {
   @Test("a damaged file is called damaged, by its path")
   func corrupt() async throws {
     try await withFolder { folder in
-      let file = URL(filePath: folder + "/" + SQLiteStorage.fileName)
-      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now)
+      let file = URL(filePath: folder + "/" + SQLiteStore.fileName)
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
       let batch = Self.manyClaims(5000)
       _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
       store = nil
@@ -191,7 +191,7 @@ struct SQLiteTests {
       let start = bytes.count / 2
       bytes.replaceSubrange(start..<bytes.count, with: Data(repeating: 0x5a, count: bytes.count - start))
       try bytes.write(to: file)
-      let damaged = try SQLiteStorage(folder: folder, now: Times.now)
+      let damaged = try SQLiteStore(folder: folder, now: Times.now)
       let fault = await #expect(throws: StorageFault.self) { try await damaged.read { try allClaims($0, limit: 100) } }
       #expect(fault?.code == .corrupt)
       #expect(fault?.reason.contains(file.path) == true)
@@ -201,7 +201,7 @@ struct SQLiteTests {
   @Test("a full disk leaves the store as it was")
   func full() async throws {
     try await withFolder { folder in
-      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now, pageLimit: 100)
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now, pageLimit: 100)
       let small = Self.manyClaims(50)
       let large = Self.manyClaims(20_000)
       _ = try await store?.write { try $0.record(small, of: try $0.document("a"), at: Times.now) }
@@ -217,7 +217,7 @@ struct SQLiteTests {
       #expect(try await store?.snapshot() == before)
       // With room again, the same is recorded.
       store = nil
-      let roomy = try SQLiteStorage(folder: folder, now: Times.now)
+      let roomy = try SQLiteStore(folder: folder, now: Times.now)
       #expect(try await roomy.snapshot() == before)
       let receipt = try await roomy.write { try $0.record(large, of: try $0.document("b"), at: Times.now) }
       #expect(receipt.new == 19_950 && receipt.known == 50)
@@ -227,9 +227,9 @@ struct SQLiteTests {
   @Test("expired keys make room for new ones")
   func room() async throws {
     try await withFolder { folder in
-      let store = try SQLiteStorage(folder: folder, now: Times.now)
+      let store = try SQLiteStore(folder: folder, now: Times.now)
       func pages() async throws -> Int? {
-        let other = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+        let other = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
         return try await other.read { try Int.fetchOne($0, sql: "PRAGMA page_count") }
       }
       var counts: [Int] = []
@@ -248,8 +248,8 @@ struct SQLiteTests {
   @Test("the schema refuses wrong rows")
   func schema() async throws {
     try await withFolder { folder in
-      try await Self.fill(try SQLiteStorage(folder: folder, now: Times.now), seed: 4)
-      let raw = try DatabaseQueue(path: folder + "/" + SQLiteStorage.fileName)
+      try await Self.fill(try SQLiteStore(folder: folder, now: Times.now), seed: 4)
+      let raw = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
       func isAccepted(_ sql: String) async throws -> Bool {
         do {
           try await raw.writeWithoutTransaction { database in
@@ -296,9 +296,11 @@ struct SQLiteTests {
         "UPDATE documents SET new = -1 WHERE name = 'a'",
         "DELETE FROM sources", "DELETE FROM documents",
         "INSERT INTO contents VALUES (99, 0, x'00')",
-        "INSERT INTO pauses VALUES ('person', 'x', 0, NULL)",
+        "INSERT INTO pauses VALUES ('person', 'x', 0, NULL, NULL)",
         "UPDATE bundles SET state = 'lost'", "UPDATE bundles SET kind = 'week'", "UPDATE bundles SET ordinal = -1",
         "UPDATE released SET key = x'00'", "UPDATE released SET fields = 64",
+        "INSERT INTO arrivals VALUES (99, 1, 99, 0)", "INSERT INTO log_queue VALUES (1, 99, 'x', x'00')",
+        "UPDATE recalls SET why = 'because'", "UPDATE uploads SET regions = '['", "DELETE FROM events",
         "INSERT INTO totals VALUES (2, 0)", "UPDATE totals SET claims = -1",
       ] {
         #expect(try await !isAccepted(sql), "\(sql)")

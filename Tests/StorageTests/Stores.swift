@@ -12,6 +12,8 @@ import Testing
 enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
   case memory
   case sqlite
+  /// Slow, and asks for each body that writes a second time.
+  case repeating
 
   var testDescription: String { rawValue }
 }
@@ -25,12 +27,13 @@ enum Times {
 }
 
 /// Calls `body` with a new store, which is gone when it returns.
-func withStore(_ kind: StoreKind, _ body: (any KeyStorage) async throws -> Void) async throws {
+func withStore(_ kind: StoreKind, _ body: (any Store) async throws -> Void) async throws {
   switch kind {
-  case .memory: try await body(MemoryStorage())
+  case .memory: try await body(MemoryStore())
+  case .repeating: try await body(RepeatingStore(MemoryStore()))
   case .sqlite:
     try await withFolder { folder in
-      try await body(try SQLiteStorage(folder: folder, now: Times.now))
+      try await body(try SQLiteStore(folder: folder, now: Times.now))
     }
   }
 }
@@ -57,6 +60,9 @@ struct Snapshot: Equatable, Sendable {
   var bundleContents: [[UInt8]?]
   var released: [[ReleasedKey]]
   var notes: [[UInt8]?]
+  var uploads: [UploadRecord]
+  var events: [EventRecord]
+  var queue: [QueuedEntry]
 
   init(_ state: any StoredState) throws {
     sources = try state.sources()
@@ -72,6 +78,18 @@ struct Snapshot: Equatable, Sendable {
     bundleContents = try bundles.map { try state.content(of: $0.id) }
     released = try ["NL", "travel"].map { try state.released(by: $0, from: .first, limit: .max) }
     notes = try ["NL.secret", "round"].map { try state.note(named: $0) }
+    uploads = try ["a", "b"].flatMap { try state.uploads(certificate: $0) }
+    events = try state.events(from: EventID(rawValue: 0), limit: .max)
+    queue = try state.queuedEntries(limit: .max)
+  }
+}
+
+extension Snapshot {
+  /// For what may happen again without effect.
+  var withoutEvents: Self {
+    var state = self
+    state.events = []
+    return state
   }
 }
 
@@ -79,16 +97,16 @@ extension TemporaryExposureKey {
   static let first = TemporaryExposureKey(high: 0, low: 0)
 }
 
-extension KeyStorage {
+extension Store {
   func snapshot() async throws -> Snapshot { try await read { try Snapshot($0) } }
 }
 
-/// All claims, page by page.
-func allClaims(_ state: any StoredState, limit: Int) throws -> Set<StatedClaim> {
+/// All claims, page by page; as of an event, or now.
+func allClaims(_ state: any StoredState, limit: Int, asOf event: EventID? = nil) throws -> Set<StatedClaim> {
   var claims: Set<StatedClaim> = []
   var start: TemporaryExposureKey? = .first
   while let from = start {
-    let page = try state.claims(from: from, limit: limit)
+    let page = try state.claims(from: from, limit: limit, asOf: event)
     claims.formUnion(page.claims.statedClaims)
     start = page.next
   }
@@ -169,7 +187,7 @@ extension Provenance {
   }
 }
 
-extension StorageTransaction {
+extension StoreTransaction {
   /// A document of this name, as good as fetched.
   func document(_ name: String, of source: String = "DE", at now: Instant = Times.now) throws -> DocumentID {
     try discover([name], of: source, at: now)[0].id

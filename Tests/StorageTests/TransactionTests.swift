@@ -10,7 +10,7 @@ struct TransactionTests {
   struct Stop: Error {}
 
   /// Every operation of a transaction once, each on what the ones before it left.
-  static func operations(_ batches: [AdmittedBatch]) -> [@Sendable (any StorageTransaction) throws -> Void] {
+  static func operations(_ batches: [AdmittedBatch]) -> [@Sendable (any StoreTransaction) throws -> Void] {
     let document = DocumentID(rawValue: 1)
     let fault = DocumentFault(code: "x", reason: "y")
     let flood = admit(
@@ -41,6 +41,15 @@ struct TransactionTests {
       },
       { try $0.move(BundleID(rawValue: 1), to: .published, at: Times.now) },
       { try $0.setNote([1], named: "round") },
+      {
+        try $0.note(
+          UploadRecord(
+            event: EventID(rawValue: 1), door: "door", regions: ["NL", "BE"], certificate: "a", received: 3, new: 2))
+      },
+      { _ = try $0.enter(NewEvent(.attempted, about: "DE", at: Times.days(-30))) },
+      { try $0.enqueue([7, 0], kind: "bundle", event: EventID(rawValue: 1)) },
+      { try $0.enqueue([], kind: "pause", event: EventID(rawValue: 2)) },
+      { try $0.dequeue([QueuedEntryID(rawValue: 1)]) },
       { try $0.expire(keysExpiredBefore: Times.days(-3), at: Times.days(2)) },
       { try $0.resume(.origin("DE")) },
     ]

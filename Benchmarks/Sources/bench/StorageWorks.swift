@@ -17,7 +17,7 @@ let storageWorks = [
     return [
       .ours("Keyferry") {
         let folder = try ScratchFolder()
-        let store = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+        let store = try SQLiteStore(folder: folder.path, now: StoredBatches.now)
         return try batches.reduce(0) { try $0 + record($1, in: store).new }
       },
       .yardstick("GRDB row by row", reach: 3) {
@@ -31,7 +31,7 @@ let storageWorks = [
   },
   Preparation("claims read in pages") { count in
     let folder = try ScratchFolder()
-    let store = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+    let store = try SQLiteStore(folder: folder.path, now: StoredBatches.now)
     let pool = try rowStore(folder.path + "/rows")
     for batch in StoredBatches(count).all {
       _ = try record(batch, in: store)
@@ -63,7 +63,7 @@ let storageWorks = [
       .ours("Keyferry") {
         let end = Instant(secondsSince1970: StoredBatches.now.secondsSince1970 - 13 * 86_400)
         let expired = try undoing(in: store.storage) {
-          try $0.expire(keysExpiredBefore: end, at: StoredBatches.now).claims
+          try await $0.expired(keysExpiredBefore: end, at: StoredBatches.now).claims
         }
         return expired == store.oldest ? count : 0
       }
@@ -74,7 +74,9 @@ let storageWorks = [
     return [
       .ours("Keyferry") {
         let request = RecallRequest(origin: "DE", document: DocumentID(rawValue: 1))
-        let recalled = try undoing(in: store.storage) { try $0.recall(request, at: StoredBatches.now).claims }
+        let recalled = try undoing(in: store.storage) {
+          try await $0.recalled(request, by: OperatorWord(by: "bench"), at: StoredBatches.now).claims
+        }
         return recalled > 0 ? count : 0
       }
     ]
@@ -91,7 +93,7 @@ private var growthWork: Preparation {
     var contenders = [
       Contender.ours("among 0") {
         let folder = try ScratchFolder()
-        let store = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+        let store = try SQLiteStore(folder: folder.path, now: StoredBatches.now)
         return try first.reduce(0) { try $0 + record($1, in: store).new }
       }
     ]
@@ -110,7 +112,7 @@ private var growthWork: Preparation {
 /// A store in a folder that goes with it.
 private struct FilledStore {
   let folder: ScratchFolder
-  let storage: SQLiteStorage
+  let storage: SQLiteStore
   /// How many of its claims are of the oldest day.
   let oldest: Int
 }
@@ -118,7 +120,7 @@ private struct FilledStore {
 /// A store of `count` claims in a few large documents, which are recorded faster than many small ones.
 private func filledStore(_ count: Int) throws -> FilledStore {
   let folder = try ScratchFolder()
-  let storage = try SQLiteStorage(folder: folder.path, now: StoredBatches.now)
+  let storage = try SQLiteStore(folder: folder.path, now: StoredBatches.now)
   var batches = StoredBatches(count, size: max(StoredBatches.size, count / 10), seed: 11)
   var oldest = 0
   var number = 0
@@ -134,13 +136,25 @@ private func filledStore(_ count: Int) throws -> FilledStore {
 
 /// Runs a transaction that is undone, so that each run finds the same store; what is left out is the commit.
 private func undoing(
-  in store: SQLiteStorage, _ body: @escaping @Sendable (any StorageTransaction) throws -> Int
+  in store: SQLiteStore, _ event: @escaping @Sendable (Ledger) async throws -> Int
 ) throws -> Int {
-  struct Undone: Error { var count: Int }
   do {
-    return try waiting { try await store.write { throw Undone(count: try body($0)) } }
+    return try waiting { try await event(Ledger(store, listeners: [Undoing()])) }
   } catch let undone as Undone {
     return undone.count
+  }
+}
+
+private struct Undone: Error { var count: Int }
+
+/// Lets nothing be kept.
+private struct Undoing: LedgerListener {
+  func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws {
+    switch event {
+    case .expired(let receipt): throw Undone(count: receipt.claims)
+    case .recalled(_, let effect, _): throw Undone(count: effect.claims)
+    default: throw Undone(count: 0)
+    }
   }
 }
 
@@ -195,18 +209,26 @@ private struct StoredBatches {
 }
 
 private func record(
-  _ batch: AdmittedBatch, in store: SQLiteStorage, as name: String = "batch"
+  _ batch: AdmittedBatch, in store: SQLiteStore, as name: String = "batch"
 ) throws -> ImportReceipt {
   try waiting {
-    try await store.write { transaction in
-      let document = try transaction.discover([name], of: "efgs", at: StoredBatches.now)[0].id
-      try transaction.setCursor("next", of: "efgs")
-      return try transaction.record(batch, of: document, at: StoredBatches.now)
+    let (ledger, now) = (Ledger(store), StoredBatches.now)
+    guard let document = try await ledger.discovered([name], of: "efgs", at: now).first else {
+      throw HarnessError(description: "no document")
     }
+    let receipt = ReceiptBox()
+    _ = try await ledger.recorded(
+      document.id, evidence: nil, cursor: CursorMove(of: "efgs", to: "next"), at: now
+    ) { recorder in
+      let recorded = try recorder.record(batch)
+      receipt.value = recorded
+      return DocumentFacts(byteCount: 0, digest: "", format: "bench", vouchedBy: "operator", received: recorded.received, new: recorded.new, known: recorded.known)
+    }
+    return receipt.value
   }
 }
 
-private func read(_ store: SQLiteStorage) throws -> Int {
+private func read(_ store: SQLiteStore) throws -> Int {
   try waiting {
     try await store.read { state in
       var handled = 0
@@ -253,6 +275,11 @@ private func insertRows(of batch: AdmittedBatch, in database: Database) throws -
     handled += database.changesCount
   }
   return handled
+}
+
+/// Written by the transaction before it is kept.
+private final class ReceiptBox: @unchecked Sendable {
+  var value = ImportReceipt()
 }
 
 /// Written by one thread before the other is told.

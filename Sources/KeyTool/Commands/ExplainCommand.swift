@@ -8,7 +8,6 @@ internal import KeyInspection
 internal import KeyNormalization
 internal import KeyPublishing
 internal import KeyStorage
-internal import SQLiteStorage
 
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -70,8 +69,8 @@ struct ExplainCommand: AsyncParsableCommand {
   private func explain(fromStoreOf config: String) async throws {
     let (key, now) = (try keyData(), sources.instant)
     let plan = try GatewayConfiguration.read(config, now: now).plan
-    let store = try SQLiteStorage(folder: plan.stateFolder, now: now, isReadOnly: true)
-    let claims = try await store.read { try $0.claims(about: key) }
+    let ledger = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
+    let claims = try await ledger.read { try $0.claims(about: key) }
     try tell(key, claims, of: plan, now: now)
   }
 

@@ -3,7 +3,6 @@ internal import ExposureKeys
 internal import GatewaySettings
 internal import KeyPeers
 internal import KeyStorage
-internal import SQLiteStorage
 
 /// `pause` and `resume`: a source of the configuration, or an origin.
 struct PauseTarget: ParsableArguments {
@@ -50,14 +49,14 @@ struct PauseCommand: AsyncParsableCommand {
 
   @OptionGroup var target: PauseTarget
 
-  @Option(help: ArgumentHelp("Why, for those who look later.", valueName: "text"))
-  var reason: String?
+  @OptionGroup var said: OperatorOptions
 
   func run() async throws {
     let plan = try target.gateway.plan()
-    let pause = Pause(try target.resolved(plan), since: target.gateway.clock(), reason: reason)
-    try await target.gateway.amendableStorage(plan).write { try $0.pause(pause) }
-    Console.note("\(pause.subject.text) is paused")
+    let subject = try target.resolved(plan)
+    let ledger = try target.gateway.ledger(plan, as: .operator)
+    try await ledger.paused(subject, by: said.word, at: target.gateway.clock())
+    Console.note("\(subject.text) is paused")
   }
 }
 
@@ -74,20 +73,14 @@ struct ResumeCommand: AsyncParsableCommand {
 
   @OptionGroup var target: PauseTarget
 
+  @OptionGroup var said: OperatorOptions
+
   func run() async throws {
     let plan = try target.gateway.plan()
     let subject = try target.resolved(plan)
-    let wasPaused = try await target.gateway.amendableStorage(plan).write { try $0.resume(subject) }
+    let ledger = try target.gateway.ledger(plan, as: .operator)
+    let wasPaused = try await ledger.resumed(subject, by: said.word, at: target.gateway.clock())
     Console.note(wasPaused ? "\(subject.text) goes on" : "\(subject.text) was not paused")
     try exit(wasPaused ? .done : .rejected)
-  }
-}
-
-extension Pause.Subject {
-  fileprivate var text: String {
-    switch self {
-    case .source(let name): "source \(name)"
-    case .origin(let name): "origin \(name)"
-    }
   }
 }

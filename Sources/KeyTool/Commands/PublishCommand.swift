@@ -4,7 +4,6 @@ internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyStorage
-internal import SQLiteStorage
 
 struct PublishCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -31,8 +30,8 @@ struct PublishCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan()
     let folder = try plan.requirePublicationFolder(of: gateway.config)
-    let store = try gateway.storage(plan)
-    let receipts = try await Publisher(store: store, series: plan.series, folder: folder).round(now: gateway.clock())
+    let ledger = try gateway.ledger(plan, as: .owner)
+    let receipts = try await Publisher(ledger: ledger, series: plan.series, folder: folder).round(now: gateway.clock())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {
@@ -79,9 +78,9 @@ struct PreviewCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.plan()
-    let store = try gateway.reader(plan)
+    let ledger = try gateway.ledger(plan, as: .reader)
     let publisher = Publisher(
-      store: store, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config))
+      ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config))
     var previews: [SeriesPreview] = []
     for name in series.isEmpty ? plan.series.map(\.name) : series {
       previews.append(try await publisher.preview(series: name, now: gateway.clock()))

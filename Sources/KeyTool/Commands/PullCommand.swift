@@ -7,7 +7,6 @@ internal import KeyPeers
 internal import KeyReceiving
 internal import KeyStorage
 internal import PeerTransport
-internal import SQLiteStorage
 internal import Synchronization
 
 struct PullCommand: AsyncParsableCommand {
@@ -44,9 +43,9 @@ struct PullCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan()
     let sources = try chosen(of: plan)
-    let store = try gateway.storage(plan)
+    let ledger = try gateway.ledger(plan, as: .owner)
     let progress = PullProgress()
-    let receiving = try Receiving(plan, store: store, clock: gateway.clock) { progress.show($0) }
+    let receiving = try Receiving(plan, ledger: ledger, clock: gateway.clock) { progress.show($0) }
     let receipts: [PullReceipt]
     do {
       receipts = try await receiving.pull(sources, isForced: !due, isOnce: once)

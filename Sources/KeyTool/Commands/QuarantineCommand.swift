@@ -10,7 +10,6 @@ internal import KeyNormalization
 internal import KeyPeers
 internal import KeyReceiving
 internal import KeyStorage
-internal import SQLiteStorage
 
 struct QuarantineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -48,9 +47,9 @@ struct QuarantineCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-      let store = try gateway.reader(try gateway.plan())
+      let ledger = try gateway.ledger(try gateway.plan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
-      let documents = try await store.read { state in
+      let documents = try await ledger.read { state in
         try state.documents(of: nil, in: states, limit: .max)
           + state.documents(of: nil, in: [.recorded], limit: .max).filter { $0.held > 0 }
       }
@@ -81,8 +80,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     var output: String?
 
     func run() async throws {
-      let store = try target.gateway.reader(try target.gateway.plan())
-      let (document, bytes) = try await store.read { state in
+      let ledger = try target.gateway.ledger(try target.gateway.plan(), as: .reader)
+      let (document, bytes) = try await ledger.read { state in
         let document = try target.find(in: state)
         return (document, try state.content(of: document.id))
       }
@@ -109,19 +108,21 @@ struct QuarantineCommand: AsyncParsableCommand {
 
     @OptionGroup var target: QuarantineTarget
 
+    @OptionGroup var said: OperatorOptions
+
     func run() async throws {
       let plan = try target.gateway.plan()
-      let store = try target.gateway.storage(plan)
+      let ledger = try target.gateway.ledger(plan, as: .owner)
       let clock = target.gateway.clock
-      let document = try await store.read { try target.find(in: $0) }
+      let document = try await ledger.read { try target.find(in: $0) }
       if document.state == .recorded {
-        let receipt = try await store.write { try $0.releaseHeld(of: document.id, at: clock()) }
+        let receipt = try await ledger.heldReleased(document.id, by: said.word, at: clock())
         return Console.note("\(counted(receipt.new, "claim")) admitted, \(grouped(receipt.known)) known already")
       }
       guard let source = plan.sources.first(where: { $0.name == document.source }) else {
         throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
       }
-      let receiving = try Receiving(plan, store: store, clock: clock) { _ in }
+      let receiving = try Receiving(plan, ledger: ledger, clock: clock) { _ in }
       let receipt: PullReceipt?
       do {
         receipt = try await receiving.retry(document, of: source)
@@ -131,9 +132,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       }
       await receiving.close()
       guard let receipt else {
-        try await store.write {
-          try $0.move(document.id, to: .quarantined, fault: document.fault, nextAttempt: clock(), at: clock())
-        }
+        try await ledger.retryAsked(document.id, by: said.word, at: clock())
         return Console.note("the bytes are not kept any more; the next pull fetches the document again")
       }
       for line in receipt.lines { try Console.result(line: line) }
@@ -153,19 +152,19 @@ struct QuarantineCommand: AsyncParsableCommand {
 
     @OptionGroup var target: QuarantineTarget
 
+    @OptionGroup var said: OperatorOptions
+
     func run() async throws {
-      let store = try target.gateway.amendableStorage(try target.gateway.plan())
+      let ledger = try target.gateway.ledger(try target.gateway.plan(), as: .operator)
       let now = target.gateway.clock()
-      let (document, dropped) = try await store.write { transaction in
-        let document = try target.find(in: transaction)
-        guard document.state != .recorded else { return (document, try transaction.discardHeld(of: document.id)) }
-        try transaction.move(document.id, to: .givenUp, fault: document.fault, nextAttempt: nil, at: now)
-        return (document, 0)
+      let document = try await ledger.read { try target.find(in: $0) }
+      if document.state == .recorded {
+        let dropped = try await ledger.heldDiscarded(document.id, by: said.word, at: now)
+        Console.note("\(counted(dropped, "held claim")) dropped")
+      } else {
+        try await ledger.discarded(document.id, by: said.word, at: now)
+        Console.note("document \(document.id.rawValue) of \(document.source) given up")
       }
-      Console.note(
-        document.state == .recorded
-          ? "\(counted(dropped, "held claim")) dropped"
-          : "document \(document.id.rawValue) of \(document.source) given up")
     }
   }
 }
@@ -177,7 +176,7 @@ struct QuarantineTarget: ParsableArguments {
 
   @OptionGroup var gateway: GatewayOptions
 
-  func find(in state: any StoredState) throws -> DocumentRecord {
+  func find(in state: any ReceivingState) throws -> DocumentRecord {
     guard let document = try state.document(DocumentID(rawValue: number)) else {
       throw StorageFault(
         .notFound, "there is no document \(number); keyferry quarantine list shows those that are refused")

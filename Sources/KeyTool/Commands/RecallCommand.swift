@@ -4,7 +4,6 @@ internal import KeyConversion
 internal import KeyIntake
 internal import KeyPublishing
 internal import KeyStorage
-internal import SQLiteStorage
 
 struct RecallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -17,7 +16,7 @@ struct RecallCommand: AsyncParsableCommand {
 
       Examples:
         keyferry recall DE
-        keyferry recall DE --since 2020-11-30T12:00:00Z --yes
+        keyferry recall DE --since 2020-11-30T12:00:00Z --reason "keys of a test system" --yes
         keyferry recall DE --batch 17 --yes
       """)
 
@@ -36,6 +35,8 @@ struct RecallCommand: AsyncParsableCommand {
   @Flag(help: "Print the figures as JSON (schemas/recall.schema.json).")
   var json = false
 
+  @OptionGroup var said: OperatorOptions
+
   @OptionGroup var gateway: GatewayOptions
 
   func run() async throws {
@@ -45,9 +46,9 @@ struct RecallCommand: AsyncParsableCommand {
     let now = gateway.clock()
     let preview =
       if yes {
-        try await gateway.amendableStorage(plan).write { try $0.recall(request, at: now) }
+        try await gateway.ledger(plan, as: .operator).recalled(request, by: said.word, at: now)
       } else {
-        try await gateway.reader(plan).read { try $0.preview(request) }
+        try await gateway.ledger(plan, as: .reader).read { try $0.preview(request) }
       }
     if json {
       try Console.result(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))

@@ -4,7 +4,6 @@ internal import GatewayServer
 internal import GatewaySettings
 internal import KeyStorage
 internal import Logging
-internal import SQLiteStorage
 internal import ServiceLifecycle
 internal import UnixSignals
 
@@ -37,22 +36,22 @@ struct RunCommand: AsyncParsableCommand {
     let plan = try gateway.plan()
     log.bootstrap()
     let logger = Logger(label: "keyferry")
-    let store = try gateway.storage(plan)
+    let ledger = try gateway.ledger(plan, as: .owner)
     let serving = try plan.server.map { _ in
       try Serving(plan, of: gateway.config, clock: gateway.clock, port: port)
     }
     let metrics = serving?.metrics ?? GatewayMetrics()
     let current = CurrentPlan(plan)
-    let receiving = try Receiving(plan, store: store, clock: gateway.clock) { _ in }
+    let receiving = try Receiving(plan, ledger: ledger, clock: gateway.clock) { _ in }
 
     var services: [any Service] = [
-      PullService(plan: current, receiving: receiving, store: store, clock: gateway.clock, metrics: metrics),
+      PullService(plan: current, receiving: receiving, ledger: ledger, clock: gateway.clock, metrics: metrics),
       ReloadService(plan: current, config: gateway.config, clock: gateway.clock, hangups: hangups),
     ]
     if let folder = plan.publicationFolder {
       services.append(
         PublishService(
-          plan: current, store: store, folder: folder, clock: gateway.clock, metrics: metrics,
+          plan: current, ledger: ledger, folder: folder, clock: gateway.clock, metrics: metrics,
           publications: serving?.publications))
     }
     if let serving { services.append(serving.server) }

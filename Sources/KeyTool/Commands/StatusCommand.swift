@@ -3,7 +3,6 @@ internal import ExposureKeys
 internal import GatewaySettings
 internal import KeyReceiving
 internal import KeyStorage
-internal import SQLiteStorage
 
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -25,9 +24,9 @@ struct StatusCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.plan()
-    let store = try gateway.reader(plan)
+    let ledger = try gateway.ledger(plan, as: .reader)
     let now = gateway.clock()
-    let report = try await store.read { try StatusReport($0, settings: plan.sources, now: now) }
+    let report = try await ledger.read { try StatusReport($0, settings: plan.sources, now: now) }
     if json {
       try Console.result(line: try JSONText.render(report))
     } else {

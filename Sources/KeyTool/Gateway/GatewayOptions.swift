@@ -6,7 +6,6 @@ internal import GatewaySettings
 internal import KeyPeers
 internal import KeyReceiving
 internal import KeyStorage
-internal import SQLiteStorage
 
 /// Which gateway a command is about.
 struct GatewayOptions: ParsableArguments {
@@ -40,21 +39,9 @@ struct GatewayOptions: ParsableArguments {
     return plan
   }
 
-  /// Opens the store to write; another process that has it is named.
-  func storage(_ plan: GatewayPlan) throws -> SQLiteStorage {
-    try makeFolders(plan.stateFolder)
-    return try SQLiteStorage(folder: plan.stateFolder, now: clock())
-  }
-
-  /// Opens the store for a word of the operator, also beside a gateway that runs, which heeds it at its next step.
-  func amendableStorage(_ plan: GatewayPlan) throws -> SQLiteStorage {
-    try makeFolders(plan.stateFolder)
-    return try SQLiteStorage(folder: plan.stateFolder, now: clock(), amends: true)
-  }
-
-  /// Opens the store to read, also beside a process that writes.
-  func reader(_ plan: GatewayPlan) throws -> SQLiteStorage {
-    try SQLiteStorage(folder: plan.stateFolder, now: clock(), isReadOnly: true)
+  /// Opens the store of the gateway; another process that has it is named.
+  func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
+    try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
   }
 }
 

@@ -10,19 +10,19 @@ internal import PeerTransport
 final class Receiving: Sendable {
   private let puller: Puller
   private let paths: PeerPaths
-  private let store: any KeyStorage
+  private let ledger: Ledger
   private let retention: Retention
   private let clock: @Sendable () -> Instant
 
   init(
-    _ plan: GatewayPlan, store: any KeyStorage, clock: @escaping @Sendable () -> Instant,
+    _ plan: GatewayPlan, ledger: Ledger, clock: @escaping @Sendable () -> Instant,
     watch: @escaping @Sendable (PullEvent) -> Void
   ) throws {
     puller = try Puller(
-      store: store, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
+      ledger: ledger, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
       clock: clock, watch: watch)
     paths = PeerPaths(clock: clock)
-    self.store = store
+    self.ledger = ledger
     self.clock = clock
     retention = plan.retention
   }
@@ -60,7 +60,7 @@ final class Receiving: Sendable {
   func expire() async throws -> ExpiryReceipt {
     let now = clock()
     let limit = Instant(secondsSince1970: now.secondsSince1970 - retention.keyDays * 86_400)
-    return try await store.write { try $0.expire(keysExpiredBefore: limit, at: now) }
+    return try await ledger.expired(keysExpiredBefore: limit, at: now)
   }
 }
 

@@ -36,7 +36,7 @@ private func pause(seconds: Int64) async -> Bool {
 struct PullService: Service {
   let plan: CurrentPlan
   let receiving: Receiving
-  let store: any KeyStorage
+  let ledger: Ledger
   let clock: @Sendable () -> Instant
   let metrics: GatewayMetrics
 
@@ -44,12 +44,12 @@ struct PullService: Service {
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, receiving: Receiving, store: any KeyStorage, clock: @escaping @Sendable () -> Instant,
+    plan: CurrentPlan, receiving: Receiving, ledger: Ledger, clock: @escaping @Sendable () -> Instant,
     metrics: GatewayMetrics
   ) {
     self.plan = plan
     self.receiving = receiving
-    self.store = store
+    self.ledger = ledger
     self.clock = clock
     self.metrics = metrics
   }
@@ -102,7 +102,7 @@ struct PullService: Service {
       let receipt = try await cancelWhenGracefulShutdown {
         try await receiving.pull(source, isForced: false, isOnce: false)
       }
-      let state = try await store.read { state in
+      let state = try await ledger.read { state in
         (
           record: try state.source(named: source.name),
           quarantined: try state.documents(of: source.name, in: [.quarantined], limit: 1000).count
@@ -190,7 +190,7 @@ struct PullService: Service {
 /// Publishes when a window is over.
 struct PublishService: Service {
   let plan: CurrentPlan
-  let store: any KeyStorage
+  let ledger: Ledger
   let folder: String
   let clock: @Sendable () -> Instant
   let metrics: GatewayMetrics
@@ -200,11 +200,11 @@ struct PublishService: Service {
   private let logger = Logger(label: "keyferry.publish")
 
   init(
-    plan: CurrentPlan, store: any KeyStorage, folder: String, clock: @escaping @Sendable () -> Instant,
+    plan: CurrentPlan, ledger: Ledger, folder: String, clock: @escaping @Sendable () -> Instant,
     metrics: GatewayMetrics, publications: PublicationStore?
   ) {
     self.plan = plan
-    self.store = store
+    self.ledger = ledger
     self.folder = folder
     self.clock = clock
     self.metrics = metrics
@@ -218,7 +218,7 @@ struct PublishService: Service {
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
       if !due.isEmpty {
-        let receipts = try await Publisher(store: store, series: series, folder: folder).round(now: now)
+        let receipts = try await Publisher(ledger: ledger, series: series, folder: folder).round(now: now)
         for receipt in receipts { tell(receipt, at: now) }
         publications?.reload()
         // A series that could not be published is tried again soon.

@@ -37,9 +37,11 @@ import Testing
     }
   }
 
-  struct FailingStore: KeyStorage {
-    let store: MemoryStorage
+  struct BurningStore: Store {
+    let store: MemoryStore
     let fuse: Fuse
+
+    var role: StoreRole { store.role }
 
     func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result {
       try fuse.burn()
@@ -47,10 +49,10 @@ import Testing
     }
 
     func write<Result: Sendable>(
-      _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
+      as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
       try fuse.burn()
-      let result = try await store.write(body)
+      let result = try await store.write(as: authority, body)
       try fuse.burn()
       return result
     }
@@ -88,13 +90,26 @@ import Testing
   /// Runs the round with a fuse, and then again without.
   static func run(_ press: inout Press, fuse: Fuse, again: Bool = true) async throws {
     let undisturbed = (press.store, press.folder)
-    press.store = FailingStore(store: press.base, fuse: fuse)
+    press.store = BurningStore(store: press.base, fuse: fuse)
     press.folder = LocalFolder(press.root) { _, _ in try fuse.burn() }
     let receipts = try await press.publisher.round(now: now)
     for receipt in receipts { #expect(receipt.isBalanced) }
     try press.checkConsistency(at: now)
     (press.store, press.folder) = undisturbed
     if again { try await press.round(now) }
+  }
+
+  @Test func aStoreThatAsksForEachBodyAgainHearsTheSame() async throws {
+    var ends: [End] = []
+    for isRepeating in [false, true] {
+      try await Press.run(Self.series) { press in
+        if isRepeating { press.store = RepeatingStore(press.base) }
+        try await Self.prepare(press)
+        try await press.round(Self.now)
+        ends.append(try await End(press))
+      }
+    }
+    #expect(ends.count == 2 && ends[0] == ends[1] && !ends[0].files.isEmpty)
   }
 
   struct End: Equatable {
@@ -207,7 +222,7 @@ import Testing
       #expect(throws: FileFault.self, "\(path)") { try folder.put([], at: path) }
     }
     for name in ["", "a/b", "..", "a b", "é"] {
-      let publisher = Publisher(store: MemoryStorage(), series: [.sample(name)], folder: "/nonexistent")
+      let publisher = Publisher(ledger: Ledger(MemoryStore()), series: [.sample(name)], folder: "/nonexistent")
       #expect(try await publisher.round(now: at(10))[0].fault?.code == "invalid-series")
     }
   }

@@ -131,7 +131,7 @@ import Testing
     for secret in [UInt8(1), 1, 2] {
       try await Press.run(Self.padded(to: 10)) { press in
         try await press.say([key(1)])
-        let publisher = Publisher(store: press.store, series: press.series, folder: press.folder) { count in
+        let publisher = Publisher(ledger: Ledger(press.store), series: press.series, folder: press.folder) { count in
           [UInt8](repeating: secret, count: count)
         }
         _ = try await publisher.round(now: at(10))

@@ -54,22 +54,20 @@ import Testing
       var indexes: [String: [String]] = [:]
       var everListed: [String: [String: [ClaimedKey]]] = [:]
       var now = at(0)
+      let word = OperatorWord(by: "ada")
       for _ in 0..<10 {
         let count = Int.random(in: 0...10, using: &random)
         try await press.say(Self.claims(&random, count: count), source: random.pick(["a", "b"]), now: at(0, days: 2))
         if random.once(in: 8) {
-          try await press.base.write { [pause = Pause(.origin(random.pick(Self.origins)), since: now)] in
-            try $0.pause(pause)
-          }
+          try await press.ledger.paused(.origin(random.pick(Self.origins)), by: word, at: now)
         } else if random.once(in: 5) {
-          try await press.base.write { transaction in
-            for pause in try transaction.pauses() { try transaction.resume(pause.subject) }
+          for pause in try await press.ledger.read({ try $0.pauses() }) {
+            _ = try await press.ledger.resumed(pause.subject, by: word, at: now)
           }
         }
         if random.once(in: 9) {
           let request = RecallRequest(origin: random.pick(Self.origins))
-          let time = now
-          _ = try await press.base.write { try $0.recall(request, at: time) }
+          _ = try await press.ledger.recalled(request, by: word, at: now)
         }
         now = Instant(secondsSince1970: now.secondsSince1970 + Int64.random(in: 1...20_000, using: &random))
         try await press.round(now)

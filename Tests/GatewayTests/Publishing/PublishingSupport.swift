@@ -46,9 +46,9 @@ extension ClaimedKey {
 
 /// A gateway's publishing half in a folder of its own: what is said goes in, what apps would see comes out.
 struct Press: Sendable {
-  var store: any KeyStorage
+  var store: any Store
   /// The store itself, where ``store`` stands before it and fails.
-  let base: MemoryStorage
+  let base: MemoryStore
   let root: String
   var series: [SeriesSettings]
   var folder: LocalFolder
@@ -59,7 +59,7 @@ struct Press: Sendable {
     let digests = Mutex<Set<String>>([])
   }
 
-  init(base: MemoryStorage, root: String, series: [SeriesSettings]) {
+  init(base: MemoryStore, root: String, series: [SeriesSettings]) {
     (store, self.base, self.root, self.series) = (base, base, root, series)
     folder = LocalFolder(root)
   }
@@ -74,7 +74,7 @@ struct Press: Sendable {
       FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
     let root = place.appending(path: "keyferry-publishing-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: root) }
-    var press = Press(base: MemoryStorage(), root: root, series: series)
+    var press = Press(base: MemoryStore(), root: root, series: series)
     try await body(&press)
   }
 
@@ -82,7 +82,10 @@ struct Press: Sendable {
     try await run([series], body)
   }
 
-  var publisher: Publisher { Publisher(store: store, series: series, folder: folder, randomBytes: Self.secret) }
+  var publisher: Publisher { Publisher(ledger: Ledger(store), series: series, folder: folder, randomBytes: Self.secret) }
+
+  /// What happens beside the publisher, past whatever stops it.
+  var ledger: Ledger { Ledger(base) }
 
   static let secret: @Sendable (Int) -> [UInt8] = { count in (0..<count).map { UInt8(truncatingIfNeeded: $0) } }
 
@@ -118,16 +121,17 @@ struct Press: Sendable {
       claim.key.with { $0.regions = regions.intern(RegionClaim(origin: claim.origin, visited: claim.visited)) ?? .none }
     }
     let table = regions
-    return try await base.write { transaction in
+    let known = try await ledger.read { try $0.documents(of: nil, in: Set(DocumentState.allCases), limit: .max).count }
+    let document = try await ledger.discovered(["\(known)"], of: source, at: now)[0]
+    _ = try await ledger.recorded(document.id, evidence: nil, cursor: nil, at: now) { recorder in
       var admission = Admission(
         of: .assertedByOperator(), from: Sender(name: source), policy: ReadingPolicy(), now: now)
       let batch = keys.withUnsafeBufferPointer { admission.admit($0, regions: table) }
       #expect(batch.claims.count == keys.count, "a test says what would not be admitted")
-      let documents = try transaction.documents(of: nil, in: Set(DocumentState.allCases), limit: .max)
-      let document = try transaction.discover(["\(documents.count)"], of: source, at: now)[0]
-      _ = try transaction.record(batch, of: document.id, at: now)
-      return document.id
+      _ = try recorder.record(batch)
+      return DocumentFacts(byteCount: 0, digest: "", format: "test", vouchedBy: "operator")
     }
+    return document.id
   }
 
   // MARK: What apps see

@@ -100,7 +100,7 @@ import Testing
       ])
       try await press.say([key(4, type: .selfReport)], origin: "DE", visited: ["NL"], source: "other")
       try await press.round(at(10))
-      _ = try await press.base.write { try $0.recall(RecallRequest(origin: "NL"), at: at(11)) }
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(11))
       let receipt = try await press.round(at(12))[0]
       #expect(receipt.recalled == 2 && receipt.notRevocable == 1 && receipt.alreadyReleased == 1)
       #expect(try subjects(press.increments("NL")[1].revisedKeys) == subjects([key(1), key(2)]))
@@ -116,11 +116,9 @@ import Testing
     try await Press.run(.sample()) { press in
       try await press.say([key(1, type: .selfReport), key(2, age: 13, type: .selfReport)])
       try await press.round(at(10))
-      _ = try await press.base.write { transaction in
-        try transaction.expire(keysExpiredBefore: at(0, days: -10), at: at(11))
-      }
+      _ = try await press.ledger.expired(keysExpiredBefore: at(0, days: -10), at: at(11))
       #expect(try await press.round(at(12))[0].bundles == [])
-      _ = try await press.base.write { try $0.recall(RecallRequest(origin: "NL"), at: at(13)) }
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(13))
       #expect(try await press.round(at(14, days: 14))[0].bundles == [])
     }
   }
@@ -131,13 +129,13 @@ import Testing
   func nothingNewComesFromThePaused(subject: Pause.Subject) async throws {
     try await Press.run(.sample()) { press in
       try await press.say([key(1, type: .selfReport), key(2)])
-      try await press.base.write { try $0.pause(Pause(subject, since: at(9))) }
+      try await press.ledger.paused(subject, by: word, at: at(9))
       // Somebody else stands behind the second key as well, and says less about it.
       try await press.say([key(2, risk: 2)], origin: "DE", visited: ["NL"], source: "other")
       let receipt = try await press.round(at(10))[0]
       #expect(receipt.paused == 1 && receipt.published == 1)
       #expect(try press.increments("NL").flatMap(\.keys).map(\.transmissionRisk) == [2])
-      _ = try await press.base.write { try $0.resume(subject) }
+      _ = try await press.ledger.resumed(subject, by: word, at: at(11))
       #expect(try await press.round(at(12))[0].published == 1)
       #expect(try press.increments("NL")[1].keys == [key(1, type: .selfReport)])
     }
@@ -149,7 +147,7 @@ import Testing
       try await press.round(at(10))
       try await press.say([key(1, type: .revoked)], origin: "DE", visited: ["NL"], source: "other")
       #expect(try await press.round(at(12))[0].bundles == [])
-      try await press.base.write { try $0.pause(Pause(.origin("NL"), since: at(12))) }
+      try await press.ledger.paused(.origin("NL"), by: word, at: at(12))
       let receipt = try await press.round(at(14))[0]
       #expect(receipt.bundles == [] && receipt.alreadyReleased == 2)
       // When nobody at all stands behind it any more, it is.
@@ -158,3 +156,5 @@ import Testing
     }
   }
 }
+
+private let word = OperatorWord(by: "ada")

@@ -131,17 +131,19 @@ let usualNoon = Instant(secondsSince1970: RandomKeys.usualDay.start.secondsSince
 
 /// A gateway's receiving half on a store, with a clock that tests move.
 final class Receiver: Sendable {
-  let store: any KeyStorage
+  let store: any Store
   private let time: Mutex<Instant>
   private let folder: String
   private let own: Set<String>
 
-  init(_ store: any KeyStorage = MemoryStorage(), folder: String, own: Set<String> = [], at now: Instant = usualNoon) {
+  init(_ store: any Store = MemoryStore(), folder: String, own: Set<String> = [], at now: Instant = usualNoon) {
     self.store = store
     self.folder = folder
     self.own = own
     time = Mutex(now)
   }
+
+  var ledger: Ledger { Ledger(store) }
 
   func advance(seconds: Int64) {
     time.withLock { $0 = Instant(secondsSince1970: $0.secondsSince1970 + seconds) }
@@ -150,7 +152,7 @@ final class Receiver: Sendable {
   var now: Instant { time.withLock { $0 } }
 
   func puller() throws -> Puller {
-    try Puller(store: store, spool: folder + "/spool", ownOrigins: own, clock: { [self] in now })
+    try Puller(ledger: ledger, spool: folder + "/spool", ownOrigins: own, clock: { [self] in now })
   }
 
   func pull(
@@ -180,17 +182,19 @@ final class Receiver: Sendable {
 }
 
 /// A store that fails at one of its writes, before the body, or after it and so without effect.
-final class FailingStorage: KeyStorage {
+final class FailingStore: Store {
   struct Failure: Error {}
 
-  private let store: any KeyStorage
+  private let store: any Store
   private let remaining: Mutex<Int>
 
   /// - Parameter number: the write that fails, counted from 0.
-  init(_ store: any KeyStorage, failingAt number: Int) {
+  init(_ store: any Store, failingAt number: Int) {
     self.store = store
     remaining = Mutex(number)
   }
+
+  var role: StoreRole { store.role }
 
   var hasFailed: Bool { remaining.withLock { $0 < 0 } }
 
@@ -199,14 +203,14 @@ final class FailingStorage: KeyStorage {
   }
 
   func write<Result: Sendable>(
-    _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
+    as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result {
     let left = remaining.withLock { count in
       count -= 1
       return count
     }
-    guard left < 0 else { return try await store.write(body) }
-    return try await store.write { transaction in
+    guard left < 0 else { return try await store.write(as: authority, body) }
+    return try await store.write(as: authority) { transaction in
       _ = try body(transaction)
       throw Failure()
     }

@@ -199,10 +199,10 @@ struct PullTests {
       var server = try IndexServer()
       try server.publish(keys(10, seed: 1), as: "a.zip")
       let receiver = Receiver(folder: folder)
-      try await receiver.store.write { try $0.pause(Pause(.source("us"), since: usualNoon)) }
+      try await receiver.ledger.paused(.source("us"), by: OperatorWord(by: "ada"), at: usualNoon)
       #expect(try await receiver.pull(server.settings(), server.peer).outcome == .paused)
       #expect(server.peer.asked.isEmpty)
-      try await receiver.store.write { _ = try $0.resume(.source("us")) }
+      _ = try await receiver.ledger.resumed(.source("us"), by: OperatorWord(by: "ada"), at: usualNoon)
       #expect(try await receiver.pull(server.settings(), server.peer).new == 10)
     }
   }
@@ -250,12 +250,12 @@ struct PullTests {
 
       var number = 0
       while true {
-        let store = MemoryStorage()
-        let failing = FailingStorage(store, failingAt: number)
+        let store = MemoryStore()
+        let failing = FailingStore(store, failingAt: number)
         let broken = Receiver(failing, folder: folder + "/\(number)")
         do {
           _ = try await broken.pull(server.settings(), server.peer)
-        } catch is FailingStorage.Failure {}
+        } catch is FailingStore.Failure {}
         let isOver = !failing.hasFailed
         let receiver = Receiver(store, folder: folder + "/\(number)")
         let receipt = try await receiver.pull(server.settings(), server.peer)
@@ -266,6 +266,28 @@ struct PullTests {
         number += 1
       }
       #expect(number >= 6, "discovery, each document, and the attempt are writes of their own")
+    }
+  }
+
+  @Test("a store that asks for each body again hears the same")
+  func askedAgain() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      let stranger = try SigningIdentity(key: .generate(), keyID: "666", keyVersion: "v1")
+      for number in 0..<4 { try server.publish(keys(30, seed: UInt64(number)), as: "\(number).zip") }
+      try server.publish(keys(30, seed: 9), as: "bad.zip", signedBy: stranger)
+      let once = Receiver(folder: folder + "/once")
+      let again = Receiver(RepeatingStore(MemoryStore()), folder: folder + "/again")
+      for receiver in [once, again] {
+        _ = try await receiver.pull(server.settings(), server.peer)
+        receiver.advance(seconds: 86_400)
+        let trusting = TrustRing(keys: [server.identity.verificationKey, stranger.verificationKey])
+        _ = try await receiver.pull(server.settings(trust: trusting), server.peer)
+      }
+      #expect(try await again.claims() == once.claims())
+      #expect(try await again.documents() == once.documents())
+      let events = { @Sendable (state: any StoredState) in try state.events(from: EventID(rawValue: 0), limit: .max) }
+      #expect(try await again.store.read(events) == once.store.read(events))
     }
   }
 

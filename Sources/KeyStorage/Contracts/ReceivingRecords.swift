@@ -162,6 +162,44 @@ package struct SourceSummary: Hashable, Sendable {
   package init(documents: [DocumentState: Int] = [:]) { self.documents = documents }
 }
 
+/// What a source lists, after it was looked for in the store.
+package struct DiscoveredDocuments: Hashable, Sendable {
+  /// All of them as they stand, in the order asked for.
+  package var all: [DocumentRecord]
+  /// Those that the store did not have.
+  package var new: [DocumentID]
+
+  package init(all: [DocumentRecord], new: [DocumentID]) {
+    self.all = all
+    self.new = new
+  }
+}
+
+/// What is kept of an upload: that it came, and not what was in it. Its claims are among all others.
+package struct UploadRecord: Hashable, Sendable {
+  /// The event in which it was recorded, with others that came in the same moment.
+  package var event: EventID
+  /// The source that its claims have.
+  package var door: String
+  /// The regions that it was for.
+  package var regions: [String]
+  /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where the door asks for none.
+  package var certificate: String?
+  package var received: Int
+  package var new: Int
+
+  package init(
+    event: EventID, door: String, regions: [String], certificate: String?, received: Int, new: Int
+  ) {
+    self.event = event
+    self.door = door
+    self.regions = regions
+    self.certificate = certificate
+    self.received = received
+    self.new = new
+  }
+}
+
 /// A part of all claims, in the order of key data.
 package struct ClaimPage: Sendable {
   package let claims: ClaimSet
@@ -185,11 +223,14 @@ package struct Pause: Hashable, Sendable {
   package var subject: Subject
   package var since: Instant
   package var reason: String?
+  /// Who threw it; `nil` where an older version wrote it down.
+  package var by: String?
 
-  package init(_ subject: Subject, since: Instant, reason: String? = nil) {
+  package init(_ subject: Subject, since: Instant, reason: String? = nil, by: String? = nil) {
     self.subject = subject
     self.since = since
     self.reason = reason
+    self.by = by
   }
 }
 
@@ -211,13 +252,19 @@ package struct RecallRequest: Hashable, Sendable {
 /// A recall that was carried out.
 package struct Recall: Hashable, Sendable {
   package var request: RecallRequest
+  /// From this event on, its claims are withdrawn.
+  package var event: EventID
   package var time: Instant
   package var claims: Int
+  /// Who did it and why; `nil` where an older version wrote it down.
+  package var word: OperatorWord?
 
-  package init(request: RecallRequest, time: Instant, claims: Int) {
+  package init(request: RecallRequest, event: EventID, time: Instant, claims: Int, word: OperatorWord?) {
     self.request = request
+    self.event = event
     self.time = time
     self.claims = claims
+    self.word = word
   }
 }
 

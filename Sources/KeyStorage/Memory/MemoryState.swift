@@ -24,6 +24,12 @@ struct MemoryState: Sendable {
   var released: [String: [KeySubject: ReleasedKey]] = [:]
   var notes: [String: [UInt8]] = [:]
 
+  var events: [EventRecord] = []
+  var lastEvent = EventID(rawValue: 0)
+  var uploads: [UploadRecord] = []
+  var queue: [QueuedEntry] = []
+  var lastQueued = QueuedEntryID(rawValue: 0)
+
   struct DocumentName: Hashable {
     var source: String
     var name: String
@@ -37,8 +43,17 @@ struct MemoryState: Sendable {
   /// When a claim came in first, and with what.
   struct Arrival: Hashable {
     var document: DocumentID
-    var time: Instant
-    var isRecalled = false
+    var event: EventStamp
+    /// The event that withdrew it.
+    var recall: EventID?
+
+    var isRecalled: Bool { recall != nil }
+
+    /// Whether the claim was known, and not withdrawn, when an event had happened; `nil` is now.
+    func stands(asOf event: EventID?) -> Bool {
+      guard let event else { return recall == nil }
+      return self.event.id <= event && recall.map { $0 > event } ?? true
+    }
   }
 
   struct OriginArrival: Hashable {

@@ -2,7 +2,7 @@ internal import ExposureKeys
 internal import KeyNormalization
 
 /// One state of the store in memory, which its body may change; nobody else sees it before the body has returned.
-final class MemoryTransaction: StorageTransaction {
+final class MemoryTransaction: StoreTransaction {
   private(set) var state: MemoryState
 
   init(_ state: MemoryState) { self.state = state }
@@ -43,17 +43,22 @@ final class MemoryTransaction: StorageTransaction {
     return summary
   }
 
-  func discover(_ names: [String], of source: String, at now: Instant) -> [DocumentRecord] {
+  func uploads(certificate digest: String) -> [UploadRecord] { state.uploads.filter { $0.certificate == digest } }
+
+  func add(documents names: [String], of source: String, at now: Instant) -> DiscoveredDocuments {
     addSource(source)
-    return names.map { name in
+    var new: [DocumentID] = []
+    let all = names.map { name in
       if let known = document(named: name, of: source) { return known }
       let id = DocumentID(rawValue: Int64(state.documents.count + 1))
       let record = DocumentRecord(
         id: id, source: source, name: name, state: .discovered, discovered: now, changed: now)
       state.documents.append(record)
       state.documentIDs[.init(source: source, name: name)] = id
+      new.append(id)
       return record
     }
+    return DiscoveredDocuments(all: all, new: new)
   }
 
   func move(
@@ -93,6 +98,11 @@ final class MemoryTransaction: StorageTransaction {
     state.sources[source]?.note(attempt)
   }
 
+  func note(_ upload: UploadRecord) {
+    addSource(upload.door)
+    state.uploads.append(upload)
+  }
+
   private func addSource(_ name: String) {
     if state.sources[name] == nil { state.sources[name] = SourceRecord(name: name) }
   }
@@ -114,21 +124,21 @@ final class MemoryTransaction: StorageTransaction {
 
   // MARK: Claims
 
-  func claims(from start: TemporaryExposureKey, limit: Int) -> ClaimPage {
+  func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) -> ClaimPage {
     var page = ClaimSet()
     var index = state.keys.partition { $0 >= start }
     while index < state.keys.count, page.count < max(1, limit) {
-      add(state.keys[index], to: &page)
+      add(state.keys[index], to: &page, asOf: event)
       index += 1
     }
     // Withdrawn claims at the end would make a page without claims.
-    while index < state.keys.count, !hasClaims(state.keys[index]) { index += 1 }
+    while index < state.keys.count, !hasClaims(state.keys[index], asOf: event) { index += 1 }
     return ClaimPage(claims: page, next: index < state.keys.count ? state.keys[index] : nil)
   }
 
-  func claims(about key: TemporaryExposureKey) -> ClaimSet {
+  func claims(about key: TemporaryExposureKey, asOf event: EventID?) -> ClaimSet {
     var claims = ClaimSet()
-    add(key, to: &claims)
+    add(key, to: &claims, asOf: event)
     return claims
   }
 
@@ -145,22 +155,22 @@ final class MemoryTransaction: StorageTransaction {
     return totals.mapValues { $0.claims / max(1, $0.days.count) }
   }
 
-  func record(_ batch: AdmittedBatch, of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+  func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
     var receipt = ImportReceipt(beforeRecording: batch)
-    insert(batch.claims.lazy.map { StatedClaim($0, of: batch) }, of: document, at: now, counting: &receipt)
+    insert(batch.claims.lazy.map { StatedClaim($0, of: batch) }, of: document, in: event, counting: &receipt)
     if !batch.held.isEmpty {
       state.held[document, default: []].formUnion(batch.held.lazy.map { StatedClaim($0, of: batch) })
     }
     return receipt
   }
 
-  func releaseHeld(of document: DocumentID, at now: Instant) throws -> ImportReceipt {
+  func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
     let held = state.held.removeValue(forKey: document) ?? []
     var receipt = ImportReceipt()
     receipt.received = held.count
-    insert(held, of: document, at: now, counting: &receipt)
+    insert(held, of: document, in: event, counting: &receipt)
     try change(document) { $0.facts?.heldWasReleased(new: receipt.new) }
     return receipt
   }
@@ -170,19 +180,19 @@ final class MemoryTransaction: StorageTransaction {
     return state.held.removeValue(forKey: document)?.count ?? 0
   }
 
-  private func add(_ key: TemporaryExposureKey, to claims: inout ClaimSet) {
-    for (claim, arrival) in state.claims[key] ?? [:] where !arrival.isRecalled { claims.insert(stored: claim) }
+  private func add(_ key: TemporaryExposureKey, to claims: inout ClaimSet, asOf event: EventID?) {
+    for (claim, arrival) in state.claims[key] ?? [:] where arrival.stands(asOf: event) { claims.insert(stored: claim) }
   }
 
-  private func hasClaims(_ key: TemporaryExposureKey) -> Bool {
-    state.claims[key]?.values.contains { !$0.isRecalled } ?? false
+  private func hasClaims(_ key: TemporaryExposureKey, asOf event: EventID?) -> Bool {
+    state.claims[key]?.values.contains { $0.stands(asOf: event) } ?? false
   }
 
   private func insert(
-    _ claims: some Sequence<StatedClaim>, of document: DocumentID, at now: Instant,
+    _ claims: some Sequence<StatedClaim>, of document: DocumentID, in event: EventStamp,
     counting receipt: inout ImportReceipt
   ) {
-    let arrival = MemoryState.Arrival(document: document, time: now)
+    let arrival = MemoryState.Arrival(document: document, event: event)
     let keyCount = state.keys.count
     for claim in claims {
       let key = claim.subject.key
@@ -194,7 +204,7 @@ final class MemoryTransaction: StorageTransaction {
       state.claims[key, default: [:]][claim] = arrival
       receipt.new += 1
       if let origin = claim.origin {
-        state.volumes[.init(origin: origin, document: document, time: now), default: 0] += 1
+        state.volumes[.init(origin: origin, document: document, time: event.time), default: 0] += 1
       }
     }
     if state.keys.count > keyCount { state.keys.sort() }
@@ -221,7 +231,7 @@ final class MemoryTransaction: StorageTransaction {
     for said in state.claims.values {
       var isLeft: [KeySubject: Bool] = [:]
       for (claim, arrival) in said where !arrival.isRecalled {
-        let isMeant = recall.means(origin: claim.origin, document: arrival.document, at: arrival.time)
+        let isMeant = recall.means(origin: claim.origin, document: arrival.document, at: arrival.event.time)
         isLeft[claim.subject] = isLeft[claim.subject] ?? false || !isMeant
         guard isMeant else { continue }
         preview.claims += 1
@@ -236,18 +246,20 @@ final class MemoryTransaction: StorageTransaction {
     return preview
   }
 
-  func recall(_ request: RecallRequest, at now: Instant) -> RecallPreview {
+  func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) -> RecallPreview {
     let preview = preview(request)
     for (key, said) in state.claims {
       for (claim, arrival) in said
-      where request.means(origin: claim.origin, document: arrival.document, at: arrival.time) {
-        state.claims[key]?[claim]?.isRecalled = true
+      where !arrival.isRecalled
+        && request.means(origin: claim.origin, document: arrival.document, at: arrival.event.time) {
+        state.claims[key]?[claim]?.recall = event.id
       }
     }
     state.volumes = state.volumes.filter {
       !request.means(origin: $0.key.origin, document: $0.key.document, at: $0.key.time)
     }
-    state.recalls.append(Recall(request: request, time: now, claims: preview.claims))
+    state.recalls.append(
+      Recall(request: request, event: event.id, time: event.time, claims: preview.claims, word: word))
     return preview
   }
 
@@ -274,7 +286,41 @@ final class MemoryTransaction: StorageTransaction {
     let kept = state.contents.filter { $0.value.end > now }
     receipt.contents = state.contents.count - kept.count
     state.contents = kept
+    expireEvents(before: keysExpiredBefore)
     return receipt
+  }
+
+  private func expireEvents(before end: Instant) {
+    let old = Set(state.events.filter { $0.event.time < end }.map(\.id))
+    let queued = Set(state.queue.map(\.event))
+    state.uploads.removeAll { old.contains($0.event) }
+    state.events.removeAll { $0.event.kind.isRoutine && old.contains($0.id) && !queued.contains($0.id) }
+  }
+
+  // MARK: Events
+
+  func events(from start: EventID, limit: Int) -> [EventRecord] {
+    Array(state.events.lazy.filter { $0.id >= start }.prefix(max(0, limit)))
+  }
+
+  func lastEvent() -> EventRecord? { state.events.last }
+
+  func enter(_ event: NewEvent) -> EventStamp {
+    state.lastEvent = EventID(rawValue: state.lastEvent.rawValue + 1)
+    state.events.append(EventRecord(id: state.lastEvent, event: event))
+    return EventStamp(id: state.lastEvent, time: event.time)
+  }
+
+  func queuedEntries(limit: Int) -> [QueuedEntry] { Array(state.queue.prefix(max(0, limit))) }
+
+  func enqueue(_ bytes: [UInt8], kind: String, event: EventID) {
+    state.lastQueued = QueuedEntryID(rawValue: state.lastQueued.rawValue + 1)
+    state.queue.append(QueuedEntry(id: state.lastQueued, event: event, kind: kind, bytes: bytes))
+  }
+
+  func dequeue(_ entries: [QueuedEntryID]) {
+    let taken = Set(entries)
+    state.queue.removeAll { taken.contains($0.id) }
   }
 
   // MARK: Publishing

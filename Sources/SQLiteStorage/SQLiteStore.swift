@@ -5,52 +5,50 @@ package import KeyStorage
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
 ///
-/// One process at a time may write; it holds a lock that goes with it, also when it is killed. Others may read beside
-/// it. A write is one transaction: after a crash it is there as a whole or not at all. With the write-ahead log not
-/// synchronized at each commit, a power failure may take the last transactions with it, cursors and claims together, so
-/// they are fetched again and nothing is lost.
-package final class SQLiteStorage: KeyStorage {
+/// One process at a time owns it; that holds a lock that goes with it, also when it is killed. Operators may say a word
+/// beside it, and others may read. A write is one transaction: after a crash it is there as a whole or not at all. The
+/// write-ahead log is synchronized where a commit promises something to somebody outside (`synchronous = FULL`), and
+/// with it all that was written before; a power failure may take what came after that, as a whole and in its order.
+///
+/// Bodies run on the dispatch queues of GRDB's connections, one for writing and one for each reader, and never on a
+/// thread of the concurrency pool: the connections are actors whose executors are those queues.
+package final class SQLiteStore: Store {
   /// The name of the file in its folder.
   package static let fileName = "keyferry.sqlite"
   /// The name of the file that says who may write.
   package static let lockName = "keyferry.lock"
 
+  package let role: StoreRole
   private let path: String
   private let pool: DatabasePool
-  /// `nil` where the store is only read.
-  private let isReadOnly: Bool
+  /// `nil` where the store is not owned.
   private let lock: StoreLock?
   /// What the last transaction that was kept knew.
   private let names = SharedNames()
 
-  /// Opens the store, and makes it where there is none.
+  /// Opens the store, and makes it where there is none and it is not only read.
   ///
   /// - Parameters:
   ///   - folder: an existing folder.
   ///   - command: what this process is doing, for others that want to write.
-  ///   - isReadOnly: whether it is only read, which another process may do beside the one that writes.
+  ///   - pageLimit: the file has at most this many pages, as on a disk without room for more.
   /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
-  ///   - amends: whether it may be written beside the process that has it: a pause, a resumption, a recall or a word about
-  ///     a refused document, which add no name that the other would have to know.
-  package convenience init(
-    folder: String, now: Instant, isReadOnly: Bool = false, amends: Bool = false,
-    command: String = SQLiteStorage.currentCommand
-  ) throws {
-    try self.init(
-      folder: folder, now: now, isReadOnly: isReadOnly, amends: amends, command: command, pageLimit: nil)
-  }
-
-  /// - Parameter pageLimit: the file has at most this many pages, as on a disk without room for more.
   package init(
-    folder: String, now: Instant, isReadOnly: Bool = false, amends: Bool = false,
-    command: String = SQLiteStorage.currentCommand, pageLimit: Int?
+    folder: String, role: StoreRole = .owner, now: Instant, command: String = SQLiteStore.currentCommand,
+    pageLimit: Int? = nil
   ) throws {
-    self.isReadOnly = isReadOnly
+    self.role = role
     let path = folder + "/" + Self.fileName
     self.path = path
-    lock = isReadOnly || amends ? nil : try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now)
+    let isReadOnly = role == .reader
+    lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
-      try Self.inspect(path, isReadOnly: isReadOnly)
+      let isCurrent = try Self.inspect(path, isReadOnly: isReadOnly)
+      // Nobody makes or changes tables beside an owner.
+      let makingLock =
+        role == .operator && !isCurrent
+        ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
+      defer { withExtendedLifetime(makingLock) {} }
       pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
       if !isReadOnly {
         try Schema.migrator.migrate(pool)
@@ -76,14 +74,15 @@ package final class SQLiteStorage: KeyStorage {
   }
 
   package func write<Result: Sendable>(
-    _ body: @escaping @Sendable (any StorageTransaction) throws -> Result
+    as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result {
-    guard !isReadOnly else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
+    guard role != .reader else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
     do {
       // Writers wait for each other, so the names are those of the transaction before this one.
       return try await pool.writeWithoutTransaction { [names] database in
         var end: Names?
         var result: Result?
+        try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         try database.inTransaction(.immediate) {
           let transaction = SQLiteTransaction(database, names: names.latest)
           result = try body(transaction)
@@ -107,29 +106,51 @@ package final class SQLiteStorage: KeyStorage {
   }
 
   /// Looks at what is there before anything is changed: whether it is a store, and not one of a later version.
-  private static func inspect(_ path: String, isReadOnly: Bool) throws {
+  ///
+  /// - Returns: whether it has the tables of this version.
+  private static func inspect(_ path: String, isReadOnly: Bool) throws -> Bool {
     guard FileManager.default.fileExists(atPath: path) else {
       if isReadOnly { throw StorageFault(.notFound, "\(path): there is no store") }
-      return
+      return false
     }
     var configuration = Configuration()
     configuration.readonly = true
     configuration.busyMode = .timeout(10)
     let queue = try DatabaseQueue(path: path, configuration: configuration)
-    try queue.read { database in
+    let isCurrent = try queue.read { database in
       let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
-      if isEmpty, !isReadOnly { return }
+      if isEmpty, !isReadOnly { return false }
       guard try Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID else {
         throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
       }
       if try Schema.migrator.hasBeenSuperseded(database) {
         throw StorageFault(.incompatible, "\(path): a later version of Keyferry has written this store")
       }
-      if isReadOnly, try !Schema.migrator.hasCompletedMigrations(database) {
+      let isCurrent = try Schema.migrator.hasCompletedMigrations(database)
+      if isReadOnly, !isCurrent {
         throw StorageFault(.incompatible, "\(path): an earlier version of Keyferry has written this store; pull once")
       }
+      return isCurrent
     }
     try queue.close()
+    return isCurrent
+  }
+}
+
+extension StoreDefinition {
+  /// `folder`: one SQLite file in a folder of its own.
+  package static let sqlite = StoreDefinition(scheme: "folder") { address, role, command, now in
+    try SQLiteStore(folder: address.location, role: role, now: now, command: command ?? SQLiteStore.currentCommand)
+  }
+}
+
+extension Durability {
+  /// When the write-ahead log is synchronized: at each commit, or not before the pages are moved.
+  fileprivate var synchronous: String {
+    switch self {
+    case .promised: "FULL"
+    case .local: "NORMAL"
+    }
   }
 }
 

@@ -1,0 +1,51 @@
+package import ExposureKeys
+package import KeyNormalization
+
+/// What the fold asks: what was said, now or at an earlier event.
+package protocol ClaimState: AnyObject {
+  /// Claims in the order of their key data, about `limit` of them and never a part of one key's, from `start` on.
+  /// Withdrawn claims are left out.
+  ///
+  /// - Parameter event: as they were known when this event had happened; `nil` is now. Keys that have expired since
+  ///   are gone for every event.
+  func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage
+  /// Everything that is said about one key, withdrawn claims left out; as of an event, or now.
+  func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet
+  func claimCount() throws -> Int
+  /// How many keys each origin sent on an average day with any, for the flood rule.
+  func usualVolumes() throws -> [String: Int]
+}
+
+extension ClaimState {
+  /// Claims as they are known now.
+  package func claims(from start: TemporaryExposureKey, limit: Int) throws -> ClaimPage {
+    try claims(from: start, limit: limit, asOf: nil)
+  }
+
+  /// Everything that is said about one key now.
+  package func claims(about key: TemporaryExposureKey) throws -> ClaimSet { try claims(about: key, asOf: nil) }
+
+  /// Everything that was known when this event had happened, to be folded again.
+  package func claimSet(asOf event: EventID) throws -> ClaimSet {
+    var claims = ClaimSet()
+    var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
+    while let from = start {
+      let page = try self.claims(from: from, limit: 50_000, asOf: event)
+      claims.formUnion(page.claims)
+      start = page.next
+    }
+    return claims
+  }
+}
+
+/// What changes about claims. Each claim keeps the number of the event that brought it.
+package protocol ClaimChanges: AnyObject {
+  /// Adds the claims that are new; held claims are put aside for the operator.
+  func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
+  /// Admits what was put aside for the operator.
+  func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
+  /// Drops what was put aside for the operator.
+  func discardHeld(of document: DocumentID) throws -> Int
+  /// Withdraws claims. They stay known, so that the same ones coming in again change nothing.
+  func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) throws -> RecallPreview
+}

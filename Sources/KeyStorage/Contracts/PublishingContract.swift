@@ -1,0 +1,28 @@
+package import ExposureKeys
+
+/// What publishing asks: what went out, and what it has to remember from round to round.
+package protocol PublishingState: AnyObject {
+  /// Bundles of a series in the order in which they were staged; `nil` is all series.
+  func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord]
+  /// The bytes of a staged bundle; `nil` once it was published.
+  func content(of bundle: BundleID) throws -> [UInt8]?
+  /// What a series has released, in the order of key data and rolling start, from `start` on, at most `limit`.
+  func released(by series: String, from start: TemporaryExposureKey, limit: Int) throws -> [ReleasedKey]
+  /// A value that the gateway keeps under a name; see ``StoredNote``.
+  func note(named name: String) throws -> [UInt8]?
+}
+
+extension PublishingState {
+  package func note(_ note: StoredNote) throws -> [UInt8]? { try self.note(named: note.name) }
+}
+
+/// What publishing changes.
+package protocol PublishingChanges: AnyObject {
+  /// Adds a bundle as `staged`, with its bytes.
+  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord
+  /// The keys that a series releases with a bundle; a key released earlier is replaced.
+  func release(_ keys: [ReleasedKey], by series: String) throws
+  /// Moves a bundle to another state; `published` drops the bytes.
+  func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws
+  func setNote(_ value: [UInt8]?, named name: String) throws
+}

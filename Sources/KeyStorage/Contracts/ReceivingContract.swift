@@ -1,0 +1,43 @@
+package import ExposureKeys
+
+/// What receiving asks: how far each source is, and what became of its documents.
+package protocol ReceivingState: AnyObject {
+  /// Every source that was ever asked or paused, by name.
+  func sources() throws -> [SourceRecord]
+  func source(named name: String) throws -> SourceRecord?
+  /// Documents in the order in which they were discovered.
+  ///
+  /// - Parameters:
+  ///   - source: `nil` is all.
+  ///   - states: which states.
+  ///   - limit: the newest this many.
+  func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord]
+  func document(_ id: DocumentID) throws -> DocumentRecord?
+  func document(named name: String, of source: String) throws -> DocumentRecord?
+  /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.
+  func content(of document: DocumentID) throws -> [UInt8]?
+  /// How many documents of a source are in each state, and the sum of their counts.
+  func summary(of source: String) throws -> SourceSummary
+  /// The uploads that came with this certificate, by the digest of it.
+  func uploads(certificate digest: String) throws -> [UploadRecord]
+}
+
+/// What receiving changes.
+package protocol ReceivingChanges: AnyObject {
+  /// Adds the documents that the source did not have yet, as `discovered`, in this order.
+  func add(documents names: [String], of source: String, at now: Instant) throws -> DiscoveredDocuments
+  /// Moves a document to another state. `fault` is kept for `quarantined` and `givenUp`.
+  func move(
+    _ document: DocumentID, to state: DocumentState, fault: DocumentFault?, nextAttempt: Instant?, at now: Instant)
+    throws
+  /// Keeps the bytes of a document until `end`.
+  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws
+  /// The document is recorded: its facts and what became of its keys.
+  func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws
+  /// Moves the cursor of a source: what its peer has to be asked next.
+  func setCursor(_ cursor: String?, of source: String) throws
+  /// Remembers how an attempt to reach a source ended.
+  func setAttempt(_ attempt: SourceAttempt, of source: String) throws
+  /// Remembers an upload, without anything of its keys.
+  func note(_ upload: UploadRecord) throws
+}

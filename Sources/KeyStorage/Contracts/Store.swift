@@ -1,0 +1,60 @@
+package import ExposureKeys
+
+/// A store: where the gateway keeps what was said, what it has released, and what happened.
+///
+/// Everything happens in transactions, each of which is there as a whole or not at all.
+///
+/// - A body runs without suspension, on a thread of the store's own and never on one of the concurrency pool: a body
+///   waits for disks and networks, and the pool has as few threads as the machine has cores.
+/// - **A body may be run again from the start**, after everything that it did was undone: a store elsewhere answers a
+///   collision of two writers so. What a body touches outside its transaction it would touch twice, so it touches
+///   nothing: times, secrets and random numbers are passed in, and results are returned.
+/// - A body that throws leaves nothing behind.
+///
+/// Reading is for everybody. Writing needs a ``LedgerAuthority``, which only the ``Ledger`` has. Implementations pass the
+/// contract suite in `StorageTests`.
+package protocol Store: Sendable {
+  /// What it was opened for.
+  var role: StoreRole { get }
+
+  /// Runs `body` on one state of the store, which does not change meanwhile.
+  func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result
+
+  /// Runs `body`, and keeps what it did when it returns. One body at a time.
+  ///
+  /// When this returns, what the body did is as durable as `authority` asks for.
+  func write<Result: Sendable>(
+    as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+  ) async throws -> Result
+}
+
+/// What a store is opened for.
+package enum StoreRole: String, Hashable, Sendable, CaseIterable {
+  /// The gateway itself. There is one owner at a time.
+  case owner
+  /// A word of the operator beside the owner, who heeds it at its next step. See ``EventKind/isOfOperator``.
+  case `operator`
+  /// To read, beside anybody.
+  case reader
+}
+
+/// The right to write. Only the ``Ledger`` makes it, so that nothing changes without an event.
+package struct LedgerAuthority: Sendable {
+  package let durability: Durability
+
+  init(_ durability: Durability) { self.durability = durability }
+}
+
+/// What a power failure may take.
+package enum Durability: Hashable, Sendable {
+  /// Nothing: somebody outside was told, or is about to be.
+  case promised
+  /// The last transactions, as a whole and in their order. They are done again then.
+  case local
+}
+
+/// One state of the store, to read.
+package protocol StoredState: ReceivingState, ClaimState, PublishingState, OperatingState {}
+
+/// One state of the store, to change.
+package protocol StoreTransaction: StoredState, ReceivingChanges, ClaimChanges, PublishingChanges, OperatingChanges {}

@@ -1,0 +1,57 @@
+package import ExposureKeys
+
+/// Where a store is, for whichever store answers to the scheme.
+package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
+  package let scheme: String
+  package let location: String
+
+  package init(scheme: String, location: String) {
+    self.scheme = scheme
+    self.location = location
+  }
+
+  /// A folder on this machine.
+  package static func folder(_ path: String) -> Self { Self(scheme: "folder", location: path) }
+
+  package var description: String { scheme == "folder" ? location : "\(scheme)://\(location)" }
+}
+
+/// How stores of one kind are opened.
+package struct StoreDefinition: Sendable {
+  /// The addresses that it answers to.
+  package let scheme: String
+  /// Opens the store at an address, and as the owner makes it where there is none.
+  ///
+  /// - Parameter command: what this process is doing, for others that want to write; `nil` is the program's name.
+  /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
+  package let open:
+    @Sendable (_ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant) throws -> any Store
+
+  package init(
+    scheme: String,
+    open: @escaping @Sendable (
+      _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant
+    ) throws -> any Store
+  ) {
+    self.scheme = scheme
+    self.open = open
+  }
+}
+
+/// The stores that a program has, one line each.
+package struct StoreCatalog: Sendable {
+  private let definitions: [StoreDefinition]
+
+  package init(_ definitions: [StoreDefinition]) { self.definitions = definitions }
+
+  /// Opens the store at an address; see ``StoreDefinition/open``.
+  package func open(
+    _ address: StoreAddress, as role: StoreRole, command: String? = nil, now: Instant
+  ) throws -> any Store {
+    guard let definition = definitions.first(where: { $0.scheme == address.scheme }) else {
+      let known = definitions.map(\.scheme).joined(separator: ", ")
+      throw StorageFault(.unsupported, "\(address): no store answers to \(address.scheme), allowed are \(known)")
+    }
+    return try definition.open(address, role, command, now)
+  }
+}

@@ -1,0 +1,206 @@
+package import ExposureKeys
+
+/// An event's number in its store.
+@frozen
+package struct EventID: Hashable, Comparable, Sendable, Codable, BitwiseCopyable {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What kind of thing happened. The raw value is the stable code, in stores and for programs.
+package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
+  // Receiving
+  case discovered
+  case fetching
+  case interrupted
+  case recorded
+  case unchanged
+  case changedUnderItsName = "changed-under-its-name"
+  case quarantined
+  case givenUp = "given-up"
+  case postponed
+  case attempted
+  case cursorMoved = "cursor-moved"
+  case uploaded
+  // Publishing
+  case paddingPlanned = "padding-planned"
+  case staged
+  case published
+  case unlisted
+  case removed
+  // Operating
+  case heldReleased = "held-released"
+  case heldDiscarded = "held-discarded"
+  case discarded
+  case retryAsked = "retry-asked"
+  case paused
+  case resumed
+  case recalled
+  // Housekeeping
+  case expired
+  case logged
+
+  /// What a power failure may take: whether somebody outside was told that it happened, or will be as soon as it is
+  /// kept. A lost local event is done again, since whatever it led to is lost with it.
+  package var durability: Durability {
+    switch self {
+    // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
+    // operators go home, and the log has numbered it.
+    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .heldReleased, .heldDiscarded, .discarded,
+      .retryAsked, .paused, .resumed, .recalled, .logged:
+      .promised
+    case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
+      .paddingPlanned, .unlisted, .removed, .expired:
+      .local
+    }
+  }
+
+  /// Whether an operator does it, who may do so beside the gateway that runs. Such an event adds no name that the owner
+  /// would have to know, and carries who did it and why.
+  package var isOfOperator: Bool {
+    switch self {
+    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled: true
+    case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
+      .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
+      .expired, .logged:
+      false
+    }
+  }
+
+  /// Whether nobody asks for it once its time is over: no claim, bundle or decision refers to it.
+  package var isRoutine: Bool {
+    switch self {
+    case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
+      .expired, .logged:
+      true
+    case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
+      .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled:
+      false
+    }
+  }
+}
+
+/// Who of the operators did something, and why.
+package struct OperatorWord: Hashable, Sendable, Codable {
+  package var by: String
+  package var reason: String?
+
+  package init(by: String, reason: String? = nil) {
+    self.by = by
+    self.reason = reason
+  }
+}
+
+/// An event that is to be written down.
+package struct NewEvent: Hashable, Sendable {
+  package var kind: EventKind
+  package var time: Instant
+  /// What it is about, for people: a source, a document, a series. Never key material.
+  package var subject: String
+  package var word: OperatorWord?
+
+  package init(_ kind: EventKind, about subject: String, by word: OperatorWord? = nil, at time: Instant) {
+    self.kind = kind
+    self.time = time
+    self.subject = subject
+    self.word = word
+  }
+}
+
+/// The number that an event got, and its time.
+package struct EventStamp: Hashable, Sendable {
+  package let id: EventID
+  package let time: Instant
+
+  package init(id: EventID, time: Instant) {
+    self.id = id
+    self.time = time
+  }
+}
+
+/// An event in the store.
+package struct EventRecord: Hashable, Sendable {
+  package var id: EventID
+  package var event: NewEvent
+
+  package init(id: EventID, event: NewEvent) {
+    self.id = id
+    self.event = event
+  }
+}
+
+/// What happened, with what listeners may want to know about it. Never key data.
+package enum LedgerEvent: Hashable, Sendable {
+  case discovered([DocumentID], source: String)
+  case fetching([DocumentID])
+  case interrupted([DocumentID], source: String)
+  case recorded(DocumentID, DocumentFacts, cursor: CursorMove?)
+  case unchanged(DocumentID, DocumentFacts, cursor: CursorMove?)
+  case changedUnderItsName(DocumentID, putAside: DocumentID?)
+  case quarantined(DocumentID, DocumentFault, cursor: CursorMove?)
+  case givenUp(DocumentID, DocumentFault, cursor: CursorMove?)
+  case postponed([DocumentID])
+  case attempted(SourceAttempt, source: String)
+  case cursorMoved(CursorMove)
+  case uploaded([UploadRecord])
+
+  case paddingPlanned(series: [String])
+  case staged([BundleRecord], series: String)
+  case published([BundleID])
+  case unlisted([BundleID])
+  case removed([BundleID])
+
+  case heldReleased(DocumentID, new: Int, OperatorWord)
+  case heldDiscarded(DocumentID, count: Int, OperatorWord)
+  case discarded(DocumentID, OperatorWord)
+  case retryAsked(DocumentID, OperatorWord)
+  case paused(Pause.Subject, OperatorWord)
+  case resumed(Pause.Subject, OperatorWord)
+  case recalled(RecallRequest, RecallPreview, OperatorWord)
+
+  case expired(ExpiryReceipt)
+  case logged([QueuedEntryID])
+
+  package var kind: EventKind {
+    switch self {
+    case .discovered: .discovered
+    case .fetching: .fetching
+    case .interrupted: .interrupted
+    case .recorded: .recorded
+    case .unchanged: .unchanged
+    case .changedUnderItsName: .changedUnderItsName
+    case .quarantined: .quarantined
+    case .givenUp: .givenUp
+    case .postponed: .postponed
+    case .attempted: .attempted
+    case .cursorMoved: .cursorMoved
+    case .uploaded: .uploaded
+    case .paddingPlanned: .paddingPlanned
+    case .staged: .staged
+    case .published: .published
+    case .unlisted: .unlisted
+    case .removed: .removed
+    case .heldReleased: .heldReleased
+    case .heldDiscarded: .heldDiscarded
+    case .discarded: .discarded
+    case .retryAsked: .retryAsked
+    case .paused: .paused
+    case .resumed: .resumed
+    case .recalled: .recalled
+    case .expired: .expired
+    case .logged: .logged
+    }
+  }
+}
+
+/// Where a source's cursor moves in the transaction that records what lies before it.
+package struct CursorMove: Hashable, Sendable {
+  package var source: String
+  package var cursor: String
+
+  package init(of source: String, to cursor: String) {
+    self.source = source
+    self.cursor = cursor
+  }
+}

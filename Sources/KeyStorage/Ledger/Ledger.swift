@@ -1,0 +1,88 @@
+package import ExposureKeys
+
+/// The one place where state changes. Its methods are the events: each is one transaction, gets a number, and tells the
+/// listeners; what nothing happens in leaves no event.
+///
+/// Bodies that callers pass in may be run again from the start, like those of ``Store``.
+package struct Ledger: Sendable {
+  private let store: any Store
+  private let listeners: [any LedgerListener]
+
+  package init(_ store: any Store, listeners: [any LedgerListener] = []) {
+    self.store = store
+    self.listeners = listeners
+  }
+
+  package var role: StoreRole { store.role }
+
+  /// Runs `body` on one state of the store, which does not change meanwhile; see ``Store/read(_:)``.
+  package func read<Result: Sendable>(
+    _ body: @escaping @Sendable (any StoredState) throws -> Result
+  ) async throws -> Result {
+    try await store.read(body)
+  }
+
+  /// Runs one transaction, in which events of this kind, or of these, may happen.
+  func transact<Result: Sendable>(
+    _ kind: EventKind, at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
+  ) async throws -> Result {
+    try await transact([kind], at: now, body)
+  }
+
+  func transact<Result: Sendable>(
+    _ kinds: [EventKind], at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
+  ) async throws -> Result {
+    for kind in kinds where store.role != .owner && !(store.role == .operator && kind.isOfOperator) {
+      throw StorageFault(
+        .held,
+        store.role == .reader
+          ? "the store was opened to be read alone"
+          : "the store was opened for a word of the operator, and \(kind.rawValue) is the gateway's own")
+    }
+    let durability: Durability = kinds.contains { $0.durability == .promised } ? .promised : .local
+    return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in
+      try body(LedgerPage(transaction: transaction, listeners: listeners, now: now))
+    }
+  }
+}
+
+/// One transaction in the hands of the ledger.
+struct LedgerPage {
+  let transaction: any StoreTransaction
+  fileprivate let listeners: [any LedgerListener]
+  fileprivate let now: Instant
+
+  fileprivate init(transaction: any StoreTransaction, listeners: [any LedgerListener], now: Instant) {
+    self.transaction = transaction
+    self.listeners = listeners
+    self.now = now
+  }
+
+  /// Writes down that something begins to happen, for its number.
+  func open(_ kind: EventKind, about subject: String, by word: OperatorWord? = nil) throws -> EventStamp {
+    try transaction.enter(NewEvent(kind, about: subject, by: word, at: now))
+  }
+
+  /// Everything that belongs to the event has happened.
+  func close(_ stamp: EventStamp, _ event: LedgerEvent) throws {
+    let queue = LogQueue(transaction, event: stamp.id)
+    for listener in listeners { try listener.hear(event, stamp, queue) }
+  }
+
+  /// Writes down what happened, where nothing refers to its number.
+  func enter(_ event: LedgerEvent, about subject: String, by word: OperatorWord? = nil) throws {
+    try close(try open(event.kind, about: subject, by: word), event)
+  }
+
+  /// A document by its source and name, for people.
+  func subject(_ document: DocumentID) throws -> String {
+    guard let record = try transaction.document(document) else { throw StorageFault.noDocument(document) }
+    return "\(record.source)/\(record.name)"
+  }
+
+  /// One document by its name, more by their number.
+  func subject(_ documents: [DocumentID]) throws -> String {
+    guard documents.count == 1, let document = documents.first else { return "\(documents.count) documents" }
+    return try subject(document)
+  }
+}

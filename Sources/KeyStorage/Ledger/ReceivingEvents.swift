@@ -1,0 +1,280 @@
+package import ExposureKeys
+package import KeyNormalization
+
+/// Bytes that are kept beside a document until an instant.
+package struct KeptBytes: Hashable, Sendable {
+  package var bytes: [UInt8]
+  package var end: Instant
+
+  package init(_ bytes: [UInt8], until end: Instant) {
+    self.bytes = bytes
+    self.end = end
+  }
+}
+
+/// A document that was refused.
+package struct RefusedDocument: Hashable, Sendable {
+  package var fault: DocumentFault
+  /// When it is tried again.
+  package var nextAttempt: Instant?
+  /// What was refused.
+  package var content: KeptBytes?
+
+  package init(_ fault: DocumentFault, nextAttempt: Instant?, content: KeptBytes?) {
+    self.fault = fault
+    self.nextAttempt = nextAttempt
+    self.content = content
+  }
+}
+
+/// What a body records of one document, batch by batch.
+package struct DocumentRecorder {
+  private let transaction: any StoreTransaction
+  private let document: DocumentID
+  private let stamp: EventStamp
+
+  fileprivate init(_ transaction: any StoreTransaction, _ document: DocumentID, _ stamp: EventStamp) {
+    self.transaction = transaction
+    self.document = document
+    self.stamp = stamp
+  }
+
+  /// Adds the claims that are new; held claims are put aside for the operator.
+  package func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
+    try transaction.record(batch, of: document, in: stamp)
+  }
+}
+
+/// The keys of one upload, admitted.
+package struct AdmittedUpload: Sendable {
+  /// The source that its claims have.
+  package var door: String
+  package var batch: AdmittedBatch
+  /// The regions that it was for.
+  package var regions: [String]
+  /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where the door asks for none.
+  package var certificate: String?
+  package var byteCount: Int
+  /// Keys that were no keys, by the code of the reason.
+  package var rejections: [String: Int]
+
+  package init(
+    door: String, batch: AdmittedBatch, regions: [String], certificate: String?, byteCount: Int,
+    rejections: [String: Int] = [:]
+  ) {
+    self.door = door
+    self.batch = batch
+    self.regions = regions
+    self.certificate = certificate
+    self.byteCount = byteCount
+    self.rejections = rejections
+  }
+}
+
+extension Ledger {
+  /// A source lists documents: those that are new are remembered, in this order.
+  ///
+  /// - Returns: all of them as they stand, in the order asked for.
+  @discardableResult
+  package func discovered(
+    _ names: [String], of source: String, at now: Instant
+  ) async throws -> [DocumentRecord] {
+    try await transact(.discovered, at: now) { page in
+      let documents = try page.transaction.add(documents: names, of: source, at: now)
+      if !documents.new.isEmpty {
+        try page.enter(.discovered(documents.new, source: source), about: source)
+      }
+      return documents.all
+    }
+  }
+
+  /// Documents are being fetched, so that whoever looks sees it, and a restart knows what it interrupted.
+  package func fetching(_ documents: [DocumentID], at now: Instant) async throws {
+    if documents.isEmpty { return }
+    try await transact(.fetching, at: now) { page in
+      for document in documents {
+        try page.transaction.move(document, to: .fetching, fault: nil, nextAttempt: nil, at: now)
+      }
+      try page.enter(.fetching(documents), about: try page.subject(documents))
+    }
+  }
+
+  /// What was being fetched when a pull ended is as good as just discovered.
+  package func interrupted(_ source: String, at now: Instant) async throws {
+    try await transact(.interrupted, at: now) { page in
+      let documents = try page.transaction.documents(of: source, in: [.fetching], limit: .max).map(\.id)
+      guard !documents.isEmpty else { return }
+      for document in documents {
+        try page.transaction.move(document, to: .discovered, fault: nil, nextAttempt: nil, at: now)
+      }
+      try page.enter(.interrupted(documents, source: source), about: source)
+    }
+  }
+
+  /// Documents could not be fetched: they stay discovered, and the next pull tries again.
+  package func postponed(_ documents: [DocumentID], at now: Instant) async throws {
+    if documents.isEmpty { return }
+    try await transact(.postponed, at: now) { page in
+      for document in documents {
+        try page.transaction.move(document, to: .discovered, fault: nil, nextAttempt: nil, at: now)
+      }
+      try page.enter(.postponed(documents), about: try page.subject(documents))
+    }
+  }
+
+  /// A document is recorded, with the cursor behind it: its claims, what it was, and the evidence, or nothing of it.
+  ///
+  /// - Parameter admit: reads the document and records its batches. It may be run again from the start.
+  /// - Returns: what `admit` returned: what the document was and what became of its keys.
+  package func recorded(
+    _ document: DocumentID, evidence: KeptBytes?, cursor: CursorMove?, at now: Instant,
+    _ admit: @escaping @Sendable (DocumentRecorder) throws -> DocumentFacts
+  ) async throws -> DocumentFacts {
+    try await transact(.recorded, at: now) { page in
+      let stamp = try page.open(.recorded, about: try page.subject(document))
+      let facts = try admit(DocumentRecorder(page.transaction, document, stamp))
+      try page.transaction.complete(document, facts, at: now)
+      if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
+      try page.move(cursor)
+      try page.close(stamp, .recorded(document, facts, cursor: cursor))
+      return facts
+    }
+  }
+
+  /// A recorded document was asked for again, and is the same.
+  package func unchanged(
+    _ document: DocumentID, _ facts: DocumentFacts, cursor: CursorMove?, at now: Instant
+  ) async throws {
+    try await transact(.unchanged, at: now) { page in
+      try page.transaction.complete(document, facts, at: now)
+      try page.move(cursor)
+      try page.enter(.unchanged(document, facts, cursor: cursor), about: try page.subject(document))
+    }
+  }
+
+  /// A recorded document was asked for again, and is another. What was recorded stays recorded; what stands under the
+  /// name now is put aside under a name of its own, once for each content.
+  ///
+  /// - Returns: whether it was put aside now.
+  package func changedUnderItsName(
+    _ document: DocumentID, putAsideAs name: String, _ refusal: RefusedDocument, at now: Instant
+  ) async throws -> Bool {
+    try await transact(.changedUnderItsName, at: now) { page in
+      let transaction = page.transaction
+      guard let record = try transaction.document(document) else { throw StorageFault.noDocument(document) }
+      if let facts = record.facts { try transaction.complete(document, facts, at: now) }
+      let others = try transaction.add(documents: [name], of: record.source, at: now).all
+      guard let other = others.first, other.state == .discovered else {
+        try page.enter(.changedUnderItsName(document, putAside: nil), about: try page.subject(document))
+        return false
+      }
+      try page.refuse(other.id, refusal, as: .quarantined, at: now)
+      try page.enter(.changedUnderItsName(document, putAside: other.id), about: try page.subject(document))
+      return true
+    }
+  }
+
+  /// A document was read and refused. Where its bytes are kept, the cursor moves on behind it.
+  package func quarantined(
+    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant
+  ) async throws {
+    try await transact(.quarantined, at: now) { page in
+      try page.refuse(document, refusal, as: .quarantined, at: now)
+      try page.move(cursor)
+      try page.enter(.quarantined(document, refusal.fault, cursor: cursor), about: try page.subject(document))
+    }
+  }
+
+  /// A document was refused so often that it is not tried again.
+  package func givenUp(
+    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant
+  ) async throws {
+    try await transact(.givenUp, at: now) { page in
+      try page.refuse(document, refusal, as: .givenUp, at: now)
+      try page.move(cursor)
+      try page.enter(.givenUp(document, refusal.fault, cursor: cursor), about: try page.subject(document))
+    }
+  }
+
+  /// An attempt to reach a source ended.
+  package func attempted(_ attempt: SourceAttempt, source: String) async throws {
+    try await transact(.attempted, at: attempt.time) { page in
+      try page.transaction.setAttempt(attempt, of: source)
+      try page.enter(.attempted(attempt, source: source), about: source)
+    }
+  }
+
+  /// A peer has nothing before this cursor that is not recorded.
+  package func cursorMoved(_ cursor: CursorMove, at now: Instant) async throws {
+    try await transact(.cursorMoved, at: now) { page in
+      try page.move(cursor)
+      try page.enter(.cursorMoved(cursor), about: cursor.source)
+    }
+  }
+
+  /// Uploads came in, and share a commit. When this returns, they may be answered.
+  ///
+  /// A door has one document a day, whose facts add up: an upload's own keys are not told apart from those of others.
+  ///
+  /// - Returns: what became of each, in their order.
+  package func uploaded(_ uploads: [AdmittedUpload], at now: Instant) async throws -> [ImportReceipt] {
+    if uploads.isEmpty { return [] }
+    let doors = Set(uploads.map(\.door)).sorted()
+    return try await transact(.uploaded, at: now) { page in
+      let transaction = page.transaction
+      let stamp = try page.open(.uploaded, about: doors.joined(separator: ", "))
+      var documents: [String: (id: DocumentID, facts: DocumentFacts)] = [:]
+      for door in doors {
+        guard let document = try transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
+        else { continue }
+        documents[door] = (document.id, document.facts ?? .ofUploads)
+      }
+      var receipts: [ImportReceipt] = []
+      var records: [UploadRecord] = []
+      for upload in uploads {
+        guard let document = documents[upload.door]?.id else { continue }
+        let receipt = try transaction.record(upload.batch, of: document, in: stamp)
+        documents[upload.door]?.facts.add(receipt, of: upload)
+        let record = UploadRecord(
+          event: stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate,
+          received: receipt.received + upload.rejections.values.reduce(0, +), new: receipt.new)
+        try transaction.note(record)
+        records.append(record)
+        receipts.append(receipt)
+      }
+      for document in documents.values { try transaction.complete(document.id, document.facts, at: now) }
+      try page.close(stamp, .uploaded(records))
+      return receipts
+    }
+  }
+}
+
+extension LedgerPage {
+  fileprivate func move(_ cursor: CursorMove?) throws {
+    if let cursor { try transaction.setCursor(cursor.cursor, of: cursor.source) }
+  }
+
+  fileprivate func refuse(
+    _ document: DocumentID, _ refusal: RefusedDocument, as state: DocumentState, at now: Instant
+  ) throws {
+    if let content = refusal.content { try transaction.keep(content.bytes, of: document, until: content.end) }
+    try transaction.move(document, to: state, fault: refusal.fault, nextAttempt: refusal.nextAttempt, at: now)
+  }
+}
+
+extension DocumentFacts {
+  /// A door's day before its first upload. There are no bytes that could have a digest.
+  fileprivate static let ofUploads = DocumentFacts(
+    byteCount: 0, digest: "", format: "uploads", vouchedBy: "the door that let them in")
+
+  fileprivate mutating func add(_ receipt: ImportReceipt, of upload: AdmittedUpload) {
+    byteCount += upload.byteCount
+    received += receipt.received + upload.rejections.values.reduce(0, +)
+    new += receipt.new
+    known += receipt.known
+    held += receipt.heldForOperator
+    rejections.merge(upload.rejections, uniquingKeysWith: +)
+    for (reason, count) in receipt.rejections { rejections[reason.rawValue, default: 0] += count }
+    for (allowance, count) in receipt.allowances { allowances[allowance.code, default: 0] += count }
+  }
+}

@@ -1,0 +1,82 @@
+import ExposureKeys
+import GRDB
+import KeyStorage
+
+extension SQLiteTransaction {
+  func events(from start: EventID, limit: Int) throws -> [EventRecord] {
+    try Row.fetchAll(
+      database, sql: "SELECT * FROM events WHERE id >= ? ORDER BY id LIMIT ?",
+      arguments: [start.rawValue, max(0, limit)]
+    ).map(EventRecord.init)
+  }
+
+  func lastEvent() throws -> EventRecord? {
+    try Row.fetchOne(database, sql: "SELECT * FROM events ORDER BY id DESC LIMIT 1").map(EventRecord.init)
+  }
+
+  func enter(_ event: NewEvent) throws -> EventStamp {
+    let statement = try database.cachedStatement(
+      sql: "INSERT INTO events (time, kind, subject, who, why) VALUES (?, ?, ?, ?, ?)")
+    try statement.execute(arguments: [
+      event.time.secondsSince1970, event.kind.rawValue, event.subject, event.word?.by, event.word?.reason,
+    ])
+    return EventStamp(id: EventID(rawValue: database.lastInsertedRowID), time: event.time)
+  }
+
+  // MARK: What waits for the transparency log
+
+  func queuedEntries(limit: Int) throws -> [QueuedEntry] {
+    try Row.fetchAll(database, sql: "SELECT * FROM log_queue ORDER BY id LIMIT ?", arguments: [max(0, limit)])
+      .map { row in
+        QueuedEntry(
+          id: QueuedEntryID(rawValue: row["id"]), event: EventID(rawValue: row["event"]), kind: row["kind"],
+          bytes: row.bytes("bytes"))
+      }
+  }
+
+  func enqueue(_ bytes: [UInt8], kind: String, event: EventID) throws {
+    try database.execute(
+      sql: "INSERT INTO log_queue (event, kind, bytes) VALUES (?, ?, ?)",
+      arguments: [event.rawValue, kind, Bytes(bytes)])
+  }
+
+  func dequeue(_ entries: [QueuedEntryID]) throws {
+    let statement = try database.cachedStatement(sql: "DELETE FROM log_queue WHERE id = ?")
+    for entry in entries { try statement.execute(arguments: [entry.rawValue]) }
+  }
+
+  // MARK: Uploads
+
+  func uploads(certificate digest: String) throws -> [UploadRecord] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT uploads.*, sources.name AS door_name FROM uploads JOIN sources ON sources.id = uploads.door
+        WHERE certificate = ? ORDER BY uploads.id
+        """, arguments: [digest]
+    ).map { row in
+      UploadRecord(
+        event: EventID(rawValue: row["event"]), door: row["door_name"],
+        regions: try JSONText.decode([String].self, row["regions"]), certificate: row["certificate"],
+        received: row["received"], new: row["new"])
+    }
+  }
+
+  func note(_ upload: UploadRecord) throws {
+    let door = try sourceNumber(upload.door)
+    try database.execute(
+      sql: "INSERT INTO uploads (event, door, regions, certificate, received, new) VALUES (?, ?, ?, ?, ?, ?)",
+      arguments: [
+        upload.event.rawValue, door, try JSONText.encode(upload.regions), upload.certificate, upload.received,
+        upload.new,
+      ])
+  }
+}
+
+extension EventRecord {
+  fileprivate init(_ row: Row) throws {
+    self.init(
+      id: EventID(rawValue: row["id"]),
+      event: NewEvent(try row.choice("kind"), about: row["subject"], by: row.word, at: row.time("time")))
+  }
+}

@@ -1,0 +1,56 @@
+import ExposureKeys
+import KeyStorage
+import SQLiteStorage
+import Synchronization
+import Testing
+
+@Suite("Stores: opened by address and role")
+struct AddressTests {
+  @Test("the scheme finds the store")
+  func schemes() async throws {
+    let opened = Openings()
+    let other = StoreDefinition(scheme: "elsewhere") { address, role, command, _ in
+      opened.append("\(address) \(role.rawValue) \(command ?? "")")
+      return MemoryStore()
+    }
+    let catalog = StoreCatalog([.sqlite, other])
+    _ = try catalog.open(
+      StoreAddress(scheme: "elsewhere", location: "db/keys"), as: .operator, command: "pause", now: Times.now)
+    #expect(opened.all == ["elsewhere://db/keys operator pause"])
+    let fault = #expect(throws: StorageFault.self) {
+      try catalog.open(StoreAddress(scheme: "tape", location: "7"), as: .owner, now: Times.now)
+    }
+    #expect(fault?.code == .unsupported)
+    #expect(fault?.reason == "tape://7: no store answers to tape, allowed are folder, elsewhere")
+
+    try await withFolder { folder in
+      let owner = try catalog.open(.folder(folder), as: .owner, command: "keyferry run", now: Times.now)
+      #expect(owner.role == .owner)
+      let refusal = #expect(throws: StorageFault.self) { try catalog.open(.folder(folder), as: .owner, now: Times.now) }
+      #expect(refusal?.code == .held && refusal?.reason.contains("keyferry run") == true)
+
+      // An operator says a word beside the owner, and both and a reader see it.
+      let aside = try catalog.open(.folder(folder), as: .operator, now: Times.now)
+      let reader = try catalog.open(.folder(folder), as: .reader, now: Times.now)
+      try await Ledger(owner).attempted(SourceAttempt(time: Times.now), source: "DE")
+      try await Ledger(aside).paused(.source("DE"), by: OperatorWord(by: "ada", reason: "r"), at: Times.after(1))
+      try await Ledger(owner).attempted(SourceAttempt(time: Times.after(2)), source: "DE")
+      for store in [owner, aside, reader] {
+        let state = try await store.snapshot()
+        #expect(state.pauses == [Pause(.source("DE"), since: Times.after(1), reason: "r", by: "ada")])
+        #expect(state.events.map(\.id.rawValue) == [1, 2, 3])
+        #expect(state.events.map(\.event.kind) == [.attempted, .paused, .attempted])
+      }
+      let gateways = await #expect(throws: StorageFault.self) {
+        try await Ledger(aside).attempted(SourceAttempt(time: Times.now), source: "DE")
+      }
+      #expect(gateways?.code == .held)
+    }
+  }
+}
+
+private final class Openings: Sendable {
+  private let openings = Mutex<[String]>([])
+  var all: [String] { openings.withLock { $0 } }
+  func append(_ opening: String) { openings.withLock { $0.append(opening) } }
+}

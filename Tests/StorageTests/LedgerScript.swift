@@ -1,0 +1,110 @@
+import ExposureKeys
+import GatewayTesting
+import KeyNormalization
+import KeyStorage
+import Synchronization
+
+/// Every event once, each on what the ones before it left.
+enum LedgerScript {
+  struct Step: Sendable {
+    var kind: EventKind
+    var run: @Sendable (Ledger) async throws -> Void
+
+    init(_ kind: EventKind, _ run: @escaping @Sendable (Ledger) async throws -> Void) {
+      self.kind = kind
+      self.run = run
+    }
+  }
+
+  static let word = OperatorWord(by: "ada", reason: "a key leaked")
+  static let fault = DocumentFault(code: "x", reason: "y")
+
+  static func steps(_ batch: AdmittedBatch, _ other: AdmittedBatch) -> [Step] {
+    let (first, second, third) = (document(1), document(2), document(3))
+    let cursor = CursorMove(of: "DE", to: "tag")
+    let flood = flood()
+    let refusal = RefusedDocument(
+      fault, nextAttempt: Times.days(1), content: KeptBytes([1, 2, 3], until: Times.days(1)))
+    let bundle = BundleID(rawValue: 1)
+    return [
+      Step(.discovered) { try await $0.discovered(["a", "b", "c"], of: "DE", at: Times.now) },
+      Step(.fetching) { try await $0.fetching([first, second], at: Times.now) },
+      Step(.interrupted) { try await $0.interrupted("DE", at: Times.now) },
+      Step(.postponed) { try await $0.postponed([first], at: Times.now) },
+      Step(.recorded) { ledger in
+        let evidence = KeptBytes([9], until: Times.days(1))
+        _ = try await ledger.recorded(first, evidence: evidence, cursor: cursor, at: Times.now) {
+          DocumentFacts(try $0.record(batch) + $0.record(flood))
+        }
+      },
+      Step(.unchanged) { try await $0.unchanged(first, .small, cursor: nil, at: Times.days(1)) },
+      Step(.changedUnderItsName) {
+        _ = try await $0.changedUnderItsName(first, putAsideAs: "a#1", refusal, at: Times.days(1))
+      },
+      Step(.quarantined) { try await $0.quarantined(second, refusal, cursor: cursor, at: Times.days(1)) },
+      Step(.retryAsked) { try await $0.retryAsked(second, by: word, at: Times.days(1)) },
+      Step(.givenUp) { try await $0.givenUp(second, refusal, cursor: nil, at: Times.days(1)) },
+      Step(.discarded) { try await $0.discarded(third, by: word, at: Times.days(1)) },
+      Step(.attempted) {
+        try await $0.attempted(SourceAttempt(time: Times.days(1), fault: fault), source: "DE")
+      },
+      Step(.cursorMoved) { try await $0.cursorMoved(CursorMove(of: "DE", to: "next"), at: Times.days(1)) },
+      Step(.uploaded) {
+        _ = try await $0.uploaded(
+          [
+            AdmittedUpload(door: "door", batch: other, regions: ["NL"], certificate: "a", byteCount: 100),
+            AdmittedUpload(door: "door", batch: flood, regions: [], certificate: nil, byteCount: 10),
+          ], at: Times.days(2))
+      },
+      Step(.heldReleased) { _ = try await $0.heldReleased(first, by: word, at: Times.days(2)) },
+      Step(.heldDiscarded) { _ = try await $0.heldDiscarded(document(5), by: word, at: Times.days(2)) },
+      Step(.paused) { try await $0.paused(.origin("de"), by: word, at: Times.days(2)) },
+      Step(.recalled) { _ = try await $0.recalled(RecallRequest(origin: "DE"), by: word, at: Times.days(2)) },
+      Step(.resumed) { _ = try await $0.resumed(.origin("DE"), by: word, at: Times.days(3)) },
+      Step(.paddingPlanned) { ledger in
+        try await ledger.paddingPlanned(for: ["NL"], at: Times.days(3)) { _ in
+          ((), [NoteChange(.paddingSecret, [1]), NoteChange(.paddingRounds(Times.now.day, series: nil), [2])])
+        }
+      },
+      Step(.staged) { ledger in
+        let keys = batch.claims.map { NewRelease(key: $0.key, revisions: 0) }
+        try await ledger.staged([NewStaging(NewBundle("NL", 0), [1, 2], releasing: keys)], by: "NL", at: Times.days(3))
+        { _ in [NoteChange(.seriesState("NL"), [3])] }
+      },
+      Step(.published) { try await $0.published([bundle], unlisting: [], by: "NL", at: Times.days(3)) },
+      Step(.unlisted) { try await $0.published([], unlisting: [bundle], by: "NL", at: Times.days(4)) },
+      Step(.removed) { try await $0.removed([bundle], by: "NL", at: Times.days(5)) },
+      Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: Times.days(6)) },
+    ]
+  }
+
+  static func document(_ number: Int64) -> DocumentID { DocumentID(rawValue: number) }
+
+  /// Far more than its origin's usual volume.
+  static func flood() -> AdmittedBatch {
+    admit(
+      (0..<9).map { number in
+        var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 5))
+        (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+        return (key, RegionClaim(origin: "IT", visited: ["new \(number)"]))
+      }, from: Source(name: "flood", provenance: .assertedByOperator), usual: 1)
+  }
+}
+
+/// Queues an entry for each event, and can be told to fail.
+final class RecordingListener: LedgerListener {
+  struct Failure: Error {}
+
+  private let heardEvents = Mutex<[(event: LedgerEvent, stamp: EventStamp)]>([])
+  private let fails = Mutex(false)
+
+  var heard: [(event: LedgerEvent, stamp: EventStamp)] { heardEvents.withLock { $0 } }
+
+  func setFails(_ isFailing: Bool) { fails.withLock { $0 = isFailing } }
+
+  func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws {
+    try queue.append(Array("\(stamp.id.rawValue)".utf8), kind: event.kind.rawValue)
+    if fails.withLock({ $0 }) { throw Failure() }
+    heardEvents.withLock { $0.append((event, stamp)) }
+  }
+}

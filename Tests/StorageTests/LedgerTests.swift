@@ -1,0 +1,218 @@
+import ExposureKeys
+import GatewayTesting
+import KeyNormalization
+import KeyStorage
+import Testing
+
+@Suite("Ledger")
+struct LedgerTests {
+  @Test("each event is one transaction, numbered and told", arguments: StoreKind.allCases)
+  func events(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "ledger \(kind)"))
+    let steps = LedgerScript.steps(arrivals.batch(30), arrivals.batch(30))
+    #expect(Set(steps.map(\.kind)).union([.logged]) == Set(EventKind.allCases))
+    try await withStore(kind) { store in
+      let listener = RecordingListener()
+      let ledger = Ledger(store, listeners: [listener])
+      var last = EventID(rawValue: 0)
+      for step in steps {
+        let before = try await store.snapshot()
+        // A listener that throws undoes everything.
+        listener.setFails(true)
+        await #expect(throws: RecordingListener.Failure.self, "\(step.kind)") { try await step.run(ledger) }
+        #expect(try await store.snapshot() == before, "\(step.kind)")
+        listener.setFails(false)
+        try await step.run(ledger)
+        let record = try #require(try await ledger.read { try $0.lastEvent() })
+        #expect(record.event.kind == step.kind && record.id > last && !record.event.subject.isEmpty)
+        #expect((record.event.word == LedgerScript.word) == step.kind.isOfOperator, "\(step.kind)")
+        let heard = try #require(listener.heard.last)
+        #expect(heard.event.kind == step.kind)
+        #expect(heard.stamp == EventStamp(id: record.id, time: record.event.time))
+        let entry = try #require(try await ledger.read { try $0.queuedEntries(limit: .max) }.last)
+        #expect(entry.event == record.id && entry.kind == step.kind.rawValue)
+        #expect(entry.bytes == Array("\(record.id.rawValue)".utf8))
+        last = record.id
+      }
+      let entries = try await ledger.read { try $0.queuedEntries(limit: .max) }
+      #expect(entries.map(\.kind) == steps.map(\.kind.rawValue))
+      #expect(entries.map(\.id) == entries.map(\.id).sorted())
+      // What the log has is taken off, and the queue goes on.
+      try await ledger.logged(entries.prefix(20).map(\.id), at: Times.days(7))
+      let left = try await ledger.read { try $0.queuedEntries(limit: .max) }
+      #expect(left.dropLast() == entries[20...] && left.last?.kind == "logged")
+    }
+  }
+
+  @Test("stores agree about every event")
+  func agreement() async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "ledger agreement"))
+    let steps = LedgerScript.steps(arrivals.batch(30), arrivals.batch(30))
+    try await withStore(.memory) { memory in
+      try await withStore(.sqlite) { sqlite in
+        for step in steps {
+          try await step.run(Ledger(memory, listeners: [RecordingListener()]))
+          try await step.run(Ledger(sqlite, listeners: [RecordingListener()]))
+          #expect(try await memory.snapshot() == sqlite.snapshot(), "\(step.kind)")
+        }
+      }
+    }
+  }
+
+  @Test("nothing that happened leaves no event", arguments: StoreKind.allCases)
+  func nothing(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      let word = LedgerScript.word
+      try await ledger.discovered(["a"], of: "DE", at: Times.now)
+      let before = try await store.snapshot()
+      try await ledger.discovered(["a", "a"], of: "DE", at: Times.days(1))
+      try await ledger.fetching([], at: Times.now)
+      try await ledger.postponed([], at: Times.now)
+      try await ledger.interrupted("DE", at: Times.now)
+      #expect(try await ledger.uploaded([], at: Times.now).isEmpty)
+      #expect(try await !ledger.resumed(.origin("DE"), by: word, at: Times.now))
+      try await ledger.published([], unlisting: [], by: "NL", at: Times.now)
+      try await ledger.removed([], by: "NL", at: Times.now)
+      try await ledger.paddingPlanned(for: ["NL"], at: Times.now) { _ in ((), []) }
+      _ = try await ledger.expired(keysExpiredBefore: Times.now, at: Times.now)
+      try await ledger.logged([], at: Times.now)
+      #expect(try await store.snapshot() == before)
+    }
+  }
+
+  @Test("what changed under its name is put aside once for each content", arguments: StoreKind.allCases)
+  func changed(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      let id = try #require(try await ledger.discovered(["a"], of: "DE", at: Times.now).first?.id)
+      _ = try await ledger.recorded(id, evidence: nil, cursor: nil, at: Times.now) { _ in .small }
+      let refusal = RefusedDocument(
+        LedgerScript.fault, nextAttempt: nil, content: KeptBytes([4], until: Times.days(9)))
+      #expect(try await ledger.changedUnderItsName(id, putAsideAs: "a#1", refusal, at: Times.days(1)))
+      #expect(try await !ledger.changedUnderItsName(id, putAsideAs: "a#1", refusal, at: Times.days(2)))
+      #expect(try await ledger.changedUnderItsName(id, putAsideAs: "a#2", refusal, at: Times.days(3)))
+      try await ledger.read { state throws in
+        let recorded = try #require(try state.document(id))
+        #expect(recorded.state == .recorded && recorded.changed == Times.days(3) && recorded.facts == .small)
+        let aside = try state.documents(of: "DE", in: [.quarantined], limit: 9)
+        #expect(aside.map(\.name) == ["a#1", "a#2"] && aside.map(\.attempts) == [1, 1])
+        #expect(try aside.map { try state.content(of: $0.id) } == [[4], [4]])
+      }
+    }
+  }
+
+  @Test("uploads share a commit and keep what lets them be counted", arguments: StoreKind.allCases)
+  func uploads(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "uploads \(kind)"))
+    let batches = (0..<4).map { _ in admit(arrivals.keys(14), from: Source(name: "phones", origin: "NL", provenance: .assertedByOperator)) }
+    var expected = ClaimSet()
+    let receipts = batches.map { expected.record($0) }
+    let everything = Set(expected.statedClaims)
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      func upload(_ number: Int, door: String = "phones") -> AdmittedUpload {
+        AdmittedUpload(
+          door: door, batch: batches[number], regions: ["NL", "\(number)"], certificate: "c\(number)", byteCount: 500,
+          rejections: ["key-length": 1])
+      }
+      #expect(try await ledger.uploaded([upload(0), upload(1)], at: Times.now) == Array(receipts[0...1]))
+      #expect(try await ledger.uploaded([upload(2)], at: Times.after(60)) == [receipts[2]])
+      #expect(try await ledger.uploaded([upload(3, door: "other")], at: Times.days(1)) == [receipts[3]])
+      try await ledger.read { state throws in
+        #expect(try allClaims(state, limit: 100) == everything)
+        let events = try state.events(from: EventID(rawValue: 0), limit: 9)
+        #expect(events.map(\.event.kind) == [.uploaded, .uploaded, .uploaded])
+        let record = UploadRecord(
+          event: events[1].id, door: "phones", regions: ["NL", "2"], certificate: "c2",
+          received: receipts[2].received + 1, new: receipts[2].new)
+        #expect(try state.uploads(certificate: "c2") == [record])
+        #expect(try state.uploads(certificate: "c9").isEmpty)
+        // One document a door and day, with the sums of all its uploads and none of their bytes.
+        let documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: 9)
+        #expect(documents.map(\.name) == ["uploads/2020-12-01", "uploads/2020-12-02"])
+        #expect(documents.map(\.source) == ["phones", "other"])
+        let facts = try #require(documents.first?.facts)
+        let sum = receipts[0] + receipts[1] + receipts[2]
+        #expect(facts.received == sum.received + 3 && facts.new == sum.new && facts.known == sum.known)
+        #expect(facts.rejected == sum.rejected + 3 && facts.held == sum.heldForOperator && facts.byteCount == 1500)
+        #expect(facts.received == facts.new + facts.known + facts.held + facts.rejected)
+        #expect(try documents.allSatisfy { try state.content(of: $0.id) == nil })
+      }
+      // One that fails takes the others of its group along.
+      let before = try await store.snapshot()
+      let failing = Ledger(store, listeners: [RecordingListener().failing])
+      await #expect(throws: RecordingListener.Failure.self) {
+        try await failing.uploaded([upload(0), upload(3)], at: Times.days(2))
+      }
+      #expect(try await store.snapshot() == before)
+    }
+  }
+
+  @Test("expiry drops what was kept of uploads, and routine events", arguments: StoreKind.allCases)
+  func expiry(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "ledger expiry \(kind)"))
+    let steps = LedgerScript.steps(arrivals.batch(30), arrivals.batch(30))
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      for step in steps { try await step.run(ledger) }
+      try await ledger.attempted(SourceAttempt(time: Times.days(40)), source: "DE")
+      let last = try await ledger.read { try $0.lastEvent()?.id }
+      _ = try await ledger.expired(keysExpiredBefore: Times.days(30), at: Times.days(44))
+      try await ledger.read { state throws in
+        let kinds = try state.events(from: EventID(rawValue: 0), limit: .max).map(\.event.kind)
+        #expect(kinds == steps.map(\.kind).filter { !$0.isRoutine } + [.attempted, .expired])
+        #expect(try state.uploads(certificate: "a").isEmpty)
+        #expect(try state.lastEvent()?.id.rawValue == last.map { $0.rawValue + 1 })
+      }
+    }
+  }
+
+  @Test("a role bounds what may happen", arguments: EventKind.allCases.filter { $0 != .logged })
+  func roles(kind: EventKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(seed: 4))
+    let steps = LedgerScript.steps(arrivals.batch(30), arrivals.batch(30))
+    let index = try #require(steps.firstIndex { $0.kind == kind })
+    try await withStore(.memory) { store in
+      for step in steps[..<index] { try await step.run(Ledger(store)) }
+      let before = try await store.snapshot()
+      let reader = Ledger(RoleStore(store, .reader))
+      let refusal = await #expect(throws: StorageFault.self) { try await steps[index].run(reader) }
+      #expect(refusal?.code == .held)
+      let aside = Ledger(RoleStore(store, .operator))
+      if kind.isOfOperator {
+        try await steps[index].run(aside)
+        #expect(try await store.snapshot() != before)
+      } else {
+        let refusal = await #expect(throws: StorageFault.self) { try await steps[index].run(aside) }
+        #expect(refusal?.code == .held && refusal?.reason.contains(kind.rawValue) == true)
+        #expect(try await store.snapshot() == before)
+      }
+    }
+  }
+
+  @Test("what is promised asks for a durable commit")
+  func durability() async throws {
+    var arrivals = Arrivals(random: SeededRandom(seed: 5))
+    let steps = LedgerScript.steps(arrivals.batch(30), arrivals.batch(30))
+    try await withStore(.memory) { store in
+      for step in steps {
+        let spy = RoleStore(store, .owner)
+        try await step.run(Ledger(spy))
+        #expect(spy.durabilities == [step.kind.durability], "\(step.kind)")
+      }
+    }
+    for kind in [EventKind.recorded, .uploaded, .staged, .published, .recalled, .paused] {
+      #expect(kind.durability == .promised)
+    }
+    for kind in [EventKind.attempted, .fetching, .unchanged, .expired] { #expect(kind.durability == .local) }
+  }
+}
+
+extension RecordingListener {
+  /// One that always fails.
+  var failing: RecordingListener {
+    setFails(true)
+    return self
+  }
+}

@@ -1,0 +1,119 @@
+import ExposureKeys
+import Foundation
+import GRDB
+import KeyNormalization
+import KeyStorage
+import SQLiteStorage
+import Testing
+
+/// A store that the first version wrote.
+@Suite("SQLite store: of an earlier version")
+struct OldStoreTests {
+  private func withOldStore(_ body: (String) async throws -> Void) async throws {
+    try await withFolder { folder in
+      let old = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
+      try await old.write { try $0.execute(sql: FirstSchema.tables + FirstSchema.content) }
+      try old.close()
+      try await body(folder)
+    }
+  }
+
+  private static func key(_ number: UInt64) -> TemporaryExposureKey { TemporaryExposureKey(high: 1, low: number) }
+
+  @Test("it opens, and tells everything that it had")
+  func opens() async throws {
+    try await withOldStore { folder in
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      let state = try await store.snapshot()
+      #expect(state.sources.map(\.cursor) == ["tag-3"])
+      #expect(state.documents.map(\.name) == ["batch-1", "batch-2"] && state.documents.map(\.held) == [1, 0])
+      #expect(state.contents == [[1, 2], nil])
+      #expect(Set(state.claims.map(\.key.key)) == Set([Self.key(2), Self.key(3), Self.key(4)]))
+      #expect(state.claimCount == 3 && state.volumes == ["DE": 1, "IT": 2])
+      #expect(
+        state.pauses == [Pause(.origin("ES"), since: Instant(secondsSince1970: 4500), reason: "poisoned", by: nil)])
+      #expect(state.recalls.map(\.claims) == [1] && state.recalls.map(\.word) == [nil])
+      #expect(state.bundles.map(\.state) == [.staged] && state.bundleContents == [[7, 8, 9]])
+      #expect(state.released[0].map(\.key.key) == [Self.key(2)])
+      #expect(try await store.read { try $0.note(.seriesState("NL")) } == Array("{}".utf8))
+    }
+  }
+
+  @Test("its claims, recalls and pauses are events")
+  func events() async throws {
+    try await withOldStore { folder in
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      try await store.read { state throws in
+        let events = try state.events(from: EventID(rawValue: 0), limit: 99)
+        #expect(events.map(\.event.kind) == [.recorded, .recalled, .recorded, .paused])
+        #expect(events.map(\.event.subject) == ["efgs/batch-1", "origin DE", "efgs/batch-2", "origin ES"])
+        #expect(events.map(\.event.time.secondsSince1970) == [2000, 3500, 4000, 4500])
+        #expect(events.allSatisfy { $0.event.word == nil })
+        #expect(try state.recalls().map(\.event) == [events[1].id])
+        func known(_ index: Int) throws -> Set<UInt64> {
+          Set(try state.claimSet(asOf: events[index].id).statedClaims.map(\.key.key.low))
+        }
+        #expect(try known(0) == [1, 2])
+        #expect(try known(1) == [2])
+        #expect(try known(2) == [2, 3, 4])
+        #expect(try known(3) == [2, 3, 4])
+      }
+    }
+  }
+
+  @Test("it goes on from there")
+  func goesOn() async throws {
+    try await withOldStore { folder in
+      let ledger = Ledger(try SQLiteStore(folder: folder, now: Times.now))
+      let document = DocumentID(rawValue: 1)
+      let receipt = try await ledger.heldReleased(document, by: LedgerScript.word, at: Times.now)
+      #expect(receipt.new == 1)
+      var known = ClaimedKey(key: Self.key(3))
+      (known.rollingStart, known.rollingPeriod, known.transmissionRisk) = (2_670_000, 144, 5)
+      var new = known
+      new.transmissionRisk = 6
+      let batch = admit(
+        [(known, RegionClaim(origin: "DE")), (new, RegionClaim(origin: "DE"))],
+        from: Source(name: "efgs", provenance: .signed(by: "efgs")))
+      let facts = try await ledger.recorded(document, evidence: nil, cursor: nil, at: Times.now) {
+        DocumentFacts(try $0.record(batch))
+      }
+      #expect(facts.new == 1 && facts.known == 1)
+      try await ledger.published([BundleID(rawValue: 1)], unlisting: [], by: "NL", at: Times.now)
+      let numbers = try await ledger.read { try $0.events(from: EventID(rawValue: 5), limit: 9).map(\.id.rawValue) }
+      #expect(numbers == [5, 6, 7])
+      #expect(try await ledger.read { try $0.claimCount() } == 5)
+      // A recall by document finds what came in before.
+      let request = RecallRequest(origin: "IT", document: document)
+      #expect(try await ledger.recalled(request, by: LedgerScript.word, at: Times.now).claims == 2)
+    }
+  }
+
+  @Test("nobody but its owner changes its tables while there is one")
+  func beside() async throws {
+    try await withOldStore { folder in
+      let refusal = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: .reader, now: Times.now) }
+      #expect(refusal?.code == .incompatible && refusal?.reason.contains("an earlier version") == true)
+    }
+    try await withFolder { folder in
+      // An older gateway has the lock, and not yet the tables.
+      let owner = try SQLiteStore(folder: folder, now: Times.now)
+      for name in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: folder + "/" + SQLiteStore.fileName + name)
+      }
+      let old = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
+      try await old.write { try $0.execute(sql: FirstSchema.tables + FirstSchema.content) }
+      try old.close()
+      let refusal = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: .operator, now: Times.now) }
+      #expect(refusal?.code == .held)
+      withExtendedLifetime(owner) {}
+    }
+    try await withOldStore { folder in
+      let aside = try SQLiteStore(folder: folder, role: .operator, now: Times.now)
+      try await Ledger(aside).paused(.origin("DE"), by: LedgerScript.word, at: Times.now)
+      // It let the lock go.
+      let owner = try SQLiteStore(folder: folder, now: Times.now)
+      #expect(try await owner.read { try $0.pauses().map(\.by) } == ["ada", nil])
+    }
+  }
+}
