@@ -134,7 +134,7 @@ let package = Package(
     .target(
       name: "PeerTransport",
       dependencies: [
-        "KeyPeers", "KeyIntake", "ExposureKeys", "KeyFormats",
+        "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats",
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -220,7 +220,7 @@ let package = Package(
       name: "StorageTests",
       dependencies: [
         "KeyStorage", "SQLiteStorage", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -234,7 +234,7 @@ let package = Package(
     .testTarget(
       name: "PeerTransportTests",
       dependencies: [
-        "PeerTransport", "KeyPeers", "KeyIntake", "ExposureKeys", "KeyFormats", "KeyNormalization", "GatewayTesting",
+        "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "GatewayTesting",
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -1,3 +1,4 @@
+internal import BundleTrust
 package import Hummingbird
 internal import HummingbirdCore
 internal import HummingbirdTLS
@@ -28,7 +29,7 @@ package struct GatewayApplication: Sendable {
     self.readiness = readiness
     self.logger = logger
     let signer = try settings.responseKeyPEM.map { pem in
-      try ServerFault.at("response key") { try ResponseSigner(pem: pem) }
+      try ServerFault.at("response key") { try ResponseSigner(pem: pem.disclosed) }
     }
     let uploads = try settings.uploads.map { door in
       try UploadDoor(door, limits: limits, metrics: metrics, logger: logger)
@@ -66,7 +67,7 @@ package struct GatewayApplication: Sendable {
       try NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)).map { NIOSSLCertificateSource.certificate($0) }
     }
     let privateKey = try ServerFault.at("TLS private key") {
-      try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)
+      try NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem)
     }
     var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(privateKey))
     tls.minimumTLSVersion = .tlsv12

@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import GatewayServer
 internal import KeyPeers
 internal import PolicyFiles
@@ -8,7 +9,7 @@ extension GatewayReader {
   static let secretForm = "{file: PATH} or {env: NAME}"
 
   /// - Parameter isPrefixed: whether a `prefix` may say what stands before the secret: `"Bearer "`.
-  func secret(_ setting: Setting, isPrefixed: Bool = false) -> String? {
+  func secret(_ setting: Setting, isPrefixed: Bool = false) -> Secret? {
     guard !setting.isText else {
       return setting.fault("a secret is never written here, allowed \(Self.secretForm)")
     }
@@ -25,16 +26,16 @@ extension GatewayReader {
     }
     guard let text else { return nil }
     guard !text.isEmpty else { return setting.fault("the secret is empty") }
-    return prefix + text
+    return Secret(prefix + text)
   }
 
   /// A private key as PEM.
-  func privateKey(_ setting: Setting) -> String? {
-    guard let text = secret(setting) else { return nil }
-    guard text.contains("-----BEGIN "), text.contains("PRIVATE KEY-----") else {
+  func privateKey(_ setting: Setting) -> Secret? {
+    guard let key = secret(setting) else { return nil }
+    guard key.disclosed.contains("-----BEGIN "), key.disclosed.contains("PRIVATE KEY-----") else {
       return setting.fault("no PEM block with a private key")
     }
-    return text
+    return key
   }
 
   private func secret(inFile setting: Setting) -> String? {
@@ -67,8 +68,8 @@ extension GatewayReader {
 
   // MARK: Headers
 
-  func headers(_ section: Section) -> [PeerRequest.Header] {
-    var headers: [PeerRequest.Header] = []
+  func headers(_ section: Section) -> [TransportSettings.Header] {
+    var headers: [TransportSettings.Header] = []
     section.readAll { name, setting in
       guard (1...64).contains(name.utf8.count),
         name.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "_" })
@@ -77,21 +78,21 @@ extension GatewayReader {
         return setting.add("the header is stated twice")
       }
       guard let value = headerValue(setting, of: name) else { return }
-      guard value.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+      guard value.disclosed.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
         return setting.add("the value holds characters that no header may hold")
       }
-      headers.append(PeerRequest.Header(name, value))
+      headers.append(TransportSettings.Header(name, value))
     }
     return headers
   }
 
-  private func headerValue(_ setting: Setting, of name: String) -> String? {
+  private func headerValue(_ setting: Setting, of name: String) -> Secret? {
     guard setting.isText else { return secret(setting, isPrefixed: true) }
     guard let text = setting.text() else { return nil }
     guard !Self.isSecret(header: name, value: text) else {
       return setting.fault("a secret is never written here, allowed {file: PATH, prefix: \"Bearer \"} or {env: NAME}")
     }
-    return text
+    return Secret(text)
   }
 
   /// By the words of its name, or the look of its value.

@@ -103,9 +103,9 @@ extension GatewayReader {
   }
 
   /// A P-256 key; `nil` adds a fault at the setting.
-  func signingKey(_ pem: String, _ setting: Setting) -> SigningKey? {
+  func signingKey(_ pem: Secret, _ setting: Setting) -> SigningKey? {
     do throws(KeyFault) {
-      return try SigningKey(pem: pem)
+      return try SigningKey(pem: pem.disclosed)
     } catch {
       return setting.fault("\(error)")
     }

@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import FoundationEssentials
 internal import GatewayServer
 internal import KeyPublishing
@@ -89,14 +90,15 @@ extension GatewayReader {
     return number
   }
 
-  private func uploadToken(_ setting: Setting) -> String? {
-    guard let token = secret(setting) else { return nil }
+  private func uploadToken(_ setting: Setting) -> Secret? {
+    guard let secret = secret(setting) else { return nil }
+    let token = secret.disclosed
     guard Allowed.tokenLength.contains(token.utf8.count), token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
       return setting.fault(
         "a token is \(Allowed.tokenLength.lowerBound)...\(Allowed.tokenLength.upperBound) letters, digits and marks; "
           + "openssl rand -hex 32 makes one")
     }
-    return token
+    return secret
   }
 }
 

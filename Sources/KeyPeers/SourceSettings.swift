@@ -48,12 +48,12 @@ package struct SourceSettings: Sendable {
 /// How a peer is reached. Secrets are read from files or the environment when the configuration is read.
 package struct TransportSettings: Hashable, Sendable {
   /// Sent with every request to the configured host, and to no other: authorization, tokens.
-  package var headers: [PeerRequest.Header] = []
+  package var headers: [Header] = []
   /// PEM of the certificates to trust instead of the system's; `nil` is the system's.
   package var rootsPEM: String?
   /// PEM of our certificate chain and key for peers that ask for it.
   package var clientCertificatePEM: String?
-  package var clientKeyPEM: String?
+  package var clientKeyPEM: Secret?
   /// Hosts besides the location's that a redirect or an absolute link may lead to.
   package var allowedHosts: Set<String> = []
   package var http2 = true
@@ -68,6 +68,16 @@ package struct TransportSettings: Hashable, Sendable {
   package var connectionsPerHost = 4
 
   package init() {}
+
+  package struct Header: Hashable, Sendable {
+    package var name: String
+    package var value: Secret
+
+    package init(_ name: String, _ value: Secret) {
+      self.name = name
+      self.value = value
+    }
+  }
 }
 
 extension SourceSettings {

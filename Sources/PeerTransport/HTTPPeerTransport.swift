@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import BundleTrust
 package import KeyPeers
 internal import NIOCore
 internal import NIOHTTP1
@@ -25,7 +26,7 @@ package final class HTTPPeerTransport: Transport {
 
   private let location: WebAddress
   private let allowedHosts: Set<String>
-  private let secretHeaders: [PeerRequest.Header]
+  private let secretHeaders: [TransportSettings.Header]
   private let concurrency: Int
   private let retryPolicy: RetryPolicy
   private let client: HTTPClient
@@ -45,7 +46,7 @@ package final class HTTPPeerTransport: Transport {
         code: "bad-address", reason: "\(self.location): a location has no query; tokens belong in the headers",
         isTemporary: false)
     }
-    try Self.check(settings.headers)
+    try Self.check(Self.disclosed(settings.headers))
     allowedHosts = Set(settings.allowedHosts.map { $0.lowercased() })
     secretHeaders = settings.headers
     concurrency = settings.connectionsPerHost
@@ -174,12 +175,16 @@ extension HTTPPeerTransport {
     var request = HTTPClientRequest(url: address.text)
     request.headers.add(name: "User-Agent", value: userAgent)
     let isHome = address.hasSameOrigin(as: location)
-    for header in (isHome ? secretHeaders : []) + headers {
+    for header in (isHome ? Self.disclosed(secretHeaders) : []) + headers {
       request.headers.replaceOrAdd(name: header.name, value: header.value)
     }
     // Limits and digests count the bytes that are sent, so nothing may be compressed on the way.
     request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
     return request
+  }
+
+  private static func disclosed(_ headers: [TransportSettings.Header]) -> [PeerRequest.Header] {
+    headers.map { PeerRequest.Header($0.name, $0.value.disclosed) }
   }
 
   /// The body of a 200: whole, within its limit, as it is.

@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import BundleTrust
 package import KeyPeers
 package import NIOCore
 internal import NIOSSL
@@ -78,7 +79,7 @@ package final class PeerClients: Sendable {
 private struct ConnectionTraits: Hashable {
   let rootsPEM: String?
   let clientCertificatePEM: String?
-  let clientKeyPEM: String?
+  let clientKeyPEM: Secret?
   let http2: Bool
   let connectSeconds: Int64
   let connectionsPerHost: Int
@@ -114,7 +115,7 @@ private struct ConnectionTraits: Hashable {
     case (let chain?, let key?):
       tls.certificateChain = try certificates(chain, "the client certificate").map { .certificate($0) }
       do {
-        tls.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem))
+        tls.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem))
       } catch {
         throw fault("the key of the client certificate is not a PEM private key without a password")
       }

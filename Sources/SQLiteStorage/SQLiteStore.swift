@@ -54,6 +54,7 @@ package final class SQLiteStore: Store {
         try Schema.migrator.migrate(pool)
         names.latest = try pool.read { try Names.load(from: $0) }
       }
+      withExtendedLifetime(lock) {}
     } catch {
       throw StorageFault(error, path: path)
     }
@@ -105,35 +106,52 @@ package final class SQLiteStore: Store {
     return ([program] + arguments.dropFirst().prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")
   }
 
-  /// Looks at what is there before anything is changed: whether it is a store, and not one of a later version.
+  /// Looks at what is there before anything is changed: nothing, what a process left that was killed while it made a
+  /// store, or a store, and not one of a later version.
   ///
-  /// - Returns: whether it has the tables of this version.
+  /// - Returns: whether it is a store with all its tables.
+  /// - Throws: ``StorageFault``, also for a reader where it is not.
   private static func inspect(_ path: String, isReadOnly: Bool) throws -> Bool {
+    let nothing = StorageFault(.notFound, "\(path): there is no store")
     guard FileManager.default.fileExists(atPath: path) else {
-      if isReadOnly { throw StorageFault(.notFound, "\(path): there is no store") }
+      if isReadOnly { throw nothing }
       return false
     }
-    var configuration = Configuration()
-    configuration.readonly = true
-    configuration.busyMode = .timeout(10)
-    let queue = try DatabaseQueue(path: path, configuration: configuration)
-    let isCurrent = try queue.read { database in
-      let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0
-      if isEmpty, !isReadOnly { return false }
-      guard try Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID else {
-        throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
+    return try look(into: path) { database in
+      let application = try Int32.fetchOne(database, sql: "PRAGMA application_id")
+      guard application == Schema.applicationID else {
+        guard application == 0, try Schema.isUnbegun(database) else {
+          throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
+        }
+        if isReadOnly { throw nothing }
+        return false
       }
       if try Schema.migrator.hasBeenSuperseded(database) {
         throw StorageFault(.incompatible, "\(path): a later version of Keyferry has written this store")
       }
-      let isCurrent = try Schema.migrator.hasCompletedMigrations(database)
-      if isReadOnly, !isCurrent {
+      let isComplete = try Schema.migrator.hasCompletedMigrations(database)
+      if isReadOnly, !isComplete {
         throw StorageFault(.incompatible, "\(path): an earlier version of Keyferry has written this store; pull once")
       }
-      return isCurrent
+      return isComplete
     }
-    try queue.close()
-    return isCurrent
+  }
+
+  private static func look<Result>(into path: String, _ body: (Database) throws -> Result) throws -> Result {
+    func look(_ isReadOnly: Bool) throws -> Result {
+      var configuration = Configuration()
+      configuration.readonly = isReadOnly
+      configuration.busyMode = .timeout(10)
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      defer { try? queue.close() }
+      return try queue.read(body)
+    }
+    do {
+      return try look(true)
+    } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
+      // A process was killed while it wrote: looking begins with undoing what it had not finished.
+      return try look(false)
+    }
   }
 }
 

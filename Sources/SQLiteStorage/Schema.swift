@@ -5,6 +5,15 @@ enum Schema {
   /// "KFRY", in the header of the file.
   static let applicationID: Int32 = 0x4b46_5259
 
+  /// Whether there is nothing but, at most, the empty list of the steps that were taken. The migrator makes that list
+  /// first and by itself; the first step sets the application's number.
+  static func isUnbegun(_ database: Database) throws -> Bool {
+    let list = "grdb_migrations"
+    let tables = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    guard tables == [list] else { return tables.isEmpty }
+    return try Int.fetchOne(database, sql: "SELECT count(*) FROM \(list)") == 0
+  }
+
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("claims, documents, bundles", foreignKeyChecks: .immediate) { database in

@@ -34,6 +34,25 @@ import Testing
     }
   }
 
+  @Test("while it starts for the first time") func firstStart() async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("first", origin: "DE")
+      try place.drop(10, seed: 1, in: "first", as: "a.csv")
+      var random = SystemRandomNumberGenerator()
+      for _ in 0..<Self.rounds * 5 {
+        try? FileManager.default.removeItem(atPath: place.path("first/state"))
+        // The store is made within these milliseconds.
+        _ = try await place.killed(
+          ["pull", "--config", "first/gateway.yaml", "--now", Neighbourhood.noon],
+          after: Int.random(in: 5...80, using: &random))
+        try place.keyferry("pause", "drop", "--config", "first/gateway.yaml")
+        try place.keyferry("resume", "drop", "--config", "first/gateway.yaml")
+        try place.keyferry("pull", "--config", "first/gateway.yaml", "--now", Neighbourhood.noon)
+        #expect(try await place.claims(of: "first").count == 10)
+      }
+    }
+  }
+
   @Test("while it publishes") func publishing() async throws {
     try await Neighbourhood.visit { place in
       for name in ["calm", "killed"] {

@@ -62,7 +62,7 @@ struct Neighbourhood {
     return process.terminationReason == .uncaughtSignal
   }
 
-  /// Starts `keyferry` with its messages in `log`.
+  /// Starts `keyferry` with everything that it says in `log`.
   func start(_ arguments: [String], log: String? = nil) throws -> Process {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Self.program, "the program keyferry was not built"))
@@ -71,7 +71,9 @@ struct Neighbourhood {
     process.standardOutput = FileHandle.nullDevice
     if let log {
       _ = FileManager.default.createFile(atPath: path(log), contents: nil)
-      process.standardError = try FileHandle(forWritingTo: folder.appending(path: log))
+      let file = try FileHandle(forWritingTo: folder.appending(path: log))
+      process.standardOutput = file
+      process.standardError = file
     } else {
       process.standardError = FileHandle.nullDevice
     }

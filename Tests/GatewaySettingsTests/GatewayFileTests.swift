@@ -30,11 +30,11 @@ import Testing
     #expect(germany.interval == 5400 && germany.documentByteLimit == 64_000_000)
     let http = germany.transport
     #expect(
-      http.headers.map { "\($0.name): \($0.value)" } == [
+      http.headers.map { "\($0.name): \($0.value.disclosed)" } == [
         "Authorization: Bearer \(Fixture.secret)", "X-Api-Key: \(Fixture.secret)", "User-Agent: keyferry",
       ])
     #expect(http.rootsPEM == http.clientCertificatePEM && http.rootsPEM?.hasPrefix("-----BEGIN CERTIFICATE") == true)
-    #expect(http.clientKeyPEM?.contains("PRIVATE KEY") == true)
+    #expect(http.clientKeyPEM?.disclosed.contains("PRIVATE KEY") == true)
     #expect(http.allowedHosts == ["cdn.example.de"] && !http.http2)
     #expect(http.connectSeconds == 5 && http.idleSeconds == 60 && http.totalSeconds == 3600)
     #expect(http.retries == 2 && http.connectionsPerHost == 8)
@@ -65,7 +65,7 @@ import Testing
     #expect(server.layouts == ["google", "dp3t"] && server.defaultSeries == "NL" && server.travelSeries == "travel")
     #expect(server.roaming == ["NL": "NL", "DE": "travel"])
     #expect(server.exposureConfiguration == "{\"minimumRiskScore\": 1}" && server.requestsPerMinute == 600)
-    #expect(server.uploads == UploadSettings(folder: "/etc/drop/box", token: Fixture.secret))
+    #expect(server.uploads == UploadSettings(folder: "/etc/drop/box", token: Secret(Fixture.secret)))
   }
 
   @Test func whatIsNotStatedIsAsTheContractsSay() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTesting
 import KeyPeers
 import NIOCore
 import NIOHTTP1

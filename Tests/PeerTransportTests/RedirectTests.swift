@@ -1,9 +1,11 @@
+import BundleTrust
+import GatewayTesting
 import KeyPeers
 import PeerTransport
 import Testing
 
 @Suite struct RedirectTests {
-  private static let secret = PeerRequest.Header("X-Api-Key", "secret")
+  private static let secret = TransportSettings.Header("X-Api-Key", "secret")
 
   @Test(arguments: [301, 302, 303, 307, 308])
   func followsWithinTheHost(status: Int) async throws {
@@ -120,7 +122,7 @@ import Testing
   func refusesHeadersThatCannotBeSent(name: String, value: String) async throws {
     try await Bench.run { bench in
       let made = #expect(throws: TransportFault.self) {
-        _ = try bench.transport("http://127.0.0.1:1") { $0.headers = [.init(name, value)] }
+        _ = try bench.transport("http://127.0.0.1:1") { $0.headers = [.init(name, Secret(value))] }
       }
       #expect(made?.code == "bad-header")
       #expect(made?.reason.contains("evil") == false)

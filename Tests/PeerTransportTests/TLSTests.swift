@@ -1,3 +1,4 @@
+import BundleTrust
 import Foundation
 import GatewayTesting
 import KeyPeers
@@ -120,7 +121,7 @@ struct TestCertificates: Sendable {
       let known = try bench.transport(location) {
         $0.rootsPEM = certificates.rootPEM
         $0.clientCertificatePEM = certificates.clientPEM
-        $0.clientKeyPEM = certificates.clientKeyPEM
+        $0.clientKeyPEM = Secret(certificates.clientKeyPEM)
       }
       #expect(try await known.ask(PeerRequest(url: "a")).body == Array("keys".utf8))
 
@@ -161,7 +162,7 @@ struct TestCertificates: Sendable {
       ("the trusted roots: no PEM certificate can be read", { $0.rootsPEM = "hidden" }),
       ("the trusted roots: no PEM certificate can be read", { $0.rootsPEM = "" }),
       ("the client certificate has no key", { $0.clientCertificatePEM = good.clientPEM }),
-      ("there is a client key without a certificate", { $0.clientKeyPEM = good.clientKeyPEM }),
+      ("there is a client key without a certificate", { $0.clientKeyPEM = Secret(good.clientKeyPEM) }),
       (
         "the key of the client certificate is not a PEM private key without a password",
         {
@@ -173,7 +174,7 @@ struct TestCertificates: Sendable {
         "the client certificate and its key do not belong together",
         {
           $0.clientCertificatePEM = good.clientPEM
-          $0.clientKeyPEM = good.serverKeyPEM
+          $0.clientKeyPEM = Secret(good.serverKeyPEM)
         }
       ),
     ]

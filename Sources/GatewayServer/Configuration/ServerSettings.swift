@@ -1,3 +1,5 @@
+package import BundleTrust
+
 /// How the gateway serves its publications.
 package struct ServerSettings: Hashable, Sendable {
   package var host: String
@@ -6,9 +8,9 @@ package struct ServerSettings: Hashable, Sendable {
   package var publicURL: String?
   /// PEM; `nil` is plain HTTP.
   package var certificatePEM: String?
-  package var privateKeyPEM: String?
+  package var privateKeyPEM: Secret?
   /// PEM of the P-256 key that signs the answers of the DP-3T layout.
-  package var responseKeyPEM: String?
+  package var responseKeyPEM: Secret?
   /// Layouts by name; `nil` is all.
   package var layouts: Set<String>?
   /// The series for an app that asks for none: the first, where `nil`.
@@ -37,11 +39,11 @@ package struct UploadSettings: Hashable, Sendable {
   /// The folder in which uploads are put; a `files` source reads it.
   package var folder: String
   /// The bearer token. Empty where uploads must have a verification certificate.
-  package var token: String
+  package var token: Secret
   /// Whose verification certificates are accepted; `nil` is nobody's.
   package var certificates: CertificateSettings?
 
-  package init(folder: String, token: String, certificates: CertificateSettings? = nil) {
+  package init(folder: String, token: Secret, certificates: CertificateSettings? = nil) {
     self.folder = folder
     self.token = token
     self.certificates = certificates

@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import Crypto
 internal import ExposureKeys
 internal import HTTPTypes
@@ -17,7 +18,7 @@ struct UploadDoor: Sendable {
     case publish
   }
 
-  private let token: String
+  private let token: Secret
   private let verifier: CertificateVerifier?
   private let folder: UploadFolder
   private let limits: ServerLimits
@@ -27,7 +28,7 @@ struct UploadDoor: Sendable {
 
   /// - Throws: ``ServerFault``.
   init(_ settings: UploadSettings, limits: ServerLimits, metrics: GatewayMetrics, logger: Logger) throws(ServerFault) {
-    guard !settings.token.isEmpty || settings.certificates != nil else {
+    guard !settings.token.disclosed.isEmpty || settings.certificates != nil else {
       throw ServerFault(
         place: "uploads", reason: "neither a token nor a verification server is given: nobody could upload")
     }
@@ -178,10 +179,10 @@ struct UploadDoor: Sendable {
 
   private func hasToken(_ request: Request) -> Bool {
     let parts = (request.headers[.authorization] ?? "").split(separator: " ", maxSplits: 1)
-    guard !token.isEmpty, parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
+    guard !token.disclosed.isEmpty, parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
     // Digests have one length, and comparing them tells nothing of where the tokens differ.
     let given = SHA256.hash(data: Array(parts[1].utf8))
-    let wanted = SHA256.hash(data: Array(token.utf8))
+    let wanted = SHA256.hash(data: Array(token.disclosed.utf8))
     return zip(given, wanted).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
   }
 

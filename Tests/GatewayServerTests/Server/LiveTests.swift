@@ -116,7 +116,7 @@ struct LiveTests {
     let small = try #require(try fixture.publish("BE", bundles: 1, keys: 5000).bundles.first)
     var settings = ServerSettings()
     settings.certificatePEM = try String(contentsOf: certificate, encoding: .utf8)
-    settings.privateKeyPEM = try String(contentsOf: key, encoding: .utf8)
+    settings.privateKeyPEM = Secret(try String(contentsOf: key, encoding: .utf8))
     let metrics = GatewayMetrics()
     let app = try GatewayApplication.testing(
       fixture, settings: settings, metrics: metrics, store: fixture.store(checkInterval: 1000))
@@ -128,7 +128,7 @@ struct LiveTests {
       }
     }
     #expect(metrics.text.contains("\nkeyferry_http_repeated_answers_total "))
-    settings.privateKeyPEM = P256Key.other
+    settings.privateKeyPEM = Secret(P256Key.other)
     #expect(throws: ServerFault.self) { try GatewayApplication.testing(fixture, settings: settings).application() }
   }
 }

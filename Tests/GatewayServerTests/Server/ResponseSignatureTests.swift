@@ -29,7 +29,7 @@ struct ResponseSignatureTests {
       }
     }
     var settings = ServerSettings()
-    settings.responseKeyPEM = key.pemRepresentation
+    settings.responseKeyPEM = Secret(key.pemRepresentation)
     let app = try GatewayApplication.testing(fixture, layouts: [layout], settings: settings)
 
     let response = try await app.ask("/test/zip")
