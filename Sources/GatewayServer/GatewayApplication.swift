@@ -1,8 +1,8 @@
 internal import BundleTrust
 package import Hummingbird
 internal import HummingbirdCore
-internal import HummingbirdTLS
 package import Logging
+internal import NIOHTTP2
 internal import NIOSSL
 
 /// The server as a value: what it serves and how, without a socket. ``GatewayServer`` runs it; tests ask it directly.
@@ -34,10 +34,13 @@ package struct GatewayApplication: Sendable {
     let uploads = try settings.uploads.map { door in
       try UploadDoor(door, limits: limits, metrics: metrics, logger: logger)
     }
-    responder = GatewayResponder(
+    let retrievals = RetrievalResponder(
       settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,
-      readiness: readiness, limits: limits, clock: clock, logger: logger,
-      cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics), signer: signer,
+      readiness: readiness, logger: logger, cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics),
+      signer: signer)
+    responder = GatewayResponder(
+      settings: settings, reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil),
+      retrievals: retrievals, metrics: metrics, clock: clock, logger: logger,
       limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads)
   }
 
@@ -56,10 +59,15 @@ package struct GatewayApplication: Sendable {
       onServerRunning: { channel in await onBound(channel.localAddress?.port ?? settings.port) }, logger: logger)
   }
 
+  /// The framework makes no response of its own: what it has for that is not used.
   private func server() throws -> HTTPServerBuilder {
-    let responder = responder
-    let plain = HTTPServerBuilder { GatewayChannel(responder, answer: $0) }
-    guard let certificates = settings.certificatePEM else { return plain }
+    let (responder, context) = (responder, try tlsContext())
+    return HTTPServerBuilder { _ in GatewayChannel(responder, tls: context) }
+  }
+
+  /// It is made once, so that a key that is not the certificate's is found before a socket opens.
+  private func tlsContext() throws -> NIOSSLContext? {
+    guard let certificates = settings.certificatePEM else { return nil }
     guard let key = settings.privateKeyPEM else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
     }
@@ -71,12 +79,8 @@ package struct GatewayApplication: Sendable {
     }
     var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(privateKey))
     tls.minimumTLSVersion = .tlsv12
-    tls.applicationProtocols = ["http/1.1"]
-    return try ServerFault.at("TLS") {
-      // The context is made once here, so that a key that is not the certificate's is found before a socket opens.
-      _ = try NIOSSLContext(configuration: tls)
-      return try HTTPServerBuilder.tls(plain, tlsConfiguration: tls)
-    }
+    tls.applicationProtocols = NIOHTTP2SupportedALPNProtocols
+    return try ServerFault.at("TLS") { try NIOSSLContext(configuration: tls) }
   }
 }
 

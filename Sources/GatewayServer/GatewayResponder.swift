@@ -1,5 +1,3 @@
-internal import BundleTrust
-internal import Crypto
 internal import ExposureKeys
 internal import HTTPTypes
 package import Hummingbird
@@ -7,51 +5,65 @@ internal import KeyPublishing
 internal import Logging
 internal import NIOCore
 
-/// Answers every request: the layouts of the apps, the published files as they are, what operators ask, and the page
-/// for people. It never throws.
+/// Responds to every request, and never throws. It looks after what concerns all of them: limits, methods, uploads,
+/// common fields, metrics and log. What is there to be read is the ``RetrievalResponder``'s.
 package struct GatewayResponder: HTTPResponder {
   package typealias Context = GatewayRequestContext
 
   let settings: ServerSettings
-  let store: PublicationStore
-  let catalog: LayoutCatalog
+  let reader: RequestReader
+  let retrievals: RetrievalResponder
   let metrics: GatewayMetrics
-  let metricsPath: String?
-  let readiness: Readiness
-  let limits: ServerLimits
   let clock: ServerClock
   let logger: Logger
-  let cache: BundleCache
-  let signer: ResponseSigner?
   let limiter: RateLimiter?
   let uploads: UploadDoor?
-  let recent = RecentAnswers()
+  let stored = StoredResponses()
 
+  var limits: ServerLimits { reader.limits }
+
+  /// As HTTP/1.1 has it.
   package func respond(to request: Request, context: Context) async throws -> Response {
+    await finalResponse(to: request, context).http1Response
+  }
+
+  /// - Parameter channel: the connection, or the stream of one.
+  func finalResponse(to request: Request, over channel: any Channel) async -> FinalResponse {
+    await finalResponse(
+      to: request,
+      GatewayRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger)))
+  }
+
+  private func finalResponse(to request: Request, _ context: GatewayRequestContext) async -> FinalResponse {
     let began = monotonicSeconds()
-    let now = clock.now()
-    var exchange = Exchange(request: request, context: context, now: now)
-    var response: Response
+    var exchange = Exchange(request: request, context: context, now: clock.now())
+    var final: FinalResponse
     do {
-      response = try await answer(&exchange)
+      final = try await respond(&exchange)
     } catch let problem as Problem {
-      response = problem.response
+      final = problem.finalResponse
     } catch {
       logger.error(
         "a request could not be answered",
         metadata: ["path": .string(exchange.path), "reason": .string("\(error)")])
-      response =
-        Problem(.internalServerError, "internal-error", "the server could not answer; its log says why").response
+      final =
+        Problem(.internalServerError, "internal-error", "the server could not answer; its log says why").finalResponse
     }
-    addCommonHeaders(to: &response, exchange)
-    let bytes = request.method == .head ? 0 : response.body.contentLength ?? 0
-    await keep(response, exchange)
-    if request.method == .head { response = response.createHeadResponse() }
-    if response.headers[.connection] == "close" { response = closing(response, context.channel) }
+    if !exchange.isStored {
+      addCommonFields(to: &final.response, exchange)
+      await keep(final, exchange)
+    }
+    let bytes = request.method == .head ? 0 : final.response.body.contentLength ?? 0
+    if request.method == .head {
+      // Its fields are those of the response to GET (RFC 9110, 9.3.2), the length included.
+      let fields = final.response.headers
+      final.response.body = ResponseBody()
+      final.response.headers = fields
+    }
     report(
-      Self.methodLabel(request.method), exchange.path, route: exchange.route, status: response.status.code,
+      Self.methodLabel(request.method), exchange.path, route: exchange.route, status: final.response.status.code,
       bytes: bytes, seconds: monotonicSeconds() - began)
-    return response
+    return final
   }
 
   /// For metrics and the log.
@@ -65,35 +77,40 @@ package struct GatewayResponder: HTTPResponder {
       ])
   }
 
-  // MARK: Answering again
+  // MARK: Stored responses
 
-  /// What was answered to the same question in this second; `nil` where the answer has to be made.
+  /// For the front of a connection: what was responded to an equal request in this second; `nil` where the response has
+  /// to be made.
   ///
-  /// It counts like every other request: for the metrics, in the log, and for how often its client may ask.
-  func recentAnswer(to question: Question, for client: @autoclosure () -> String) -> RecentAnswer? {
+  /// It counts like every other one: for the metrics, in the log, and for how often its client may ask.
+  func storedResponse(
+    to request: RetrievalRequest, for client: @autoclosure () -> RateLimitedClient
+  ) -> StoredResponse? {
     let began = monotonicSeconds()
-    guard let generation = store.settledGeneration,
-      let answer = recent.answer(
-        to: question, at: .init(second: clock.now().secondsSince1970, generation: generation))
-    else { return nil }
+    guard let response = storedResponse(to: request, at: clock.now()) else { return nil }
     // Where there is no token left, none is taken, and the request is refused on the way of all others.
     if let limiter, limiter.take(for: client(), at: began) != nil { return nil }
     metrics.countRepeated()
     report(
-      "GET", answer.path, route: answer.route, status: 200, bytes: answer.body.readableBytes,
+      "GET", response.path, route: response.route, status: response.status.code, bytes: response.body.readableBytes,
       seconds: monotonicSeconds() - began)
-    return answer
+    return response
   }
 
-  private func keep(_ response: Response, _ exchange: Exchange) async {
-    guard let generation = exchange.generation, let question = Question(exchange.request.head),
-      let answer = await RecentAnswer(response, route: exchange.route, path: exchange.path)
+  private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
+    guard let generation = retrievals.store.settledGeneration else { return nil }
+    return stored.response(to: request, at: .init(second: now.secondsSince1970, generation: generation))
+  }
+
+  private func keep(_ final: FinalResponse, _ exchange: Exchange) async {
+    guard let generation = exchange.generation, let retrieval = exchange.retrieval,
+      let response = await StoredResponse(final, route: exchange.route, path: exchange.path)
     else { return }
-    recent.keep(answer, to: question, at: .init(second: exchange.now.secondsSince1970, generation: generation))
+    stored.keep(response, for: retrieval, at: .init(second: exchange.now.secondsSince1970, generation: generation))
   }
 
   /// A request on its way, and what was found out about it: for the log and the metrics, whatever comes of it.
-  struct Exchange {
+  private struct Exchange {
     let request: Request
     let context: GatewayRequestContext
     let now: Instant
@@ -101,205 +118,56 @@ package struct GatewayResponder: HTTPResponder {
     var route = "refused"
     /// Without the query, which may hold what is nobody's business.
     var path = ""
-    var isPage = false
-    /// Of what is published, where the answer speaks of it.
+    var retrieval: RetrievalRequest?
+    /// Of what is published, where the response speaks of it.
     var generation: Int?
+    /// Whether the response was made for an equal request.
+    var isStored = false
   }
 
-  private func answer(_ exchange: inout Exchange) async throws -> Response {
+  // MARK: Responding
+
+  private func respond(_ exchange: inout Exchange) async throws -> FinalResponse {
     let request = exchange.request
     try checkHead(request)
-    let target = try RequestTarget(request.head.path ?? "/", byteLimit: limits.targetBytes)
+    let target = try reader.target(of: request.head)
     exchange.path = "/" + target.path
-    let route = target.segments.count == 1 ? target.segments[0] : nil
-    let isForOperators = route == "health" || route == "ready" || (route != nil && route == metricsPath)
-    if !isForOperators { try checkRate(exchange.context) }
+    if !retrievals.isForOperators(target) { try checkRate(exchange.context) }
 
     switch request.method {
-    case .get, .head:
-      try refuseBody(of: request)
-      return try await read(target, &exchange)
+    case .get, .head: return FinalResponse(response: try await retrieve(target, &exchange))
     case .post:
       guard let uploads, let door = uploads.door(at: target.segments) else { throw notAllowed(target) }
       exchange.route = "upload"
       return try await uploads.take(exchange.request, at: door, from: exchange.context, now: exchange.now)
     case .options:
       exchange.route = "options"
-      return Response(
-        status: .noContent,
-        headers: [
-          .allow: allowed(at: target), .accessControlAllowMethods: allowed(at: target),
-          .accessControlAllowHeaders: "*", .accessControlMaxAge: "86400",
-        ])
+      return FinalResponse(
+        response: Response(
+          status: .noContent,
+          headers: [
+            .allow: allowed(at: target), .accessControlAllowMethods: allowed(at: target),
+            .accessControlAllowHeaders: "*", .accessControlMaxAge: "86400",
+          ]))
     default: throw notAllowed(target)
     }
   }
 
-  // MARK: Reading
-
-  private func read(_ target: RequestTarget, _ exchange: inout Exchange) async throws -> Response {
-    let head = exchange.request.head
-    let path = target.path
-    let snapshot = store.current()
-    exchange.generation = snapshot.generation
-    switch path {
-    case "":
-      exchange.route = "page"
-      exchange.isPage = true
-      let report = PublicationReport(
-        snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(head), now: exchange.now
-      )
-      return try await response(with: page(report), to: head, now: exchange.now)
-    case "api/series":
-      exchange.route = "api"
-      let report = PublicationReport(
-        snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(head), now: exchange.now
-      )
-      return try await response(
-        with: Self.text(JSONDocument.bytes(report), "application/json", cache: .seconds(60)), to: head,
-        now: exchange.now)
-    case "health":
-      exchange.route = "health"
-      return Self.status(.ok, ["status": "alive"])
-    case "ready":
-      exchange.route = "ready"
-      return ready(snapshot)
-    case _ where path == metricsPath:
-      exchange.route = "metrics"
-      return Response(
-        status: .ok,
-        headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8", .cacheControl: "no-store"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
-    default: break
-    }
-    if let file = snapshot.files[path] {
-      exchange.route = "file"
-      return try await serve(file, to: head, now: exchange.now)
-    }
-    let layoutRequest = LayoutRequest(
-      path: target.segments, query: target.query, baseURL: try baseURL(head), now: exchange.now)
-    for layout in catalog.layouts {
-      guard let answer = layout.answer(layoutRequest, from: snapshot.publications) else { continue }
-      exchange.route = type(of: layout).name
-      return try await serve(answer, to: head, in: snapshot, now: exchange.now)
+  private func retrieve(_ target: RequestTarget, _ exchange: inout Exchange) async throws -> Response {
+    let retrieval = try reader.retrieval(of: target, exchange.request.head)
+    if let stored = storedResponse(to: retrieval, at: exchange.now) {
+      metrics.countRepeated()
+      exchange.route = stored.route
+      exchange.isStored = true
+      return stored.response
     }
     exchange.route = "unknown"
     if uploads?.door(at: target.segments) == .publish { throw notAllowed(target) }
-    throw Problem(.notFound, "not-found", "nothing is published under this address")
-  }
-
-  private func serve(_ file: PublishedFile, to head: HTTPRequest, now: Instant) async throws -> Response {
-    switch file {
-    case .archive(let bundle): return try await serve(bundle, to: head, now: now)
-    case .document(let document):
-      let content = ServedContent(buffer: document.content, digest: document.digest)
-      let representation = Representation(
-        .loaded(content), document.mediaType, modified: document.modified, cache: .list)
-      return try await response(with: representation, to: head, now: now)
-    }
-  }
-
-  private func serve(
-    _ answer: LayoutAnswer, to head: HTTPRequest, in snapshot: PublicationSnapshot, now: Instant
-  ) async throws -> Response {
-    let headers = answer.headers
-    let isSigned = answer.isSignedResponse
-    switch answer.content {
-    case .archive(let bundle):
-      return try await served(bundle) {
-        let representation = Representation(
-          .archive(bundle), "application/zip", modified: Instant(secondsSince1970: bundle.facts.published),
-          cache: answer.cache, headers: headers + (try await exportHeaders(answer, of: bundle)), isSigned: isSigned)
-        return try await response(with: representation, to: head, now: now)
-      }
-    case .member(let bundle, let member):
-      return try await served(bundle) {
-        let representation = Representation(
-          .loaded(try await cache.member(member, of: bundle, from: store)), "application/octet-stream",
-          modified: Instant(secondsSince1970: bundle.facts.published), cache: answer.cache,
-          headers: headers + (try await exportHeaders(answer, of: bundle)), isSigned: isSigned)
-        return try await response(with: representation, to: head, now: now)
-      }
-    case .page(let bundles, let mediaType, let render):
-      return try await served(bundles.first) {
-        let content = try await cache.page(
-          of: bundles, target: head.path ?? "", generation: snapshot.generation, from: store, render: render)
-        let representation = Representation(
-          .loaded(content), mediaType, cache: answer.cache, headers: headers, isSigned: isSigned)
-        return try await response(with: representation, to: head, now: now)
-      }
-    case .bytes(let bytes, let mediaType):
-      var representation = Self.text(bytes, mediaType, cache: answer.cache)
-      representation.headers = headers
-      representation.isSigned = isSigned
-      return try await response(with: representation, to: head, now: now)
-    case .nothing:
-      var response = Response(status: .noContent, headers: [.cacheControl: answer.cache.header])
-      response.headers[.contentLength] = nil
-      for (name, value) in headers {
-        if let name = HTTPField.Name(name) { response.headers[name] = value }
-      }
-      if isSigned, let signer {
-        let digest = hexadecimal(SHA256.hash(data: [UInt8]()))
-        response.headers[.signature] = signer.signature(digest: digest, headers: headers, at: now)
-      }
-      return response
-    case .notFound(let reason): throw Problem(.notFound, "not-found", reason, cache: answer.cache)
-    case .badRequest(let reason): throw Problem(.badRequest, "bad-request", reason)
-    }
-  }
-
-  private func exportHeaders(
-    _ answer: LayoutAnswer, of bundle: PublishedBundle
-  ) async throws -> [(name: String, value: String)] {
-    var headers: [(name: String, value: String)] = []
-    for header in answer.exportHeaders {
-      headers.append((header.name, try await cache.header(header, of: bundle, from: store)))
-    }
-    return headers
-  }
-
-  private func serve(_ bundle: PublishedBundle, to head: HTTPRequest, now: Instant) async throws -> Response {
-    let representation = Representation(
-      .archive(bundle), "application/zip", modified: Instant(secondsSince1970: bundle.facts.published),
-      cache: .immutable)
-    return try await served(bundle) { try await response(with: representation, to: head, now: now) }
-  }
-
-  /// What a fault of a published file means to the client, and to the operator.
-  private func served<Value>(_ bundle: PublishedBundle?, _ body: () async throws -> Value) async throws -> Value {
-    do {
-      return try await body()
-    } catch BundleFault.missing where bundle?.facts.isListed == false {
-      throw Problem(.notFound, "expired", "this bundle has expired, and its file is gone")
-    } catch let fault as BundleFault {
-      logger.error(
-        "a published file is not what the manifest says; it is not served",
-        metadata: ["file": .string(bundle?.facts.path ?? ""), "reason": .string("\(fault)")])
-      throw Problem(.internalServerError, "damaged-file", "the published file is damaged; it is not served")
-    }
-  }
-
-  private func page(_ report: PublicationReport) -> Representation {
-    Self.text(Array(FrontPage(report).html.utf8), "text/html; charset=utf-8", cache: .seconds(60))
-  }
-
-  static func text(_ bytes: [UInt8], _ mediaType: String, cache: LayoutAnswer.Cache) -> Representation {
-    let content = ServedContent(buffer: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)))
-    return Representation(.loaded(content), mediaType, cache: cache)
-  }
-
-  private static func status(_ status: HTTPResponse.Status, _ members: [String: String]) -> Response {
-    Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(members))))
-  }
-
-  private func ready(_ snapshot: PublicationSnapshot) -> Response {
-    var reasons = readiness.reasons
-    if snapshot.publications.series.isEmpty { reasons.append("no series has been published yet") }
-    guard !reasons.isEmpty else { return Self.status(.ok, ["status": "ready"]) }
-    return Self.status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
+    exchange.retrieval = retrieval
+    let retrieved = await retrievals.response(to: retrieval, at: exchange.now)
+    exchange.route = retrieved.route
+    exchange.generation = retrieved.generation
+    return try retrieved.result.get()
   }
 
   // MARK: Checking
@@ -319,19 +187,12 @@ package struct GatewayResponder: HTTPResponder {
 
   private func checkRate(_ context: GatewayRequestContext) throws(Problem) {
     guard let limiter else { return }
-    let client = RateLimiter.client(context.channel.remoteAddress)
+    let client = RateLimitedClient(context.channel.remoteAddress)
     guard let wait = limiter.take(for: client, at: monotonicSeconds()) else { return }
     metrics.countRateLimited()
     let seconds = max(1, Int(wait.rounded(.up)))
     throw Problem(.tooManyRequests, "too-many-requests", "too many requests from this address; wait \(seconds) s")
       .with(.retryAfter, String(seconds))
-  }
-
-  private func refuseBody(of request: Request) throws(Problem) {
-    let length = request.headers[.contentLength]
-    guard request.headers[.transferEncoding] == nil, length == nil || length == "0" else {
-      throw Problem(.contentTooLarge, "body-not-allowed", "a request to read has no body").closingConnection()
-    }
   }
 
   private func notAllowed(_ target: RequestTarget) -> Problem {
@@ -347,29 +208,15 @@ package struct GatewayResponder: HTTPResponder {
     }
   }
 
-  /// What apps see as the beginning of every address.
-  private func baseURL(_ head: HTTPRequest) throws(Problem) -> String {
-    if let url = settings.publicURL { return url.hasSuffix("/") ? String(url.dropLast()) : url }
-    let host = head.authority ?? "\(settings.host):\(settings.port)"
-    let isHost = { (byte: UInt8) in
-      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-        || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]")].contains(
-          byte)
-    }
-    guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(isHost) else {
-      throw Problem(.badRequest, "malformed-host", "the host is not a name or an address with an optional port")
-    }
-    return "\(settings.certificatePEM == nil ? "http" : "https")://\(host)"
-  }
+  // MARK: Fields of every response
 
-  // MARK: Answering
-
-  private func addCommonHeaders(to response: inout Response, _ exchange: Exchange) {
+  private func addCommonFields(to response: inout Response, _ exchange: Exchange) {
     response.headers[.date] = HTTPDate.text(exchange.now)
     response.headers[.xContentTypeOptions] = "nosniff"
     response.headers[.referrerPolicy] = "no-referrer"
     response.headers[.resourcePolicy] = "cross-origin"
-    response.headers[.contentSecurityPolicy] = exchange.isPage ? FrontPage.securityPolicy : Self.securityPolicy
+    response.headers[.contentSecurityPolicy] =
+      exchange.route == RetrievalResponder.pageRoute ? FrontPage.securityPolicy : Self.securityPolicy
     response.headers[.accessControlAllowOrigin] = "*"
     response.headers[.accessControlExposeHeaders] = "*"
     if settings.certificatePEM != nil { response.headers[.strictTransportSecurity] = "max-age=31536000" }
@@ -382,16 +229,5 @@ package struct GatewayResponder: HTTPResponder {
     case .get, .head, .post, .put, .delete, .options, .patch: method.rawValue
     default: "other"
     }
-  }
-
-  /// Ends the connection behind this response: what else the client wanted to send is not read.
-  private func closing(_ response: Response, _ channel: any Channel) -> Response {
-    var response = response
-    let body = response.body
-    response.body = ResponseBody(contentLength: body.contentLength) { writer in
-      try await body.write(writer)
-      channel.close(promise: nil)
-    }
-    return response
   }
 }

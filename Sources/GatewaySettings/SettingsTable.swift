@@ -215,7 +215,10 @@ package enum SettingsTable {
       Row(
         "server.listen", "Address and port.", "`\(server.host):\(server.port)`", "`HOST:PORT`; port 0 is any free one"),
       Row("server.url", "How apps see the beginning of every address.", "what a request says", "`https://…`"),
-      Row("server.certificate", "Our certificate; without it the server speaks plain HTTP.", none, "a PEM file"),
+      Row(
+        "server.certificate",
+        "Our certificate: HTTP/2 and HTTP/1.1 over TLS; without it the server speaks plain HTTP/1.1.", none,
+        "a PEM file"),
       Row("server.key", "Its private key.", none, secret),
       Row("server.key.file", "The file that holds the key.", none, path),
       Row("server.key.env", "The variable that holds the key.", none, "a name"),

@@ -1,39 +1,113 @@
+internal import HTTPTypes
+internal import Hummingbird
 internal import HummingbirdCore
+internal import HummingbirdHTTP2
 internal import Logging
 internal import NIOCore
+internal import NIOHTTP2
+internal import NIOSSL
 
-/// A connection of HTTP/1.1 as the framework has it, with a ``RepeatingHandler`` in front.
+/// A connection: over TLS of HTTP/2 or HTTP/1.1, whichever the client prefers (ALPN, RFC 7301); without TLS of HTTP/1.1.
 struct GatewayChannel: ServerChildChannel {
-  /// An answer in one piece does not make the connection unwritable, which everybody on it is told.
+  struct Value: ServerChildChannelValue {
+    let channel: any Channel
+    fileprivate let version: EventLoopFuture<Version>
+  }
+
+  fileprivate typealias Version = NIONegotiatedHTTPVersion<HTTP1Channel.Value, HTTP2Channel.Value>
+
+  /// A response in one piece does not make the connection unwritable, which everybody on it is told.
   private static let waterMark = {
     let high = ResponseBody.pieceLength * 2 + 16 << 10
     return ChannelOptions.Types.WriteBufferWaterMark(low: high - 64 << 10, high: high)
   }()
 
-  private let framework: HTTP1Channel
   private let responder: GatewayResponder
+  private let tls: NIOSSLContext?
+  private let http1: HTTP1Channel
+  private let http2: HTTP2Channel
 
-  /// - Parameter answer: how the framework answers a request.
-  init(_ responder: GatewayResponder, answer: @escaping HTTPChannelHandler.Responder) {
+  /// - Parameter tls: `nil` is plain HTTP.
+  init(_ responder: GatewayResponder, tls: NIOSSLContext?) {
     self.responder = responder
+    self.tls = tls
     let stalled = TimeAmount.seconds(responder.limits.stalledSeconds)
-    framework = HTTP1Channel(
+    http1 = HTTP1Channel(
       responder: { request, writer, channel in
-        try await answer(request, writer, channel)
+        let final = await responder.finalResponse(to: request, over: channel)
+        let response = final.http1Response.dated
+        try await writer.write(response: response.head, body: response.body)
+        if final.closesConnection { return channel.close(promise: nil) }
         // What was written is on its way through the event loop already, and this comes behind it.
         channel.eventLoop.execute {
-          try? channel.pipeline.syncOperations.handler(type: RepeatingHandler.self).frameworkAnswered()
+          try? channel.pipeline.syncOperations.handler(type: StoredResponseHandler.self).frameworkResponded()
         }
       },
       configuration: HTTP1Channel.Configuration(additionalChannelHandlers: [StalledReaderHandler(limit: stalled)]))
+    http2 = HTTP2Channel(
+      responder: { request, writer, channel in
+        let response = await responder.finalResponse(to: request, over: channel).response.dated
+        try await writer.write(response: response.head, body: response.body)
+      },
+      configuration: HTTP2Channel.Configuration(
+        idleTimeout: .seconds(responder.limits.idleSeconds),
+        gracefulCloseTimeout: .seconds(responder.limits.stalledSeconds),
+        streamConfiguration: HTTP1Channel.Configuration(
+          additionalChannelHandlers: [HTTP2StreamHandler(responder.limits)])))
   }
 
-  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
-    channel.eventLoop.makeCompletedFuture {
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    do {
       try channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
-      try channel.pipeline.syncOperations.addHandler(RepeatingHandler(responder))
-    }.flatMap { framework.setup(channel: channel, logger: logger) }
+      let idle = IdleConnectionHandler(limit: .seconds(responder.limits.idleSeconds))
+      try channel.pipeline.syncOperations.addHandler(idle)
+      guard let tls else {
+        return setupHTTP1(channel, logger).map { http1 in
+          Value(channel: channel, version: channel.eventLoop.makeSucceededFuture(.http1_1(http1)))
+        }
+      }
+      idle.isNegotiating = true
+      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+    } catch {
+      return channel.eventLoop.makeFailedFuture(error)
+    }
+    return channel.configureHTTP2AsyncSecureUpgrade { channel in
+      setupHTTP1(channel, logger)
+    } http2ConnectionInitializer: { channel in
+      channel.eventLoop.makeCompletedFuture { try idleHandler(of: channel).isNegotiating = false }
+        .flatMap { http2.setup(channel: channel, logger: logger) }
+    }.map { Value(channel: channel, version: $0) }
   }
 
-  func handle(value: HTTP1Channel.Value, logger: Logger) async { await framework.handle(value: value, logger: logger) }
+  private func setupHTTP1(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
+    channel.eventLoop.makeCompletedFuture {
+      let idle = try idleHandler(of: channel)
+      idle.isNegotiating = false
+      try channel.pipeline.syncOperations.addHandler(StoredResponseHandler(responder, idle))
+    }.flatMap { http1.setup(channel: channel, logger: logger) }
+  }
+
+  private func idleHandler(of channel: any Channel) throws -> IdleConnectionHandler {
+    try channel.pipeline.syncOperations.handler(type: IdleConnectionHandler.self)
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    do {
+      switch try await value.version.get() {
+      case .http1_1(let connection): await http1.handle(value: connection, logger: logger)
+      case .http2(let connection): await http2.handle(value: connection, logger: logger)
+      }
+    } catch {
+      logger.debug("a connection ended before it began", metadata: ["reason": .string("\(error)")])
+    }
+  }
+}
+
+extension Response {
+  /// With the date of sending, whatever clock it was made by.
+  fileprivate var dated: Response {
+    var response = self
+    response.headers[.date] = HTTPDate.text(ServerClock.system.now())
+    return response
+  }
 }

@@ -1,38 +1,63 @@
 internal import NIOCore
 
-/// The head of one GET or HEAD request without a body, when a read from a connection holds just that.
+/// The head of one GET or HEAD request without a body, when a read from a connection of HTTP/1.1 holds just that.
 ///
 /// It knows less than HTTP/1.1 (RFC 9112) allows, and takes nothing that it does not know: what it takes, every parser
 /// reads alike. Everything else is left to the framework's.
 struct RequestHead: Equatable {
-  /// What it asks; `nil` where that is not simply everything under an address.
-  var question: Question?
+  /// `nil` where a stored response is not looked for: the method is HEAD, the host is missing, or a field stands twice.
+  var retrieval: RetrievalRequest?
 
   /// - Parameter bytes: of which the first begins a request.
-  init?(_ bytes: ByteBuffer, limits: ServerLimits) {
-    guard bytes.readableBytes <= limits.headerBytes else { return nil }
+  init?(_ bytes: ByteBuffer, _ requests: RequestReader) {
+    guard bytes.readableBytes <= requests.limits.headerBytes else { return nil }
     var reader = HeadReader(bytes)
     let isGet = reader.skip("GET ")
     guard isGet || reader.skip("HEAD "), let target = reader.target(), reader.skip(" HTTP/1.1\r\n") else { return nil }
-    var (host, acceptEncoding): (Range<Int>?, Range<Int>?)
+    var host: Range<Int>?
+    var values: [(field: RetrievalRequest.Field, value: Range<Int>)] = []
     var isPlain = isGet
     var count = 0
     while !reader.skip("\r\n") {
       guard let (name, value) = reader.field() else { return nil }
       count += 1
-      switch FieldRole(of: reader.bytes[name]) {
-      case .none: break
-      case .connection where FieldRole.keepsConnection(reader.bytes[value]): break
-      case .connection, .framing: return nil
+      switch FramingField(name: reader.bytes[name]) {
       case .host where host == nil: host = value
-      case .acceptEncoding where acceptEncoding == nil: acceptEncoding = value
-      case .host, .acceptEncoding, .condition: isPlain = false
+      case .host: isPlain = false
+      case .connection where isSame(reader.bytes[value], "keep-alive"): break
+      case .connection, .other: return nil
+      case nil:
+        guard let field = RetrievalRequest.Field(name: reader.bytes[name]) else { break }
+        // Two lines of one field are the framework's to put together.
+        if values.contains(where: { $0.field == field }) { isPlain = false }
+        values.append((field, value))
       }
     }
     guard reader.isAtEnd else { return nil }
-    guard isPlain, let host, count <= limits.headerCount else { return }
-    question = Question(
-      target: reader.text(target), host: reader.text(host), acceptEncoding: acceptEncoding.map(reader.text))
+    guard isPlain, let host, count <= requests.limits.headerCount,
+      let target = try? RequestTarget(utf8: reader.bytes[target], byteLimit: requests.limits.targetBytes)
+    else { return }
+    var retrieval = RetrievalRequest(target, host: requests.readsHost ? reader.text(host) : nil)
+    for (field, value) in values { retrieval.take(reader.text(value), of: field) }
+    self.retrieval = retrieval
+  }
+}
+
+/// A field that says where a request of HTTP/1.1 ends, and what becomes of its connection (RFC 9112).
+private enum FramingField {
+  case host
+  case connection
+  /// Whoever sends one wants more than a response on a connection that stays.
+  case other
+
+  private static let names: [(String, FramingField)] = [
+    ("host", .host), ("connection", .connection), ("content-length", .other), ("transfer-encoding", .other),
+    ("upgrade", .other), ("expect", .other), ("proxy-connection", .other),
+  ]
+
+  init?(name: some Collection<UInt8>) {
+    guard let found = Self.names.first(where: { isSame(name, $0.0) }) else { return nil }
+    self = found.1
   }
 }
 

@@ -4,83 +4,84 @@ internal import Hummingbird
 internal import KeyInspection
 internal import NIOCore
 
-extension GatewayResponder {
-  /// Answers a GET or HEAD request with a representation: validators, ranges and compression (RFC 9110, 13 and 14).
+extension RetrievalResponder {
+  /// Responds to a retrieval with a representation: validators, ranges and compression (RFC 9110, 13 and 14).
   ///
   /// - Throws: ``Problem``, or ``BundleFault``.
-  func response(with representation: Representation, to request: HTTPRequest, now: Instant) async throws -> Response {
-    let fields = request.headerFields
+  func response(with representation: Representation, to request: RetrievalRequest, now: Instant) async throws
+    -> Response
+  {
     var tag = EntityTag(value: representation.digest)
-    var headers: HTTPFields = [.contentType: representation.mediaType, .cacheControl: representation.cache.header]
-    for (name, value) in representation.headers {
-      if let name = HTTPField.Name(name) { headers[name] = value }
+    var fields: HTTPFields = [.contentType: representation.mediaType, .cacheControl: representation.cache.header]
+    for (name, value) in representation.fields {
+      if let name = HTTPField.Name(name) { fields[name] = value }
     }
     // A second more than the resolution of the header, so that two states never share a date.
     let modified = representation.modified.flatMap { $0.secondsSince1970 + 1 < now.secondsSince1970 ? $0 : nil }
-    headers[.lastModified] = modified.map(HTTPDate.text)
+    fields[.lastModified] = modified.map(HTTPDate.text)
     if representation.isSigned, let signer {
-      headers[.signature] = signer.signature(
-        digest: representation.digest, headers: representation.headers, at: now)
+      fields[.signature] = signer.signature(
+        digest: representation.digest, fields: representation.fields, at: now)
     }
 
     var encoded: ServedContent?
     if representation.isText {
-      headers[.vary] = "Accept-Encoding"
-      if fields[.range] == nil, representation.length >= GzipCompression.worthwhileLength,
-        GzipCompression.isAccepted(by: fields[.acceptEncoding]), case .loaded(let content) = representation.content
+      fields[.vary] = "Accept-Encoding"
+      if request.range == nil, request.acceptsGzip, representation.length >= GzipCompression.worthwhileLength,
+        case .loaded(let content) = representation.content
       {
         encoded = await cache.compressed(content)
       }
       if encoded != nil {
-        headers[.contentEncoding] = "gzip"
+        fields[.contentEncoding] = "gzip"
         tag.value += "-gzip"
       }
     }
-    headers[.eTag] = tag.text
+    fields[.eTag] = tag.text
 
-    if let condition = fields[.ifMatch].flatMap(EntityTag.condition), !condition.includes(tag) {
+    if let condition = request.ifMatch.flatMap(EntityTag.condition), !condition.includes(tag) {
       throw Problem(.preconditionFailed, "precondition-failed", "the file has another entity tag by now")
     }
-    if isFresh(fields, tag: tag, modified: modified) {
-      headers[.contentType] = nil
-      headers[.contentEncoding] = nil
-      var response = Response(status: .notModified, headers: headers)
+    if isFresh(request, tag: tag, modified: modified) {
+      fields[.contentType] = nil
+      fields[.contentEncoding] = nil
+      var response = Response(status: .notModified, headers: fields)
       response.headers[.contentLength] = nil
       return response
     }
 
-    headers[.acceptRanges] = "bytes"
+    fields[.acceptRanges] = "bytes"
     let length = encoded?.buffer.readableBytes ?? representation.length
     let range =
-      encoded == nil && mayServePart(fields, tag: tag, modified: modified)
-      ? ByteRange(fields[.range], length: length) : .whole
+      encoded == nil && mayServePart(request, tag: tag, modified: modified)
+      ? ByteRange(request.range, length: length) : .whole
     switch range {
     case .unsatisfiable:
       throw Problem(.rangeNotSatisfiable, "range-not-satisfiable", "the file has \(length) bytes")
         .with(.contentRange, "bytes */\(length)")
     case .part(let part):
-      headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)"
+      fields[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)"
       let content = try await bytes(of: representation)
       guard let slice = content.buffer.getSlice(at: content.buffer.readerIndex + part.lowerBound, length: part.count)
       else { throw BundleFault.changed("it is shorter than the manifest says") }
-      return Response(status: .partialContent, headers: headers, body: ResponseBody(inPieces: slice))
+      return Response(status: .partialContent, headers: fields, body: ResponseBody(inPieces: slice))
     case .whole:
       let content: ServedContent
       if let encoded { content = encoded } else { content = try await bytes(of: representation) }
-      return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: content.buffer))
+      return Response(status: .ok, headers: fields, body: ResponseBody(inPieces: content.buffer))
     }
   }
 
   /// Whether the client has this already. A tag decides before a date (RFC 9110, 13.2.2).
-  private func isFresh(_ fields: HTTPFields, tag: EntityTag, modified: Instant?) -> Bool {
-    if let text = fields[.ifNoneMatch] { return EntityTag.condition(text)?.includes(tag) ?? false }
-    guard let modified, let since = fields[.ifModifiedSince].flatMap(HTTPDate.instant) else { return false }
+  private func isFresh(_ request: RetrievalRequest, tag: EntityTag, modified: Instant?) -> Bool {
+    if let text = request.ifNoneMatch { return EntityTag.condition(text)?.includes(tag) ?? false }
+    guard let modified, let since = request.ifModifiedSince.flatMap(HTTPDate.instant) else { return false }
     return modified <= since
   }
 
   /// Whether `If-Range` lets a part be served: a strong tag or the exact date.
-  private func mayServePart(_ fields: HTTPFields, tag: EntityTag, modified: Instant?) -> Bool {
-    guard let text = fields[.ifRange] else { return true }
+  private func mayServePart(_ request: RetrievalRequest, tag: EntityTag, modified: Instant?) -> Bool {
+    guard let text = request.ifRange else { return true }
     if case .tags(let tags) = EntityTag.condition(text) { return tags == [tag] }
     return modified != nil && HTTPDate.instant(text) == modified
   }

@@ -28,11 +28,13 @@ enum GzipCompression {
     return output.isEmpty || output.count >= bytes.count ? nil : output
   }
 
-  /// Whether an `Accept-Encoding` header takes gzip (RFC 9110, 12.5.3).
-  static func isAccepted(by header: String?) -> Bool {
-    guard let header else { return false }
+  /// Whether an `Accept-Encoding` field takes gzip (RFC 9110, 12.5.3).
+  static func isAccepted(by value: String?) -> Bool {
+    guard let value else { return false }
+    // What nearly every client says.
+    if value == "gzip" || value.hasPrefix("gzip,") { return true }
     var wildcard = false
-    for item in header.split(separator: ",") {
+    for item in value.split(separator: ",") {
       let parts = item.split(separator: ";").map { $0.trimmingSpaces.lowercased() }
       guard let coding = parts.first else { continue }
       let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1

@@ -10,7 +10,7 @@ struct Problem: Error, Hashable {
   /// One line for people: what is wrong and what is allowed.
   var reason: String
   /// What else the status wants to say: `Allow`, `Retry-After`.
-  var headers: [HTTPField] = []
+  var fields: [HTTPField] = []
   /// Whether the rest of the request is not worth reading.
   var closesConnection = false
 
@@ -26,7 +26,7 @@ struct Problem: Error, Hashable {
 
   func with(_ name: HTTPField.Name, _ value: String) -> Problem {
     var problem = self
-    problem.headers.append(HTTPField(name: name, value: value))
+    problem.fields.append(HTTPField(name: name, value: value))
     return problem
   }
 
@@ -36,14 +36,15 @@ struct Problem: Error, Hashable {
     return problem
   }
 
-  var response: Response {
+  var finalResponse: FinalResponse { FinalResponse(response: response, closesConnection: closesConnection) }
+
+  private var response: Response {
     let document = Document(
       type: "about:blank", title: status.reasonPhrase, status: status.code, code: code, detail: reason)
     var response = Response(
       status: status, headers: [.contentType: "application/problem+json", .cacheControl: cache.header],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(document))))
-    for header in headers { response.headers[header.name] = header.value }
-    if closesConnection { response.headers[.connection] = "close" }
+    for field in fields { response.headers[field.name] = field.value }
     return response
   }
 

@@ -3,13 +3,13 @@ internal import HTTPTypes
 internal import KeyPublishing
 internal import NIOCore
 
-/// What an address stands for at this moment, before the request's conditions are applied to it.
+/// What an address stands for at this moment, before a request's conditions are applied to it.
 struct Representation: Sendable {
   var content: Content
   var mediaType: String
   var modified: Instant?
   var cache: LayoutAnswer.Cache
-  var headers: [(name: String, value: String)] = []
+  var fields: [(name: String, value: String)] = []
   var isSigned = false
 
   enum Content: Sendable {
@@ -20,13 +20,13 @@ struct Representation: Sendable {
 
   init(
     _ content: Content, _ mediaType: String, modified: Instant? = nil, cache: LayoutAnswer.Cache,
-    headers: [(name: String, value: String)] = [], isSigned: Bool = false
+    fields: [(name: String, value: String)] = [], isSigned: Bool = false
   ) {
     self.content = content
     self.mediaType = mediaType
     self.modified = modified
     self.cache = cache
-    self.headers = headers
+    self.fields = fields
     self.isSigned = isSigned
   }
 

@@ -1,43 +1,86 @@
 internal import HTTPTypes
 
 /// The path and the query of a request, decoded and checked.
-struct RequestTarget: Equatable {
-  /// Percent-decoded segments; of slashes at the end one counts for nothing.
-  var segments: [String]
-  /// The last value of each name.
-  var query: [String: String]
+///
+/// Of the query only what some layout reads is kept: whatever else a client says is forgotten here, so equal targets have
+/// equal responses.
+struct RequestTarget: Hashable, Sendable {
+  /// Percent-decoded, without the slash in front; of slashes at the end one counts for nothing.
+  let path: String
+  /// The last value of each.
+  let query: [QueryParameter: String]
 
   static let maximumParameters = 32
 
+  /// No segment has a slash within.
+  var segments: [String] {
+    path.isEmpty ? [] : path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+  }
+
   /// - Throws: ``Problem`` with 400 or 414.
-  init(_ target: String, byteLimit: Int) throws(Problem) {
-    guard target.utf8.count <= byteLimit else {
+  init(_ target: String, byteLimit: Int) throws(Problem) { try self.init(utf8: target.utf8, byteLimit: byteLimit) }
+
+  /// - Throws: ``Problem`` with 400 or 414.
+  init(utf8 target: some BidirectionalCollection<UInt8>, byteLimit: Int) throws(Problem) {
+    guard target.count <= byteLimit else {
       throw Problem(
-        .uriTooLong, "target-too-long", "the address has \(target.utf8.count) bytes, at most \(byteLimit) are allowed")
+        .uriTooLong, "target-too-long", "the address has \(target.count) bytes, at most \(byteLimit) are allowed")
     }
+    if let path = Self.plainPath(target) {
+      self.init(path: path, query: [:])
+    } else {
+      try self.init(decoding: String(decoding: target, as: UTF8.self))
+    }
+  }
+
+  /// Nearly every path: nothing to decode, and nothing to refuse. It is what ``init(decoding:)`` makes of it.
+  ///
+  /// - Returns: `nil` where the target has to be looked at closely.
+  static func plainPath(_ target: some BidirectionalCollection<UInt8>) -> String? {
+    guard target.first == UInt8(ascii: "/") else { return nil }
+    var isStartOfSegment = true
+    var path = target.dropFirst()
+    for byte in path {
+      switch byte {
+      case UInt8(ascii: "/"): isStartOfSegment = true
+      case UInt8(ascii: ".") where isStartOfSegment: return nil
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        isStartOfSegment = false
+      default: return nil
+      }
+    }
+    if path.last == UInt8(ascii: "/") { path.removeLast() }
+    return String(decoding: path, as: UTF8.self)
+  }
+
+  private init(path: String, query: [QueryParameter: String]) {
+    self.path = path
+    self.query = query
+  }
+
+  init(decoding target: String) throws(Problem) {
     let origin = Self.withoutAuthority(target)
     let halves = origin.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     var segments = halves[0].split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     if segments.last == "" { segments.removeLast() }
-    self.segments = []
-    for segment in segments {
-      guard let decoded = Self.decoded(segment, plusIsSpace: false) else {
+    for index in segments.indices {
+      guard let decoded = Self.decoded(segments[index], plusIsSpace: false) else {
         throw Problem(.badRequest, "malformed-path", "a part of the path is not percent-encoded UTF-8")
       }
       guard decoded != ".", decoded != "..", decoded.unicodeScalars.allSatisfy(Self.isAllowed) else {
         throw Problem(
           .badRequest, "malformed-path", "a part of the path is a dot, or has a slash or a control character")
       }
-      self.segments.append(decoded)
+      segments[index] = decoded
     }
-    query = halves.count == 2 ? try Self.parameters(halves[1]) : [:]
+    self.init(
+      path: segments.joined(separator: "/"), query: halves.count == 2 ? try Self.parameters(halves[1]) : [:])
   }
 
-  /// The path as it stands in the table of files: no file's name needs an encoding.
-  var path: String { segments.joined(separator: "/") }
-
-  private static func parameters(_ text: Substring) throws(Problem) -> [String: String] {
-    var parameters: [String: String] = [:]
+  private static func parameters(_ text: Substring) throws(Problem) -> [QueryParameter: String] {
+    var parameters: [QueryParameter: String] = [:]
     let pairs = text.split(separator: "&")
     guard pairs.count <= maximumParameters else {
       throw Problem(
@@ -51,7 +94,7 @@ struct RequestTarget: Equatable {
       else {
         throw Problem(.badRequest, "malformed-query", "a part of the query is not percent-encoded UTF-8")
       }
-      parameters[name] = value
+      if let parameter = QueryParameter(rawValue: name) { parameters[parameter] = value }
     }
     return parameters
   }

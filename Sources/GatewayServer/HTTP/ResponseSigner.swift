@@ -4,7 +4,7 @@ internal import KeyFormats
 internal import Synchronization
 
 /// Signs answers as DP-3T apps check them: a JWT (RFC 7519, ES256) in the header `Signature`, whose claims hold the
-/// hash of the body and the protected headers.
+/// hash of the body and the protected fields.
 ///
 /// Making one takes longer than answering from memory, so a token is used again for the same answer for a while. The
 /// lock owns the tokens.
@@ -13,14 +13,20 @@ final class ResponseSigner: Sendable {
   private static let lifetime: Int64 = 21 * 86_400
   /// Seconds that a token is used again.
   private static let reuse: Int64 = 30
-  private static let maximumTokens = 1024
+  private static let byteLimit = 2 << 20
 
   private let key: SigningKey
-  private let tokens = Mutex<[Answer: Token]>([:])
+  private let tokens = Mutex(LeastRecentlyUsed<Answer, Token>(limit: byteLimit))
 
   private struct Answer: Hashable {
     var digest: String
     var claims: [String: String]
+
+    var weight: Int {
+      claims.reduce(digest.utf8.count) {
+        $0 + $1.key.utf8.count + $1.value.utf8.count + LeastRecentlyUsed<Answer, Token>.entryWeight
+      }
+    }
   }
 
   private struct Token {
@@ -36,24 +42,22 @@ final class ResponseSigner: Sendable {
 
   /// - Parameters:
   ///   - digest: of the body, lower-case hexadecimal SHA-256.
-  ///   - headers: those of the answer; those whose names begin with `x-` are protected.
+  ///   - fields: those of the response; those whose names begin with `x-` are protected.
   /// - Returns: `nil` where the key could not sign.
-  func signature(digest: String, headers: [(name: String, value: String)], at now: Instant) -> String? {
+  func signature(digest: String, fields: [(name: String, value: String)], at now: Instant) -> String? {
     var protected: [String: String] = [:]
-    for (name, value) in headers {
+    for (name, value) in fields {
       let name = name.lowercased()
       if name.hasPrefix("x-") { protected[String(name.dropFirst(2))] = value }
     }
     let answer = Answer(digest: digest, claims: protected)
     let second = now.secondsSince1970
-    if let token = tokens.withLock({ $0[answer] }), (0..<Self.reuse).contains(second - token.issued) {
+    if let token = tokens.withLock({ $0.value(for: answer) }), (0..<Self.reuse).contains(second - token.issued) {
       return token.text
     }
     guard let text = makeToken(answer, issued: second) else { return nil }
     tokens.withLock { tokens in
-      if tokens.count >= Self.maximumTokens { tokens = tokens.filter { second - $0.value.issued < Self.reuse } }
-      if tokens.count >= Self.maximumTokens { tokens.removeAll() }
-      tokens[answer] = Token(issued: second, text: text)
+      tokens.keep(Token(issued: second, text: text), for: answer, weight: answer.weight + text.utf8.count)
     }
     return text
   }

@@ -62,11 +62,11 @@ package struct AppleLayout: Layout {
   // MARK: Archives
 
   private func files(of series: PublishedSeries, _ request: LayoutRequest) -> LayoutAnswer {
-    guard let start = request.count("startingAt", absent: 0) else {
+    guard let start = request.count(.startingAt, absent: 0) else {
       return .invalid("startingAt is the number of the first file, allowed 0...\(Int64.max)")
     }
     let filesOfArchive: Int64
-    switch request.query["unit"] ?? "files" {
+    switch request.query[.unit] ?? "files" {
     case "files": filesOfArchive = 2
     case "archives": filesOfArchive = 1
     default: return .invalid("unit is what startingAt counts, allowed files, archives")
@@ -98,15 +98,17 @@ package struct AppleLayout: Layout {
   // MARK: Pages of keys
 
   private func keys(of series: PublishedSeries, _ request: LayoutRequest) -> LayoutAnswer {
-    guard let index = request.count("index", absent: 0) else {
+    guard let index = request.count(.index, absent: 0) else {
       return .invalid("index is the place of the first key, allowed 0...\(Int64.max)")
     }
-    guard let maximum = request.count("maximumCount", absent: 1000), maximum > 0 else {
+    guard let maximum = request.count(.maximumCount, absent: 1000), maximum > 0 else {
       return .invalid("maximumCount is the most keys of the page, allowed 1...\(Int64.max)")
     }
     let page = KeyPage(of: series, from: index, count: min(maximum, Self.maximumPage))
     return LayoutAnswer(
-      .page(of: page.parts.map(\.bundle), mediaType: "application/json") { try page.render($0) }, cache: .list)
+      .page(of: page.parts.map(\.bundle), parameters: page.parameters, mediaType: "application/json") {
+        try page.render($0)
+      }, cache: .list)
   }
 }
 
@@ -155,6 +157,12 @@ struct KeyPage: Sendable {
       }
     }
     nextIndex = end ?? place
+  }
+
+  /// All of it but the bundles: whatever ``render(_:)`` looks at.
+  var parameters: String {
+    let keys = parts.map { "\($0.bundle.fileName) \($0.bundle.facts.keys) \($0.keys)" }.joined(separator: "\n")
+    return "\(AppleLayout.name) keys \(isLast) \(nextIndex)\n\(keys)"
   }
 
   /// - Throws: ``FormatError`` when the exports do not hold the keys that the manifest says.

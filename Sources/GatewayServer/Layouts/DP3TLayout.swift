@@ -77,7 +77,7 @@ package struct DP3TLayout: Layout {
         buckets(values[1], of: found, prefix: "/dp3t/\(addressSegment(found.manifest.series))", request)
       }
     case .bundle:
-      switch request.query["withFederationGateway"]?.lowercased() {
+      switch request.query[.withFederationGateway]?.lowercased() {
       case nil, "", "false": return series(national) { bundle(of: $0, request) }
       case "true": return series(federated) { bundle(of: $0, request) }
       default: return .invalid("withFederationGateway is allowed true, false")
@@ -93,7 +93,7 @@ package struct DP3TLayout: Layout {
     guard let milliseconds = decimal(text), milliseconds % (secondsPerDay * 1000) == 0 else {
       return .missing("a date is a midnight in milliseconds since 1970")
     }
-    guard let after = request.count("publishedafter", absent: 0) else {
+    guard let after = request.count(.publishedafter, absent: 0) else {
       return .invalid("publishedafter is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
     let day = Day(daysSince1970: milliseconds / (secondsPerDay * 1000))
@@ -131,7 +131,7 @@ package struct DP3TLayout: Layout {
     let now = request.now.secondsSince1970
     let period = max(series.manifest.period, 1)
     let oldest = (now - Self.retentionDays * secondsPerDay) / period * period
-    guard let tag = request.count("lastKeyBundleTag", absent: oldest * 1000) else {
+    guard let tag = request.count(.lastKeyBundleTag, absent: oldest * 1000) else {
       return .invalid("lastKeyBundleTag is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
     guard tag <= now * 1000 else { return .missing("lastKeyBundleTag is in the future") }

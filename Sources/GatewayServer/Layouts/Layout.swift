@@ -11,17 +11,29 @@ package protocol Layout: Sendable {
   func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer?
 }
 
+/// Every parameter of a query that some layout reads. What is not here cannot be read, and the server forgets it: the rest
+/// of a query is anybody's invention, and changes no response.
+package enum QueryParameter: String, CaseIterable, Sendable {
+  case index
+  case lastKeyBundleTag
+  case maximumCount
+  case publishedafter
+  case startingAt
+  case unit
+  case withFederationGateway
+}
+
 /// A GET (or HEAD) request as layouts see it.
 package struct LayoutRequest: Sendable {
   /// The path's segments, percent-decoded; `/v1/keys/index` is `["v1", "keys", "index"]`.
   package var path: [String]
-  /// The last value of each name.
-  package var query: [String: String]
+  /// The last value of each.
+  package var query: [QueryParameter: String]
   /// What apps see as the beginning of every address, without a slash at the end: `https://keys.example.org`.
   package var baseURL: String
   package var now: Instant
 
-  package init(path: [String], query: [String: String] = [:], baseURL: String, now: Instant) {
+  package init(path: [String], query: [QueryParameter: String] = [:], baseURL: String, now: Instant) {
     self.path = path
     self.query = query
     self.baseURL = baseURL
@@ -56,8 +68,11 @@ package struct LayoutAnswer: Sendable {
     case member(PublishedBundle, Member)
     case bytes([UInt8], mediaType: String)
     /// Computed from the `export.bin` of these bundles, which `render` is given in this order; it throws when they are
-    /// not what the manifest says.
-    case page(of: [PublishedBundle], mediaType: String, render: @Sendable (_ exports: [[UInt8]]) throws -> [UInt8])
+    /// not what the manifest says. Nothing but the bundles and the parameters may change what it makes: the server keeps
+    /// one page for the same ones.
+    case page(
+      of: [PublishedBundle], parameters: String, mediaType: String,
+      render: @Sendable (_ exports: [[UInt8]]) throws -> [UInt8])
     /// 204.
     case nothing
     case notFound(String)

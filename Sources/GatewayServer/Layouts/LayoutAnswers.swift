@@ -34,8 +34,8 @@ extension LayoutRequest {
   /// A query parameter that counts something.
   ///
   /// - Returns: `absent` where it is not given, `nil` where it is no whole number in 0...2⁶³−1.
-  func count(_ name: String, absent: Int64) -> Int64? {
-    guard let text = query[name] else { return absent }
+  func count(_ parameter: QueryParameter, absent: Int64) -> Int64? {
+    guard let text = query[parameter] else { return absent }
     return decimal(text)
   }
 }

@@ -1,10 +1,13 @@
 package import ExposureKeys
+internal import Synchronization
 
 /// What the gateway counts, for `/metrics`. Pulling and publishing report here; serving reports itself.
 ///
-/// Names begin with `keyferry_`; times are seconds since 1970, durations seconds.
+/// Names begin with `keyferry_`; times are seconds since 1970, durations seconds. The page on metrics documents every one;
+/// a test compares it with a gateway that runs. The lock owns the list of those who are asked.
 package final class GatewayMetrics: Sendable {
   private let registry = MetricsRegistry()
+  private let observers = Mutex<[@Sendable (GatewayMetrics) -> Void]>([])
 
   // Serving.
   private let requests: MetricFamily
@@ -65,13 +68,13 @@ package final class GatewayMetrics: Sendable {
     pullDuration = registry.add(
       .gauge, "keyferry_last_pull_duration_seconds", "How long the last pull took.", labels: ["source"])
     sourceLag = registry.add(
-      .gauge, "keyferry_source_lag_seconds", "Age of the newest key material that a source has given.",
+      .gauge, "keyferry_source_lag_seconds", "How long ago a pull ended without a fault last.",
       labels: ["source"])
     receivedKeys = registry.add(
-      .counter, "keyferry_received_keys_total", "Received keys by outcome: new, known or rejected.",
+      .counter, "keyferry_received_keys_total", "Keys of recorded documents: new, known or rejected.",
       labels: ["source", "outcome"])
     documents = registry.add(
-      .counter, "keyferry_documents_total", "Fetched documents by outcome.", labels: ["source", "outcome"])
+      .counter, "keyferry_documents_total", "Fetched documents: recorded or quarantined.", labels: ["source", "outcome"])
     quarantined = registry.add(
       .gauge, "keyferry_quarantined_documents", "Documents that wait for an operator.", labels: ["source"])
 
@@ -85,7 +88,7 @@ package final class GatewayMetrics: Sendable {
     publishedBundles = registry.add(
       .counter, "keyferry_published_bundles_total", "Bundles published.", labels: ["series", "kind"])
     publishedKeys = registry.add(
-      .counter, "keyferry_published_keys_total", "Keys published by what became of them.",
+      .counter, "keyferry_published_keys_total", "Published keys: first releases, revisions, and padding.",
       labels: ["series", "outcome"])
     listedBundles = registry.add(
       .gauge, "keyferry_listed_bundles", "Bundles that indexes name now.", labels: ["series", "kind"])
@@ -95,10 +98,23 @@ package final class GatewayMetrics: Sendable {
     hasSigningKey = registry.add(
       .gauge, "keyferry_signing_key_valid", "1 where a key can sign now, 0 where nothing is published.",
       labels: ["series"])
+
+    // What has not happened yet has happened no times.
+    for counter in [repeated, limited] { counter.increment(by: 0) }
+    for result in ["hit", "miss"] { cacheLookups.increment([result], by: 0) }
   }
 
-  /// Everything, in the text format of Prometheus.
-  package var text: String { registry.text }
+  /// Everything as it is now, in the text format of Prometheus.
+  package var text: String {
+    for observe in observers.withLock({ $0 }) { observe(self) }
+    return registry.text
+  }
+
+  /// Asks for numbers whenever somebody reads them: for what changes by the clock or by the configuration, and is to be
+  /// right also when nothing else happens.
+  package func whenRead(_ observe: @escaping @Sendable (GatewayMetrics) -> Void) {
+    observers.withLock { $0.append(observe) }
+  }
 
   // MARK: Receiving
 
@@ -121,13 +137,23 @@ package final class GatewayMetrics: Sendable {
     receivedKeys.increment([source, "rejected"], by: Double(rejected))
   }
 
-  /// - Parameter outcome: `recorded`, `quarantined`, `failed`, …
+  /// - Parameter outcome: `recorded`, `quarantined`.
   package func recordDocuments(source: String, outcome: String, count: Int = 1) {
     documents.increment([source, outcome], by: Double(count))
   }
 
-  /// Seconds by which a source is behind.
-  package func setSourceLag(source: String, seconds: Int64) { sourceLag.set([source], to: Double(seconds)) }
+  /// When each source was last pulled without a fault; replaces what was said before. Others are not told of any more.
+  ///
+  /// - Parameter names: of all sources.
+  package func setSources(_ names: Set<String>, lastSuccess: [String: Instant], at now: Instant) {
+    sourceLag.replaceAll(
+      lastSuccess.filter { names.contains($0.key) }.map {
+        ([$0.key], Double(now.secondsSince1970 - $0.value.secondsSince1970))
+      })
+    for family in [lastPull, lastPullSuccess, pullDuration, quarantined] {
+      family.removeAll { !names.contains($0[0]) }
+    }
+  }
 
   /// Documents of the source that are quarantined now.
   package func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
@@ -148,25 +174,48 @@ package final class GatewayMetrics: Sendable {
     publishedBundles.increment([series, kind], by: Double(count))
   }
 
-  /// - Parameter outcome: `published`, `revised`, `held`, `left-out`, `padding`.
+  /// - Parameter outcome: `published`, `revised`, `padding`.
   package func recordPublishedKeys(series: String, outcome: String, count: Int) {
     publishedKeys.increment([series, outcome], by: Double(count))
   }
 
-  /// Bundles of one kind that indexes name now.
-  package func setListedBundles(series: String, kind: String, count: Int) {
-    listedBundles.set([series, kind], to: Double(count))
+  /// Bundles that indexes name now; replaces what was said before.
+  func setListedBundles(_ publications: Publications) {
+    listedBundles.replaceAll(
+      publications.series.flatMap { series in
+        [("increment", series.increments), ("day", series.days), ("since", series.since)].compactMap { kind, bundles in
+          guard kind == "increment" || !bundles.isEmpty else { return nil }
+          return ([series.manifest.series, kind], Double(bundles.count { $0.facts.isListed }))
+        }
+      })
   }
 
-  /// The keys of a series and when each ends, and whether one of them can sign now; replaces what was said before.
-  package func setSigningKeys(
-    series: String, canSign: Bool, keys: [(id: String, version: String, until: Instant?)]
-  ) {
-    hasSigningKey.set([series], to: canSign ? 1 : 0)
-    keyExpiry.removeAll { $0.first == series }
-    for key in keys {
-      keyExpiry.set([series, key.id, key.version], to: key.until.map { Double($0.secondsSince1970) } ?? .infinity)
+  /// The keys of one series.
+  package struct SigningKeys {
+    package var series: String
+    /// Whether one of them can sign now.
+    package var canSign: Bool
+    /// With the end of each; `nil` is none.
+    package var keys: [(id: String, version: String, until: Instant?)]
+
+    package init(series: String, canSign: Bool, keys: [(id: String, version: String, until: Instant?)]) {
+      self.series = series
+      self.canSign = canSign
+      self.keys = keys
     }
+  }
+
+  /// The keys of all series; replaces what was said before. Other series are not told of any more.
+  package func setSigningKeys(_ all: [SigningKeys]) {
+    hasSigningKey.replaceAll(all.map { ([$0.series], $0.canSign ? 1 : 0) })
+    keyExpiry.replaceAll(
+      all.flatMap { series in
+        series.keys.map { key in
+          ([series.series, key.id, key.version], key.until.map { Double($0.secondsSince1970) } ?? .infinity)
+        }
+      })
+    let names = Set(all.map(\.series))
+    for family in [lastPublication, lastPublicationSuccess] { family.removeAll { !names.contains($0[0]) } }
   }
 
   // MARK: Serving

@@ -67,15 +67,17 @@ final class MetricFamily: Sendable {
     change(values) { $0.value = value }
   }
 
-  /// Takes a sample away, such as that of a source that was taken out of the configuration.
-  func remove(_ values: [String]) {
-    samples.withLock { $0[values] = nil }
-  }
-
+  /// Takes samples away, such as those of a source that was taken out of the configuration.
   func removeAll(where condition: ([String]) -> Bool) {
     samples.withLock { samples in
       for key in samples.keys where condition(key) { samples[key] = nil }
     }
+  }
+
+  /// All samples at once: nobody reads a part of them.
+  func replaceAll(_ new: [(labels: [String], value: Double)]) {
+    let new = new.prefix(Self.maximumSamples).filter { $0.labels.count == labels.count }
+    samples.withLock { $0 = Dictionary(new.map { ($0.labels, Sample(value: $0.value)) }, uniquingKeysWith: { $1 }) }
   }
 
   func observe(_ values: [String] = [], _ value: Double) {

@@ -8,6 +8,9 @@ internal import Synchronization
 struct ServedContent: Sendable {
   var buffer: ByteBuffer
   var digest: String
+
+  /// Bytes of memory: a buffer may have taken more than it holds.
+  var weight: Int { buffer.storageCapacity + digest.utf8.count }
 }
 
 /// Why a published file is not served although the manifest names it.
@@ -18,14 +21,15 @@ enum BundleFault: Error, Hashable {
   case changed(String)
 }
 
-/// Archives, their members, and compressed answers in memory: the least recently used go when there are too many bytes.
+/// Archives, their members, and compressed answers in memory: the least recently used go when there are too many bytes,
+/// keys and the table's own included.
 ///
 /// What comes out of it has the digest of the manifest: a file that changed on the disk is not served. Each thing is
-/// loaded once, however many requests wait for it. The lock owns the table.
+/// loaded once, however many requests wait for it. A key is made of what a thing follows from, never of what a request
+/// says. The lock owns the table.
 final class BundleCache: Sendable {
-  private let byteLimit: Int
   private let metrics: GatewayMetrics
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   private enum Key: Hashable {
     /// By the archive's digest.
@@ -35,28 +39,29 @@ final class BundleCache: Sendable {
     case compressed(String)
     /// A header's value, by the archive's digest and the header's name.
     case header(String, String)
-    /// By the request's target and the state of what is published.
-    case page(String, Int)
+    /// By the digest of everything that it is computed from.
+    case page(String)
+
+    var weight: Int {
+      switch self {
+      case .archive(let digest), .member(let digest, _), .compressed(let digest), .page(let digest): digest.utf8.count
+      case .header(let digest, let name): digest.utf8.count + name.utf8.count
+      }
+    }
   }
 
   private struct State {
-    var entries: [Key: Entry] = [:]
+    var entries: LeastRecentlyUsed<Key, ServedContent>
     var loads: [Key: Task<ServedContent, any Error>] = [:]
-    var bytes = 0
-    var clock: UInt64 = 0
-  }
-
-  private struct Entry {
-    var content: ServedContent
-    var used: UInt64
   }
 
   init(byteLimit: Int, metrics: GatewayMetrics) {
-    self.byteLimit = byteLimit
+    state = Mutex(State(entries: LeastRecentlyUsed(limit: byteLimit)))
     self.metrics = metrics
   }
 
-  var byteCount: Int { state.withLock { $0.bytes } }
+  var byteCount: Int { state.withLock { $0.entries.weight } }
+  var count: Int { state.withLock { $0.entries.count } }
 
   /// - Throws: ``BundleFault``.
   func archive(_ bundle: PublishedBundle, from store: PublicationStore) async throws -> ServedContent {
@@ -84,12 +89,14 @@ final class BundleCache: Sendable {
     return String(buffer: content.buffer)
   }
 
-  /// A page that is computed from the exports of bundles, for this target in this state of what is published.
+  /// A page that is computed from the exports of bundles and from parameters.
   func page(
-    of bundles: [PublishedBundle], target: String, generation: Int, from store: PublicationStore,
+    of bundles: [PublishedBundle], parameters: String, from store: PublicationStore,
     render: @escaping @Sendable ([[UInt8]]) throws -> [UInt8]
   ) async throws -> ServedContent {
-    try await content(.page(target, generation)) { [self] in
+    let origins = bundles.map(\.facts.sha256) + [parameters]
+    let key = Key.page(hexadecimal(SHA256.hash(data: Array(origins.joined(separator: "\n").utf8))))
+    return try await content(key) { [self] in
       var exports: [[UInt8]] = []
       for bundle in bundles {
         exports.append(Array(try await member(.export, of: bundle, from: store).buffer.readableBytesView))
@@ -119,7 +126,7 @@ final class BundleCache: Sendable {
   private func content(
     _ key: Key, load: @escaping @Sendable () async throws -> ServedContent
   ) async throws -> ServedContent {
-    if let hit = hit(key) {
+    if let hit = state.withLock({ $0.entries.value(for: key) }) {
       metrics.countCacheHit()
       return hit
     }
@@ -133,29 +140,9 @@ final class BundleCache: Sendable {
     let result = await task.result
     state.withLock { state in
       guard state.loads.removeValue(forKey: key) != nil, case .success(let content) = result else { return }
-      keep(content, as: key, &state)
+      state.entries.keep(content, for: key, weight: content.weight + key.weight)
     }
     return try result.get()
-  }
-
-  private func hit(_ key: Key) -> ServedContent? {
-    state.withLock { state in
-      guard let content = state.entries[key]?.content else { return nil }
-      state.clock += 1
-      state.entries[key]?.used = state.clock
-      return content
-    }
-  }
-
-  private func keep(_ content: ServedContent, as key: Key, _ state: inout State) {
-    guard content.buffer.readableBytes <= byteLimit, state.entries[key] == nil else { return }
-    state.clock += 1
-    state.entries[key] = Entry(content: content, used: state.clock)
-    state.bytes += content.buffer.readableBytes
-    while state.bytes > byteLimit, let oldest = state.entries.min(by: { $0.value.used < $1.value.used }) {
-      state.entries[oldest.key] = nil
-      state.bytes -= oldest.value.content.buffer.readableBytes
-    }
   }
 
   private static func load(_ bundle: PublishedBundle, from store: PublicationStore) throws -> ServedContent {

@@ -13,7 +13,7 @@ internal import Synchronization
 /// The folder is looked at when a request comes, at most once a second, or when the publisher in this process says
 /// ``reload()``.
 package final class PublicationStore: Sendable {
-  private let folder: PublicationFolder
+  private let folder: PublicationReader
   private let order: [String]
   private let defaultSeries: String?
   private let checkInterval: Double
@@ -26,7 +26,7 @@ package final class PublicationStore: Sendable {
   private struct State {
     var snapshot = PublicationSnapshot()
     var series: [String: LoadedSeries] = [:]
-    var refused: [String: [PublicationFolder.Stamp?]] = [:]
+    var refused: [String: [PublicationReader.Stamp?]] = [:]
     var lastCheck = -Double.infinity
   }
 
@@ -39,7 +39,7 @@ package final class PublicationStore: Sendable {
     folder: String, order: [String] = [], defaultSeries: String? = nil, checkInterval: Double = 1,
     logger: Logger = Logger(label: "keyferry.publications")
   ) {
-    self.folder = PublicationFolder(path: folder)
+    self.folder = PublicationReader(path: folder)
     self.order = order
     self.defaultSeries = defaultSeries
     self.checkInterval = checkInterval
@@ -71,7 +71,7 @@ package final class PublicationStore: Sendable {
     return state.withLock { $0.snapshot }
   }
 
-  func read(_ bundle: PublishedBundle) throws(PublicationFolder.Fault) -> [UInt8] {
+  func read(_ bundle: PublishedBundle) throws(PublicationReader.Fault) -> [UInt8] {
     try folder.read(bundle.facts.path, limit: bundle.facts.bytes).bytes
   }
 
@@ -87,7 +87,7 @@ package final class PublicationStore: Sendable {
   private func look() {
     let (known, refused) = state.withLock { ($0.series, $0.refused) }
     var series: [String: LoadedSeries] = [:]
-    var newlyRefused: [String: [PublicationFolder.Stamp?]] = [:]
+    var newlyRefused: [String: [PublicationReader.Stamp?]] = [:]
     var changed = false
     let names = folder.seriesNames()
     for name in names {
@@ -169,9 +169,9 @@ struct LoadedSeries: Sendable {
   var series: PublishedSeries
   var documents: [String: PublishedDocument] = [:]
   /// Of the files in the order of ``fileNames``.
-  var stamps: [PublicationFolder.Stamp?] = []
+  var stamps: [PublicationReader.Stamp?] = []
 
-  init(_ name: String, in folder: PublicationFolder) throws {
+  init(_ name: String, in folder: PublicationReader) throws {
     var manifest: SeriesManifest?
     for (file, mediaType) in zip(Self.fileNames, Self.mediaTypes) {
       let path = "\(name)/\(file)"
@@ -182,19 +182,19 @@ struct LoadedSeries: Sendable {
           content: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)), mediaType: mediaType,
           modified: Instant(secondsSince1970: stamp.seconds))
         stamps.append(stamp)
-      } catch PublicationFolder.Fault.missing where file != Self.fileNames[0] {
+      } catch PublicationReader.Fault.missing where file != Self.fileNames[0] {
         stamps.append(nil)
       } catch let error as DecodingError {
         throw ManifestFault(path: path, reason: "it is not a manifest: \(Self.words(error))")
       }
     }
-    guard let manifest else { throw PublicationFolder.Fault.missing("\(name)/manifest.json") }
+    guard let manifest else { throw PublicationReader.Fault.missing("\(name)/manifest.json") }
     try Self.check(manifest, name, folder)
     series = PublishedSeries(manifest)
   }
 
   /// A manifest is believed only when it speaks of its own folder and every file that it lists is there.
-  private static func check(_ manifest: SeriesManifest, _ name: String, _ folder: PublicationFolder) throws {
+  private static func check(_ manifest: SeriesManifest, _ name: String, _ folder: PublicationReader) throws {
     func fault(_ reason: String) -> ManifestFault { ManifestFault(path: "\(name)/manifest.json", reason: reason) }
     guard manifest.version == SeriesManifest.currentVersion else {
       throw fault("version \(manifest.version), supported is \(SeriesManifest.currentVersion)")
@@ -208,7 +208,7 @@ struct LoadedSeries: Sendable {
     for bundle in manifest.bundles {
       let parts = bundle.path.split(separator: "/", omittingEmptySubsequences: false)
       guard parts.count >= 2, parts.count <= 8, parts.first.map(String.init) == name,
-        parts.allSatisfy(PublicationFolder.isSafe), !fileNames.contains(parts.dropFirst().joined(separator: "/"))
+        parts.allSatisfy(PublicationReader.isSafe), !fileNames.contains(parts.dropFirst().joined(separator: "/"))
       else {
         throw fault("a bundle's path leads out of the folder, or has characters besides letters, digits, . - _ +")
       }

@@ -45,7 +45,7 @@ struct UploadDoor: Sendable {
 
   func door(at path: [String]) -> Door? {
     switch path.count {
-    case 3 where path[0] == "apple" && path[2] == "keys" && PublicationFolder.isSafe(path[1]): .sampleApp
+    case 3 where path[0] == "apple" && path[2] == "keys" && PublicationReader.isSafe(path[1]): .sampleApp
     case 2 where path == ["v1", "publish"]: .publish
     default: nil
     }
@@ -53,9 +53,9 @@ struct UploadDoor: Sendable {
 
   /// - Throws: ``Problem`` where the request is not even looked into.
   func take(_ request: Request, at door: Door, from context: GatewayRequestContext, now: Instant) async throws
-    -> Response
+    -> FinalResponse
   {
-    let client = RateLimiter.client(context.channel.remoteAddress)
+    let client = RateLimitedClient(context.channel.remoteAddress)
     if let wait = limiter.take(for: client, at: monotonicSeconds()) {
       metrics.countRateLimited()
       throw Problem(.tooManyRequests, "too-many-requests", "too many uploads from this address")
@@ -70,16 +70,18 @@ struct UploadDoor: Sendable {
           .with(.wwwAuthenticate, "Bearer").closingConnection()
       }
       let body = try await body(of: request)
-      return try takeSampleApp(body, now: now)
+      return FinalResponse(response: try takeSampleApp(body, now: now))
     case .publish:
       do {
         let body = try await body(of: request)
-        return answer(publish(body, isTrusted: hasToken(request), isChaff: request.headers[.chaff] != nil, now: now))
+        return FinalResponse(
+          response: answer(
+            publish(body, isTrusted: hasToken(request), isChaff: request.headers[.chaff] != nil, now: now)))
       } catch let problem as Problem {
         metrics.recordUpload(door: door.rawValue, outcome: problem.code, accepted: 0, dropped: 0)
-        var response = answer(PublishResponse(problem.status, "bad_request", problem.reason))
-        if problem.closesConnection { response.headers[.connection] = "close" }
-        return response
+        return FinalResponse(
+          response: answer(PublishResponse(problem.status, "bad_request", problem.reason)),
+          closesConnection: problem.closesConnection)
       }
     }
   }

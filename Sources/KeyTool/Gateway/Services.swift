@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
@@ -54,13 +55,18 @@ struct PullService: Service {
     self.metrics = metrics
   }
 
-  /// Which sources are being pulled, and when the others are due.
+  /// Which sources are being pulled, when the others are due, and when each was last pulled without a fault.
   private final class Busy: Sendable {
     private struct State {
       var pulling: Set<String> = []
       var due: [String: Instant] = [:]
+      var lastSuccess: [String: Instant] = [:]
     }
     private let state = Mutex(State())
+
+    var lastSuccess: [String: Instant] { state.withLock { $0.lastSuccess } }
+
+    func note(_ lastSuccess: Instant, of source: String) { state.withLock { $0.lastSuccess[source] = lastSuccess } }
 
     func begin(_ source: String, at now: Instant) -> Bool {
       state.withLock { state in
@@ -78,6 +84,9 @@ struct PullService: Service {
   }
 
   func run() async throws {
+    metrics.whenRead { [plan, busy, clock] metrics in
+      metrics.setSources(Set(plan.value.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock())
+    }
     // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
     await withDiscardingTaskGroup { group in
       var lastExpiry: Instant?
@@ -126,9 +135,7 @@ struct PullService: Service {
     let now = clock()
     let seconds = Double((ContinuousClock.now - start).components.seconds)
     let source = receipt.source
-    if let lastSuccess {
-      metrics.setSourceLag(source: source, seconds: now.secondsSince1970 - lastSuccess.secondsSince1970)
-    }
+    if let lastSuccess { busy.note(lastSuccess, of: source) }
     metrics.setQuarantined(source: source, documents: quarantined)
     switch receipt.outcome {
     case .waiting: return
@@ -212,6 +219,10 @@ struct PublishService: Service {
   }
 
   func run() async throws {
+    metrics.whenRead { [plan, clock] metrics in
+      let now = clock()
+      metrics.setSigningKeys(plan.value.series.map { GatewayMetrics.SigningKeys($0, at: now) })
+    }
     var last: [String: Int64] = [:]
     repeat {
       let (series, now) = (plan.value.series, clock())
@@ -254,6 +265,7 @@ struct PublishService: Service {
       series: series, outcome: receipt.bundles.isEmpty ? "nothing-due" : "published", isSuccess: true, at: now)
     metrics.recordPublishedKeys(series: series, outcome: "published", count: receipt.published)
     metrics.recordPublishedKeys(series: series, outcome: "revised", count: receipt.revised)
+    metrics.recordPublishedKeys(series: series, outcome: "padding", count: receipt.lookalikes)
     for (kind, bundles) in Dictionary(grouping: receipt.bundles, by: \.kind) {
       metrics.recordBundles(series: series, kind: kind, count: bundles.count)
     }
@@ -266,6 +278,15 @@ struct PublishService: Service {
           "held": .stringConvertible(receipt.held),
         ])
     }
+  }
+}
+
+extension GatewayMetrics.SigningKeys {
+  fileprivate init(_ series: SeriesSettings, at now: Instant) {
+    self.init(
+      series: series.name,
+      canSign: series.identities.contains { ($0.from ?? now) <= now && ($0.until.map { now < $0 } ?? true) },
+      keys: series.identities.map { ($0.identity.keyID, $0.identity.keyVersion, $0.until) })
   }
 }
 

@@ -68,7 +68,9 @@ import Testing
       default: break
       }
       let query = Dictionary(
-        request.uri.queryParameters.map { (String($0.key), String($0.value)) }, uniquingKeysWith: { $1 })
+        request.uri.queryParameters.compactMap { pair in
+          QueryParameter(rawValue: String(pair.key)).map { ($0, String(pair.value)) }
+        }, uniquingKeysWith: { $1 })
       let layout = AppleLayout(configuration: Array(Self.union.utf8))
       let answer = layout.answer(
         LayoutRequest(
@@ -83,7 +85,7 @@ import Testing
       let bytes: [UInt8]
       switch answer.content {
       case .bytes(let document, _): bytes = document
-      case .page(let bundles, _, let render): bytes = try render(bundles.map { try history.export(of: $0) })
+      case .page(let bundles, _, _, let render): bytes = try render(bundles.map { try history.export(of: $0) })
       case .member(let bundle, .export): bytes = try history.export(of: bundle)
       case .member(let bundle, .signature): bytes = Array("signature of \(bundle.fileName)".utf8)
       case .archive, .nothing, .notFound: return Response(status: .notFound)

@@ -127,6 +127,14 @@ import Testing
     }
   }
 
+  @Test func everyParameterThatIsReadIsDocumented() throws {
+    let operations = try Document.read().paths.values.flatMap(\.values)
+    let documented = Set(operations.flatMap { $0.parameters ?? [] }.filter { $0.in == "query" }.map(\.name))
+    // The configuration of DP-3T is asked for with what it does not depend on.
+    #expect(
+      documented.subtracting(["appversion", "buildnr", "osversion"]) == Set(QueryParameter.allCases.map(\.rawValue)))
+  }
+
   @Test func everyAnswerIsDocumented() throws {
     let document = try Document.read()
     for layout in LayoutCatalog.all {
@@ -159,7 +167,7 @@ import Testing
       switch answer.content {
       case .archive: "application/zip"
       case .member: "application/octet-stream"
-      case .bytes(_, let type), .page(_, let type, _): type
+      case .bytes(_, let type), .page(_, _, let type, _): type
       case .nothing, .notFound, .badRequest: nil
       }
     if let mediaType = mediaType?.split(separator: ";").first {

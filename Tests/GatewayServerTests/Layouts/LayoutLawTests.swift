@@ -126,7 +126,7 @@ import Testing
 
   private func page(_ server: AskedLayout, _ history: PublishingHistory, _ index: Int, _ count: Int) throws -> Page {
     let answer = try #require(server.ask("/apple/NL/keys?index=\(index)&maximumCount=\(count)"))
-    guard case .page(let bundles, _, let render) = answer.content else {
+    guard case .page(let bundles, _, _, let render) = answer.content else {
       throw FormatError(.malformed, "no page")
     }
     #expect(bundles.allSatisfy { $0.facts.isListed })

@@ -153,7 +153,7 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
   @Test func pagesHaveALimit() throws {
     let asked = server(AppleLayout(configuration: []), series(increments(100, keys: 1)))
     let answer = try #require(asked.ask("/apple/NL/keys?maximumCount=999999999"))
-    guard case .page(let bundles, _, _) = answer.content else { throw Unexpected() }
+    guard case .page(let bundles, _, _, _) = answer.content else { throw Unexpected() }
     #expect(bundles.count == AppleLayout.pageArchives)
     for query in ["index=-1", "index=x", "maximumCount=0", "maximumCount=-1"] {
       #expect(asked.ask("/apple/NL/keys?\(query)")?.status == 400, "\(query)")

@@ -169,10 +169,11 @@ struct AskedLayout {
     var rest = address[...]
     if rest.hasPrefix(Self.baseURL) { rest = rest.dropFirst(Self.baseURL.count) }
     let parts = rest.split(separator: "?", maxSplits: 1)
-    var query: [String: String] = [:]
+    var query: [QueryParameter: String] = [:]
     for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
       let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      query[String(sides[0])] = sides.count > 1 ? String(sides[1]) : ""
+      guard let parameter = QueryParameter(rawValue: String(sides[0])) else { continue }
+      query[parameter] = sides.count > 1 ? String(sides[1]) : ""
     }
     let path = parts.isEmpty ? [] : parts[0].split(separator: "/").map(String.init)
     return layout.answer(

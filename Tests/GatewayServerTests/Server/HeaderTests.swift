@@ -1,4 +1,5 @@
 import ExposureKeys
+import GatewayTesting
 import HTTPTypes
 import Testing
 
@@ -83,10 +84,29 @@ struct HeaderTests {
     #expect(try RequestTarget("/", byteLimit: 100).segments == [])
     #expect(try RequestTarget("/a/b/", byteLimit: 100).segments == ["a", "b"])
     #expect(try RequestTarget("/a%20b/%C3%A9", byteLimit: 100).segments == ["a b", "é"])
-    #expect(try RequestTarget("/a?x=1&x=2&y&z=%26+%2B", byteLimit: 100).query == ["x": "2", "y": "", "z": "& +"])
+    #expect(
+      try RequestTarget("/a?index=1&inde%78=2&unit&x=1&startingAt=%26+%2B", byteLimit: 100).query
+        == [.index: "2", .unit: "", .startingAt: "& +"])
     #expect(try RequestTarget("http://example.org/a?b=c", byteLimit: 100).segments == ["a"])
     #expect(try RequestTarget("http://example.org", byteLimit: 100).segments == [])
     #expect(try RequestTarget("/a//b", byteLimit: 100).segments == ["a", "", "b"])
+  }
+
+  @Test("The short way to a path leads where the long one does")
+  func plainTargets() throws {
+    var random = SeededRandom(for: "targets")
+    var plain = 0
+    for _ in 0..<20_000 {
+      let bytes = (0..<Int.random(in: 0...8, using: &random)).map { _ in
+        random.pick(Array("/..aZ9-_~%2?&=\\ \u{E9}".utf8))
+      }
+      let target = "/" + String(decoding: bytes, as: UTF8.self)
+      guard let path = RequestTarget.plainPath(target.utf8) else { continue }
+      plain += 1
+      let decoded = try RequestTarget(decoding: target)
+      #expect(decoded.path == path && decoded.query.isEmpty, "\(target)")
+    }
+    #expect(plain > 1000)
   }
 
   @Test(

@@ -58,7 +58,7 @@ struct ResponseSignatureTests {
     let signer = try ResponseSigner(pem: key.pemRepresentation)
     func token(_ digest: String, _ tag: String, _ second: Int64) -> String? {
       signer.signature(
-        digest: digest, headers: [("x-tag", tag)], at: Instant(secondsSince1970: second))
+        digest: digest, fields: [("x-tag", tag)], at: Instant(secondsSince1970: second))
     }
     let one = String(repeating: "a", count: 64)
     let two = String(repeating: "b", count: 64)

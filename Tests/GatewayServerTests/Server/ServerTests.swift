@@ -118,12 +118,12 @@ struct ServerTests {
       LayoutAnswer(
         .bytes(
           Array(
-            "\(request.path)|\(request.query["a"] ?? "")|\(request.baseURL)|\(request.now)|\(publications.series.count)"
+            "\(request.path)|\(request.query[.index] ?? "")|\(request.baseURL)|\(request.now)|\(publications.series.count)"
               .utf8), mediaType: "text/plain"))
     }
     let app = try GatewayApplication.testing(fixture, layouts: [layout])
     #expect(
-      try await app.ask("/test/a%20b?a=1&a=2").text
+      try await app.ask("/test/a%20b?index=1&a=3&index=2").text
         == "[\"test\", \"a b\"]|2|http://localhost|2020-12-01T12:00:00Z|1")
     var settings = ServerSettings()
     settings.publicURL = "https://keys.example.org/"
@@ -144,9 +144,12 @@ struct ServerTests {
       case "sig": return LayoutAnswer(.member(bundles[0], .signature), cache: .immutable)
       case "page":
         return LayoutAnswer(
-          .page(of: bundles, mediaType: "text/plain") { exports in Array("\(exports.map(\.count))".utf8) })
+          .page(of: bundles, parameters: "counts", mediaType: "text/plain") { exports in
+            Array("\(exports.map(\.count))".utf8)
+          })
       case "broken":
-        return LayoutAnswer(.page(of: bundles, mediaType: "text/plain") { _ in throw UploadFault(reason: "") })
+        return LayoutAnswer(
+          .page(of: bundles, parameters: "broken", mediaType: "text/plain") { _ in throw UploadFault(reason: "") })
       default: return nil
       }
     }
@@ -189,22 +192,32 @@ struct ServerTests {
   @Test("A bucket fills up again, addresses do not share one, and the table is bounded")
   func buckets() throws {
     let limiter = RateLimiter(requestsPerMinute: 60, maximumClients: 10)
-    for _ in 0..<30 { #expect(limiter.take(for: "a", at: 0) == nil) }
-    #expect(limiter.take(for: "a", at: 0) == 1)
-    #expect(limiter.take(for: "b", at: 0) == nil)
-    #expect(limiter.take(for: "a", at: 0.5) == 0.5)
-    #expect(limiter.take(for: "a", at: 1.1) == nil)
-    #expect(limiter.take(for: "a", at: 1.1) != nil)
+    let (a, b) = (RateLimitedClient(address: [192, 0, 2, 1]), RateLimitedClient(address: [192, 0, 2, 2]))
+    for _ in 0..<30 { #expect(limiter.take(for: a, at: 0) == nil) }
+    #expect(limiter.take(for: a, at: 0) == 1)
+    #expect(limiter.take(for: b, at: 0) == nil)
+    #expect(limiter.take(for: a, at: 0.5) == 0.5)
+    #expect(limiter.take(for: a, at: 1.1) == nil)
+    #expect(limiter.take(for: a, at: 1.1) != nil)
     // Time does not go backwards for anybody's advantage.
-    #expect(limiter.take(for: "a", at: 0) != nil)
-    for number in 0..<1000 { _ = limiter.take(for: "\(number)", at: 2) }
-    let one = try SocketAddress(ipAddress: "2001:db8::1", port: 1)
-    let other = try SocketAddress(ipAddress: "2001:db8::ffff:1", port: 2)
-    let far = try SocketAddress(ipAddress: "2001:db8:0:1::1", port: 1)
-    #expect(RateLimiter.client(one) == RateLimiter.client(other))
-    #expect(RateLimiter.client(one) != RateLimiter.client(far))
-    #expect(RateLimiter.client(try SocketAddress(ipAddress: "192.0.2.1", port: 1)) == "192.0.2.1")
-    #expect(RateLimiter.client(nil) == "local")
+    #expect(limiter.take(for: a, at: 0) != nil)
+    for number in 0..<1000 {
+      _ = limiter.take(for: RateLimitedClient(address: [10, 0, UInt8(number / 256), UInt8(number % 256)]), at: 2)
+    }
+  }
+
+  @Test(
+    "Who counts as one client: a network of IPv6, and an address of IPv4 however a listener sees it",
+    arguments: [
+      ("2001:db8::1", "2001:db8::ffff:1", true), ("2001:db8::1", "2001:db8:0:1::1", false),
+      ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.2", false), ("192.0.2.1", "::ffff:192.0.2.1", true),
+      ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false), ("64:ff9b::192.0.2.1", "64:ff9b::198.51.100.1", false),
+      ("64:ff9b::192.0.2.1", "192.0.2.1", true), ("::1", "::ffff:127.0.0.1", false), ("::1", "::2", true),
+      ("0.0.0.0", "::", false),
+    ])
+  func clients(one: String, other: String, isSame: Bool) throws {
+    let (one, other) = (try SocketAddress(ipAddress: one, port: 1), try SocketAddress(ipAddress: other, port: 2))
+    #expect((RateLimitedClient(one) == RateLimitedClient(other)) == isSame)
   }
 
   // MARK: Operators
@@ -254,6 +267,7 @@ struct ServerTests {
       "keyferry_http_response_bytes_total{route=\"file\"} \(bundle.bytes * 2)",
       "keyferry_http_request_duration_seconds_count{route=\"file\"} 3",
       "keyferry_bundle_cache_lookups_total{result=\"miss\"} 1",
+      "keyferry_listed_bundles{series=\"NL\",kind=\"increment\"} 2",
     ] {
       #expect(response.text.contains("\n\(line)\n") || response.text.hasPrefix("\(line)\n"), "\(line)")
     }

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import KeyPublishing
 
-/// The folder of published files, opened so that no name leads out of it: every part of a path is opened from its
+/// Reads the folder of published files, opened so that no name leads out of it: every part of a path is opened from its
 /// parent, and none may be a link, a dot, or hidden.
-struct PublicationFolder: Sendable {
+struct PublicationReader: Sendable {
   let path: String
 
   /// What tells one state of a file from the next.

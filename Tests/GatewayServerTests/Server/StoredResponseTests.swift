@@ -13,8 +13,8 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Answers that are given again", .serialized)
-struct RepeatedAnswerTests {
+@Suite("Stored responses", .serialized)
+struct StoredResponseTests {
   let fixture: PublicationFixture
   let manifest: SeriesManifest
   let path: String
@@ -47,35 +47,67 @@ struct RepeatedAnswerTests {
 
   // MARK: Heads
 
-  private func head(_ text: String, limits: ServerLimits = ServerLimits()) -> RequestHead? {
-    RequestHead(ByteBuffer(string: text), limits: limits)
+  private func head(
+    _ text: String, limits: ServerLimits = ServerLimits(), readsHost: Bool = true
+  ) -> RequestHead? {
+    RequestHead(ByteBuffer(string: text), RequestReader(limits: limits, readsHost: readsHost))
   }
 
-  @Test(
-    "A plain request is a question",
-    arguments: [
-      ("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", Question(target: "/a", host: "h")),
-      ("GET /?a=b%20 HTTP/1.1\r\nhOST:h:80\r\n\r\n", Question(target: "/?a=b%20", host: "h:80")),
+  private static func retrieval(
+    _ target: String, _ host: String? = nil, _ fields: [(RetrievalRequest.Field, String)] = []
+  ) throws -> RetrievalRequest {
+    var retrieval = RetrievalRequest(try RequestTarget(target, byteLimit: 100), host: host)
+    for (field, value) in fields { retrieval.take(value, of: field) }
+    return retrieval
+  }
+
+  @Test("A plain request is a retrieval")
+  func retrievals() throws {
+    for (text, retrieval) in [
+      ("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", try Self.retrieval("/a", "h")),
+      ("GET /%61/?b=%20 HTTP/1.1\r\nhOST:h:80\r\n\r\n", try Self.retrieval("/a", "h:80")),
       (
-        "GET /a HTTP/1.1\r\nX-Forwarded-For: 10.0.0.1\r\nAccept-Encoding: \t gzip, br \t\r\nHost: h\r\nA:\r\n\r\n",
-        Question(target: "/a", host: "h", acceptEncoding: "gzip, br")
-      ), ("GET /a HTTP/1.1\r\nHost: h\r\nConnection: Keep-Alive\r\n\r\n", Question(target: "/a", host: "h")),
-    ])
-  func questions(text: String, question: Question) {
-    #expect(head(text)?.question == question)
+        "GET /a HTTP/1.1\r\nX-Forwarded-For: 10.0.0.1\r\nAccept-Encoding: \t br, gzip \t\r\nHost: h\r\nA:\r\n\r\n",
+        try Self.retrieval("/a", "h", [(.acceptEncoding, "gzip")])
+      ), ("GET /a HTTP/1.1\r\nHost: h\r\nConnection: Keep-Alive\r\n\r\n", try Self.retrieval("/a", "h")),
+      (
+        "GET /a?index=1&index=2 HTTP/1.1\r\nHost: h\r\nRANGE: bytes=0-\r\n\r\n",
+        try Self.retrieval("/a?index=2&x=1", "h", [(.range, "bytes=0-")])
+      ),
+      (
+        "GET /a HTTP/1.1\r\nHost: h\r\nIF-NONE-MATCH: *\r\nIf-Match: \"a\"\r\nIf-Range: b\r\nIf-Modified-Since: c\r\n\r\n",
+        try Self.retrieval(
+          "/a", "h", [(.ifNoneMatch, "*"), (.ifMatch, "\"a\""), (.ifRange, "b"), (.ifModifiedSince, "c")])
+      ),
+    ] {
+      #expect(head(text)?.retrieval == retrieval, "\(text)")
+    }
+    // Where the operator states the address, no response says it again.
+    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", readsHost: false)?.retrieval == (try Self.retrieval("/a")))
   }
 
   @Test(
-    "One whole request that asks for more than what is there is a head without a question",
+    "Every field that is read tells requests apart, and nothing else does", arguments: RetrievalRequest.Field.allCases)
+  func declared(field: RetrievalRequest.Field) throws {
+    let plain = try Self.retrieval("/a", "h")
+    let name = try #require(HTTPField.Name(field.rawValue))
+    let request = RetrievalRequest(plain.target, host: "h", fields: [name: "gzip", .cookie: "a", .userAgent: "b"])
+    #expect(request != plain)
+    #expect(request == (try Self.retrieval("/a", "h", [(field, "gzip")])))
+    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\n\(field.rawValue.uppercased()): gzip\r\n\r\n")?.retrieval == request)
+    #expect(RetrievalRequest(plain.target, host: "h", fields: [.cookie: "a", .userAgent: "b"]) == plain)
+  }
+
+  @Test(
+    "One whole request whose response is not looked for is a head without a retrieval",
     arguments: [
       "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\r\n\r\n",
-      "GET /a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\r\nHost: h\r\nRange: bytes=0-\r\n\r\n",
-      "GET /a HTTP/1.1\r\nHost: h\r\nIF-NONE-MATCH: *\r\n\r\n",
-      "GET /a HTTP/1.1\r\nHost: h\r\nIf-Modified-Since: x\r\n\r\n",
+      "GET /a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET /../a HTTP/1.1\r\nHost: h\r\n\r\n",
+      "GET /a HTTP/1.1\r\nHost: h\r\nRange: bytes=0-\r\nrange: bytes=0-\r\n\r\n",
       "GET /a HTTP/1.1\r\nHost: h\r\nAccept-Encoding: a\r\nAccept-Encoding: b\r\n\r\n",
     ])
   func otherHeads(text: String) throws {
-    #expect(try #require(head(text)).question == nil)
+    #expect(try #require(head(text)).retrieval == nil)
   }
 
   @Test(
@@ -98,39 +130,67 @@ struct RepeatedAnswerTests {
     #expect(head(text) == nil)
   }
 
-  @Test("What is over a limit is no question")
+  @Test("What is over a limit is no retrieval")
   func limits() {
     var limits = ServerLimits()
     limits.headerCount = 2
-    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n", limits: limits)?.question != nil)
-    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\n\r\n", limits: limits)?.question == nil)
+    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n", limits: limits)?.retrieval != nil)
+    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\n\r\n", limits: limits)?.retrieval == nil)
     limits = ServerLimits()
     limits.headerBytes = 40
-    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", limits: limits)?.question != nil)
+    #expect(head("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", limits: limits)?.retrieval != nil)
     #expect(head("GET /a HTTP/1.1\r\nHost: h\r\nA: 123456789\r\n\r\n", limits: limits) == nil)
   }
 
-  @Test("Answers are forgotten with the second and with what is published")
+  @Test("Responses are forgotten with the second and with what is published")
   func moments() async throws {
-    let answers = RecentAnswers()
-    let question = Question(target: "/a", host: "h")
+    let responses = StoredResponses()
+    let request = try Self.retrieval("/a", "h")
     let body = ResponseBody(byteBuffer: ByteBuffer(string: "x"))
-    let answer = try #require(await RecentAnswer(Response(status: .ok, body: body), route: "file", path: "/a"))
-    answers.keep(answer, to: question, at: .init(second: 5, generation: 1))
-    #expect(answers.answer(to: question, at: .init(second: 5, generation: 1)) === answer)
-    #expect(answers.answer(to: question, at: .init(second: 6, generation: 1)) == nil)
-    #expect(answers.answer(to: question, at: .init(second: 5, generation: 2)) == nil)
-    #expect(answers.answer(to: Question(target: "/a", host: "i"), at: .init(second: 5, generation: 1)) == nil)
-    answers.keep(answer, to: Question(target: "/b", host: "h"), at: .init(second: 6, generation: 1))
-    #expect(answers.answer(to: question, at: .init(second: 5, generation: 1)) == nil)
+    func stored(_ response: Response, closes: Bool = false) async -> StoredResponse? {
+      await StoredResponse(FinalResponse(response: response, closesConnection: closes), route: "file", path: "/a")
+    }
+    let response = try #require(await stored(Response(status: .ok, body: body)))
+    responses.keep(response, for: request, at: .init(second: 5, generation: 1))
+    #expect(responses.response(to: request, at: .init(second: 5, generation: 1)) === response)
+    #expect(responses.response(to: request, at: .init(second: 6, generation: 1)) == nil)
+    #expect(responses.response(to: request, at: .init(second: 5, generation: 2)) == nil)
+    #expect(responses.response(to: try Self.retrieval("/a", "i"), at: .init(second: 5, generation: 1)) == nil)
+    responses.keep(response, for: try Self.retrieval("/b", "h"), at: .init(second: 6, generation: 1))
+    #expect(responses.response(to: request, at: .init(second: 5, generation: 1)) == nil)
     // What some client may not see, or not for a second, is not kept.
     for response in [
       Response(status: .notFound, body: body), Response(status: .ok, headers: [.cacheControl: "no-store"], body: body),
-      Response(status: .ok, headers: [.connection: "close"], body: body),
       Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 0, count: 300_000))),
     ] {
-      #expect(await RecentAnswer(response, route: "file", path: "/a") == nil)
+      #expect(await stored(response) == nil)
     }
+    #expect(await stored(Response(status: .ok, body: body), closes: true) == nil)
+  }
+
+  @Test("What is kept is bounded with the requests, which strangers make")
+  func bounded() async throws {
+    let responses = StoredResponses(byteLimit: 100_000)
+    let final = FinalResponse(response: Response(status: .ok))
+    let response = try #require(await StoredResponse(final, route: "file", path: "/a"))
+    for number in 0..<1000 {
+      let request = try Self.retrieval("/\(number)", String(repeating: "h", count: 10_000))
+      responses.keep(response, for: request, at: .init(second: 5, generation: 1))
+    }
+    #expect((80_000...100_000).contains(responses.byteCount))
+  }
+
+  @Test("What nobody reads makes no new entry")
+  func junk() async throws {
+    let app = try application()
+    _ = try await app.ask("/v1/keys/index?index=1", headers: [.userAgent: "a"])
+    let bytes = app.responder.stored.byteCount
+    #expect(bytes > 0)
+    for number in 0..<20 {
+      _ = try await app.ask("/v1/keys/index?index=1&junk\(number)=\(number)", headers: [.userAgent: "\(number)"])
+      _ = try await app.ask("/v1/keys/index/?index=1", headers: [.acceptEncoding: "br\(number)"])
+    }
+    #expect(app.responder.stored.byteCount == bytes)
   }
 
   // MARK: Over sockets
@@ -141,7 +201,7 @@ struct RepeatedAnswerTests {
     let (app, reference) = (
       try application(metrics: metrics), try GatewayApplication.testing(fixture, layouts: [ImmuniLayout()])
     )
-    let files = try #require(app.responder.store.publications["NL"]).manifest.bundles.map { "/\($0.path)" }
+    let files = try #require(app.responder.retrievals.store.publications["NL"]).manifest.bundles.map { "/\($0.path)" }
     let targets =
       files + ["/NL/index.txt", "/NL/manifest.json", "/BE/SHA256SUMS", "/v1/keys/index", "/v1/keys/2", "/"]
       + ["/api/series", "/health", "/ready", "/missing"]
@@ -247,42 +307,51 @@ struct RepeatedAnswerTests {
     #expect(repeated(metrics) >= 16)
   }
 
-  @Test("A server that shuts down sends what it has begun", .timeLimit(.minutes(1)))
-  func shutdown() async throws {
+  @Test(
+    "A server that shuts down sends what it has begun, stored or not", .timeLimit(.minutes(1)),
+    arguments: [1000, 0] as [Double])
+  func shutdown(checkInterval: Double) async throws {
     let large = try #require(try fixture.publish("DE", bundles: 1, keys: 12_000).bundles.first)
     var settings = ServerSettings()
     settings.port = 0
     let metrics = GatewayMetrics()
-    let (ports, bound) = AsyncStream.makeStream(of: Int.self)
-    let server = GatewayServer(try application(settings: settings, metrics: metrics)) { bound.yield($0) }
-    let group = ServiceGroup(
-      configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
-    let running = Task { try await group.run() }
-    var iterator = ports.makeAsyncIterator()
-    let port = try #require(await iterator.next())
-    async let output = python(Scripts.slow, input: Array("\(port) /\(large.path) \(large.sha256) wait".utf8))
-    // When nothing is asked any more, the clients wait with many answers on their way.
-    var count = 0
-    repeat {
-      count = repeated(metrics)
-      try await Task.sleep(for: .seconds(1))
-    } while repeated(metrics) < 16 || repeated(metrics) > count
-    await group.triggerGracefulShutdown()
-    // None is answered in part; how many requests the server has read by then is a matter of time.
-    let counts = try await output.split(separator: " ").map { Int($0.trimmingCharacters(in: .newlines)) ?? -1 }
-    #expect(counts.prefix(3) == [0, 1, 2] && counts.count == 16, "\(counts)")
-    try await running.value
+    let app = try application(settings: settings, metrics: metrics, store: fixture.store(checkInterval: checkInterval))
+    func responses() -> Int {
+      let prefix = "keyferry_http_request_duration_seconds_count{route=\"file\"} "
+      return metrics.text.split(separator: "\n").first { $0.hasPrefix(prefix) }.flatMap {
+        Int($0.dropFirst(prefix.count))
+      } ?? 0
+    }
+    try await app.whileServing { port, group in
+      async let output = python(Scripts.slow, input: Array("\(port) /\(large.path) \(large.sha256) wait".utf8))
+      // When nothing is asked any more, the clients wait with many responses on their way.
+      var count = 0
+      repeat {
+        count = responses()
+        try await Task.sleep(for: .seconds(1))
+      } while responses() < 32 || responses() > count
+      await group.triggerGracefulShutdown()
+      // None is sent in part; how many requests the server has read by then is a matter of time.
+      let counts = try await output.split(separator: " ").map { Int($0.trimmingCharacters(in: .newlines)) ?? -1 }
+      #expect(counts.prefix(3) == [0, 1, 2] && counts.count == 16, "\(counts)")
+    }
+    #expect((repeated(metrics) > 0) == (checkInterval > 0))
   }
 }
 
 /// Runs a script on a thread of its own, since those that serve are few.
-private func python(_ script: String, input: [UInt8]) async throws -> String {
-  let tool = try #require(Tool(named: "python3"), "python3 speaks to the socket")
+func python(_ script: String, input: [UInt8]) async throws -> String {
+  try await run("python3", ["-c", script], input: input)
+}
+
+/// Runs a program on a thread of its own, since those that serve are few.
+func run(_ name: String, _ arguments: [String], input: [UInt8] = []) async throws -> String {
+  let tool = try #require(Tool(named: name), "\(name) speaks to the socket")
   return try await withCheckedThrowingContinuation { continuation in
     Thread.detachNewThread {
       continuation.resume(
         with: Result {
-          let outcome = try tool.run(["-c", script], input: input)
+          let outcome = try tool.run(arguments, input: input)
           #expect(outcome.status == 0, "\(outcome.errors.suffix(2000))")
           return outcome.text
         })

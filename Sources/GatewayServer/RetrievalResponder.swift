@@ -1,0 +1,230 @@
+internal import BundleTrust
+internal import Crypto
+internal import ExposureKeys
+internal import Gateway
+internal import HTTPTypes
+internal import Hummingbird
+internal import Logging
+internal import NIOCore
+
+/// Responds to retrievals: the layouts of the apps, the published files as they are, what operators ask, and the page for
+/// people.
+///
+/// Of a request it sees a ``RetrievalRequest`` alone. Besides, a response follows from what is published and from the
+/// second in which it is made; those for operators, which follow from more, are not stored.
+struct RetrievalResponder: Sendable {
+  let settings: ServerSettings
+  let store: PublicationStore
+  let catalog: LayoutCatalog
+  let metrics: GatewayMetrics
+  let metricsPath: String?
+  let readiness: Readiness
+  let logger: Logger
+  let cache: BundleCache
+  let signer: ResponseSigner?
+
+  static let pageRoute = "page"
+
+  /// A response or a fault, and what is told of it.
+  struct Retrieved {
+    /// The class of the address, a value of few.
+    var route = "unknown"
+    /// Of what is published.
+    var generation: Int
+    var result: Result<Response, any Error> = .failure(
+      Problem(.notFound, "not-found", "nothing is published under this address"))
+  }
+
+  /// Whoever watches over the server is not counted among its clients.
+  func isForOperators(_ target: RequestTarget) -> Bool {
+    target.path == "health" || target.path == "ready" || target.path == metricsPath
+  }
+
+  func response(to request: RetrievalRequest, at now: Instant) async -> Retrieved {
+    let snapshot = store.current()
+    var retrieved = Retrieved(generation: snapshot.generation)
+    do {
+      if let response = try await response(to: request, at: now, from: snapshot, route: &retrieved.route) {
+        retrieved.result = .success(response)
+      }
+    } catch {
+      retrieved.result = .failure(error)
+    }
+    return retrieved
+  }
+
+  private func response(
+    to request: RetrievalRequest, at now: Instant, from snapshot: PublicationSnapshot, route: inout String
+  ) async throws -> Response? {
+    let path = request.target.path
+    switch path {
+    case "":
+      route = Self.pageRoute
+      return try await response(with: page(try report(snapshot, request, now)), to: request, now: now)
+    case "api/series":
+      route = "api"
+      let document = JSONDocument.bytes(try report(snapshot, request, now))
+      return try await response(
+        with: Self.text(document, "application/json", cache: .seconds(60)), to: request, now: now)
+    case "health":
+      route = "health"
+      return Self.status(.ok, ["status": "alive"])
+    case "ready":
+      route = "ready"
+      return ready(snapshot)
+    case _ where path == metricsPath:
+      route = "metrics"
+      metrics.setListedBundles(snapshot.publications)
+      return Response(
+        status: .ok,
+        headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8", .cacheControl: "no-store"],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
+    default: break
+    }
+    if let file = snapshot.files[path] {
+      route = "file"
+      return try await serve(file, to: request, now: now)
+    }
+    let layoutRequest = LayoutRequest(
+      path: request.target.segments, query: request.target.query, baseURL: try baseURL(request), now: now)
+    for layout in catalog.layouts {
+      guard let answer = layout.answer(layoutRequest, from: snapshot.publications) else { continue }
+      route = type(of: layout).name
+      return try await serve(answer, to: request, now: now)
+    }
+    return nil
+  }
+
+  private func serve(_ file: PublishedFile, to request: RetrievalRequest, now: Instant) async throws -> Response {
+    switch file {
+    case .archive(let bundle): return try await serve(bundle, to: request, now: now)
+    case .document(let document):
+      let content = ServedContent(buffer: document.content, digest: document.digest)
+      let representation = Representation(
+        .loaded(content), document.mediaType, modified: document.modified, cache: .list)
+      return try await response(with: representation, to: request, now: now)
+    }
+  }
+
+  private func serve(_ answer: LayoutAnswer, to request: RetrievalRequest, now: Instant) async throws -> Response {
+    let fields = answer.headers
+    let isSigned = answer.isSignedResponse
+    switch answer.content {
+    case .archive(let bundle):
+      return try await served(bundle) {
+        let representation = Representation(
+          .archive(bundle), "application/zip", modified: Instant(secondsSince1970: bundle.facts.published),
+          cache: answer.cache, fields: fields + (try await exportFields(answer, of: bundle)), isSigned: isSigned)
+        return try await response(with: representation, to: request, now: now)
+      }
+    case .member(let bundle, let member):
+      return try await served(bundle) {
+        let representation = Representation(
+          .loaded(try await cache.member(member, of: bundle, from: store)), "application/octet-stream",
+          modified: Instant(secondsSince1970: bundle.facts.published), cache: answer.cache,
+          fields: fields + (try await exportFields(answer, of: bundle)), isSigned: isSigned)
+        return try await response(with: representation, to: request, now: now)
+      }
+    case .page(let bundles, let parameters, let mediaType, let render):
+      return try await served(bundles.first) {
+        let content = try await cache.page(of: bundles, parameters: parameters, from: store, render: render)
+        let representation = Representation(
+          .loaded(content), mediaType, cache: answer.cache, fields: fields, isSigned: isSigned)
+        return try await response(with: representation, to: request, now: now)
+      }
+    case .bytes(let bytes, let mediaType):
+      var representation = Self.text(bytes, mediaType, cache: answer.cache)
+      representation.fields = fields
+      representation.isSigned = isSigned
+      return try await response(with: representation, to: request, now: now)
+    case .nothing:
+      var response = Response(status: .noContent, headers: [.cacheControl: answer.cache.header])
+      response.headers[.contentLength] = nil
+      for (name, value) in fields {
+        if let name = HTTPField.Name(name) { response.headers[name] = value }
+      }
+      if isSigned, let signer {
+        let digest = hexadecimal(SHA256.hash(data: [UInt8]()))
+        response.headers[.signature] = signer.signature(digest: digest, fields: fields, at: now)
+      }
+      return response
+    case .notFound(let reason): throw Problem(.notFound, "not-found", reason, cache: answer.cache)
+    case .badRequest(let reason): throw Problem(.badRequest, "bad-request", reason)
+    }
+  }
+
+  private func exportFields(
+    _ answer: LayoutAnswer, of bundle: PublishedBundle
+  ) async throws -> [(name: String, value: String)] {
+    var fields: [(name: String, value: String)] = []
+    for header in answer.exportHeaders {
+      fields.append((header.name, try await cache.header(header, of: bundle, from: store)))
+    }
+    return fields
+  }
+
+  private func serve(_ bundle: PublishedBundle, to request: RetrievalRequest, now: Instant) async throws -> Response {
+    let representation = Representation(
+      .archive(bundle), "application/zip", modified: Instant(secondsSince1970: bundle.facts.published),
+      cache: .immutable)
+    return try await served(bundle) { try await response(with: representation, to: request, now: now) }
+  }
+
+  /// What a fault of a published file means to the client, and to the operator.
+  private func served<Value>(_ bundle: PublishedBundle?, _ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch BundleFault.missing where bundle?.facts.isListed == false {
+      throw Problem(.notFound, "expired", "this bundle has expired, and its file is gone")
+    } catch let fault as BundleFault {
+      logger.error(
+        "a published file is not what the manifest says; it is not served",
+        metadata: ["file": .string(bundle?.facts.path ?? ""), "reason": .string("\(fault)")])
+      throw Problem(.internalServerError, "damaged-file", "the published file is damaged; it is not served")
+    }
+  }
+
+  private func page(_ report: PublicationReport) -> Representation {
+    Self.text(Array(FrontPage(report).html.utf8), "text/html; charset=utf-8", cache: .seconds(60))
+  }
+
+  static func text(_ bytes: [UInt8], _ mediaType: String, cache: LayoutAnswer.Cache) -> Representation {
+    let content = ServedContent(buffer: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)))
+    return Representation(.loaded(content), mediaType, cache: cache)
+  }
+
+  private static func status(_ status: HTTPResponse.Status, _ members: [String: String]) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(members))))
+  }
+
+  private func ready(_ snapshot: PublicationSnapshot) -> Response {
+    var reasons = readiness.reasons
+    if snapshot.publications.series.isEmpty { reasons.append("no series has been published yet") }
+    guard !reasons.isEmpty else { return Self.status(.ok, ["status": "ready"]) }
+    return Self.status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
+  }
+
+  private func report(
+    _ snapshot: PublicationSnapshot, _ request: RetrievalRequest, _ now: Instant
+  ) throws(Problem) -> PublicationReport {
+    PublicationReport(
+      snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(request), now: now)
+  }
+
+  /// What apps see as the beginning of every address.
+  private func baseURL(_ request: RetrievalRequest) throws(Problem) -> String {
+    if let url = settings.publicURL { return url.hasSuffix("/") ? String(url.dropLast()) : url }
+    let host = request.host ?? "\(settings.host):\(settings.port)"
+    let isHost = { (byte: UInt8) in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]")].contains(
+          byte)
+    }
+    guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(isHost) else {
+      throw Problem(.badRequest, "malformed-host", "the host is not a name or an address with an optional port")
+    }
+    return "\(settings.certificatePEM == nil ? "http" : "https")://\(host)"
+  }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import FoundationNetworking
+import GatewayTesting
+import Testing
+
+/// What a running gateway says at `/metrics` is what `Metrics.md` says that it says.
+@Suite("The metrics of a gateway that runs") struct RunningMetricsTests {
+  /// A key that ends, and one that follows it: an alert on the first would fire.
+  static let keys = """
+    [{key: {file: key.pem}, id: "310", version: v1, until: "2020-12-08T00:00:00Z"}, \
+    {key: {file: key.pem}, id: "310", version: v2, from: "2020-12-07T00:00:00Z"}]
+    """
+
+  @Test(.timeLimit(.minutes(2))) func areAsDocumented() async throws {
+    let documented = try Documentation.read()
+    try await Neighbourhood.visit { place in
+      try place.gateway(
+        "nl", origin: "NL",
+        sources: "  - {name: gone, protocol: files, location: nowhere, trust: operator, origin: NL, origins: [NL]}")
+      let file = "nl/gateway.yaml"
+      let settings = try String(contentsOfFile: place.path(file), encoding: .utf8)
+        .replacing("[{key: {file: key.pem}, id: \"310\", version: v1}]", with: Self.keys)
+        .replacing(
+          "server: {listen: \"127.0.0.1:0\"}",
+          with: "server: {listen: \"127.0.0.1:0\", rate: 40/min, uploads: {folder: up, token: {file: token}}}")
+      try place.write(settings, file)
+      try place.write("a-token-of-the-door", "nl/token")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/token"))
+      try place.drop(40, seed: 1, in: "nl", as: "a.csv")
+      try place.write("<!DOCTYPE html><html>not found</html>", "nl/drop/page.html")
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: place.path("nl/drop/page.html"))
+
+      try await place.running("nl") { process, address in
+        try await ask(address)
+        let metrics = try await metrics(of: address) { metrics in
+          documented.metrics.allSatisfy { metric in metrics.samples.contains { $0.metric == metric.name } }
+        }
+        compare(metrics, documented)
+        #expect(metrics["keyferry_signing_key_valid", "series", "all"] == ["1"])
+        #expect(metrics["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v1"] == ["1607385600"])
+        #expect(metrics["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v2"] == ["+Inf"])
+        #expect(metrics["keyferry_listed_bundles", "kind", "increment"] == ["1"])
+        #expect(metrics["keyferry_published_keys_total", "outcome", "published"] == ["40"])
+        #expect(metrics["keyferry_quarantined_documents", "source", "drop"] == ["1"])
+        #expect(metrics["keyferry_source_lag_seconds", "source", "drop"] == ["0"])
+
+        // The second key is taken out of the configuration, and the first one has ended by now.
+        try place.write(
+          settings.replacing(Self.keys, with: Self.keys.replacing("2020-12-08", with: "2020-11-08")).replacing(
+            "from: \"2020-12-07T00:00:00Z\"", with: "from: \"2021-12-07T00:00:00Z\""), file)
+        kill(process.processIdentifier, SIGHUP)
+        let reloaded = try await self.metrics(of: address) { $0["keyferry_signing_key_valid", "series", "all"] == ["0"] }
+        #expect(reloaded["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v1"] == ["1604793600"])
+      }
+    }
+  }
+
+  /// Something of everything, until there is too much of it.
+  private func ask(_ address: URL) async throws {
+    let session = URLSession(configuration: .ephemeral)
+    let index = address.appending(path: "all/index.txt")
+    for _ in 0..<200 where (try await session.data(from: index).1 as? HTTPURLResponse)?.statusCode != 200 {
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    let archive = String(decoding: try await session.data(from: index).0, as: UTF8.self)
+    for _ in 0..<3 { _ = try await session.data(from: address.appending(path: archive)) }
+    for (token, body) in [("a-token-of-the-door", "[]"), ("another", "[]")] {
+      var upload = URLRequest(url: address.appending(path: "apple/all/keys"))
+      upload.httpMethod = "POST"
+      upload.httpBody = Data(body.utf8)
+      upload.setValue("application/json", forHTTPHeaderField: "Content-Type")
+      upload.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+      _ = try await session.data(for: upload)
+    }
+    for path in ["", "missing", "api/series", "apple/all/files", "health", "ready"] {
+      _ = try await session.data(from: address.appending(path: path))
+    }
+    for _ in 0..<200 where (try await session.data(from: index).1 as? HTTPURLResponse)?.statusCode != 429 {}
+  }
+
+  private func metrics(of address: URL, until isComplete: (Exposition) -> Bool) async throws -> Exposition {
+    var metrics = Exposition()
+    for _ in 0..<200 {
+      let (data, _) = try await URLSession.shared.data(from: address.appending(path: "metrics"))
+      metrics = try Exposition(String(decoding: data, as: UTF8.self))
+      if isComplete(metrics) { break }
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    return metrics
+  }
+
+  private func compare(_ metrics: Exposition, _ documented: Documentation) {
+    let names = Set(documented.metrics.map(\.name))
+    #expect(names.count == documented.metrics.count)
+    #expect(Set(metrics.samples.map(\.metric)) == names)
+    for metric in documented.metrics {
+      #expect(metrics.types[metric.name] == metric.type, "\(metric.name)")
+      #expect(metrics.helps[metric.name] == metric.meaning, "\(metric.name)")
+      for sample in metrics.samples where sample.metric == metric.name {
+        #expect(sample.labels.map(\.name) == metric.labels, "\(metric.name)")
+        for (name, value) in sample.labels {
+          guard let values = documented.values[name] else {
+            Issue.record("the values of \(name) are not documented")
+            continue
+          }
+          #expect(values.isEmpty || values.contains(value), "\(metric.name): \(name)=\(value)")
+        }
+      }
+    }
+    let labels = Set(documented.metrics.flatMap(\.labels))
+    #expect(labels == Set(documented.values.keys))
+  }
+}
+
+extension Neighbourhood {
+  /// Runs a gateway meanwhile.
+  fileprivate func running(_ gateway: String, _ body: (Process, URL) async throws -> Void) async throws {
+    let process = try start(["run", "--config", "\(gateway)/gateway.yaml", "--now", Self.noon], log: "run.log")
+    defer {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    var address: URL?
+    for _ in 0..<200 where address == nil {
+      let log = (try? String(contentsOfFile: path("run.log"), encoding: .utf8)) ?? ""
+      if let line = log.split(separator: "\n").first(where: { $0.contains("serving at http") }) {
+        address = line.split(separator: " ").last.flatMap { URL(string: String($0)) }
+      } else {
+        try await Task.sleep(for: .milliseconds(50))
+      }
+    }
+    let log = (try? String(contentsOfFile: path("run.log"), encoding: .utf8)) ?? ""
+    try await body(process, try #require(address, "the gateway names no address\n\(log)"))
+  }
+}
+
+/// The tables of `Metrics.md`.
+private struct Documentation {
+  struct Metric {
+    var name: String
+    var type: String
+    var labels: [String]
+    var meaning: String
+  }
+
+  var metrics: [Metric] = []
+  /// Of each label; none where any word may be.
+  var values: [String: Set<String>] = [:]
+
+  static func read() throws -> Documentation {
+    let place = PackageFolder.root.appending(path: "Sources/Gateway/Gateway.docc/Metrics.md")
+    var documentation = Documentation()
+    for line in try String(contentsOf: place, encoding: .utf8).split(separator: "\n") where line.hasPrefix("| `") {
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      func words(_ cell: String) -> [String] {
+        cell.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+          .compactMap { $0.offset % 2 == 1 ? String($0.element) : nil }
+      }
+      let name = try #require(words(cells[0]).first)
+      if cells.count == 4 {
+        documentation.metrics.append(
+          Metric(name: name, type: cells[1], labels: words(cells[2]), meaning: cells[3]))
+      } else {
+        documentation.values[name] = Set(words(cells[1]))
+      }
+    }
+    return documentation
+  }
+}
+
+/// The text format of Prometheus, version 0.0.4, as far as we write it.
+private struct Exposition {
+  struct Sample {
+    /// Without what a histogram puts behind its name.
+    var metric: String
+    /// Without `le`.
+    var labels: [(name: String, value: String)]
+    var value: String
+  }
+
+  var helps: [String: String] = [:]
+  var types: [String: String] = [:]
+  var samples: [Sample] = []
+
+  init() {}
+
+  init(_ text: String) throws {
+    for line in text.split(separator: "\n") {
+      let words = line.split(separator: " ", maxSplits: 3).map(String.init)
+      if line.hasPrefix("# HELP ") {
+        helps[words[2]] = words[3]
+      } else if line.hasPrefix("# TYPE ") {
+        types[words[2]] = words[3]
+      } else {
+        samples.append(try sample(line))
+      }
+    }
+  }
+
+  private func sample(_ line: Substring) throws -> Sample {
+    let parts = try #require(line.wholeMatch(of: /([a-z0-9_]+)(?:\{(.*)\})? (\S+)/), "\(line)")
+    var metric = String(parts.1)
+    for ending in ["_bucket", "_sum", "_count"] where types[metric] == nil && metric.hasSuffix(ending) {
+      metric = String(metric.dropLast(ending.count))
+    }
+    try #require(types[metric] != nil, "\(line) has no type")
+    let labels = (parts.2 ?? "").matches(of: /([a-z_]+)="([^"\\]*)"/).map { (name: String($0.1), value: String($0.2)) }
+    return Sample(metric: metric, labels: labels.filter { $0.name != "le" }, value: String(parts.3))
+  }
+
+  /// The values of the samples with this label.
+  subscript(metric: String, label: String, value: String) -> [String] {
+    samples.filter { $0.metric == metric && $0.labels.contains { $0 == (label, value) } }.map(\.value)
+  }
+}
