@@ -1,9 +1,9 @@
 internal import BundleTrust
 internal import Crypto
 internal import ExposureKeys
-internal import Gateway
 internal import HTTPTypes
 internal import Hummingbird
+internal import KeyPublishing
 internal import Logging
 internal import NIOCore
 

@@ -17,8 +17,8 @@ struct FirstStartTests {
 
   /// Makes what is there at a moment.
   private static func leave(_ moment: Moment, in folder: String) throws {
-    let file = folder + "/" + SQLiteStorage.fileName
-    _ = FileManager.default.createFile(atPath: folder + "/" + SQLiteStorage.lockName, contents: nil)
+    let file = folder + "/" + SQLiteStore.fileName
+    _ = FileManager.default.createFile(atPath: folder + "/" + SQLiteStore.lockName, contents: nil)
     switch moment {
     case .lockIsMade: break
     case .fileIsMade: _ = FileManager.default.createFile(atPath: file, contents: nil)
@@ -44,7 +44,7 @@ struct FirstStartTests {
   /// Works on a database and copies its files while it is open: as they are after a kill.
   private static func copying(to folder: String, _ body: (DatabaseQueue) throws -> Void) throws {
     try withTemporaryFolder { workshop in
-      let queue = try DatabaseQueue(path: workshop.appending(path: SQLiteStorage.fileName).path)
+      let queue = try DatabaseQueue(path: workshop.appending(path: SQLiteStore.fileName).path)
       try body(queue)
       for name in try FileManager.default.contentsOfDirectory(atPath: workshop.path) {
         try FileManager.default.copyItem(atPath: workshop.path + "/" + name, toPath: folder + "/" + name)
@@ -54,19 +54,23 @@ struct FirstStartTests {
     }
   }
 
+  private func pause(_ origin: String, in store: SQLiteStore) async throws {
+    try await Ledger(store).paused(.origin(origin), by: OperatorWord(by: "a test"), at: Times.now)
+  }
+
   @Test("the next start makes the store", arguments: Moment.allCases, [false, true])
   func nextStart(moment: Moment, amends: Bool) async throws {
     try await withFolder { folder in
       try Self.leave(moment, in: folder)
       let fault = #expect(throws: StorageFault.self) {
-        try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
+        try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       }
       #expect(fault?.code == .notFound, "\(fault?.reason ?? "")")
-      var store: SQLiteStorage? = try SQLiteStorage(folder: folder, now: Times.now, amends: amends)
-      try await store?.write { try $0.setNote([1], named: "a") }
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, role: amends ? .operator : .owner, now: Times.now)
+      if let store { try await pause("a", in: store) }
       store = nil
-      let reader = try SQLiteStorage(folder: folder, now: Times.now, isReadOnly: true)
-      #expect(try await reader.read { try $0.note(named: "a") } == [1])
+      let reader = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      #expect(try await reader.read { try $0.pauses().map(\.subject) } == [.origin("A")])
     }
   }
 
@@ -79,13 +83,13 @@ struct FirstStartTests {
     for statement in statements {
       for amends in [false, true] {
         try await withFolder { folder in
-          let file = folder + "/" + SQLiteStorage.fileName
+          let file = folder + "/" + SQLiteStore.fileName
           let queue = try DatabaseQueue(path: file)
           try await queue.writeWithoutTransaction { try $0.execute(sql: statement) }
           try queue.close()
           let bytes = try Data(contentsOf: URL(filePath: file))
           let fault = #expect(throws: StorageFault.self) {
-            try SQLiteStorage(folder: folder, now: Times.now, amends: amends)
+            try SQLiteStore(folder: folder, role: amends ? .operator : .owner, now: Times.now)
           }
           #expect(fault?.code == .incompatible, "\(statement)")
           #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
@@ -97,17 +101,17 @@ struct FirstStartTests {
   @Test("who amends makes no store while another process does")
   func amendingBesideTheFirstStart() async throws {
     try await withFolder { folder in
-      let first = try SQLiteStorage(folder: folder, now: Times.now)
+      let first = try SQLiteStore(folder: folder, now: Times.now)
       // Complete, so no lock is asked for.
-      _ = try SQLiteStorage(folder: folder, now: Times.now, amends: true)
-      try await first.write { try $0.setNote([1], named: "a") }
+      _ = try SQLiteStore(folder: folder, role: .operator, now: Times.now)
+      try await pause("a", in: first)
     }
     try await withFolder { folder in
-      let descriptor = open(folder + "/" + SQLiteStorage.lockName, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+      let descriptor = open(folder + "/" + SQLiteStore.lockName, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
       defer { close(descriptor) }
       try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
       let fault = #expect(throws: StorageFault.self) {
-        try SQLiteStorage(folder: folder, now: Times.now, amends: true)
+        try SQLiteStore(folder: folder, role: .operator, now: Times.now)
       }
       #expect(fault?.code == .held)
     }

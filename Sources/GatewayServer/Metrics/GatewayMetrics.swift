@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import KeyPublishing
 internal import Synchronization
 
 /// What the gateway counts, for `/metrics`. Pulling and publishing report here; serving reports itself.

@@ -2,7 +2,8 @@ import AsyncHTTPClient
 import BundleTrust
 import ExposureKeys
 import Foundation
-import Gateway
+import KeyInspection
+import KeyPublishing
 import GatewayTesting
 import HTTPTypes
 import Logging
@@ -163,7 +164,7 @@ struct VersionTests {
     let metrics = GatewayMetrics()
     let change = { (settings: inout ServerSettings) in
       settings.publicURL = publicURL
-      settings.responseKeyPEM = fixture.identity.key.pemRepresentation
+      settings.responseKeyPEM = Secret(fixture.identity.key.pemRepresentation)
     }
     let storing = try application(change, metrics: metrics)
     // It looks at its folder for each request, and so makes every response.
