@@ -50,7 +50,9 @@ import Testing
           settings.replacing(Self.keys, with: Self.keys.replacing("2020-12-08", with: "2020-11-08")).replacing(
             "from: \"2020-12-07T00:00:00Z\"", with: "from: \"2021-12-07T00:00:00Z\""), file)
         kill(process.processIdentifier, SIGHUP)
-        let reloaded = try await self.metrics(of: address) { $0["keyferry_signing_key_valid", "series", "all"] == ["0"] }
+        let reloaded = try await self.metrics(of: address) {
+          $0["keyferry_signing_key_valid", "series", "all"] == ["0"]
+        }
         #expect(reloaded["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v1"] == ["1604793600"])
       }
     }

@@ -100,6 +100,7 @@ import Testing
       if try text(place).contains(words) { return }
       try await Task.sleep(for: .milliseconds(50))
     }
-    try #require(try text(place).contains(words), "no \"\(words)\" in\n\(try text(place))")
+    let log = try text(place)
+    try #require(log.contains(words), "no \"\(words)\" in\n\(log)")
   }
 }

@@ -1,4 +1,5 @@
 import ExposureKeys
+import Foundation
 import KeyStorage
 import SQLiteStorage
 import Synchronization
@@ -46,6 +47,19 @@ struct AddressTests {
       }
       #expect(gateways?.code == .held)
     }
+  }
+}
+
+extension AddressTests {
+  @Test("one place names a store")
+  func compositionRoot() throws {
+    let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
+    let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+    let naming = try files.compactMap { $0 as? URL }.filter { file in
+      guard file.pathExtension == "swift", !file.path.contains("/SQLiteStorage/") else { return false }
+      return try String(contentsOf: file, encoding: .utf8).contains("import SQLiteStorage")
+    }
+    #expect(naming.map(\.lastPathComponent) == ["Stores.swift"])
   }
 }
 

@@ -1,9 +1,10 @@
 import GRDB
 import GatewayTesting
 import KeyStorage
-@testable import SQLiteStorage
 import Synchronization
 import Testing
+
+@testable import SQLiteStorage
 
 @Suite("SQLite store: durability")
 struct DurabilityTests {

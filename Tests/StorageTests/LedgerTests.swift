@@ -105,7 +105,9 @@ struct LedgerTests {
   @Test("uploads share a commit and keep what lets them be counted", arguments: StoreKind.allCases)
   func uploads(kind: StoreKind) async throws {
     var arrivals = Arrivals(random: SeededRandom(for: "uploads \(kind)"))
-    let batches = (0..<4).map { _ in admit(arrivals.keys(14), from: Source(name: "phones", origin: "NL", provenance: .assertedByOperator)) }
+    let batches = (0..<4).map { _ in
+      admit(arrivals.keys(14), from: Source(name: "phones", origin: "NL", provenance: .assertedByOperator))
+    }
     var expected = ClaimSet()
     let receipts = batches.map { expected.record($0) }
     let everything = Set(expected.statedClaims)

@@ -92,7 +92,9 @@ struct OldStoreTests {
   @Test("nobody but its owner changes its tables while there is one")
   func beside() async throws {
     try await withOldStore { folder in
-      let refusal = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: .reader, now: Times.now) }
+      let refusal = #expect(throws: StorageFault.self) {
+        try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      }
       #expect(refusal?.code == .incompatible && refusal?.reason.contains("an earlier version") == true)
     }
     try await withFolder { folder in
@@ -104,7 +106,9 @@ struct OldStoreTests {
       let old = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
       try await old.write { try $0.execute(sql: FirstSchema.tables + FirstSchema.content) }
       try old.close()
-      let refusal = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: .operator, now: Times.now) }
+      let refusal = #expect(throws: StorageFault.self) {
+        try SQLiteStore(folder: folder, role: .operator, now: Times.now)
+      }
       #expect(refusal?.code == .held)
       withExtendedLifetime(owner) {}
     }

@@ -1,5 +1,6 @@
 import ExposureKeys
 import KeyNormalization
+
 @testable import KeyStorage
 
 // The contract of stores is tested below the ledger, one operation at a time.

@@ -93,7 +93,9 @@ struct SQLiteTests {
   @Test("what is no store of this version is refused and left alone")
   func incompatible() async throws {
     func fault(_ folder: String, isReadOnly: Bool) -> StorageFault? {
-      #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: isReadOnly ? .reader : .owner, now: Times.now) }
+      #expect(throws: StorageFault.self) {
+        try SQLiteStore(folder: folder, role: isReadOnly ? .reader : .owner, now: Times.now)
+      }
     }
     for isReadOnly in [false, true] {
       try await withFolder { folder in

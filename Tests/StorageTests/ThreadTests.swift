@@ -32,7 +32,11 @@ struct ThreadTests {
               guard isOpen.wait(timeout: .now() + 20) == .success else { throw TransactionTests.Stop() }
               isOpen.signal()
             }
-            if number == 0 { try await store.write { _ in try body() } } else { try await store.read { _ in try body() } }
+            if number == 0 {
+              try await store.write { _ in try body() }
+            } else {
+              try await store.read { _ in try body() }
+            }
           }
         }
         while begun.value < min(count, 4) { try await Task.sleep(for: .milliseconds(1)) }

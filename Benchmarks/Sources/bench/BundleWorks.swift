@@ -3,10 +3,10 @@ import Crypto
 import ExposureKeys
 import Foundation
 import GatewayServer
-import KeyConversion
-import KeyIntake
 import GatewayTesting
+import KeyConversion
 import KeyFormats
+import KeyIntake
 import SwiftProtobuf
 
 /// Sorted keys to a bundle on the disk, encoded, hashed, signed, deflated and synced, and that bundle read again, decoded

@@ -222,7 +222,9 @@ private func record(
     ) { recorder in
       let recorded = try recorder.record(batch)
       receipt.value = recorded
-      return DocumentFacts(byteCount: 0, digest: "", format: "bench", vouchedBy: "operator", received: recorded.received, new: recorded.new, known: recorded.known)
+      return DocumentFacts(
+        byteCount: 0, digest: "", format: "bench", vouchedBy: "operator", received: recorded.received,
+        new: recorded.new, known: recorded.known)
     }
     return receipt.value
   }

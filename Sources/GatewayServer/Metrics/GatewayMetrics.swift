@@ -75,7 +75,8 @@ package final class GatewayMetrics: Sendable {
       .counter, "keyferry_received_keys_total", "Keys of recorded documents: new, known or rejected.",
       labels: ["source", "outcome"])
     documents = registry.add(
-      .counter, "keyferry_documents_total", "Fetched documents: recorded or quarantined.", labels: ["source", "outcome"])
+      .counter, "keyferry_documents_total", "Fetched documents: recorded or quarantined.",
+      labels: ["source", "outcome"])
     quarantined = registry.add(
       .gauge, "keyferry_quarantined_documents", "Documents that wait for an operator.", labels: ["source"])
 

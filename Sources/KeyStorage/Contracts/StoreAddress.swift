@@ -29,9 +29,10 @@ package struct StoreDefinition: Sendable {
 
   package init(
     scheme: String,
-    open: @escaping @Sendable (
-      _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant
-    ) throws -> any Store
+    open:
+      @escaping @Sendable (
+        _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant
+      ) throws -> any Store
   ) {
     self.scheme = scheme
     self.open = open

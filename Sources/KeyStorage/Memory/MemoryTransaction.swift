@@ -251,7 +251,8 @@ final class MemoryTransaction: StoreTransaction {
     for (key, said) in state.claims {
       for (claim, arrival) in said
       where !arrival.isRecalled
-        && request.means(origin: claim.origin, document: arrival.document, at: arrival.event.time) {
+        && request.means(origin: claim.origin, document: arrival.document, at: arrival.event.time)
+      {
         state.claims[key]?[claim]?.recall = event.id
       }
     }

@@ -82,7 +82,9 @@ struct Press: Sendable {
     try await run([series], body)
   }
 
-  var publisher: Publisher { Publisher(ledger: Ledger(store), series: series, folder: folder, randomBytes: Self.secret) }
+  var publisher: Publisher {
+    Publisher(ledger: Ledger(store), series: series, folder: folder, randomBytes: Self.secret)
+  }
 
   /// What happens beside the publisher, past whatever stops it.
   var ledger: Ledger { Ledger(base) }
