@@ -238,7 +238,8 @@ let package = Package(
     .testTarget(
       name: "PeerTransportTests",
       dependencies: [
-        "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "GatewayTesting",
+        "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization",
+        "GatewayTesting",
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -2,10 +2,10 @@ import AsyncHTTPClient
 import BundleTrust
 import ExposureKeys
 import Foundation
-import KeyInspection
-import KeyPublishing
 import GatewayTesting
 import HTTPTypes
+import KeyInspection
+import KeyPublishing
 import Logging
 import NIOCore
 import NIOHTTP1
