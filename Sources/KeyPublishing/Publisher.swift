@@ -1,6 +1,6 @@
 internal import BundleTrust
 package import ExposureKeys
-package import KeyInspection
+internal import KeyInspection
 internal import KeyNormalization
 package import KeyStorage
 

@@ -1,6 +1,6 @@
 package import ExposureKeys
-package import KeyConversion
-package import KeyInspection
+internal import KeyConversion
+internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
 

@@ -1,5 +1,5 @@
 package import ExposureKeys
-package import KeyConversion
+internal import KeyConversion
 internal import KeyIntake
 internal import KeyNormalization
 

@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import Glibc
 internal import KeyFormats
-package import KeyIntake
+internal import KeyIntake
 package import KeyPeers
 package import KeyStorage
 

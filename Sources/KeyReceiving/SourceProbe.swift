@@ -1,7 +1,7 @@
 internal import BundleTrust
 package import ExposureKeys
 internal import KeyFormats
-package import KeyIntake
+internal import KeyIntake
 package import KeyPeers
 package import KeyStorage
 

@@ -26,7 +26,7 @@ struct FirstStartTests {
       try copying(to: folder) { queue in
         try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = DELETE; BEGIN; CREATE TABLE a (b)") }
         // The page is in the file, and the journal still says that it was not there.
-        try queue.inDatabase { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
+        queue.inDatabase { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
       }
       #expect(FileManager.default.fileExists(atPath: file + "-journal"))
     case .logIsChosen:
@@ -44,7 +44,10 @@ struct FirstStartTests {
   /// Works on a database and copies its files while it is open: as they are after a kill.
   private static func copying(to folder: String, _ body: (DatabaseQueue) throws -> Void) throws {
     try withTemporaryFolder { workshop in
-      let queue = try DatabaseQueue(path: workshop.appending(path: SQLiteStore.fileName).path)
+      var configuration = Configuration()
+      configuration.allowsUnsafeTransactions = true
+      let queue = try DatabaseQueue(
+        path: workshop.appending(path: SQLiteStore.fileName).path, configuration: configuration)
       try body(queue)
       for name in try FileManager.default.contentsOfDirectory(atPath: workshop.path) {
         try FileManager.default.copyItem(atPath: workshop.path + "/" + name, toPath: folder + "/" + name)

@@ -1,7 +1,7 @@
 package import BundleTrust
 package import ExposureKeys
 package import KeyFormats
-package import KeyIntake
+internal import KeyIntake
 
 /// Encodes `export.bin`, signs it and packs it: the last steps of every bundle, published or converted.
 package struct BundleWriter {

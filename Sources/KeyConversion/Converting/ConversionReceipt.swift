@@ -1,7 +1,7 @@
 package import BundleTrust
 package import ExposureKeys
 package import KeyFormats
-package import KeyIntake
+internal import KeyIntake
 
 /// What a conversion did. It adds up: received = written + rejected, document by document.
 package struct ConversionReceipt: Sendable {

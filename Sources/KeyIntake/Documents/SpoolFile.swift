@@ -1,5 +1,5 @@
 internal import Glibc
-package import KeyFormats
+internal import KeyFormats
 
 /// A temporary file without a name: it is gone when this process ends, however it ends.
 package final class SpoolFile: SeekableSource, PatchableSink {

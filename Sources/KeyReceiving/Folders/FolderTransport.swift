@@ -1,6 +1,6 @@
 package import ExposureKeys
 internal import Glibc
-package import KeyIntake
+internal import KeyIntake
 package import KeyPeers
 internal import KeyStorage
 

@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 
 /// A store: where the gateway keeps what was said, what it has released, and what happened.
 ///

@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 
 /// The one place where state changes. Its methods are the events: each is one transaction, gets a number, and tells the
 /// listeners; what nothing happens in leaves no event.

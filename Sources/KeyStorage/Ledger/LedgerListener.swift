@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 
 /// Hears what happens, inside the transaction in which it happens.
 ///
