@@ -1,6 +1,6 @@
 internal import Hummingbird
 internal import Logging
-package import ServiceLifecycle
+internal import ServiceLifecycle
 
 /// The running server: a service that listens until it is told to shut down, and then answers what it has begun.
 package struct GatewayServer: Service {

@@ -1,3 +1,5 @@
+internal import KeyPublishing
+
 /// The layout of Italy's Immuni: increments by number, the first ever is 1.
 ///
 /// - `/v1/keys/index` is `{"oldest":n,"newest":m}` of the default series, 404 while nothing is listed. Every number from

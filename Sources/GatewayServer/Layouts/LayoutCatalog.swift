@@ -1,4 +1,4 @@
-package import KeyPublishing
+internal import KeyPublishing
 
 /// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
 package struct LayoutCatalog: Sendable {

@@ -1,6 +1,6 @@
 internal import Glibc
-package import KeyInspection
-package import KeyPublishing
+internal import KeyInspection
+internal import KeyPublishing
 package import Logging
 internal import Synchronization
 

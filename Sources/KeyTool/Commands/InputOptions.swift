@@ -1,11 +1,11 @@
 public import ArgumentParser
 internal import BundleTrust
 package import ExposureKeys
-package import GatewayServer
+internal import GatewayServer
 package import KeyConversion
 package import KeyFormats
 package import KeyInspection
-package import KeyIntake
+internal import KeyIntake
 
 /// How documents are read: shared by the commands that take any.
 struct InputOptions: ParsableArguments {

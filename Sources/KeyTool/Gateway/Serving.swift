@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyPublishing
 internal import Logging
 internal import Synchronization
 
