@@ -16,7 +16,7 @@ import Testing
     try await Neighbourhood.visit { place in
       try place.gateway(
         "nl", origin: "NL",
-        sources: "  - {name: gone, protocol: files, location: nowhere, trust: operator, origin: NL, origins: [NL]}")
+        sources: "  - {name: gone, protocol: files, location: nowhere, trust: operator, origin: NL, speaks-for: [NL]}")
       let file = "nl/gateway.yaml"
       let settings = try String(contentsOfFile: place.path(file), encoding: .utf8)
         .replacing("[{key: {file: key.pem}, id: \"310\", version: v1}]", with: Self.keys)
@@ -26,7 +26,10 @@ import Testing
       try place.write(settings, file)
       try place.write("a-token-of-the-door", "nl/token")
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/token"))
+      // What is published at the start was pulled before, so that nobody waits for a second window.
       try place.drop(40, seed: 1, in: "nl", as: "a.csv")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--source", "drop", "--now", "2020-12-01T10:00:00Z")
+      try place.drop(40, seed: 2, in: "nl", as: "b.csv")
       try place.write("<!DOCTYPE html><html>not found</html>", "nl/drop/page.html")
       try FileManager.default.setAttributes(
         [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: place.path("nl/drop/page.html"))
@@ -46,7 +49,9 @@ import Testing
         #expect(metrics["keyferry_source_lag_seconds", "source", "drop"] == ["0"])
 
         // What the operator changes is seen without a round.
-        try place.write(settings.replacing("2020-12-08", with: "2020-12-03").replacing("version: v2", with: "version: v3"), file)
+        let changed = settings.replacing("2020-12-08", with: "2020-12-03").replacing("2020-12-07", with: "2020-12-02")
+          .replacing("version: v2", with: "version: v3")
+        try place.write(changed, file)
         kill(process.processIdentifier, SIGHUP)
         let reloaded = try await self.metrics(of: address) {
           $0["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v1"] == ["1606953600"]
@@ -152,7 +157,7 @@ private struct Documentation {
   var values: [String: Set<String>] = [:]
 
   static func read() throws -> Documentation {
-    let place = PackageFolder.root.appending(path: "Sources/Gateway/Gateway.docc/Metrics.md")
+    let place = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/Metrics.md")
     var documentation = Documentation()
     for line in try String(contentsOf: place, encoding: .utf8).split(separator: "\n") where line.hasPrefix("| `") {
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
