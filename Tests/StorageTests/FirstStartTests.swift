@@ -35,7 +35,9 @@ struct FirstStartTests {
       try copying(to: folder) { queue in
         try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
         // As GRDB makes it.
-        try queue.inDatabase { try $0.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)") }
+        try queue.inDatabase {
+          try $0.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
+        }
         let tables = try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
         #expect(tables.contains("grdb_migrations"))
       }
