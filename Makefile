@@ -14,7 +14,7 @@ HOT_PATHS ?=
 release := swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
   -Xlinker --no-export-dynamic
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
-documented := ExposureKeys KeyFormats BundleTrust Gateway
+documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
 .PHONY: demo test must-not-compile build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
 

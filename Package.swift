@@ -164,13 +164,24 @@ let package = Package(
     // What an app calls: the method shapes of the sample app's server, over URLSession.
     .target(name: "KeyferryClient", swiftSettings: strict),
 
+    // The services, their schedule, reload and end. Embeddable: it knows no command line.
+    .target(
+      name: "GatewayDaemon",
+      dependencies: [
+        "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "SQLiteStorage", "KeyIntake", "BundleTrust", "ExposureKeys", .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: strict),
+
     // The commands.
     .target(
       name: "KeyTool",
       dependencies: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "ExposureKeys",
         "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "SQLiteStorage", "PeerTransport", "GatewayServer",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),

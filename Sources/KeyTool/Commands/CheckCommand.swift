@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyConversion
 internal import KeyInspection
@@ -53,7 +54,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   /// Asks every source at the same time.
   private func probe(_ plan: GatewayPlan) async throws -> [SourceProbe] {
-    let paths = PeerPaths(clock: gateway.clock)
+    let paths = PeerPaths(version: KeyferryCommand.version, clock: gateway.clock)
     let (clock, spool) = (gateway.clock, plan.stateFolder + "/probe")
     let probes = try await withThrowingTaskGroup(of: (Int, SourceProbe).self) { group in
       for (index, source) in plan.sources.enumerated() {

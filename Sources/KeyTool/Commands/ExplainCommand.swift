@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FoundationEssentials
+internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyConversion
@@ -68,7 +70,9 @@ struct ExplainCommand: AsyncParsableCommand {
   /// Asks the store of a gateway.
   private func explain(fromStoreOf config: String) async throws {
     let (key, now) = (try keyData(), sources.instant)
-    let plan = try GatewayConfiguration.read(config, now: now).plan
+    let plan = try GatewayConfiguration.read(
+      config, environment: ProcessInfo.processInfo.environment, now: now
+    ).plan
     let ledger = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
     let claims = try await ledger.read { try $0.claims(about: key) }
     try tell(key, claims, of: plan, now: now)

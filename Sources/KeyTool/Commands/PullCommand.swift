@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyConversion
 internal import KeyIntake
@@ -45,7 +46,9 @@ struct PullCommand: AsyncParsableCommand {
     let sources = try chosen(of: plan)
     let ledger = try gateway.ledger(plan, as: .owner)
     let progress = PullProgress()
-    let receiving = try Receiving(plan, ledger: ledger, clock: gateway.clock) { progress.show($0) }
+    let receiving = try Receiving(
+      plan, ledger: ledger, version: KeyferryCommand.version, clock: gateway.clock
+    ) { progress.show($0) }
     let receipts: [PullReceipt]
     do {
       receipts = try await receiving.pull(sources, isForced: !due, isOnce: once)

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyConversion
@@ -122,7 +123,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       guard let source = plan.sources.first(where: { $0.name == document.source }) else {
         throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
       }
-      let receiving = try Receiving(plan, ledger: ledger, clock: clock) { _ in }
+      let receiving = try Receiving(plan, ledger: ledger, version: KeyferryCommand.version, clock: clock)
       let receipt: PullReceipt?
       do {
         receipt = try await receiving.retry(document, of: source)

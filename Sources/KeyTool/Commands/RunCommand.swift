@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyStorage
@@ -35,37 +36,11 @@ struct RunCommand: AsyncParsableCommand {
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
     log.bootstrap()
-    let logger = Logger(label: "keyferry")
-    let ledger = try gateway.ledger(plan, as: .owner)
-    let serving = try plan.server.map { _ in
-      try Serving(plan, of: gateway.config, clock: gateway.clock, port: port)
-    }
-    let metrics = serving?.metrics ?? GatewayMetrics()
-    let current = CurrentPlan(plan)
-    let receiving = try Receiving(plan, ledger: ledger, clock: gateway.clock) { _ in }
-
-    var services: [any Service] = [
-      PullService(plan: current, receiving: receiving, ledger: ledger, clock: gateway.clock, metrics: metrics),
-      ReloadService(plan: current, config: gateway.config, clock: gateway.clock, hangups: hangups),
-    ]
-    if let folder = plan.publicationFolder {
-      services.append(
-        PublishService(
-          plan: current, ledger: ledger, folder: folder, clock: gateway.clock, metrics: metrics,
-          publications: serving?.publications))
-    }
-    if let serving { services.append(serving.server) }
-    var configuration = ServiceGroupConfiguration(
-      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-    // A supervisor kills after a minute and a half, as a rule.
-    configuration.maximumGracefulShutdownDuration = .seconds(60)
-    let group = ServiceGroup(configuration: configuration)
-    do {
-      try await group.run()
-    } catch {
-      await receiving.close()
-      throw error
-    }
-    await receiving.close()
+    let daemon = Daemon(
+      plan, ledger: try gateway.ledger(plan, as: .owner),
+      serving: try plan.server.map { _ in try gateway.serving(plan, port: port) },
+      version: KeyferryCommand.version, clock: gateway.clock
+    ) { [gateway] in try gateway.read() }
+    try await daemon.run(hangups: hangups)
   }
 }

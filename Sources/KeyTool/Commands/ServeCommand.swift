@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import GatewayDaemon
 internal import GatewayServer
 internal import Logging
 internal import ServiceLifecycle
@@ -28,7 +29,7 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan()
     log.bootstrap()
-    let serving = try Serving(plan, of: gateway.config, clock: gateway.clock, port: port)
+    let serving = try gateway.serving(plan, port: port)
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [serving.server], gracefulShutdownSignals: [.sigterm, .sigint],

@@ -1,10 +1,9 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import FoundationEssentials
+internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
-internal import KeyPeers
-internal import KeyReceiving
 internal import KeyStorage
 
 /// Which gateway a command is about.
@@ -29,7 +28,7 @@ struct GatewayOptions: ParsableArguments {
   ///
   /// - Throws: `FileFault` or `GatewayFaults`.
   func read() throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
-    try GatewayConfiguration.read(config, now: clock())
+    try GatewayConfiguration.read(config, environment: ProcessInfo.processInfo.environment, now: clock())
   }
 
   /// The same, with the warnings on standard error.
@@ -43,16 +42,18 @@ struct GatewayOptions: ParsableArguments {
   func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
     try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
   }
-}
 
-/// The configuration with everything that it is checked against.
-enum GatewayConfiguration {
-  static func read(_ path: String, now: Instant) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
-    try GatewayFile.read(
-      path: path, environment: ProcessInfo.processInfo.environment, now: now,
-      layouts: Set(LayoutCatalog.all.map(\.name)),
-      checkingOptions: { source in
-        PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
-      })
+  /// The serving half of the gateway.
+  ///
+  /// - Parameter port: listen here instead of the configured port.
+  /// - Throws: `ValidationError` where the configuration has no server or no publication, `ServerFault`.
+  func serving(_ plan: GatewayPlan, port: Int?) throws -> Serving {
+    guard var settings = plan.server else {
+      throw ValidationError("\(config) has no server: say where to listen with server: {listen: 127.0.0.1:8080}")
+    }
+    if let port { settings.port = port }
+    return try Serving(
+      settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series, clock: clock
+    ) { Console.note("serving at \($0)") }
   }
 }

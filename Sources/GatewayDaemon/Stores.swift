@@ -1,14 +1,14 @@
-internal import ExposureKeys
+package import ExposureKeys
 internal import KeyReceiving
-internal import KeyStorage
+package import KeyStorage
 internal import SQLiteStorage
 
 /// The stores that this program has. Nobody else names one.
-enum Stores {
-  static let all = StoreCatalog([.sqlite])
+package enum Stores {
+  package static let all = StoreCatalog([.sqlite])
 
   /// Opens the store in a folder, with what listens to it; made where there is none and it is not only read.
-  static func ledger(in folder: String, as role: StoreRole, now: Instant) throws -> Ledger {
+  package static func ledger(in folder: String, as role: StoreRole, now: Instant) throws -> Ledger {
     if role != .reader { try makeFolders(folder) }
     return Ledger(try all.open(.folder(folder), as: role, now: now))
   }

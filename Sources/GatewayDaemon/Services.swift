@@ -293,16 +293,17 @@ extension GatewayMetrics.SigningKeys {
 /// Reads the configuration again on SIGHUP.
 struct ReloadService: Service {
   let plan: CurrentPlan
-  let config: String
-  let clock: @Sendable () -> Instant
+  let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   let hangups: UnixSignalsSequence
 
   private let logger = Logger(label: "keyferry.configuration")
 
-  init(plan: CurrentPlan, config: String, clock: @escaping @Sendable () -> Instant, hangups: UnixSignalsSequence) {
+  init(
+    plan: CurrentPlan, hangups: UnixSignalsSequence,
+    readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
+  ) {
     self.plan = plan
-    self.config = config
-    self.clock = clock
+    self.readAgain = readAgain
     self.hangups = hangups
   }
 
@@ -312,7 +313,7 @@ struct ReloadService: Service {
 
   private func reload() {
     do {
-      let (new, warnings) = try GatewayConfiguration.read(config, now: clock())
+      let (new, warnings) = try readAgain()
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder

@@ -1,36 +1,41 @@
-internal import ExposureKeys
-internal import GatewaySettings
-internal import KeyPeers
+package import ExposureKeys
+package import GatewaySettings
+package import KeyPeers
 internal import KeyPublishing
-internal import KeyReceiving
-internal import KeyStorage
+package import KeyReceiving
+package import KeyStorage
 internal import PeerTransport
 
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.
-final class Receiving: Sendable {
+package final class Receiving: Sendable {
   private let puller: Puller
   private let paths: PeerPaths
   private let ledger: Ledger
   private let retention: Retention
   private let clock: @Sendable () -> Instant
 
-  init(
-    _ plan: GatewayPlan, ledger: Ledger, clock: @escaping @Sendable () -> Instant,
-    watch: @escaping @Sendable (PullEvent) -> Void
+  /// - Parameters:
+  ///   - version: what peers are told of this program.
+  ///   - watch: is told what happens, from any thread.
+  package init(
+    _ plan: GatewayPlan, ledger: Ledger, version: String, clock: @escaping @Sendable () -> Instant,
+    watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
   ) throws {
     puller = try Puller(
       ledger: ledger, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
       clock: clock, watch: watch)
-    paths = PeerPaths(clock: clock)
+    paths = PeerPaths(version: version, clock: clock)
     self.ledger = ledger
     self.clock = clock
     retention = plan.retention
   }
 
-  func close() async { await paths.close() }
+  package func close() async { await paths.close() }
 
   /// Pulls from all these sources at once; the receipts come in their order.
-  func pull(_ sources: [SourceSettings], isForced: Bool = false, isOnce: Bool = false) async throws -> [PullReceipt] {
+  package func pull(_ sources: [SourceSettings], isForced: Bool = false, isOnce: Bool = false) async throws
+    -> [PullReceipt]
+  {
     try await withThrowingTaskGroup(of: (Int, PullReceipt).self) { group in
       for (index, source) in sources.enumerated() {
         group.addTask { (index, try await self.pull(source, isForced: isForced, isOnce: isOnce)) }
@@ -41,7 +46,7 @@ final class Receiving: Sendable {
     }
   }
 
-  func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
+  package func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
     let transport: any Transport
     do {
       transport = try paths.transport(for: source)
@@ -52,12 +57,12 @@ final class Receiving: Sendable {
     return try await puller.pull(source, through: transport, isForced: isForced, isOnce: isOnce)
   }
 
-  func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
+  package func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
     try await puller.retry(document, of: source)
   }
 
   /// Removes what has been kept long enough.
-  func expire() async throws -> ExpiryReceipt {
+  package func expire() async throws -> ExpiryReceipt {
     let now = clock()
     let limit = Instant(secondsSince1970: now.secondsSince1970 - retention.keyDays * 86_400)
     return try await ledger.expired(keysExpiredBefore: limit, at: now)
@@ -65,19 +70,22 @@ final class Receiving: Sendable {
 }
 
 /// The ways to peers.
-struct PeerPaths: Sendable {
-  private let clients = PeerClients(version: KeyferryCommand.version)
+package struct PeerPaths: Sendable {
+  private let clients: PeerClients
   private let clock: @Sendable () -> Instant
 
-  init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
+  package init(version: String, clock: @escaping @Sendable () -> Instant) {
+    clients = PeerClients(version: version)
+    self.clock = clock
+  }
 
   /// How bytes come from this source: a folder, or HTTP.
-  func transport(for source: SourceSettings) throws -> any Transport {
+  package func transport(for source: SourceSettings) throws -> any Transport {
     switch source.peer.description.way {
     case .folder: FolderTransport(path: source.location, now: clock)
     case .web: try clients.transport(for: source)
     }
   }
 
-  func close() async { await clients.shutdown() }
+  package func close() async { await clients.shutdown() }
 }

@@ -1,0 +1,69 @@
+package import ExposureKeys
+internal import GatewayServer
+package import GatewaySettings
+package import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+package import UnixSignals
+
+/// A gateway that runs: each source is pulled by its schedule, each series is published when a window is over, and what is
+/// published is served, until it is told to end; then what has begun is ended first. It knows no command line, so that a
+/// Swift program can run one.
+package struct Daemon: Sendable {
+  private let plan: GatewayPlan
+  private let ledger: Ledger
+  private let serving: Serving?
+  private let version: String
+  private let clock: @Sendable () -> Instant
+  private let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
+
+  /// - Parameters:
+  ///   - ledger: of a store that was opened as its owner.
+  ///   - serving: `nil` where nothing is served.
+  ///   - version: what peers are told of this program.
+  ///   - readAgain: reads the configuration once more, on SIGHUP.
+  package init(
+    _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, version: String,
+    clock: @escaping @Sendable () -> Instant,
+    readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
+  ) {
+    self.plan = plan
+    self.ledger = ledger
+    self.serving = serving
+    self.version = version
+    self.clock = clock
+    self.readAgain = readAgain
+  }
+
+  /// Runs until SIGTERM or SIGINT, or until a service fails.
+  ///
+  /// - Parameter hangups: trapped before anything else was begun, since without a handler SIGHUP ends the process.
+  package func run(hangups: UnixSignalsSequence) async throws {
+    let metrics = serving?.metrics ?? GatewayMetrics()
+    let current = CurrentPlan(plan)
+    let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock)
+
+    var services: [any Service] = [
+      PullService(plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics),
+      ReloadService(plan: current, hangups: hangups, readAgain: readAgain),
+    ]
+    if let folder = plan.publicationFolder {
+      services.append(
+        PublishService(
+          plan: current, ledger: ledger, folder: folder, clock: clock, metrics: metrics,
+          publications: serving?.publications))
+    }
+    if let serving { services.append(serving.server) }
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
+    // A supervisor kills after a minute and a half, as a rule.
+    configuration.maximumGracefulShutdownDuration = .seconds(60)
+    do {
+      try await ServiceGroup(configuration: configuration).run()
+    } catch {
+      await receiving.close()
+      throw error
+    }
+    await receiving.close()
+  }
+}

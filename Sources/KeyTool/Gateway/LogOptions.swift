@@ -1,0 +1,32 @@
+internal import ArgumentParser
+internal import GatewayServer
+internal import Logging
+
+/// How a service writes what happens.
+struct LogOptions: ParsableArguments {
+  @Option(help: "How log lines look.")
+  var logFormat = LogStyle.text
+
+  @Option(help: "The least level that is logged.")
+  var logLevel = LogLevel.info
+
+  /// Once in a process.
+  func bootstrap() { logFormat.format.bootstrap(level: logLevel.level) }
+}
+
+enum LogStyle: String, ExpressibleByArgument, CaseIterable {
+  case json, text
+
+  var format: LogFormat {
+    switch self {
+    case .json: .json
+    case .text: .text
+    }
+  }
+}
+
+enum LogLevel: String, ExpressibleByArgument, CaseIterable {
+  case debug, info, warning, error
+
+  var level: Logger.Level { Logger.Level(rawValue: rawValue) ?? .info }
+}
