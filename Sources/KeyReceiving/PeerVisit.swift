@@ -5,7 +5,7 @@ internal import KeyIntake
 internal import KeyPeers
 internal import KeyStorage
 
-/// One conversation with a peer, and what comes of it: the machine decides, and this does.
+/// What comes of the conversations with one peer: documents are fetched, examined, recorded or put aside.
 struct PeerVisit {
   let source: SourceSettings
   let transport: any Transport
@@ -93,44 +93,34 @@ struct PeerVisit {
     var names = names
     for _ in 0..<Self.maximumConversations {
       let before = receipt.recorded
-      var machine = try PeerCatalog.machine(for: source, cursor: receipt.cursor, now: clock())
-      try await collect(names.compactMap(machine.document(named:)), for: &machine, isAskedFor: false)
+      var conversation = try PeerConversation(
+        with: source, through: transport, cursor: receipt.cursor, now: clock()
+      ) { [source, watch] in watch(.asked(source: source.name)) }
+      try await collect(names.compactMap(conversation.document(named:)), of: &conversation, isAskedFor: false)
       names = []
-      let fault = try await converse(&machine)
-      receipt.notices += machine.notices
+      let fault = try await settle(&conversation)
+      receipt.notices += conversation.notices
       if let fault = fault ?? firstFault { return fault }
       if isOnce || receipt.recorded == before { return nil }
     }
     return nil
   }
 
-  private mutating func converse(_ machine: inout any PeerSync) async throws -> DocumentFault? {
+  /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
+  private mutating func settle(_ conversation: inout PeerConversation) async throws -> DocumentFault? {
     while true {
-      try Task.checkCancellation()
-      switch machine.next() {
-      case .ask(let request):
-        watch(.asked(source: source.name))
-        machine.take(try await answer(to: request))
-      case .collect(let documents):
-        try await collect(documents, for: &machine, isAskedFor: true)
+      switch try await conversation.next() {
+      case .collect(let documents): try await collect(documents, of: &conversation, isAskedFor: true)
       case .done(let cursor):
         if let cursor, cursor != receipt.cursor {
           try await ledger.cursorMoved(CursorMove(of: source.name, to: cursor), at: clock())
           receipt.cursor = cursor
         }
         return nil
-      case .fail(let fault):
-        return fault
+      case .fail(let fault): return fault
+      // Each machine bounds its own questions.
+      case .interrupted: return nil
       }
-    }
-  }
-
-  private func answer(to request: PeerRequest) async throws -> PeerAnswer {
-    do {
-      let (head, body) = try await transport.ask(request)
-      return .response(head, body)
-    } catch let fault as TransportFault {
-      return .fault(fault.documentFault)
     }
   }
 
@@ -142,9 +132,9 @@ struct PeerVisit {
     case fetch(DocumentRecord)
   }
 
-  /// - Parameter isAskedFor: whether the machine asked for them, and hears what became of them.
+  /// - Parameter isAskedFor: whether the peer's machine asked for them, and hears what became of them.
   private mutating func collect(
-    _ documents: [PeerDocument], for machine: inout any PeerSync, isAskedFor: Bool
+    _ documents: [PeerDocument], of conversation: inout PeerConversation, isAskedFor: Bool
   ) async throws {
     guard !documents.isEmpty else { return }
     let now = clock()
@@ -170,12 +160,12 @@ struct PeerVisit {
       for (index, document) in documents.enumerated() {
         switch tasks[index] {
         case .skip(let outcome):
-          if isAskedFor { machine.take(outcome, of: document) }
+          if isAskedFor { conversation.take(outcome, of: document) }
         case .fetch(let record):
           while arrived[index] == nil, let (number, result) = try await group.next() { arrived[number] = result }
           guard let result = arrived.removeValue(forKey: index) else { throw CancellationError() }
-          let outcome = try await settle(result, document, record, isAskedFor ? machine : nil)
-          if isAskedFor { machine.take(outcome, of: document) }
+          let outcome = try await settle(result, document, record, isAskedFor ? conversation : nil)
+          if isAskedFor { conversation.take(outcome, of: document) }
           start()
         }
       }
@@ -215,7 +205,8 @@ struct PeerVisit {
   }
 
   private mutating func settle(
-    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord, _ machine: (any PeerSync)?
+    _ result: DocumentFetcher.Result, _ document: PeerDocument, _ record: DocumentRecord,
+    _ conversation: PeerConversation?
   ) async throws -> CollectionOutcome {
     switch result {
     case .fault(let fault):
@@ -224,7 +215,7 @@ struct PeerVisit {
     case .answered(let head):
       if head.status == 304, let facts = record.facts {
         // A head that nothing vouches for moves no cursor.
-        let cursor = document.check == nil ? machine?.cursor(after: document, head: head) : nil
+        let cursor = document.check == nil ? conversation?.cursor(after: document, head: head) : nil
         try await touch(record, facts, head, cursor)
         return .recorded(document.check == nil ? head : nil)
       }
@@ -247,7 +238,7 @@ struct PeerVisit {
           return .fault(fault)
         }
       }
-      let cursor = machine?.cursor(after: document, head: head)
+      let cursor = conversation?.cursor(after: document, head: head)
       if let facts = record.facts, record.state == .recorded {
         return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
       }

@@ -44,30 +44,20 @@ package struct SourceProbe: Sendable {
   private mutating func converse(
     _ source: SourceSettings, _ transport: any Transport, _ spool: SpoolFolder, _ now: Instant
   ) async throws {
-    var machine = try PeerCatalog.machine(for: source, cursor: nil, now: now)
-    for _ in 0..<Self.maximumQuestions {
-      switch machine.next() {
-      case .ask(let request):
-        do {
-          let (head, body) = try await transport.ask(request)
-          machine.take(.response(head, body))
-        } catch let fault as TransportFault {
-          faults.append(fault.documentFault)
-          return
-        }
+    var conversation = try PeerConversation(
+      with: source, through: transport, cursor: nil, limit: Self.maximumQuestions, now: now)
+    while true {
+      switch try await conversation.next() {
       case .collect(let documents):
         findings.append("lists \(counted(documents.count, "document"))")
         guard let newest = documents.last else { continue }
         return try await examine(newest, source, transport, spool, now)
-      case .done:
-        findings.append("has nothing to fetch")
-        return
-      case .fail(let fault):
-        faults.append(fault)
-        return
+      case .done: return findings.append("has nothing to fetch")
+      case .fail(let fault): return faults.append(fault)
+      case .interrupted:
+        return findings.append("answered \(Self.maximumQuestions) questions, and lists nothing yet")
       }
     }
-    findings.append("answered \(Self.maximumQuestions) questions, and lists nothing yet")
   }
 
   private mutating func examine(
