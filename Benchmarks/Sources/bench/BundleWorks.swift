@@ -2,7 +2,6 @@ import BundleTrust
 import Crypto
 import ExposureKeys
 import Foundation
-import GatewayServer
 import GatewayTesting
 import KeyConversion
 import KeyFormats
