@@ -1,7 +1,6 @@
 package import ExposureKeys
 package import GatewaySettings
 package import KeyPeers
-internal import KeyPublishing
 package import KeyReceiving
 package import KeyStorage
 internal import PeerTransport

@@ -1,6 +1,5 @@
 package import ExposureKeys
 package import GatewayServer
-internal import GatewaySettings
 package import KeyPublishing
 internal import Logging
 internal import Synchronization

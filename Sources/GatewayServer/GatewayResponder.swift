@@ -1,7 +1,6 @@
 internal import ExposureKeys
 internal import HTTPTypes
 package import Hummingbird
-internal import KeyPublishing
 internal import Logging
 internal import NIOCore
 

@@ -1,4 +1,3 @@
-internal import KeyPublishing
 internal import Synchronization
 
 /// Whether the gateway wants requests, beyond having something to serve: `/ready` answers 503 for as long as anybody

@@ -1,10 +1,8 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
-internal import KeyPublishing
 internal import KeyReceiving
 internal import PolicyFiles
 

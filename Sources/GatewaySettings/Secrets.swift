@@ -1,5 +1,4 @@
 internal import BundleTrust
-internal import GatewayServer
 internal import KeyPeers
 internal import PolicyFiles
 

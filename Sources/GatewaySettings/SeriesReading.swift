@@ -1,6 +1,5 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPublishing

@@ -1,7 +1,6 @@
 internal import BundleTrust
 internal import FoundationEssentials
 internal import GatewayServer
-internal import KeyPublishing
 internal import PolicyFiles
 
 /// The server, and where its settings stand.

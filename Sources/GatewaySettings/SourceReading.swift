@@ -1,9 +1,7 @@
 internal import BundleTrust
-internal import GatewayServer
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
-internal import KeyPublishing
 internal import PolicyFiles
 
 /// A source, and where its settings stand.

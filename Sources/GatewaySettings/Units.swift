@@ -1,4 +1,3 @@
-internal import GatewayServer
 internal import PolicyFiles
 
 /// Lengths of time as people write them: `90 s`, `5 min`, `2 hours`, `14 days`.

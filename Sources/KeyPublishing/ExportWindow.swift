@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyInspection
 
 /// A window of publication, aligned to UTC multiples of a series' period: from `start` to before `end`, in seconds since
 /// 1970. What becomes publishable while it lasts goes out when it is over.

@@ -1,5 +1,4 @@
 internal import ExposureKeys
-internal import KeyInspection
 internal import KeyNormalization
 internal import KeyStorage
 

@@ -1,6 +1,5 @@
 internal import BundleTrust
 package import ExposureKeys
-internal import KeyInspection
 internal import KeyNormalization
 package import KeyStorage
 

@@ -1,6 +1,4 @@
 package import ExposureKeys
-internal import KeyConversion
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
 

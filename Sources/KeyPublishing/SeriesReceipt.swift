@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyConversion
 internal import KeyIntake
 internal import KeyNormalization
 

@@ -1,6 +1,5 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import KeyInspection
 internal import KeyNormalization
 internal import KeyStorage
 

@@ -1,5 +1,3 @@
-internal import KeyInspection
-
 /// The exposure configuration that apps fetch: one JSON document in which every generation of the sample app finds its
 /// members.
 ///

@@ -1,5 +1,3 @@
-internal import KeyPublishing
-
 /// Any JSON, for documents whose members are checked one by one.
 enum JSONValue: Hashable, Sendable {
   case null

@@ -1,7 +1,6 @@
 internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
-internal import KeyInspection
 internal import NIOCore
 
 extension RetrievalResponder {

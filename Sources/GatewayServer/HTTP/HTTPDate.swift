@@ -1,5 +1,4 @@
 internal import ExposureKeys
-internal import KeyInspection
 
 /// The dates of HTTP (RFC 9110, 5.6.7), in whole seconds.
 enum HTTPDate {

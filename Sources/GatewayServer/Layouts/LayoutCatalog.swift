@@ -1,5 +1,3 @@
-internal import KeyPublishing
-
 /// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
 package struct LayoutCatalog: Sendable {
   package static let all: [LayoutDescription] = [

@@ -1,6 +1,4 @@
 internal import Glibc
-internal import KeyInspection
-internal import KeyPublishing
 package import Logging
 internal import Synchronization
 

@@ -1,6 +1,4 @@
 internal import ExposureKeys
-internal import KeyInspection
-internal import KeyPublishing
 internal import Logging
 
 /// What log lines are put together from. Nothing that comes from outside can begin a line of its own.

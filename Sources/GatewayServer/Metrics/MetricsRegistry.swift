@@ -1,4 +1,3 @@
-internal import KeyPublishing
 internal import Synchronization
 
 /// The numbers that a monitoring system reads, in the text format of Prometheus (version 0.0.4).

@@ -1,5 +1,3 @@
-internal import KeyPublishing
-
 /// An address that an app, an operator or an auditor puts into a configuration.
 struct AppAddress: Encodable, Hashable {
   /// The layout it belongs to, or `files`.

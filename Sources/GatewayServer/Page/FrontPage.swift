@@ -1,8 +1,6 @@
 internal import Crypto
 internal import FoundationEssentials
-internal import KeyInspection
 internal import KeyIntake
-internal import KeyPublishing
 
 /// The page at `/`: regions, last bundles, keys by day, signatures, and how to configure an app. It needs no script
 /// and nothing from elsewhere.

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import KeyPublishing
 
 /// Reads the folder of published files, opened so that no name leads out of it: every part of a path is opened from its
 /// parent, and none may be a link, a dot, or hidden.

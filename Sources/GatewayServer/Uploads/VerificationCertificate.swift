@@ -3,7 +3,6 @@ internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
 internal import KeyFormats
-internal import KeyPublishing
 
 /// What a verification server vouches for: that the keys of a request belong to a diagnosis.
 struct VerificationCertificate: Hashable, Sendable {

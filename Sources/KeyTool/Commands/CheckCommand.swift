@@ -3,8 +3,6 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayDaemon
 internal import GatewaySettings
-internal import KeyConversion
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers

@@ -1,12 +1,10 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
-internal import KeyPublishing
 
 struct ConvertCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

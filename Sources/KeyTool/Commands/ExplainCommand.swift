@@ -2,11 +2,9 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import FoundationEssentials
 internal import GatewayDaemon
-internal import GatewayServer
 internal import GatewaySettings
 internal import KeyConversion
 internal import KeyFormats
-internal import KeyInspection
 internal import KeyNormalization
 internal import KeyPublishing
 internal import KeyStorage

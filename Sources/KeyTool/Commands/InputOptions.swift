@@ -1,7 +1,6 @@
 public import ArgumentParser
 internal import BundleTrust
 package import ExposureKeys
-internal import GatewayServer
 package import KeyConversion
 package import KeyFormats
 package import KeyInspection

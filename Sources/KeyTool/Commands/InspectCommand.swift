@@ -1,11 +1,9 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
-internal import KeyPublishing
 
 struct InspectCommand: ParsableCommand {
   static let name = "inspect"

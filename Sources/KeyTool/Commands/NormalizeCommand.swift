@@ -2,10 +2,8 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
-internal import KeyPublishing
 
 struct NormalizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,11 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import GatewayServer
-internal import KeyConversion
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
-internal import KeyPublishing
 internal import PolicyFiles
 
 struct PolicyCommand: ParsableCommand {

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
 internal import PolicyFiles

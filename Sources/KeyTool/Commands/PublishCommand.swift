@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyStorage

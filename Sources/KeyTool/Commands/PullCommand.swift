@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayDaemon
 internal import GatewaySettings
-internal import KeyConversion
 internal import KeyIntake
 internal import KeyPeers
 internal import KeyReceiving

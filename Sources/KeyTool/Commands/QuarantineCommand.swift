@@ -1,11 +1,8 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayDaemon
-internal import GatewayServer
 internal import GatewaySettings
-internal import KeyConversion
 internal import KeyFormats
-internal import KeyInspection
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers

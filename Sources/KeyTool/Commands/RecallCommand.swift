@@ -1,8 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import KeyConversion
 internal import KeyIntake
-internal import KeyPublishing
 internal import KeyStorage
 
 struct RecallCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayDaemon
-internal import GatewayServer
 internal import GatewaySettings
 internal import KeyStorage
 internal import Logging

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import GatewayDaemon
-internal import GatewayServer
 internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals

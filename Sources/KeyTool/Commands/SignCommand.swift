@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake

@@ -1,10 +1,8 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import Glibc
 internal import KeyIntake
-internal import KeyPublishing
 
 /// Reads a ring of public keys: one PEM file, one JSON file, or a folder of `ID-VERSION.pem` files.
 enum TrustRingFile {

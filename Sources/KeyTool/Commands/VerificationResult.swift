@@ -1,10 +1,8 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import GatewayServer
 internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
-internal import KeyPublishing
 
 /// What `keyferry verify --json` prints; see schemas/verification.schema.json.
 struct VerificationDocument: Encodable {

@@ -3,7 +3,6 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
-internal import KeyInspection
 internal import KeyIntake
 
 /// How one document is written: shared by the commands that write keys.
