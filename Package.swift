@@ -169,7 +169,8 @@ let package = Package(
       name: "GatewayDaemon",
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyIntake", "BundleTrust", "ExposureKeys", .product(name: "Logging", package: "swift-log"),
+        "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys",
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
@@ -259,8 +260,8 @@ let package = Package(
     .testTarget(
       name: "GatewayServerTests",
       dependencies: [
-        "GatewayServer", "KeyferryClient", "KeyConversion", "KeyIntake", "KeyInspection", "KeyPublishing",
-        "BundleTrust", "ExposureKeys",
+        "GatewayServer", "GatewayDaemon", "KeyferryClient", "KeyConversion", "KeyIntake", "KeyInspection",
+        "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust", "ExposureKeys",
         "KeyFormats", "GatewayTesting",
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"), .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -2,6 +2,7 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
 internal import KeyReceiving
@@ -147,9 +148,9 @@ struct PullService: Service {
         level: level, "source pulled",
         metadata: [
           "source": .string(source), "documents": .stringConvertible(receipt.recorded),
-          "received": .stringConvertible(receipt.received), "new": .stringConvertible(receipt.new),
-          "known": .stringConvertible(receipt.known), "rejected": .stringConvertible(receipt.rejected),
-          "held": .stringConvertible(receipt.held),
+          "received": .stringConvertible(receipt.counts.received), "new": .stringConvertible(receipt.counts.new),
+          "known": .stringConvertible(receipt.counts.known), "rejected": .stringConvertible(receipt.counts.rejected),
+          "held": .stringConvertible(receipt.counts.held),
         ])
     case .failed(let fault):
       metrics.recordPull(source: source, outcome: fault.code, isSuccess: false, seconds: seconds, at: now)
@@ -162,7 +163,8 @@ struct PullService: Service {
         "peer answers oddly",
         metadata: ["source": .string(source), "code": .string(notice.code), "reason": .string(notice.reason)])
     }
-    metrics.recordReceivedKeys(source: source, new: receipt.new, known: receipt.known, rejected: receipt.rejected)
+    metrics.recordReceivedKeys(
+      source: source, new: receipt.counts.new, known: receipt.counts.known, rejected: receipt.counts.rejected)
     if receipt.recorded > 0 { metrics.recordDocuments(source: source, outcome: "recorded", count: receipt.recorded) }
     for refusal in receipt.refusals {
       metrics.recordDocuments(source: source, outcome: "quarantined")

@@ -1,6 +1,8 @@
 package import ExposureKeys
 package import GatewayServer
 package import KeyPublishing
+package import KeyReceiving
+package import KeyStorage
 internal import Logging
 internal import Synchronization
 
@@ -13,10 +15,12 @@ package struct Serving {
 
   /// - Parameters:
   ///   - folder: where bundles are published.
+  ///   - uploads: whose uploads are taken, and the ledger that records them; `nil` where there is no door.
   ///   - onListening: is told the address, once it listens.
   /// - Throws: `ServerFault` where the settings cannot be used.
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
+    uploads: (source: UploadSource, ledger: Ledger)? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
     publications = PublicationStore(
@@ -27,7 +31,9 @@ package struct Serving {
       ?? ExposureConfiguration.defaultJSON
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(
-      settings: settings, store: publications, layouts: layouts, metrics: metrics, readiness: readiness,
+      settings: settings, store: publications, layouts: layouts,
+      uploads: uploads.map { UploadRecording(intake: UploadIntake($0.source, ledger: $0.ledger, clock: clock)) },
+      metrics: metrics, readiness: readiness,
       clock: ServerClock(now: clock))
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil

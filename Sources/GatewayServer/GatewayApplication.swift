@@ -16,11 +16,13 @@ package struct GatewayApplication: Sendable {
   /// - Parameters:
   ///   - store: what is published.
   ///   - layouts: those that apps are served.
+  ///   - uploads: where uploads go; needed where the settings have a door for them.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
-    metrics: GatewayMetrics = GatewayMetrics(), metricsPath: String? = "metrics", readiness: Readiness = Readiness(),
+    uploads recorder: (any UploadRecorder)? = nil, metrics: GatewayMetrics = GatewayMetrics(),
+    metricsPath: String? = "metrics", readiness: Readiness = Readiness(),
     limits: ServerLimits = ServerLimits(), clock: ServerClock = .system,
     logger: Logger = Logger(label: "keyferry.server")
   ) throws {
@@ -32,7 +34,10 @@ package struct GatewayApplication: Sendable {
       try ServerFault.at("response key") { try ResponseSigner(pem: pem.disclosed) }
     }
     let uploads = try settings.uploads.map { door in
-      try UploadDoor(door, limits: limits, metrics: metrics, logger: logger)
+      guard let recorder else {
+        throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
+      }
+      return try UploadDoor(door, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
     }
     let retrievals = RetrievalResponder(
       settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,

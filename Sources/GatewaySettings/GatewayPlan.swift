@@ -16,11 +16,13 @@ package struct GatewayPlan: Sendable {
   package var retention: Retention
   /// `nil` where the gateway does not serve.
   package var server: ServerSettings?
+  /// Whose keys come in by the server's doors; `nil` where there are none.
+  package var uploads: UploadSource?
 
   package init(
     stateFolder: String, sources: [SourceSettings] = [], series: [SeriesSettings] = [],
     publicationFolder: String? = nil, ownOrigins: Set<String> = [], retention: Retention = Retention(),
-    server: ServerSettings? = nil
+    server: ServerSettings? = nil, uploads: UploadSource? = nil
   ) {
     self.stateFolder = stateFolder
     self.sources = sources
@@ -29,5 +31,6 @@ package struct GatewayPlan: Sendable {
     self.ownOrigins = ownOrigins
     self.retention = retention
     self.server = server
+    self.uploads = uploads
   }
 }

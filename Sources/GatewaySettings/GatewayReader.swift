@@ -58,12 +58,14 @@ final class GatewayReader {
 
     check(sources, ownOrigins: ownOrigins)
     check(series)
-    if let server { check(server, series: series, sources: sources, publication: publication) }
+    if let server { check(server, series: series, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
+    let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources) }
     guard let state else { return nil }
     return GatewayPlan(
       stateFolder: state, sources: sources.map(\.settings), series: series.map(\.settings),
-      publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings)
+      publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
+      uploads: uploads)
   }
 
   private func retention(_ retention: inout Retention, _ section: Section) {

@@ -4,6 +4,7 @@ internal import GatewayServer
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
+internal import KeyReceiving
 internal import PolicyFiles
 
 /// What must hold between settings that are each right for themselves.
@@ -143,7 +144,7 @@ extension GatewayReader {
 
   // MARK: Server and folders
 
-  func check(_ server: StatedServer, series: [StatedSeries], sources: [StatedSource], publication: String?) {
+  func check(_ server: StatedServer, series: [StatedSeries], publication: String?) {
     let (settings, section) = (server.settings, server.section)
     if publication == nil {
       document.add(section.place, "there is nothing to serve, publication.folder is missing")
@@ -160,20 +161,37 @@ extension GatewayReader {
     for case (let place, let name?) in named where !names.contains(name) {
       document.add(place, "no series \"\(printable(name))\", \(allowed)")
     }
-    guard let door = server.uploads, let uploads = settings.uploads else { return }
-    if let publication, FilePath.overlap(uploads.folder, publication) {
-      document.add(
-        door.place(of: "folder"), "uploads would be published: it is in publication.folder, or the other way round")
-    }
-    if !sources.contains(where: { $0.settings.peer == .files && $0.settings.location == uploads.folder }) {
-      warn(door.place(of: "folder"), "no source with the protocol files has this location; uploads are never read")
-    }
+    guard let door = server.uploads?.section else { return }
     let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
       .isLoopback
     if settings.certificatePEM == nil, isLocal != true {
       warn(
         door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
     }
+  }
+
+  /// The door for uploads as a source. What it does not say itself, an old configuration says in the source that reads
+  /// the folder of its uploads.
+  func uploadSource(_ stated: StatedUploads, sources: [StatedSource]) -> UploadSource? {
+    let reader = stated.folder.flatMap { folder in
+      sources.first { $0.settings.peer == .files && $0.settings.location == folder }?.settings
+    }
+    guard let origin = stated.origin ?? reader?.origin else {
+      document.add(
+        stated.section.place,
+        "origin is missing: the region whose keys come in by this door; add a line such as origin: DE")
+      return nil
+    }
+    if stated.folder != nil {
+      let line = stated.origin == nil ? "; add origin: \(origin) in its place" : "; remove it"
+      let rest =
+        reader.map { "; the source \($0.name) reads what lies in it, and can be removed once the folder is empty" }
+        ?? ""
+      warn(stated.section.place(of: "folder"), "is not used any more: uploads are recorded directly\(line)\(rest)")
+    }
+    return UploadSource(
+      name: reader?.name ?? "uploads", origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
+      regions: stated.regions.sorted())
   }
 
   func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {

@@ -1,13 +1,24 @@
 internal import BundleTrust
 internal import FoundationEssentials
 internal import GatewayServer
+internal import KeyNormalization
 internal import PolicyFiles
 
 /// The server, and where its settings stand.
 struct StatedServer {
   var settings: ServerSettings
   var section: Section
-  var uploads: Section?
+  var uploads: StatedUploads?
+}
+
+/// The door for uploads, before it is known what its sources say.
+struct StatedUploads {
+  let section: Section
+  /// Where an earlier version put uploads.
+  let folder: String?
+  let origin: String?
+  let reading: Policy?
+  let regions: Set<String>
 }
 
 extension GatewayReader {
@@ -39,12 +50,14 @@ extension GatewayReader {
     }
     settings.exposureConfiguration = section.take("exposure-configuration").flatMap(exposureConfiguration)
     section.read("rate") { settings.requestsPerMinute = rate($0) }
-    var uploads: Section?
+    var uploads: StatedUploads?
     section.section("uploads") { section in
-      uploads = section
-      let folder = section.need("folder", "a folder").flatMap(resolvedPath)
       let token = section.need("token", Self.secretForm).flatMap(uploadToken)
-      if let folder, let token { settings.uploads = UploadSettings(folder: folder, token: token) }
+      uploads = StatedUploads(
+        section: section, folder: section.take("folder").flatMap(resolvedPath),
+        origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
+        regions: section.take("regions").flatMap(codes) ?? [])
+      if let token { settings.uploads = UploadSettings(token: token) }
     }
     return StatedServer(settings: settings, section: section, uploads: uploads)
   }

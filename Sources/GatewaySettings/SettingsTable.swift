@@ -236,7 +236,16 @@ package enum SettingsTable {
         server.requestsPerMinute.map { "`\($0)/min`" } ?? "`none`",
         "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
       Row("server.uploads", "The upload door.", "closed", "a section"),
-      Row("server.uploads.folder", "Where uploads are put; a source of the protocol `files` reads them.", path),
+      Row("server.uploads.origin", "The region whose keys come in by it.", "a code: `DE`"),
+      Row(
+        "server.uploads.reading",
+        "The policy by which its keys are read; keys that expired more than 15 days ago and "
+          + "keys from the future are never taken.", "`default`", "a policy's name or path"),
+      Row("server.uploads.regions", "The regions that its keys are for.", none, codes),
+      Row(
+        "server.uploads.folder",
+        "Where an earlier version put uploads. The `files` source that reads it says origin and "
+          + "policy where the door does not.", none, path),
       Row("server.uploads.token", "The bearer token that opens it, 16 characters or more.", secret),
       Row("server.uploads.token.file", "The file that holds the token.", none, path),
       Row("server.uploads.token.env", "The variable that holds the token.", none, "a name"),

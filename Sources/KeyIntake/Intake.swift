@@ -1,123 +1,113 @@
-package import BundleTrust
 package import ExposureKeys
 package import KeyFormats
 package import KeyNormalization
 
-/// A document with the door that it comes through and the policy by which that door reads.
-package struct IncomingDocument {
-  package let document: SourceDocument
-  /// What the operator calls the source: `efgs`, or the file's name.
-  package let name: String
-  package let policy: Policy
-  /// The origin of keys that name none.
-  package let origin: String?
-  /// Whether the source passes on others' keys and loses their origin.
-  package let isRelay: Bool
-
-  package init(
-    _ document: SourceDocument, name: String, policy: Policy, origin: String? = nil, isRelay: Bool = false
-  ) {
-    self.document = document
-    self.name = name
-    self.policy = policy
-    self.origin = origin
-    self.isRelay = isRelay
-  }
-
-  /// Reads the document chunk by chunk, from the start, as its source.
-  package func read(
-    _ verified: VerifiedDocument, now: Instant,
-    _ use: (inout KeyChunk, KeyDocument, inout Admission) throws -> Void
-  ) throws -> KeyDocument {
-    var admission = Admission(
-      of: verified, from: Sender(name: name, isRelay: isRelay, origin: origin), policy: policy.reading, now: now)
-    let reader = try document.open()
-    var chunk = KeyChunk()
-    while try document.located({ try reader.decoder.decode(into: &chunk) }) {
-      try use(&chunk, reader, &admission)
-      chunk.advance()
-    }
-    return reader
-  }
-}
-
-/// Decode, verify (or the operator vouches), admit, record: every way in ends here.
-package struct Intake {
-  package private(set) var claims = ClaimSet()
-  package private(set) var documents: [IntakeSummary] = []
-  package private(set) var headers = HeaderMerge()
-
-  private let trust: SignatureDemand?
-  private let now: Instant
-  private let report: (RejectedKey) throws -> Void
+/// The one way in for claims: examine, verify, admit, record.
+///
+/// Peers, uploads and files go through ``accept(_:by:into:report:)`` alike; they differ in how they make their
+/// ``Arrival``, and in where its claims are recorded.
+package struct Intake: Sendable {
+  private let ownOrigins: Set<String>
+  private let usualVolumes: [String: Int]
 
   /// - Parameters:
-  ///   - trust: checks every export's signature first; without a ring the operator vouches for the documents.
-  ///   - now: what "in the future" refers to.
-  ///   - report: is shown every key that is not admitted.
-  package init(
-    trusting trust: SignatureDemand? = nil, now: Instant,
-    report: @escaping (RejectedKey) throws -> Void = { _ in }
-  ) {
-    self.trust = trust
-    self.now = now
-    self.report = report
+  ///   - ownOrigins: the gateway's own; their keys are recognised when a peer brings them back.
+  ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
+  package init(ownOrigins: Set<String> = [], usualVolumes: [String: Int] = [:]) {
+    self.ownOrigins = ownOrigins
+    self.usualVolumes = usualVolumes
   }
 
-  /// Takes in a document as a whole or, when this throws, perhaps a part of it.
-  package mutating func take(_ incoming: IncomingDocument) throws {
-    let name = incoming.document.name
-    let verified = try incoming.document.verification(trusting: trust)
-    var summary = IntakeSummary(incoming, provenance: Provenance(verified))
-    let reader = try incoming.read(verified, now: now) { chunk, reader, admission in
-      let batch = admission.admit(chunk, regions: reader.decoder.regions)
-      for rejection in chunk.rejections { try summary.reject(RejectedKey(rejection, of: name, at: .decode), report) }
-      for rejection in batch.rejected { try summary.reject(RejectedKey(rejection, of: name), report) }
-      summary.receipt += claims.record(batch)
+  /// Takes in an arrival. A recorder that is a transaction makes it all or nothing; into memory, a part of it may have
+  /// come when this throws.
+  ///
+  /// - Parameters:
+  ///   - policy: reads it.
+  ///   - report: is shown every key that is not admitted.
+  /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``, or what the recorder or `report` throws.
+  package func accept(
+    _ arrival: Arrival, by policy: ReadingPolicy, into recorder: inout some ClaimRecorder,
+    report: (RejectedKey) throws -> Void = { _ in }
+  ) throws -> IntakeSummary {
+    try accept(try arrival.examine().verify(), by: policy, into: &recorder, report: report)
+  }
+
+  /// Admits and records what somebody stands behind. It begins with the first byte, so it can be run again.
+  package func accept(
+    _ verified: VerifiedArrival, by policy: ReadingPolicy, into recorder: inout some ClaimRecorder,
+    report: (RejectedKey) throws -> Void = { _ in }
+  ) throws -> IntakeSummary {
+    var summary = IntakeSummary(verified)
+    var admission = admission(of: verified, by: policy)
+    let reading = try verified.decode { chunk, context in
+      let batch = admission.admit(chunk, regions: context.regions)
+      try summary.reject(chunk.rejections, report)
+      summary.add(try recorder.record(batch))
+      for rejection in batch.rejected { try summary.show(RejectedKey(rejection, of: summary.name), report) }
     }
-    summary.format = reader.format
-    summary.notes = reader.decoder.notes
-    headers.add(reader.decoder.header)
-    documents.append(summary)
+    summary.finish(reading)
+    return summary
+  }
+
+  /// How the keys of an arrival are judged.
+  package func admission(of verified: VerifiedArrival, by policy: ReadingPolicy) -> Admission {
+    let sender = verified.arrival.sender
+    return Admission(
+      of: verified.document, from: sender, policy: policy,
+      // The server of an own origin may say what that origin says.
+      own: ownOrigins.filter { $0.uppercased() != sender.origin?.uppercased() }, usualVolumes: usualVolumes,
+      now: verified.arrival.time)
   }
 }
 
-/// What became of one document's keys. `received = new + known + rejected + heldForOperator`.
+/// What one arrival was, and what became of its keys.
 package struct IntakeSummary: Sendable {
   package let name: String
-  package let source: String
-  package let policy: String
-  package let origin: String?
-  package let isRelay: Bool
+  package let sender: Sender
   package let provenance: Provenance
-  package internal(set) var format = KeyFormat.gaenExport
-  /// Of the keys that could be decoded.
-  var receipt = ImportReceipt()
-  /// How many keys were rejected, by the code of the reason.
-  package private(set) var rejections: [String: Int] = [:]
-  /// The first of them, for showing.
+  package private(set) var format = KeyFormat.gaenExport
+  package private(set) var header = ExportHeader()
+  package private(set) var notes = ReadingNotes()
+  package private(set) var counts = KeyCounts()
+  /// The first rejected keys, for showing.
   package private(set) var shownRejections: [RejectedKey] = []
-  package internal(set) var notes = ReadingNotes()
 
-  init(_ incoming: IncomingDocument, provenance: Provenance) {
-    self.provenance = provenance
-    name = incoming.document.name
-    source = incoming.name
-    policy = incoming.policy.name
-    origin = incoming.origin
-    isRelay = incoming.isRelay
+  init(_ verified: VerifiedArrival) {
+    name = verified.arrival.name
+    sender = verified.arrival.sender
+    provenance = Provenance(verified.document)
   }
 
-  package var received: Int { new + known + heldForOperator + rejected }
-  package var new: Int { receipt.new }
-  package var known: Int { receipt.known }
-  package var heldForOperator: Int { receipt.heldForOperator }
-  package var rejected: Int { rejections.values.reduce(0, +) }
-  package var allowances: [Allowance: Int] { receipt.allowances }
+  mutating func add(_ receipt: ImportReceipt) { counts.add(receipt) }
 
-  mutating func reject(_ key: RejectedKey, _ report: (RejectedKey) throws -> Void) rethrows {
-    rejections[key.reason, default: 0] += 1
+  /// Keys that could not be decoded.
+  mutating func reject(_ rejections: [Rejection], _ report: (RejectedKey) throws -> Void) rethrows {
+    for rejection in rejections {
+      let key = RejectedKey(rejection, of: name, at: .decode)
+      counts.reject(key.reason)
+      try show(key, report)
+    }
+  }
+
+  mutating func show(_ key: RejectedKey, _ report: (RejectedKey) throws -> Void) rethrows {
     if shownRejections.count < RejectedKey.shownCount { shownRejections.append(key) }
     try report(key)
+  }
+
+  mutating func finish(_ reading: VerifiedArrival.Reading) {
+    format = reading.format
+    header = reading.header
+    notes = reading.notes
+  }
+}
+
+/// Records nothing: for who wants to know what would become of an arrival.
+package struct ClaimCounter: ClaimRecorder {
+  package init() {}
+
+  package func record(_ batch: AdmittedBatch) -> ImportReceipt {
+    var receipt = ImportReceipt(beforeRecording: batch)
+    receipt.new = batch.claims.count
+    return receipt
   }
 }

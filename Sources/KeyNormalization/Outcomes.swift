@@ -5,6 +5,7 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case rollingStartAbsent = "rolling-start-absent"
   case rollingStartTooEarly = "rolling-start-too-early"
   case rollingStartInFuture = "rolling-start-in-future"
+  case keyTooOld = "key-too-old"
   case rollingPeriodAbsent = "rolling-period-absent"
   case rollingPeriodZero = "rolling-period-zero"
   case rollingPeriodOutOfRange = "rolling-period-out-of-range"

@@ -42,6 +42,87 @@ package struct ImportReceipt: Hashable, Sendable {
   package static func += (left: inout Self, right: Self) { left = left + right }
 }
 
+/// Where admitted claims go: a transaction of a store, or a set in memory.
+package protocol ClaimRecorder {
+  /// Adds the claims that are new.
+  ///
+  /// - Returns: what became of each key of the batch.
+  mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt
+}
+
+/// What became of the keys of one document or of many: `received = new + known + held + rejected`. The one set of counts
+/// that stores, receipts and reports share; reasons stand by their codes.
+package struct KeyCounts: Hashable, Sendable {
+  /// Keys that came, those included that could not be decoded.
+  package var received = 0
+  /// Claims that nobody had made through this source before.
+  package var new = 0
+  /// Claims that were there already.
+  package var known = 0
+  /// Claims that wait for the operator.
+  package var held = 0
+  /// How many keys were rejected, by the code of the reason.
+  package var rejections: [String: Int] = [:]
+  /// How many of the others needed each allowance, by its code.
+  package var allowances: [String: Int] = [:]
+
+  /// The counts of nothing.
+  package init() {}
+
+  package init(
+    received: Int, new: Int = 0, known: Int = 0, held: Int = 0, rejections: [String: Int] = [:],
+    allowances: [String: Int] = [:]
+  ) {
+    self.received = received
+    self.new = new
+    self.known = known
+    self.held = held
+    self.rejections = rejections
+    self.allowances = allowances
+  }
+
+  package var rejected: Int { rejections.values.reduce(0, +) }
+  /// Whether the counts add up.
+  package var isBalanced: Bool { received == new + known + held + rejected }
+
+  /// A key that could not be decoded.
+  package mutating func reject(_ reason: String, count: Int = 1) {
+    received += count
+    rejections[reason, default: 0] += count
+  }
+
+  package mutating func add(_ receipt: ImportReceipt) {
+    received += receipt.received
+    new += receipt.new
+    known += receipt.known
+    held += receipt.heldForOperator
+    for (reason, count) in receipt.rejections { rejections[reason.rawValue, default: 0] += count }
+    for (allowance, count) in receipt.allowances { allowances[allowance.code, default: 0] += count }
+  }
+
+  /// The held keys were admitted; those that were not new are known.
+  package mutating func heldWasReleased(new count: Int) {
+    new += count
+    known += max(0, held - count)
+    held = 0
+  }
+
+  /// The held keys were refused.
+  package mutating func heldWasDiscarded() {
+    if held > 0 { rejections[AdmissionReason.flood.rawValue, default: 0] += held }
+    held = 0
+  }
+
+  package static func += (left: inout Self, right: Self) {
+    left.received += right.received
+    left.new += right.new
+    left.known += right.known
+    left.held += right.held
+    left.rejections.merge(right.rejections, uniquingKeysWith: +)
+    left.allowances.merge(right.allowances, uniquingKeysWith: +)
+  }
+}
+
 /// What became of the keys that the gateway believes. `believed = published + held + leftOut`.
 package struct BeliefReceipt: Hashable, Sendable {
   package internal(set) var believed = 0

@@ -1,3 +1,4 @@
+package import BundleTrust
 package import KeyStorage
 
 /// The conversation with one peer: a pure state machine. It says what to do next, is told how that went, and says what
@@ -94,10 +95,13 @@ package struct ResponseHead: Hashable, Sendable {
   package var status: Int
   /// In the order of arrival.
   package var headers: [PeerRequest.Header]
+  /// Whose name TLS has proved for the connection; `nil` without TLS. Transports alone know it.
+  package var provenHost: ProvenHost?
 
-  package init(status: Int, headers: [PeerRequest.Header] = []) {
+  package init(status: Int, headers: [PeerRequest.Header] = [], provenHost: ProvenHost? = nil) {
     self.status = status
     self.headers = headers
+    self.provenHost = provenHost
   }
 
   /// The first header of this name, whatever its case.

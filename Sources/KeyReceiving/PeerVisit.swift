@@ -2,6 +2,7 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import KeyFormats
 internal import KeyIntake
+internal import KeyNormalization
 internal import KeyPeers
 internal import KeyStorage
 
@@ -79,7 +80,9 @@ struct PeerVisit {
     let file = try OutputFile(path: path)
     try file.write(bytes)
     try file.commit()
-    _ = try await admit(document, at: path, head: nil, cursor: nil)
+    // The bytes were put aside after their host had proved its name, and have been in the store since.
+    let host = source.host.map(ProvenHost.init(provenByTLS:))
+    _ = try await admit(document, at: path, from: host, head: nil, cursor: nil)
     return true
   }
 
@@ -231,7 +234,7 @@ struct PeerVisit {
       defer { spool.remove(path) }
       watch(.fetched(source: source.name, document: document.name))
       if let check = document.check {
-        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        let digest = try SourceDocument.digest(of: try FileSource(path: path)).fileBytes
         if let fault = check.verify(head, sha256OfBody: digest, now: clock()) {
           // Who answered is not known, so what it says is not kept: the peer is asked again.
           try await postpone(record, fault)
@@ -242,7 +245,7 @@ struct PeerVisit {
       if let facts = record.facts, record.state == .recorded {
         return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
       }
-      return try await admit(record, at: path, head: head, cursor: cursor)
+      return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
     }
   }
 
@@ -251,25 +254,26 @@ struct PeerVisit {
     _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
     cursor: String?
   ) async throws -> CollectionOutcome {
-    let incoming = documentImport(record.name, path)
-    let examination: DocumentImport.Examination
+    let digest: String
     do {
-      examination = try incoming.examine()
+      digest = try verified(record, at: path, from: head.provenHost, clock()).contentDigest()
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       return try await noteChange(of: record, fault, at: path, digest: fault.code)
     }
-    if examination.digest == facts.digest {
+    if digest == facts.digest {
       try await touch(record, facts, head, cursor)
       return .recorded(head)
     }
-    if document.mayChange { return try await admit(record, at: path, head: head, cursor: cursor) }
+    if document.mayChange {
+      return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
+    }
     let fault = DocumentFault(
       code: Self.changedCode,
       reason:
-        "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(examination.digest.prefix(16))… now"
+        "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(digest.prefix(16))… now"
     )
-    return try await noteChange(of: record, fault, at: path, digest: String(examination.digest.prefix(16)))
+    return try await noteChange(of: record, fault, at: path, digest: String(digest.prefix(16)))
   }
 
   static let changedCode = "changed-under-its-name"
@@ -294,17 +298,23 @@ struct PeerVisit {
     receipt.unchanged += 1
   }
 
-  /// Decode, verify, admit, record; or put aside with the reason.
+  /// Examine, verify, admit, record; or put aside with the reason.
   private mutating func admit(
-    _ record: DocumentRecord, at path: String, head: ResponseHead?, cursor: String?
+    _ record: DocumentRecord, at path: String, from host: ProvenHost?, head: ResponseHead?, cursor: String?
   ) async throws -> CollectionOutcome {
-    let incoming = documentImport(record.name, path)
+    let now = clock()
     do {
-      let examination = try incoming.examine()
-      let evidence = try kept(path, days: retention.evidenceDays, now: incoming.now)
-      let facts = try await ledger.recorded(
-        record.id, evidence: evidence, cursor: move(to: cursor), at: incoming.now
-      ) { try incoming.record(examination, head: head, by: $0) }
+      let verified = try verified(record, at: path, from: host, now)
+      let (digest, byteCount) = (try verified.contentDigest(), try FileSource(path: path).byteCount)
+      let evidence = try kept(path, days: retention.evidenceDays, now: now)
+      let (policy, intake) = (source.admissionPolicy, Intake(ownOrigins: ownOrigins, usualVolumes: usualVolumes))
+      // A file, which is read at any place from any thread; and nobody but the body reads it now.
+      nonisolated(unsafe) let arrival = verified
+      let facts = try await ledger.recorded(record.id, evidence: evidence, cursor: move(to: cursor), at: now) {
+        var recorder = $0
+        let summary = try intake.accept(arrival, by: policy, into: &recorder)
+        return DocumentFacts(summary, byteCount: byteCount, digest: digest, head: head)
+      }
       if let cursor { receipt.cursor = cursor }
       receipt.add(facts)
       watch(.recorded(source: source.name, document: record.name, keys: facts.received))
@@ -315,9 +325,10 @@ struct PeerVisit {
     }
   }
 
-  private func documentImport(_ name: String, _ path: String) -> DocumentImport {
-    DocumentImport(
-      source: source, name: name, path: path, now: clock(), ownOrigins: ownOrigins, usualVolumes: usualVolumes)
+  private func verified(
+    _ record: DocumentRecord, at path: String, from host: ProvenHost?, _ now: Instant
+  ) throws -> VerifiedArrival {
+    try source.arrival(of: record.name, at: path, from: host, at: now).examine().verify()
   }
 
   // MARK: Refusals
@@ -417,7 +428,7 @@ struct DocumentFetcher: Sendable {
       let head = try await transport.fetch(request, into: path, byteLimit: byteLimit)
       if head.status == 200, document.otherStatuses.contains(204), try FileSource(path: path).byteCount == 0 {
         spool.remove(path)
-        return .answered(ResponseHead(status: 204, headers: head.headers))
+        return .answered(ResponseHead(status: 204, headers: head.headers, provenHost: head.provenHost))
       }
       return head.status == 200 ? .fetched(head, path: path) : .answered(head)
     } catch let fault as TransportFault {

@@ -1,5 +1,6 @@
 package import ExposureKeys
 internal import KeyIntake
+package import KeyNormalization
 package import KeyStorage
 
 /// What one pull of one source did. `received = new + known + rejected + held`, over the documents that it recorded.
@@ -32,28 +33,16 @@ package struct PullReceipt: Hashable, Sendable {
   /// What was odd about the peer's answers and yet no fault.
   package internal(set) var notices: [DocumentFault] = []
   package internal(set) var byteCount = 0
-  package internal(set) var received = 0
-  package internal(set) var new = 0
-  package internal(set) var known = 0
-  package internal(set) var held = 0
-  package internal(set) var rejections: [String: Int] = [:]
-  package internal(set) var allowances: [String: Int] = [:]
+  /// Of the keys of all documents that were recorded.
+  package internal(set) var counts = KeyCounts()
   package internal(set) var cursor: String?
 
   init(source: String) { self.source = source }
 
-  package var rejected: Int { rejections.values.reduce(0, +) }
-  package var isBalanced: Bool { received == new + known + rejected + held }
-
   mutating func add(_ facts: DocumentFacts) {
     recorded += 1
     byteCount += facts.byteCount
-    received += facts.received
-    new += facts.new
-    known += facts.known
-    held += facts.held
-    rejections.merge(facts.rejections, uniquingKeysWith: +)
-    allowances.merge(facts.allowances, uniquingKeysWith: +)
+    counts += facts.counts
   }
 }
 
@@ -68,14 +57,16 @@ extension PullReceipt {
     case .done, .failed: break
     }
     var lines = ["\(source): \(summary)"]
-    if received > 0 {
-      let held = held > 0 ? " + \(grouped(held)) held for the operator" : ""
+    if counts.received > 0 {
+      let held = counts.held > 0 ? " + \(grouped(counts.held)) held for the operator" : ""
       lines.append(
-        "  received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + "
-          + "\(grouped(rejected)) rejected\(held)")
+        "  received \(grouped(counts.received)) = \(grouped(counts.new)) new + \(grouped(counts.known)) known + "
+          + "\(grouped(counts.rejected)) rejected\(held)")
     }
-    for (reason, count) in Self.sorted(rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
-    for (allowance, count) in Self.sorted(allowances) { lines.append("  allowed, \(allowance): \(grouped(count))") }
+    for (reason, count) in Self.sorted(counts.rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
+    for (allowance, count) in Self.sorted(counts.allowances) {
+      lines.append("  allowed, \(allowance): \(grouped(count))")
+    }
     for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
     for refusal in refusals {
       lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason, limit: 4000))")
@@ -129,13 +120,13 @@ extension PullReceipt: Encodable {
     try members.encode(recorded, forKey: .recorded)
     try members.encode(unchanged, forKey: .unchanged)
     try members.encode(byteCount, forKey: .bytes)
-    try members.encode(received, forKey: .received)
-    try members.encode(new, forKey: .new)
-    try members.encode(known, forKey: .known)
-    try members.encode(rejected, forKey: .rejected)
-    try members.encode(held, forKey: .held)
-    try members.encode(rejections, forKey: .rejections)
-    try members.encode(allowances, forKey: .allowances)
+    try members.encode(counts.received, forKey: .received)
+    try members.encode(counts.new, forKey: .new)
+    try members.encode(counts.known, forKey: .known)
+    try members.encode(counts.rejected, forKey: .rejected)
+    try members.encode(counts.held, forKey: .held)
+    try members.encode(counts.rejections, forKey: .rejections)
+    try members.encode(counts.allowances, forKey: .allowances)
     try members.encode(refusals, forKey: .refused)
     try members.encode(failures, forKey: .notFetched)
     try members.encode(notices, forKey: .notices)

@@ -2,6 +2,7 @@ internal import BundleTrust
 package import ExposureKeys
 internal import KeyFormats
 internal import KeyIntake
+internal import KeyNormalization
 package import KeyPeers
 package import KeyStorage
 
@@ -83,18 +84,18 @@ package struct SourceProbe: Sendable {
     defer { spool.remove(path) }
     do {
       if let check = document.check {
-        let digest = try DocumentImport.digest(of: try FileSource(path: path)).fileBytes
+        let digest = try SourceDocument.digest(of: try FileSource(path: path)).fileBytes
         if let fault = check.verify(head, sha256OfBody: digest, now: now) {
           faults.append(fault)
           return
         }
       }
-      let incoming = DocumentImport(
-        source: source, name: document.name, path: path, now: now, ownOrigins: [], usualVolumes: [:])
-      let examination = try incoming.examine()
+      let arrival = try source.arrival(of: document.name, at: path, from: head.provenHost, at: now)
+      var counter = ClaimCounter()
+      let summary = try Intake().accept(arrival, by: source.admissionPolicy, into: &counter)
+      let byteCount = try FileSource(path: path).byteCount
       findings.append(
-        "\(name): \(grouped(examination.byteCount)) bytes, \(counted(examination.keyCount, "key")), "
-          + incoming.voucher(examination))
+        "\(name): \(grouped(byteCount)) bytes, \(counted(summary.counts.received, "key")), \(summary.provenance)")
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       faults.append(fault)

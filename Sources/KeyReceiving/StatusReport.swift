@@ -1,5 +1,6 @@
 package import ExposureKeys
 internal import KeyIntake
+internal import KeyNormalization
 package import KeyPeers
 package import KeyStorage
 
@@ -99,11 +100,11 @@ extension StatusReport.Source {
     rows.append(
       (
         "keys",
-        "received \(grouped(summary.received)) = \(grouped(summary.new)) new + \(grouped(summary.known)) known + "
-          + "\(grouped(summary.rejections.values.reduce(0, +))) rejected"
-          + (summary.held > 0 ? " + \(grouped(summary.held)) held for the operator" : "")
+        "received \(grouped(summary.counts.received)) = \(grouped(summary.counts.new)) new + \(grouped(summary.counts.known)) known + "
+          + "\(grouped(summary.counts.rejected)) rejected"
+          + (summary.counts.held > 0 ? " + \(grouped(summary.counts.held)) held for the operator" : "")
       ))
-    for (reason, count) in summary.rejections.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+    for (reason, count) in summary.counts.rejections.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
       rows.append(("", "rejected, \(reason): \(grouped(count))"))
     }
     for document in quarantine {
@@ -178,11 +179,11 @@ extension StatusReport: Encodable {
       try members.encode(
         Dictionary(uniqueKeysWithValues: source.summary.documents.map { ($0.key.rawValue, $0.value) }),
         forKey: .documents)
-      try members.encode(source.summary.received, forKey: .received)
-      try members.encode(source.summary.new, forKey: .new)
-      try members.encode(source.summary.known, forKey: .known)
-      try members.encode(source.summary.held, forKey: .held)
-      try members.encode(source.summary.rejections, forKey: .rejections)
+      try members.encode(source.summary.counts.received, forKey: .received)
+      try members.encode(source.summary.counts.new, forKey: .new)
+      try members.encode(source.summary.counts.known, forKey: .known)
+      try members.encode(source.summary.counts.held, forKey: .held)
+      try members.encode(source.summary.counts.rejections, forKey: .rejections)
       try members.encode(source.quarantine.map(QuarantineRow.init), forKey: .quarantine)
     }
   }

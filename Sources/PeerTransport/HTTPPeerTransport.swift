@@ -161,7 +161,8 @@ extension HTTPPeerTransport {
       let response = try await client.execute(
         request(to: address, headers), deadline: .now() + TimeAmount(patience))
       let head = ResponseHead(
-        status: Int(response.status.code), headers: response.headers.map { PeerRequest.Header($0.name, $0.value) })
+        status: Int(response.status.code), headers: response.headers.map { PeerRequest.Header($0.name, $0.value) },
+        provenHost: address.scheme == .https ? ProvenHost(provenByTLS: address.host) : nil)
       guard head.status == 200 else {
         return (head, await otherBody(of: response, at: address, destination, since: start))
       }

@@ -154,7 +154,7 @@ extension SQLiteTransaction {
     receipt.received = rows.count
     try insert(rows, of: document, in: event, counting: &receipt)
     if var facts = try self.document(document)?.facts {
-      facts.heldWasReleased(new: receipt.new)
+      facts.counts.heldWasReleased(new: receipt.new)
       try setFacts(facts, of: document)
     }
     return receipt
@@ -165,7 +165,7 @@ extension SQLiteTransaction {
     try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
     let count = database.changesCount
     if var facts = try self.document(document)?.facts {
-      facts.heldWasDiscarded()
+      facts.counts.heldWasDiscarded()
       try setFacts(facts, of: document)
     }
     return count

@@ -1,5 +1,6 @@
 import ExposureKeys
 import GRDB
+internal import KeyNormalization
 import KeyStorage
 
 extension SQLiteTransaction {
@@ -45,17 +46,17 @@ extension SQLiteTransaction {
       let state: DocumentState = try row.choice("state")
       summary.documents[state] = row["documents"]
       guard state == .recorded else { continue }
-      summary.received = row["received"]
-      summary.new = row["new"]
-      summary.known = row["known"]
-      summary.held = row["held"]
+      summary.counts.received = row["received"]
+      summary.counts.new = row["new"]
+      summary.counts.known = row["known"]
+      summary.counts.held = row["held"]
     }
     let rejections = try String.fetchCursor(
       database,
       sql: "SELECT rejections FROM documents WHERE source = ? AND state = 'recorded' AND rejections <> '{}'",
       arguments: [number])
     while let text = try rejections.next() {
-      summary.rejections.merge(try JSONText.decode([String: Int].self, text), uniquingKeysWith: +)
+      summary.counts.rejections.merge(try JSONText.decode([String: Int].self, text), uniquingKeysWith: +)
     }
     return summary
   }
@@ -163,9 +164,10 @@ extension DocumentFacts {
     guard let digest: String = row["digest"] else { return nil }
     self.init(
       byteCount: row["byte_count"], digest: digest, entityTag: row["entity_tag"], lastModified: row["last_modified"],
-      format: row["format"], vouchedBy: row["vouched_by"], received: row["received"], new: row["new"],
-      known: row["known"], held: row["held"],
-      rejections: try JSONText.decode([String: Int].self, row["rejections"]),
-      allowances: try JSONText.decode([String: Int].self, row["allowances"]))
+      format: row["format"], vouchedBy: row["vouched_by"],
+      counts: KeyCounts(
+        received: row["received"], new: row["new"], known: row["known"], held: row["held"],
+        rejections: try JSONText.decode([String: Int].self, row["rejections"]),
+        allowances: try JSONText.decode([String: Int].self, row["allowances"])))
   }
 }

@@ -17,16 +17,27 @@ struct Names: Sendable {
   /// Everything that the store has.
   static func load(from database: Database) throws -> Names {
     var names = Names()
-    for row in try Row.fetchAll(database, sql: "SELECT id, name FROM origins") {
-      names.setOrigin(row["name"], number: row["id"])
-    }
-    for row in try Row.fetchAll(database, sql: "SELECT id, names FROM regions") {
-      names.setRegions(try JSONText.decode([String].self, row["names"]), number: row["id"])
-    }
-    for row in try Row.fetchAll(database, sql: "SELECT * FROM claim_sources") {
-      names.setSource(try Source(row), number: row["id"])
-    }
+    try names.learn(from: database)
     return names
+  }
+
+  /// Looks up what another process has added: numbers only grow.
+  mutating func learn(from database: Database) throws {
+    for row in try Row.fetchAll(
+      database, sql: "SELECT id, name FROM origins WHERE id >= ?", arguments: [origins.count])
+    {
+      setOrigin(row["name"], number: row["id"])
+    }
+    for row in try Row.fetchAll(
+      database, sql: "SELECT id, names FROM regions WHERE id >= ?", arguments: [regions.count])
+    {
+      setRegions(try JSONText.decode([String].self, row["names"]), number: row["id"])
+    }
+    for row in try Row.fetchAll(
+      database, sql: "SELECT * FROM claim_sources WHERE id >= ?", arguments: [sources.count])
+    {
+      setSource(try Source(row), number: row["id"])
+    }
   }
 
   // MARK: From name to number, adding it
@@ -162,6 +173,22 @@ extension Source {
 /// The names of the last transaction that was kept.
 final class SharedNames: Sendable {
   private let names = Mutex(Names())
+  /// What SQLite says of commits by others, as the writing connection saw it last.
+  private let otherCommits = Mutex<Int64?>(nil)
+
+  /// The names, after looking up those of other processes where one has written since.
+  ///
+  /// - Parameter database: the writing connection, inside a transaction, so that nobody else writes now.
+  func known(to database: Database) throws -> Names {
+    let commits = try Int64.fetchOne(database, sql: "PRAGMA data_version")
+    var known = latest
+    if otherCommits.withLock({ $0 != commits }) {
+      try known.learn(from: database)
+      latest = known
+      otherCommits.withLock { $0 = commits }
+    }
+    return known
+  }
 
   var latest: Names {
     get { names.withLock { $0 } }

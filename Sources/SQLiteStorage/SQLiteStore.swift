@@ -79,13 +79,13 @@ package final class SQLiteStore: Store {
   ) async throws -> Result {
     guard role != .reader else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
     do {
-      // Writers wait for each other, so the names are those of the transaction before this one.
+      // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
       return try await pool.writeWithoutTransaction { [names] database in
         var end: Names?
         var result: Result?
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         try database.inTransaction(.immediate) {
-          let transaction = SQLiteTransaction(database, names: names.latest)
+          let transaction = SQLiteTransaction(database, names: try names.known(to: database))
           result = try body(transaction)
           end = transaction.names
           return .commit

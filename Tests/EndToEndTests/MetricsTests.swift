@@ -22,7 +22,7 @@ import Testing
         .replacing("[{key: {file: key.pem}, id: \"310\", version: v1}]", with: Self.keys)
         .replacing(
           "server: {listen: \"127.0.0.1:0\"}",
-          with: "server: {listen: \"127.0.0.1:0\", rate: 40/min, uploads: {folder: up, token: {file: token}}}")
+          with: "server: {listen: \"127.0.0.1:0\", rate: 40/min, uploads: {origin: NL, token: {file: token}}}")
       try place.write(settings, file)
       try place.write("a-token-of-the-door", "nl/token")
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/token"))

@@ -64,7 +64,8 @@ import Testing
         4:94: error: sources.a.colour: no such setting
         5:1: error: server: there is nothing to serve, publication.folder is missing
         5:10: error: server.listn: no such setting, did you mean listen
-        5:20: error: server.uploads.folder: missing, allowed a folder
+        5:20: error: server.uploads: origin is missing: the region whose keys come in by this door; add a line such as \
+        origin: DE
         5:20: error: server.uploads.token: missing, allowed {file: PATH} or {env: NAME}
         5:30: error: server.uploads.folders: no such setting, did you mean folder
         """),
@@ -280,7 +281,7 @@ import Testing
           roaming: {NL: NL, Germany: NL, DE: DE}
           exposure-configuration: list.json
           rate: 600
-          uploads: {folder: /p/in, token: {file: short}}
+          uploads: {origin: NL, token: {file: short}}
         """,
       faults: """
         4:1: error: server.key: missing: a certificate and its key go together
@@ -294,9 +295,9 @@ import Testing
         11:34: error: server.roaming.DE: no series "DE", allowed NL
         12:3: error: server.exposure-configuration: the file is no JSON object
         13:3: error: server.rate: "600", allowed none, 1/min...1000000/min
-        14:28: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
+        14:25: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
         makes one
-        14:36: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
+        14:33: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
         """),
     Case(
       name: "folders",
@@ -310,10 +311,8 @@ import Testing
         """,
       faults: """
         2:15: error: publication.folder: /srv/keyferry/public, allowed a folder apart from state, /srv/keyferry
-        6:13: error: server.uploads.folder: uploads would be published: it is in publication.folder, or the other \
-        way round
-        6:13: warning: server.uploads.folder: no source with the protocol files has this location; uploads are \
-        never read
+        6:3: error: server.uploads: origin is missing: the region whose keys come in by this door; add a line such as \
+        origin: DE
         6:46: warning: server.uploads.token: the token comes over plain HTTP; state certificate and key, or listen \
         on 127.0.0.1
         """),

@@ -65,7 +65,10 @@ import Testing
     #expect(server.layouts == ["google", "dp3t"] && server.defaultSeries == "NL" && server.travelSeries == "travel")
     #expect(server.roaming == ["NL": "NL", "DE": "travel"])
     #expect(server.exposureConfiguration == "{\"minimumRiskScore\": 1}" && server.requestsPerMinute == 600)
-    #expect(server.uploads == UploadSettings(folder: "/etc/drop/box", token: Secret(Fixture.secret)))
+    #expect(server.uploads == UploadSettings(token: Secret(Fixture.secret)))
+    let door = try #require(plan.uploads)
+    #expect(door.name == "uploads" && door.origin == "NL" && door.regions == ["DE", "NL"])
+    #expect(door.reading.name == "google-key-server")
   }
 
   @Test func whatIsNotStatedIsAsTheContractsSay() throws {
@@ -127,7 +130,7 @@ import Testing
       state: /s
       series: [{name: A, sign: [{\(key), id: "1", version: v1}]}]
       publication: {folder: /p}
-      server: {uploads: {folder: /u, token: \(Fixture.secret)}, response-\(key), \(key)}
+      server: {uploads: {origin: NL, token: \(Fixture.secret)}, response-\(key), \(key)}
       """)
     #expect(faults.count >= 4)
     #expect(!faults.contains { $0.contains("hunter2") }, "\(faults)")
@@ -152,7 +155,7 @@ import Testing
       text, path: "/etc/keyferry/gateway.yaml", files: files, environment: Fixture.environment, now: Fixture.now,
       layouts: Fixture.layouts)
     #expect(warnings.map(\.place) == ["sources.efgs.trust"], "\(warnings)")
-    #expect(plan.sources.count == 4 && plan.series.count == 2 && plan.server?.uploads != nil)
+    #expect(plan.sources.count == 3 && plan.series.count == 2 && plan.server?.uploads != nil)
   }
 
   // MARK: Hostile texts

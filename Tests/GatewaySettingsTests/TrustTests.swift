@@ -1,5 +1,7 @@
 import GatewaySettings
+import KeyNormalization
 import KeyPeers
+import KeyReceiving
 import Testing
 
 /// Who must stand behind what a source sends: said for each source, by the protocol's rules, and never assumed.
@@ -42,5 +44,23 @@ import Testing
     let new = try plan(#"protocol: efgs, location: "https://a.example", trust: host, speaks-for: [DE]"#)
     #expect(new.trust == .host && new.speaksFor == ["DE"])
     #expect(!new.warnings.contains { $0.contains("is called") }, "\(new.warnings)")
+  }
+
+  /// Uploads were files that a source read: what that source says holds for the door, which is told what to write.
+  @Test func oldUploadFolders() throws {
+    let text = """
+      state: /s
+      sources: [{name: phones, protocol: files, location: /srv/up, trust: operator, origin: BQ, reading: google-key-server}]
+      publication: {folder: /p}
+      server: {uploads: {folder: /srv/up, token: {env: TOKEN}}}
+      """
+    let (plan, warnings) = try Fixture.parse(text)
+    let door = try #require(plan.uploads)
+    #expect(door.name == "phones" && door.origin == "BQ" && door.reading.name == "google-key-server")
+    let reason = try #require(warnings.first { $0.place == "server.uploads.folder" }?.reason)
+    #expect(reason.contains("add origin: BQ in its place") && reason.contains("the source phones reads"))
+
+    let faults = Fixture.faults(text.replacing("location: /srv/up", with: "location: /srv/other"))
+    #expect(faults.contains { $0.contains("server.uploads: origin is missing") && $0.contains("origin: DE") })
   }
 }

@@ -278,15 +278,17 @@ import Testing
       plan.signers = signers
       return try Converted(plan, [csv]).source
     }
-    var plan = ConversionPlan(to: .csv)
-    plan.trust = .init(
-      ring: TrustRing(keys: [ours.verificationKey]), instant: Instant(secondsSince1970: 1_600_000_000))
+    let plan = ConversionPlan(to: .csv)
+    let now = Instant(secondsSince1970: 1_600_000_000)
+    let vouching = Vouching.ring(TrustRing(keys: [ours.verificationKey]), at: now)
     let good = try bundle([ours])
-    #expect(try Converted(plan, [good]).receipt.written > 0)
+    #expect(try Converted(plan, [good], vouching: vouching).receipt.written > 0)
     for (bad, comment) in [(try bundle([foreign]), "foreign"), (try bundle([]), "unsigned"), (csv, "no signatures")] {
       let sink = MemorySink()
       #expect(throws: DocumentRefusal.self, "\(comment)") {
-        try Conversion.run(plan, from: [good, bad], to: ConversionOutput(document: sink))
+        try Conversion.run(
+          plan, from: [good, bad].map { Arrival($0, vouching: vouching, at: now) },
+          to: ConversionOutput(document: sink))
       }
       #expect(sink.bytes.isEmpty, "\(comment): nothing is written before all inputs are verified")
     }

@@ -36,9 +36,11 @@ private struct Normalized {
 
 private func incoming(
   _ document: SourceDocument, _ name: String, _ policy: Policy = Policy(name: "default"), origin: String? = nil,
-  isRelay: Bool = false
+  isRelay: Bool = false, now: Instant = RandomKeys.usualDay.start
 ) -> IncomingDocument {
-  IncomingDocument(document, name: name, policy: policy, origin: origin, isRelay: isRelay)
+  let sender = Sender(name: name, isRelay: isRelay, origin: origin)
+  return IncomingDocument(
+    Arrival(document, from: sender, vouching: .operator, at: now), policy: policy)
 }
 
 @Suite struct NormalizationTests {
@@ -73,12 +75,12 @@ private func incoming(
       let receipt = result.receipt
       #expect(receipt.isBalanced)
       for (input, document) in zip(inputs, receipt.documents) {
-        let sent = try read(input.document)
-        #expect(document.received == sent.keys.count + sent.rejections.count)
-        #expect(document.received == document.new + document.known + document.rejected + document.heldForOperator)
+        let sent = try read(try #require(input.arrival.document))
+        #expect(document.counts.received == sent.keys.count + sent.rejections.count)
+        #expect(document.counts.isBalanced)
       }
-      #expect(result.rejected.count == receipt.rejected + receipt.target.refused)
-      for (reason, count) in receipt.rejections {
+      #expect(result.rejected.count == receipt.counts.rejected + receipt.target.refused)
+      for (reason, count) in receipt.counts.rejections {
         #expect(result.rejected.count { $0.step != .write && $0.reason == reason } == count)
       }
       #expect(try result.keys.keys.count == receipt.target.written)
@@ -104,7 +106,7 @@ private func incoming(
       let first = try Normalized(try Self.inputs(using: &random), to: format)
       let again = try Normalized([incoming(first.source, "self")], to: format)
       #expect(again.bytes == first.bytes)
-      #expect(again.receipt.new == first.receipt.belief.published)
+      #expect(again.receipt.counts.new == first.receipt.belief.published)
       #expect(again.receipt.belief.published == first.receipt.belief.published)
     }
   }
@@ -122,7 +124,7 @@ private func incoming(
     let result = try Normalized([
       incoming(memory(try german.csv()), "DE", origin: "DE"), incoming(memory(try italian.csv()), "IT", origin: "IT"),
     ])
-    #expect(result.receipt.new == 400 && result.receipt.belief.believed == 220)
+    #expect(result.receipt.counts.new == 400 && result.receipt.belief.believed == 220)
     let keys = try result.keys.keys
     let subjects = Set(keys.map { KeySubject(key: $0.key, rollingStart: $0.rollingStartWord) })
     #expect(subjects.count == keys.count && keys.count == result.receipt.belief.published)
@@ -135,7 +137,7 @@ private func incoming(
     var random = SeededRandom(seed: 3)
     let csv = try RandomKeys(.plausible, statesRegions: true).document(20, using: &random).csv()
     let result = try Normalized([incoming(memory(csv), "relay", isRelay: true)])
-    #expect(result.receipt.allowances[.originLost] == 20)
+    #expect(result.receipt.counts.allowances[Allowance.originLost.code] == 20)
     let document = try result.keys
     #expect(!document.keys.isEmpty)
     for key in document.keys { #expect(document.regions[key.regions].origin == nil) }
@@ -169,12 +171,12 @@ private func incoming(
       other.key = TemporaryExposureKey(high: 3, low: 4)
       return memory(try Document(keys: [other, claim]).csv())
     }
-    let documents = [
-      incoming(try document(1, period: nil), "DE", origin: "DE"),
-      incoming(try document(5, period: 144), "IT", origin: "IT"),
-      incoming(try document(1, period: 145), "FR", origin: "FR"),
-    ]
     let now = IntervalNumber(2_678_000 + 1000).start
+    let documents = [
+      incoming(try document(1, period: nil), "DE", origin: "DE", now: now),
+      incoming(try document(5, period: 144), "IT", origin: "IT", now: now),
+      incoming(try document(1, period: 145), "FR", origin: "FR", now: now),
+    ]
     let story = try KeyStory(of: key, in: documents, publishing: PublishingPolicy(), now: now)
     #expect(story.mentions.map(\.position) == [1, 1, 1])
     #expect(story.mentions[0].allowances == [.rollingPeriodAbsent, .originAssumed])
@@ -204,9 +206,9 @@ private func incoming(
         let now = IntervalNumber(Int64(last) + 288).start
         for name in ["default", "efgs", "google-key-server"] {
           let policy = try #require(try ShippedPolicies.policy(named: name))
-          let result = try Normalized([incoming(document, path, policy)], publishing: policy, now: now)
+          let result = try Normalized([incoming(document, path, policy, now: now)], publishing: policy, now: now)
           #expect(result.receipt.isBalanced, "\(path)")
-          if name == "default", result.receipt.received > 0 {
+          if name == "default", result.receipt.counts.received > 0 {
             filesWithKeys += 1
             print("\(path)\n" + result.receipt.lines.map { "  \($0)\n" }.joined())
           }
@@ -216,5 +218,11 @@ private func incoming(
       }
     }
     #expect(filesWithKeys >= 10)
+  }
+}
+
+extension Arrival {
+  fileprivate var document: SourceDocument? {
+    if case .document(let document) = content { document } else { nil }
   }
 }

@@ -24,9 +24,11 @@ struct Converted {
   let bytes: [UInt8]
   let receipt: ConversionReceipt
 
-  init(_ plan: ConversionPlan, _ inputs: [SourceDocument]) throws {
+  init(_ plan: ConversionPlan, _ inputs: [SourceDocument], vouching: Vouching = .operator) throws {
     let sink = MemorySink()
-    receipt = try Conversion.run(plan, from: inputs, to: ConversionOutput(document: sink))
+    receipt = try Conversion.run(
+      plan, from: inputs.map { Arrival($0, vouching: vouching, at: Instant(secondsSince1970: 1_600_000_000)) },
+      to: ConversionOutput(document: sink))
     bytes = sink.bytes
   }
 

@@ -40,6 +40,24 @@ private let goldenExport = bytes(
     """)
 
 @Suite struct ExportTests {
+  @Test("a survey finds what decoding finds, and decodes no key", arguments: [16, 40, 1 << 16])
+  func survey(window: Int) throws {
+    for export in [sampleExport, goldenExport] {
+      let decoder = ExportDecoder(InputWindow(MemorySource(export), capacity: window))
+      let (keys, rejections) = try drain(decoder)
+      let survey = try #require(try KeyDocument(MemorySource(export)).survey())
+      #expect(survey.header == decoder.header && survey.keyCount == keys.count + rejections.count)
+      #expect(survey.signatures.isEmpty)
+      for end in [17, 30, export.count - 1] {
+        #expect(throws: FormatError.self) { try KeyDocument(MemorySource(Array(export[..<end]))).survey() }
+      }
+    }
+    // A key message that is no message: whoever decodes it is told, and a signature is judged without.
+    let broken = Array(sampleExport[..<16]) + [0x3a, 2, 0x0a, 0x50]
+    #expect(try KeyDocument(MemorySource(broken)).survey()?.keyCount == 1)
+    #expect(throws: FormatError.self) { try drain(ExportDecoder(InputWindow(MemorySource(broken)))) }
+  }
+
   @Test(arguments: [16, 40, 1 << 16])
   func sampleIsReadWhole(window: Int) throws {
     let decoder = ExportDecoder(InputWindow(MemorySource(sampleExport), capacity: window))

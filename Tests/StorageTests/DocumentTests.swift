@@ -76,14 +76,16 @@ struct DocumentTests {
       }
       let summary = try await store.read { try $0.summary(of: "DE") }
       #expect(summary.documents == [.recorded: 2, .discovered: 1])
-      #expect(summary.received == 20 && summary.new == 8 && summary.known == 2 && summary.held == 4)
-      #expect(summary.rejections == ["rolling-period-zero": 6])
+      #expect(
+        summary.counts.received == 20 && summary.counts.new == 8 && summary.counts.known == 2
+          && summary.counts.held == 4)
+      #expect(summary.counts.rejections == ["rolling-period-zero": 6])
       #expect(try await store.read { try $0.summary(of: "FR") } == SourceSummary())
 
       // A document that is fetched again does not count meanwhile, and keeps its facts.
       try await store.write { try $0.move(other, to: .fetching, fault: nil, nextAttempt: nil, at: Times.days(5)) }
       #expect(try await store.read { try $0.document(other)?.facts } == facts)
-      #expect(try await store.read { try $0.summary(of: "DE").received } == 10)
+      #expect(try await store.read { try $0.summary(of: "DE").counts.received } == 10)
 
       let missing = DocumentID(rawValue: 77)
       await #expect(throws: StorageFault.noDocument(missing)) {

@@ -182,7 +182,7 @@ struct LedgerTests {
       let refusal = await #expect(throws: StorageFault.self) { try await steps[index].run(reader) }
       #expect(refusal?.code == .held)
       let aside = Ledger(RoleStore(store, .operator))
-      if kind.isOfOperator {
+      if kind.mayHappenBesideOwner {
         try await steps[index].run(aside)
         #expect(try await store.snapshot() != before)
       } else {

@@ -199,12 +199,7 @@ extension DocumentFacts {
 
   init(_ receipt: ImportReceipt) {
     self = .small
-    received = receipt.received
-    new = receipt.new
-    known = receipt.known
-    held = receipt.heldForOperator
-    rejections = Dictionary(uniqueKeysWithValues: receipt.rejections.map { ($0.rawValue, $1) })
-    allowances = Dictionary(uniqueKeysWithValues: receipt.allowances.map { ($0.code, $1) })
+    counts.add(receipt)
   }
 }
 

@@ -70,7 +70,9 @@ import Testing
     for target in [KeyFormat.json, .csv] {
       let sink = MemorySink()
       let source = SourceDocument(name: vector.name, source: MemorySource(vector.bytes), format: vector.format)
-      let receipt = try Conversion.run(ConversionPlan(to: target), from: [source], to: ConversionOutput(document: sink))
+      let arrival = Arrival(source, vouching: .operator, at: Instant(secondsSince1970: 1_600_000_000))
+      let receipt = try Conversion.run(
+        ConversionPlan(to: target), from: [arrival], to: ConversionOutput(document: sink))
       #expect(receipt.losses == [], "\(vector.name) to \(target)")
       #expect(receipt.received == receipt.written + receipt.rejected, "\(vector.name) to \(target)")
       let back = try Reading(sink.bytes, format: target)

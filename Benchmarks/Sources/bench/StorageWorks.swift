@@ -223,8 +223,8 @@ private func record(
       let recorded = try recorder.record(batch)
       receipt.value = recorded
       return DocumentFacts(
-        byteCount: 0, digest: "", format: "bench", vouchedBy: "operator", received: recorded.received,
-        new: recorded.new, known: recorded.known)
+        byteCount: 0, digest: "", format: "bench", vouchedBy: "operator",
+        counts: KeyCounts(received: recorded.received, new: recorded.new, known: recorded.known))
     }
     return receipt.value
   }

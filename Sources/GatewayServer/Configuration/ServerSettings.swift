@@ -36,15 +36,12 @@ package struct ServerSettings: Hashable, Sendable {
 
 /// The upload door for a region that has no server of its own.
 package struct UploadSettings: Hashable, Sendable {
-  /// The folder in which uploads are put; a `files` source reads it.
-  package var folder: String
   /// The bearer token. Empty where uploads must have a verification certificate.
   package var token: Secret
   /// Whose verification certificates are accepted; `nil` is nobody's.
   package var certificates: CertificateSettings?
 
-  package init(folder: String, token: Secret, certificates: CertificateSettings? = nil) {
-    self.folder = folder
+  package init(token: Secret, certificates: CertificateSettings? = nil) {
     self.token = token
     self.certificates = certificates
   }

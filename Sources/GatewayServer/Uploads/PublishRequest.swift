@@ -1,11 +1,6 @@
 internal import HTTPTypes
 internal import KeyFormats
 
-/// What an upload is refused for as a whole.
-struct UploadFault: Error, Hashable {
-  var reason: String
-}
-
 /// The request of Google's key server (`/v1/publish`): names in any case, none beyond those that are known.
 struct PublishRequest: Sendable {
   struct Key: Sendable {
@@ -31,7 +26,7 @@ struct PublishRequest: Sendable {
       case "temporaryexposurekeys":
         guard let values = value.array else { throw Self.wrongType("temporaryExposureKeys", "an array") }
         guard values.count <= 1000 else {
-          throw UploadFault(reason: "\(values.count) keys, allowed are 1...\(KeyUpload.maximumKeys)")
+          throw UploadFault(reason: "\(values.count) keys, allowed are 1...\(KeyUpload.countAllowed.upperBound)")
         }
         for (position, value) in values.enumerated() { keys.append(try Key(value, position: position)) }
       case "healthauthorityid": healthAuthorityID = try Self.text(value, "healthAuthorityID")

@@ -3,6 +3,7 @@ internal import Crypto
 internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
+internal import KeyFormats
 internal import Logging
 internal import NIOCore
 
@@ -11,7 +12,7 @@ internal import NIOCore
 /// - `POST /apple/{series}/keys` takes what Apple's sample app posts: a JSON array of its keys, with the bearer token.
 /// - `POST /v1/publish` takes the request of Google's key server, with the bearer token or a verification certificate.
 ///
-/// What comes in is put into a folder, one file an upload, and is a source like any other from there on.
+/// A door reads the request and decides whether to let it in; a ``UploadRecorder`` does the rest before it is answered.
 struct UploadDoor: Sendable {
   enum Door: String, Sendable {
     case sampleApp = "sample-app"
@@ -20,14 +21,17 @@ struct UploadDoor: Sendable {
 
   private let token: Secret
   private let verifier: CertificateVerifier?
-  private let folder: UploadFolder
+  private let recorder: any UploadRecorder
   private let limits: ServerLimits
   private let limiter: RateLimiter
   private let metrics: GatewayMetrics
   private let logger: Logger
 
   /// - Throws: ``ServerFault``.
-  init(_ settings: UploadSettings, limits: ServerLimits, metrics: GatewayMetrics, logger: Logger) throws(ServerFault) {
+  init(
+    _ settings: UploadSettings, recorder: any UploadRecorder, limits: ServerLimits, metrics: GatewayMetrics,
+    logger: Logger
+  ) throws(ServerFault) {
     guard !settings.token.disclosed.isEmpty || settings.certificates != nil else {
       throw ServerFault(
         place: "uploads", reason: "neither a token nor a verification server is given: nobody could upload")
@@ -36,7 +40,7 @@ struct UploadDoor: Sendable {
     verifier = try settings.certificates.map { certificates throws(ServerFault) in
       try CertificateVerifier(certificates)
     }
-    folder = try UploadFolder(path: settings.folder)
+    self.recorder = recorder
     self.limits = limits
     limiter = RateLimiter(requestsPerMinute: limits.uploadsPerMinute)
     self.metrics = metrics
@@ -70,13 +74,13 @@ struct UploadDoor: Sendable {
           .with(.wwwAuthenticate, "Bearer").closingConnection()
       }
       let body = try await body(of: request)
-      return FinalResponse(response: try takeSampleApp(body, now: now))
+      return FinalResponse(response: try await takeSampleApp(body))
     case .publish:
       do {
         let body = try await body(of: request)
         return FinalResponse(
           response: answer(
-            publish(body, isTrusted: hasToken(request), isChaff: request.headers[.chaff] != nil, now: now)))
+            await publish(body, isTrusted: hasToken(request), isChaff: request.headers[.chaff] != nil, now: now)))
       } catch let problem as Problem {
         metrics.recordUpload(door: door.rawValue, outcome: problem.code, accepted: 0, dropped: 0)
         return FinalResponse(
@@ -88,16 +92,17 @@ struct UploadDoor: Sendable {
 
   // MARK: The sample app
 
-  private func takeSampleApp(_ body: [UInt8], now: Instant) throws -> Response {
-    let upload: KeyUpload
+  private func takeSampleApp(_ body: [UInt8]) async throws -> Response {
+    let recorded: RecordedUpload
     do {
-      upload = try KeyUpload(sampleApp: body, now: now)
-    } catch {
+      let upload = try KeyUpload(sampleApp: body)
+      recorded = try await record(upload, byteCount: body.count, door: .sampleApp)
+    } catch let fault as UploadFault {
+      guard !fault.isTemporary else { throw Problem(.serviceUnavailable, "busy", fault.reason).with(.retryAfter, "1") }
       metrics.recordUpload(door: Door.sampleApp.rawValue, outcome: "bad-request", accepted: 0, dropped: 0)
-      throw Problem(.badRequest, "bad-upload", error.reason)
+      throw Problem(.badRequest, "bad-upload", fault.reason)
     }
-    try keep(upload, door: .sampleApp)
-    let receipt = SampleAppReceipt(accepted: upload.keys.count, rejected: upload.faults)
+    let receipt = SampleAppReceipt(accepted: recorded.accepted, rejected: recorded.dropped.map(\.description))
     return Response(
       status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(receipt))))
@@ -111,9 +116,16 @@ struct UploadDoor: Sendable {
 
   // MARK: Google's publish request
 
-  private func publish(_ body: [UInt8], isTrusted: Bool, isChaff: Bool, now: Instant) -> PublishResponse {
+  private func publish(_ body: [UInt8], isTrusted: Bool, isChaff: Bool, now: Instant) async -> PublishResponse {
     // Chaff looks like an upload to who watches the line, and is none.
-    if isChaff { return PublishResponse(.ok) }
+    if isChaff {
+      do {
+        try await recorder.pass()
+        return PublishResponse(.ok)
+      } catch {
+        return notKept(error)
+      }
+    }
     let request: PublishRequest
     do {
       request = try PublishRequest(body)
@@ -135,20 +147,29 @@ struct UploadDoor: Sendable {
       let upload = try KeyUpload(request, certificate, now: now)
       // Taking back what one has said needs proof of having said it, which this door does not keep.
       guard certificate?.reportType != .negative else { return PublishResponse(.ok) }
-      try keep(upload, door: .publish)
+      let digest = certificate.map { _ in hexadecimal(SHA256.hash(data: Array(request.verificationPayload.utf8))) }
+      let recorded = try await record(upload, certificate: digest, byteCount: body.count, door: .publish)
       var response = PublishResponse(.ok)
-      response.insertedExposures = upload.keys.count
-      response.warnings = upload.warnings
-      if !upload.faults.isEmpty {
+      response.insertedExposures = recorded.accepted
+      response.warnings = recorded.dropped.filter { upload.warnings[$0.position] != nil }.map(\.description)
+      let faults = recorded.dropped.filter { upload.warnings[$0.position] == nil }
+      if !faults.isEmpty {
         response.code = "partial_failure"
-        response.error = upload.faults.joined(separator: "; ")
+        response.error = faults.map(\.description).joined(separator: "; ")
       }
       return response
-    } catch let fault as UploadFault {
+    } catch let fault as UploadFault where !fault.isTemporary {
       return refused(PublishResponse(.badRequest, "bad_request", fault.reason))
     } catch {
-      return PublishResponse(.internalServerError, "internal_error", "the upload could not be kept; try again later")
+      return notKept(error)
     }
+  }
+
+  private func notKept(_ error: any Error) -> PublishResponse {
+    if let fault = error as? UploadFault {
+      return PublishResponse(.serviceUnavailable, "internal_error", fault.reason)
+    }
+    return PublishResponse(.internalServerError, "internal_error", "the upload could not be kept; try again later")
   }
 
   static let invalidCertificate = "health_authority_verification_certificate_invalid"
@@ -166,12 +187,24 @@ struct UploadDoor: Sendable {
 
   // MARK: Both
 
-  private func keep(_ upload: KeyUpload, door: Door) throws {
+  /// Hands an upload over, and counts what becomes of it.
+  private func record(
+    _ upload: KeyUpload, certificate: String? = nil, byteCount: Int, door: Door
+  ) async throws -> RecordedUpload {
+    // Keys that have no place beside their certificate are dropped without a fault, and there may be no others.
+    if upload.keys.keys.isEmpty, upload.warnings.count == upload.keys.rejections.count {
+      return RecordedUpload(
+        accepted: 0, dropped: upload.warnings.sorted { $0.key < $1.key }.map { DroppedKey(position: $0, reason: $1) })
+    }
     do {
-      try folder.keep(upload)
+      let recorded = try await recorder.record(
+        ReceivedUpload(keys: upload.keys, certificate: certificate, byteCount: byteCount))
       metrics.recordUpload(
-        door: door.rawValue, outcome: "accepted", accepted: upload.keys.count,
-        dropped: upload.faults.count + upload.warnings.count)
+        door: door.rawValue, outcome: "accepted", accepted: recorded.accepted,
+        dropped: recorded.dropped.count)
+      return recorded
+    } catch let fault as UploadFault {
+      throw fault
     } catch {
       metrics.recordUpload(door: door.rawValue, outcome: "internal-error", accepted: 0, dropped: 0)
       logger.error("an upload could not be kept", metadata: ["reason": .string("\(error)")])

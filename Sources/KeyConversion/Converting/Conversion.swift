@@ -15,8 +15,6 @@ package struct ConversionPlan: Sendable {
   package var packing = ExportPacking.archive
   /// Refuse to write anything when something would be lost.
   package var isStrict = false
-  /// Checks every export's signature first; without a ring the operator vouches for the documents.
-  package var trust: SignatureDemand?
 
   package enum ExportPacking: Sendable { case archive, bareFiles }
 
@@ -97,9 +95,9 @@ package struct Conversion {
   ///
   /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
   package static func run(
-    _ plan: ConversionPlan, from documents: [SourceDocument], to output: ConversionOutput
+    _ plan: ConversionPlan, from arrivals: [Arrival], to output: ConversionOutput
   ) throws -> ConversionReceipt {
-    for document in documents { _ = try document.verification(trusting: plan.trust) }
+    let documents = try arrivals.map { try $0.examine().verify() }
     var conversion = Conversion()
     var writer = try DocumentWriter(plan, to: output)
     for document in documents {
@@ -113,25 +111,23 @@ package struct Conversion {
   }
 
   private mutating func read(
-    _ source: SourceDocument, saysHeaderFirst: Bool, into writer: inout DocumentWriter
+    _ document: VerifiedArrival, saysHeaderFirst: Bool, into writer: inout DocumentWriter
   ) throws {
-    let document = try source.open()
-    var summary = DocumentSummary(name: source.name)
+    let name = document.arrival.name
+    var summary = DocumentSummary(name: name)
     var numbers = RegionNumbers()
-    var chunk = KeyChunk()
-    while try source.located({ try document.decoder.decode(into: &chunk) }) {
+    let reading = try document.decode { chunk, context in
       summary.received += chunk.keys.count + chunk.rejections.count
-      try source.located { try numbers.translate(&chunk.keys, from: document.decoder.regions, to: &regions) }
+      try numbers.translate(&chunk.keys, of: name, from: context.regions, to: &regions)
       let before = chunk.rejections.count
       summary.count(chunk.rejections[..<before])
-      try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? document.decoder.header : ExportHeader())
+      try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? context.header : ExportHeader())
       summary.count(chunk.rejections[before...])
       summary.written += chunk.keys.count
-      chunk.advance()
     }
-    summary.format = document.format
-    summary.notes = document.decoder.notes
-    headers.add(document.decoder.header)
+    summary.format = reading.format
+    summary.notes = reading.notes
+    headers.add(reading.header)
     receipt.documents.append(summary)
   }
 }
@@ -150,12 +146,15 @@ extension HeaderChoice {
 private struct RegionNumbers {
   private var shared: [RegionClaim.ID] = []
 
-  mutating func translate(_ keys: inout KeyBuffer, from table: RegionTable, to target: inout RegionTable) throws {
+  mutating func translate(
+    _ keys: inout KeyBuffer, of name: String, from table: RegionTable, to target: inout RegionTable
+  ) throws {
     guard table.claims.count > 1 else { return }
     while shared.count < table.claims.count {
       guard let number = target.intern(table.claims[shared.count]) else {
         throw FormatError(
-          .limitExceeded, "the documents together name more than \(RegionTable.limit) distinct sets of regions")
+          .limitExceeded, "the documents together name more than \(RegionTable.limit) distinct sets of regions"
+        ).within(name)
       }
       shared.append(number)
     }

@@ -1,6 +1,6 @@
 package import ExposureKeys
 internal import KeyFormats
-package import KeyIntake
+internal import KeyIntake
 package import KeyNormalization
 
 /// Everything that is known about one key: what each source said, what admission made of it, and what each region's
@@ -44,20 +44,21 @@ package struct KeyStory: Sendable {
 
   /// Reads all documents for what they say about the key. Other keys are passed over, so it costs no memory for them.
   package init(
-    of key: TemporaryExposureKey, in documents: [IncomingDocument], publishing: PublishingPolicy,
-    trusting trust: SignatureDemand? = nil, now: Instant
+    of key: TemporaryExposureKey, in documents: [IncomingDocument], publishing: PublishingPolicy, now: Instant
   ) throws {
     var claims = ClaimSet()
     var mentions: [Mention] = []
     for document in documents {
-      _ = try document.read(try document.document.verification(trusting: trust), now: now) { chunk, reader, admission in
+      let verified = try document.arrival.examine().verify()
+      var admission = Intake().admission(of: verified, by: document.policy.reading)
+      _ = try verified.decode { chunk, context in
         for offset in 0..<chunk.keys.count where chunk.keys[offset].key == key {
-          let batch = admission.admit(chunk.keys[offset], regions: reader.decoder.regions)
+          let batch = admission.admit(chunk.keys[offset], regions: context.regions)
           claims.record(batch)
           mentions.append(
             Mention(
               document, at: chunk.documentIndex(ofKeyAt: offset), sent: chunk.keys[offset],
-              regions: reader.decoder.regions[chunk.keys[offset].regions], batch))
+              regions: context.regions[chunk.keys[offset].regions], batch))
         }
       }
     }
@@ -104,8 +105,8 @@ extension KeyStory.Mention {
   fileprivate init(
     _ incoming: IncomingDocument, at position: Int, sent: ClaimedKey, regions: RegionClaim, _ batch: AdmittedBatch
   ) {
-    document = incoming.document.name
-    source = incoming.name
+    document = incoming.arrival.name
+    source = incoming.arrival.sender.name
     policy = incoming.policy.name
     self.position = position
     self.sent = sent

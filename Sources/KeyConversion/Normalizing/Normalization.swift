@@ -4,9 +4,49 @@ internal import KeyFormats
 package import KeyIntake
 package import KeyNormalization
 
+/// An arrival with the policy by which it is read.
+package struct IncomingDocument {
+  package let arrival: Arrival
+  package let policy: Policy
+
+  package init(_ arrival: Arrival, policy: Policy) {
+    self.arrival = arrival
+    self.policy = policy
+  }
+}
+
+/// What several documents say together.
+package struct IncomingClaims {
+  package private(set) var claims = ClaimSet()
+  package private(set) var documents: [IncomingReceipt] = []
+  private(set) var headers = HeaderMerge()
+
+  /// Takes in all documents.
+  ///
+  /// - Parameter report: is shown every key that is not admitted.
+  /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``.
+  package init(_ documents: [IncomingDocument], report: (RejectedKey) throws -> Void = { _ in }) throws {
+    let intake = Intake()
+    for document in documents {
+      let summary = try intake.accept(
+        document.arrival, by: document.policy.reading, into: &claims, report: report)
+      headers.add(summary.header)
+      self.documents.append(IncomingReceipt(policy: document.policy.name, intake: summary))
+    }
+  }
+}
+
+/// What became of one document, and by which policy it was read.
+package struct IncomingReceipt: Sendable {
+  package let policy: String
+  package let intake: IntakeSummary
+
+  package var counts: KeyCounts { intake.counts }
+}
+
 /// What to publish of the documents that come in.
 package struct NormalizationPlan: Sendable {
-  /// How the result is written, and which signatures are asked for.
+  /// How the result is written.
   package var writing: ConversionPlan
   package var publishing: Policy
   /// The region whose keys are wanted; `nil` wants all.
@@ -50,17 +90,16 @@ package enum Normalization {
     onStage enter: (Stage) -> Void = { _ in }, report: @escaping (RejectedKey) throws -> Void = { _ in }
   ) throws -> NormalizationReceipt {
     enter(.reading)
-    var intake = Intake(trusting: plan.writing.trust, now: plan.now, report: report)
-    for document in documents { try intake.take(document) }
+    let incoming = try IncomingClaims(documents, report: report)
 
     enter(.folding)
-    let believed = fold(intake.claims, policy: plan.publishing.publishing, region: plan.region, now: plan.now)
+    let believed = fold(incoming.claims, policy: plan.publishing.publishing, region: plan.region, now: plan.now)
 
     enter(.writing)
     var target = NormalizationReceipt.Target(name: name, format: plan.writing.target)
-    try target.write(believed, by: plan, header: intake.headers.published, to: output, report)
+    try target.write(believed, by: plan, header: incoming.headers.published, to: output, report)
     if plan.writing.isStrict, !target.losses.isEmpty { throw LossRefusal(losses: target.losses) }
-    return NormalizationReceipt(plan, intake.documents, believed, target)
+    return NormalizationReceipt(plan, incoming.documents, believed, target)
   }
 }
 

@@ -11,13 +11,13 @@ package struct NormalizationReceipt: Sendable {
   package let publishing: String
   package let region: String?
   package let now: Instant
-  package let documents: [IntakeSummary]
+  package let documents: [IncomingReceipt]
   package let belief: BeliefReceipt
   /// When the first of the held keys may go out.
   package let nextRelease: Instant?
   package let target: Target
 
-  init(_ plan: NormalizationPlan, _ documents: [IntakeSummary], _ believed: BelievedKeys, _ target: Target) {
+  init(_ plan: NormalizationPlan, _ documents: [IncomingReceipt], _ believed: BelievedKeys, _ target: Target) {
     publishing = plan.publishing.name
     region = plan.region
     now = plan.now
@@ -27,23 +27,12 @@ package struct NormalizationReceipt: Sendable {
     self.target = target
   }
 
-  package var received: Int { documents.reduce(0) { $0 + $1.received } }
-  package var new: Int { documents.reduce(0) { $0 + $1.new } }
-  package var known: Int { documents.reduce(0) { $0 + $1.known } }
-  package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
-  package var heldForOperator: Int { documents.reduce(0) { $0 + $1.heldForOperator } }
-  /// How many keys were rejected, by the code of the reason.
-  package var rejections: [String: Int] {
-    documents.reduce(into: [:]) { $0.merge($1.rejections, uniquingKeysWith: +) }
-  }
-  /// How many of the others needed each allowance.
-  package var allowances: [Allowance: Int] {
-    documents.reduce(into: [:]) { $0.merge($1.allowances, uniquingKeysWith: +) }
-  }
+  /// Of all documents together.
+  package var counts: KeyCounts { documents.reduce(into: KeyCounts()) { $0 += $1.counts } }
 
   /// Whether the counts add up.
   package var isBalanced: Bool {
-    received == new + known + rejected + heldForOperator && belief.isBalanced
+    counts.isBalanced && belief.isBalanced
       && belief.published == target.written + target.refused
   }
 
@@ -94,12 +83,14 @@ extension NormalizationReceipt {
   package var lines: [String] { arrivals + beliefs + output }
 
   private var arrivals: [String] {
-    let held = heldForOperator > 0 ? " + \(grouped(heldForOperator)) held for the operator" : ""
+    let counts = counts
+    let held = counts.held > 0 ? " + \(grouped(counts.held)) held for the operator" : ""
     let sum =
-      "received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + \(grouped(rejected)) rejected"
-    return [sum + held] + sorted(rejections).map { "  rejected, \($0): \(grouped($1))" }
+      "received \(grouped(counts.received)) = \(grouped(counts.new)) new + \(grouped(counts.known)) known + "
+      + "\(grouped(counts.rejected)) rejected"
+    return [sum + held] + sorted(counts.rejections).map { "  rejected, \($0): \(grouped($1))" }
       + Allowance.allCases.compactMap { allowance in
-        allowances[allowance].map { "  allowed, \(allowance.text): \(grouped($0))" }
+        counts.allowances[allowance.code].map { "  allowed, \(allowance.text): \(grouped($0))" }
       }
   }
 
@@ -155,13 +146,14 @@ extension NormalizationReceipt: Encodable {
     try members.encode(publishing, forKey: .publishing)
     try members.encodeIfPresent(region, forKey: .region)
     try members.encode(documents, forKey: .documents)
-    try members.encode(received, forKey: .received)
-    try members.encode(new, forKey: .new)
-    try members.encode(known, forKey: .known)
-    try members.encode(rejected, forKey: .rejected)
-    try members.encode(heldForOperator, forKey: .heldForOperator)
-    try members.encode(rejections, forKey: .rejections)
-    try members.encode(byCode(allowances, \.code), forKey: .allowances)
+    let counts = counts
+    try members.encode(counts.received, forKey: .received)
+    try members.encode(counts.new, forKey: .new)
+    try members.encode(counts.known, forKey: .known)
+    try members.encode(counts.rejected, forKey: .rejected)
+    try members.encode(counts.held, forKey: .heldForOperator)
+    try members.encode(counts.rejections, forKey: .rejections)
+    try members.encode(counts.allowances, forKey: .allowances)
     try members.encode(belief.believed, forKey: .believed)
     try members.encode(belief.published, forKey: .published)
     try members.encode(belief.held, forKey: .held)
@@ -193,7 +185,7 @@ extension NormalizationReceipt.Target: Encodable {
   }
 }
 
-extension IntakeSummary: Encodable {
+extension IncomingReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
     case name, source, policy, origin, relay, format, received, new, known, rejected, rejections, allowances
     case vouchedBy = "vouched_by"
@@ -203,21 +195,21 @@ extension IntakeSummary: Encodable {
 
   package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
-    try members.encode(name, forKey: .name)
-    try members.encode(source, forKey: .source)
+    try members.encode(intake.name, forKey: .name)
+    try members.encode(intake.sender.name, forKey: .source)
     try members.encode(policy, forKey: .policy)
-    try members.encodeIfPresent(origin, forKey: .origin)
-    try members.encode(isRelay, forKey: .relay)
-    try members.encode(provenance.description, forKey: .vouchedBy)
-    if case .signed(by: let signer) = provenance { try members.encode(signer, forKey: .signedBy) }
-    try members.encode(format.rawValue, forKey: .format)
-    try members.encode(received, forKey: .received)
-    try members.encode(new, forKey: .new)
-    try members.encode(known, forKey: .known)
-    try members.encode(rejected, forKey: .rejected)
-    try members.encode(heldForOperator, forKey: .heldForOperator)
-    try members.encode(rejections, forKey: .rejections)
-    try members.encode(byCode(allowances, \.code), forKey: .allowances)
+    try members.encodeIfPresent(intake.sender.origin, forKey: .origin)
+    try members.encode(intake.sender.isRelay, forKey: .relay)
+    try members.encode(intake.provenance.description, forKey: .vouchedBy)
+    if case .signed(by: let signer) = intake.provenance { try members.encode(signer, forKey: .signedBy) }
+    try members.encode(intake.format.rawValue, forKey: .format)
+    try members.encode(counts.received, forKey: .received)
+    try members.encode(counts.new, forKey: .new)
+    try members.encode(counts.known, forKey: .known)
+    try members.encode(counts.rejected, forKey: .rejected)
+    try members.encode(counts.held, forKey: .heldForOperator)
+    try members.encode(counts.rejections, forKey: .rejections)
+    try members.encode(counts.allowances, forKey: .allowances)
   }
 }
 

@@ -36,33 +36,35 @@ public final class ExportDecoder: KeyDecoder {
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
-    do {
-      return try decodeFields(into: &chunk)
-    } catch let error as FormatError where error.place.isEmpty && !place.isEmpty {
-      throw error.within(place)
+    try placed {
+      if fileHeaderState == nil { try readFileHeader() }
+      var header = header
+      defer { self.header = header }
+      return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
+        try header.read(tag, &reader, from: start, limits)
+      }
     }
   }
 
-  private func decodeFields(into chunk: inout KeyChunk) throws -> Bool {
-    if fileHeaderState == nil { try readFileHeader() }
-    var header = header
-    defer { self.header = header }
-    return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
-      switch (tag.number, tag.wire) {
-      case (1, .fixed64): header.startTimestamp = try reader.readFixed64()
-      case (2, .fixed64): header.endTimestamp = try reader.readFixed64()
-      case (3, .length): header.region = try reader.readString()
-      case (4, .varint): header.batchNum = Int32(truncatingIfNeeded: try reader.readVarint())
-      case (5, .varint): header.batchSize = Int32(truncatingIfNeeded: try reader.readVarint())
-      case (6, .length):
-        guard header.signatureInfos.count < ExportHeader.maximumSignatureInfos else {
-          throw .tooManySignatureInfos(limit: ExportHeader.maximumSignatureInfos)
-        }
-        header.signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
-      default:
-        try reader.skip(tag)
-        try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
+  /// Goes over the whole file for its header, and passes over the keys.
+  ///
+  /// - Returns: how many key messages there are.
+  func survey() throws -> Int {
+    try placed {
+      if fileHeaderState == nil { try readFileHeader() }
+      var header = header
+      defer { self.header = header }
+      return try keys.skipAll { tag, reader, start throws(ProtobufFault) in
+        try header.read(tag, &reader, from: start, limits)
       }
+    }
+  }
+
+  private func placed<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as FormatError where error.place.isEmpty && !place.isEmpty {
+      throw error.within(place)
     }
   }
 
@@ -99,6 +101,29 @@ public final class ExportDecoder: KeyDecoder {
           code: "file-header-padding", text: "the file header is not padded with spaces; most devices refuse the file"))
     }
     window.skip(length)
+  }
+}
+
+extension ExportHeader {
+  /// Reads one field of an export that is not a key.
+  fileprivate mutating func read(
+    _ tag: ProtobufTag, _ reader: inout ProtobufReader, from start: UnsafeRawPointer, _ limits: ReadLimits
+  ) throws(ProtobufFault) {
+    switch (tag.number, tag.wire) {
+    case (1, .fixed64): startTimestamp = try reader.readFixed64()
+    case (2, .fixed64): endTimestamp = try reader.readFixed64()
+    case (3, .length): region = try reader.readString()
+    case (4, .varint): batchNum = Int32(truncatingIfNeeded: try reader.readVarint())
+    case (5, .varint): batchSize = Int32(truncatingIfNeeded: try reader.readVarint())
+    case (6, .length):
+      guard signatureInfos.count < Self.maximumSignatureInfos else {
+        throw .tooManySignatureInfos(limit: Self.maximumSignatureInfos)
+      }
+      signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
+    default:
+      try reader.skip(tag)
+      try keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
+    }
   }
 }
 

@@ -56,14 +56,47 @@ struct ProtobufKeyStream {
         break
       }
       guard try window.require(1) else { break }
-      try decodeField(into: &chunk, other: other)
+      try Self.readField(in: window, keyTag, revisedTag, other: other) { message, isRevised, offset in
+        try decodeKey(message, revised: isRevised, at: offset, into: &chunk)
+      }
     }
     return chunk.nextIndex > before
   }
 
-  private mutating func decodeField(
-    into chunk: inout KeyChunk,
+  /// Passes over all keys; `other` gets every other field.
+  ///
+  /// - Returns: how many keys were passed over.
+  func skipAll(
     other: (ProtobufTag, inout ProtobufReader, _ fieldStart: UnsafeRawPointer) throws(ProtobufFault) -> Void
+  ) throws -> Int {
+    var count = 0
+    while try window.require(1) {
+      count += skipShortKeys()
+      guard try window.require(1) else { break }
+      try Self.readField(in: window, keyTag, revisedTag, other: other) { _, _, _ in count += 1 }
+    }
+    return count
+  }
+
+  /// Passes over the keys that are in the window and have a length of one byte.
+  private func skipShortKeys() -> Int {
+    let bytes = window.unread
+    var (position, count) = (0, 0)
+    while position + 1 < bytes.count, bytes[position] == keyTag || (revisedTag != 0 && bytes[position] == revisedTag),
+      bytes[position + 1] < 0x80, position + 2 + Int(bytes[position + 1]) <= bytes.count
+    {
+      position += 2 + Int(bytes[position + 1])
+      count += 1
+    }
+    window.skip(position)
+    return count
+  }
+
+  /// Reads the field at the window's front, and moves behind it.
+  private static func readField(
+    in window: InputWindow, _ keyTag: UInt8, _ revisedTag: UInt8,
+    other: (ProtobufTag, inout ProtobufReader, _ fieldStart: UnsafeRawPointer) throws(ProtobufFault) -> Void,
+    key: (_ message: UnsafeRawBufferPointer, _ isRevised: Bool, _ offset: Int) throws -> Void
   ) throws {
     while true {
       let bytes = window.unread
@@ -75,7 +108,7 @@ struct ProtobufKeyStream {
         let isRevised = revisedTag != 0 && tag == ProtobufTag(number: UInt32(revisedTag >> 3), wire: .length)
         if isRevised || tag == ProtobufTag(number: UInt32(keyTag >> 3), wire: .length) {
           let message = try reader.readBytes()
-          try decodeKey(message, revised: isRevised, at: reader.position - start - message.count, into: &chunk)
+          try key(message, isRevised, reader.position - start - message.count)
         } else {
           try other(tag, &reader, start)
         }

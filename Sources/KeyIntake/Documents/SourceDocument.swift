@@ -53,43 +53,57 @@ package struct SourceDocument {
     }
   }
 
-  /// Reads an export for its digest and its signature infos; nothing of it is admitted yet. Where a key of the ring made
-  /// each signature that is all; otherwise the export is read once more for the digest of its body.
+  /// Reads an export for its digest and its signatures; no key is decoded.
+  ///
+  /// - Returns: `nil` when the document is in a format that has no signatures.
+  package func survey(includingBody: Bool = false) throws -> SurveyedExport? {
+    let digest = DigestCollector(includingBody: includingBody)
+    let document = try open(observeExport: digest.update)
+    guard let survey = try located({ try document.survey() }) else { return nil }
+    return SurveyedExport(survey: survey, digests: digest.finish())
+  }
+
+  /// Compares the signatures of an export with a ring. Where a key of the ring made each of them that is all; otherwise
+  /// the export is read once more for the digest of its body.
+  package func judge(
+    _ export: SurveyedExport, trusting ring: TrustRing, at instant: Instant
+  ) throws -> SignatureReport {
+    let report = export.report(trusting: ring, at: instant)
+    guard report.hasUnmatchedSignature, let thorough = try survey(includingBody: true) else { return report }
+    return thorough.report(trusting: ring, at: instant)
+  }
+
+  /// Reads an export for its signatures, and compares them with a ring.
   ///
   /// - Returns: the report, or `nil` when the document is in a format that has no signatures.
   package func verify(trusting ring: TrustRing, at instant: Instant) throws -> SignatureReport? {
-    let report = try verify(trusting: ring, at: instant, includingBody: false)
-    guard report?.hasUnmatchedSignature == true else { return report }
-    return try verify(trusting: ring, at: instant, includingBody: true)
+    try survey().map { try judge($0, trusting: ring, at: instant) }
   }
 
-  private func verify(
-    trusting ring: TrustRing, at instant: Instant, includingBody: Bool
-  ) throws -> SignatureReport? {
-    let digest = DigestCollector(includingBody: includingBody)
-    let document = try open(observeExport: digest.update)
-    guard document.container != nil else { return nil }
-    return try located {
-      var chunk = KeyChunk()
-      while try document.decoder.decode(into: &chunk) { chunk.advance() }
-      let signatures = try document.signatures()
-      return BundleVerifier(trusting: ring).verify(
-        digest.finish(), infos: document.decoder.header.signatureInfos, signatures: signatures, at: instant)
-    }
-  }
+  /// SHA-256 of the whole file.
+  package func digest() throws -> ExportDigests { try Self.digest(of: source) }
 
-  /// Asks for a signature where there is a ring to judge it; otherwise the operator vouches for the document.
-  ///
-  /// - Throws: ``DocumentRefusal`` when the document has no signature that the ring trusts.
-  package func verification(trusting trust: SignatureDemand?) throws -> VerifiedDocument {
-    guard let trust else { return .assertedByOperator() }
-    guard let report = try verify(trusting: trust.ring, at: trust.instant) else {
-      throw DocumentRefusal.cannotBeSigned(name: name, format: try open().format)
+  /// SHA-256 of all bytes.
+  package static func digest(of source: any SeekableSource) throws -> ExportDigests {
+    var digest = ExportDigest()
+    let bytes = SequentialSource(source)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while case let count = try bytes.read(into: buffer), count > 0 {
+      digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
-    guard let verified = report.verifiedDocument else {
-      throw DocumentRefusal.untrusted(name: name, lines: report.lines)
-    }
-    return verified
+    return digest.finalize()
+  }
+}
+
+/// What an export says about itself, and its digest.
+package struct SurveyedExport: Sendable {
+  package let survey: ExportSurvey
+  package let digests: ExportDigests
+
+  fileprivate func report(trusting ring: TrustRing, at instant: Instant) -> SignatureReport {
+    BundleVerifier(trusting: ring).verify(
+      digests, infos: survey.header.signatureInfos, signatures: survey.signatures, at: instant)
   }
 }
 

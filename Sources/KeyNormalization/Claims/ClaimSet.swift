@@ -5,7 +5,7 @@ package import ExposureKeys
 ///
 /// Built for tens of millions of claims: 32 bytes a claim in segments that never move, and 11 to 21 bytes a claim in a
 /// hash table whose hash is seeded anew in each process, because senders choose the keys.
-package struct ClaimSet: Sendable {
+package struct ClaimSet: Sendable, ClaimRecorder {
   /// All claims, in the order in which they were recorded first.
   private(set) var rows = PackedClaims()
   private var slots = ClaimSlots()

@@ -48,6 +48,8 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var earliestRollingStart: Day = Day(daysSince1970: 18_262)
   /// How far ahead of the clock a rolling start may lie, in ten-minute intervals, 0...288.
   package var futureTolerance: Int32 = 12
+  /// Keys that expired more than so many days ago are rejected, 0...3650; `nil` is never.
+  package var maximumAge: Int? = nil
   package var absentRollingPeriod: PeriodReading = .fullDay
   package var zeroRollingPeriod: PeriodReading = .reject
   package var shortRollingPeriod: ShortPeriodReading = .asStated
@@ -69,5 +71,6 @@ package struct ReadingPolicy: Hashable, Sendable {
   package init() {}
 
   package static let futureToleranceAllowed: ClosedRange<Int32> = 0...288
+  package static let maximumAgeAllowed = 0...3650
   package static let floodFactorAllowed = 2...1000
 }

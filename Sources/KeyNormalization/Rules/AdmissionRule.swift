@@ -90,6 +90,8 @@ final class AdmissionContext: Sendable {
   let rollingStarts: ClosedRange<Int64>
   /// Whether the source may send each report type.
   let isAccepted: ByReportType<Bool>
+  /// Keys that ended before this interval are too old; `nil` is none.
+  let oldestEnd: Int64?
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
@@ -97,6 +99,9 @@ final class AdmissionContext: Sendable {
     let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
     rollingStarts = earliest...max(earliest, latest)
     isAccepted = ByReportType { policy.reportTypes.contains($0) }
+    oldestEnd = policy.maximumAge.map {
+      IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400)).rawValue
+    }
   }
 }
 
@@ -108,6 +113,7 @@ package struct AdmissionRules: Sendable {
     .reencodedRisk,
     .rollingStart,
     .rollingPeriod,
+    .keyAge,
     .riskLevel,
     .reportType,
     .daysSinceOnset,

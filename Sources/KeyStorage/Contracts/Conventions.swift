@@ -12,21 +12,6 @@ extension DocumentState {
   }
 }
 
-extension DocumentFacts {
-  /// The held keys were admitted; those that were not new are known.
-  package mutating func heldWasReleased(new count: Int) {
-    new += count
-    known += max(0, held - count)
-    held = 0
-  }
-
-  /// The held keys were refused.
-  package mutating func heldWasDiscarded() {
-    if held > 0 { rejections["flood", default: 0] += held }
-    held = 0
-  }
-}
-
 extension SourceRecord {
   package mutating func note(_ attempt: SourceAttempt) {
     lastAttempt = attempt.time

@@ -108,8 +108,9 @@ package struct DocumentRecord: Hashable, Sendable {
   }
 }
 
-/// What a recorded document was, and what became of its keys: `received = new + known + rejected + held`.
-package struct DocumentFacts: Hashable, Sendable, Codable {
+/// What a recorded document was, and what became of its keys.
+@dynamicMemberLookup
+package struct DocumentFacts: Hashable, Sendable {
   package var byteCount: Int
   /// Lower-case hexadecimal SHA-256 of what must not change under the name: of `export.bin`, or of the whole body.
   package var digest: String
@@ -119,19 +120,12 @@ package struct DocumentFacts: Hashable, Sendable, Codable {
   package var format: String
   /// Who stands behind it, for people: a signature, the peer's TLS identity, or the operator.
   package var vouchedBy: String
-  package var received: Int
-  package var new: Int
-  package var known: Int
-  package var held: Int
-  /// Rejected keys by the code of the reason.
-  package var rejections: [String: Int]
-  /// Allowances used, by code.
-  package var allowances: [String: Int]
+  /// Of its keys. Its members can be asked of the document.
+  package var counts: KeyCounts
 
   package init(
     byteCount: Int, digest: String, entityTag: String? = nil, lastModified: String? = nil, format: String,
-    vouchedBy: String, received: Int = 0, new: Int = 0, known: Int = 0, held: Int = 0,
-    rejections: [String: Int] = [:], allowances: [String: Int] = [:]
+    vouchedBy: String, counts: KeyCounts = KeyCounts()
   ) {
     self.byteCount = byteCount
     self.digest = digest
@@ -139,25 +133,22 @@ package struct DocumentFacts: Hashable, Sendable, Codable {
     self.lastModified = lastModified
     self.format = format
     self.vouchedBy = vouchedBy
-    self.received = received
-    self.new = new
-    self.known = known
-    self.held = held
-    self.rejections = rejections
-    self.allowances = allowances
+    self.counts = counts
   }
 
-  package var rejected: Int { rejections.values.reduce(0, +) }
+  package subscript<Value>(dynamicMember member: WritableKeyPath<KeyCounts, Value>) -> Value {
+    get { counts[keyPath: member] }
+    set { counts[keyPath: member] = newValue }
+  }
+
+  package var rejected: Int { counts.rejected }
 }
 
 /// A source's documents by state, and the sums of the counts of those that are recorded.
 package struct SourceSummary: Hashable, Sendable {
   package var documents: [DocumentState: Int]
-  package var received = 0
-  package var new = 0
-  package var known = 0
-  package var held = 0
-  package var rejections: [String: Int] = [:]
+  /// Allowances are not summed.
+  package var counts = KeyCounts()
 
   package init(documents: [DocumentState: Int] = [:]) { self.documents = documents }
 }

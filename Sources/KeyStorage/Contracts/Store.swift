@@ -32,7 +32,8 @@ package protocol Store: Sendable {
 package enum StoreRole: String, Hashable, Sendable, CaseIterable {
   /// The gateway itself. There is one owner at a time.
   case owner
-  /// A word of the operator beside the owner, who heeds it at its next step. See ``EventKind/isOfOperator``.
+  /// A word of the operator, or an upload, beside the owner, who heeds it at its next step. See
+  /// ``EventKind/mayHappenBesideOwner``.
   case `operator`
   /// To read, beside anybody.
   case reader

@@ -56,8 +56,10 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     }
   }
 
-  /// Whether an operator does it, who may do so beside the gateway that runs. Such an event adds no name that the owner
-  /// would have to know, and carries who did it and why.
+  /// Whether it may happen beside the owner: what an operator does, and uploads, which a server takes that runs by itself.
+  package var mayHappenBesideOwner: Bool { isOfOperator || self == .uploaded }
+
+  /// Whether an operator does it. Such an event carries who did it and why.
   package var isOfOperator: Bool {
     switch self {
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled: true

@@ -32,12 +32,12 @@ package struct Ledger: Sendable {
   func transact<Result: Sendable>(
     _ kinds: [EventKind], at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
   ) async throws -> Result {
-    for kind in kinds where store.role != .owner && !(store.role == .operator && kind.isOfOperator) {
+    for kind in kinds where store.role != .owner && !(store.role == .operator && kind.mayHappenBesideOwner) {
       throw StorageFault(
         .held,
         store.role == .reader
           ? "the store was opened to be read alone"
-          : "the store was opened for a word of the operator, and \(kind.rawValue) is the gateway's own")
+          : "the store was opened beside its owner, and \(kind.rawValue) is the gateway's own")
     }
     let durability: Durability = kinds.contains { $0.durability == .promised } ? .promised : .local
     return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in

@@ -28,7 +28,7 @@ package struct RefusedDocument: Hashable, Sendable {
 }
 
 /// What a body records of one document, batch by batch.
-package struct DocumentRecorder {
+package struct DocumentRecorder: ClaimRecorder {
   private let transaction: any StoreTransaction
   private let document: DocumentID
   private let stamp: EventStamp
@@ -212,6 +212,16 @@ extension Ledger {
     }
   }
 
+  /// What only looked like an upload came in: nothing happens and no event is written, by a commit that takes as long as
+  /// that of an upload.
+  package func passed(door: String, at now: Instant) async throws {
+    try await transact(.uploaded, at: now) { page in
+      guard let document = try page.transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
+      else { return }
+      try page.transaction.complete(document.id, document.facts ?? .ofUploads, at: now)
+    }
+  }
+
   /// Uploads came in, and share a commit. When this returns, they may be answered.
   ///
   /// A door has one document a day, whose facts add up: an upload's own keys are not told apart from those of others.
@@ -269,12 +279,7 @@ extension DocumentFacts {
 
   fileprivate mutating func add(_ receipt: ImportReceipt, of upload: AdmittedUpload) {
     byteCount += upload.byteCount
-    received += receipt.received + upload.rejections.values.reduce(0, +)
-    new += receipt.new
-    known += receipt.known
-    held += receipt.heldForOperator
-    rejections.merge(upload.rejections, uniquingKeysWith: +)
-    for (reason, count) in receipt.rejections { rejections[reason.rawValue, default: 0] += count }
-    for (allowance, count) in receipt.allowances { allowances[allowance.code, default: 0] += count }
+    for (reason, count) in upload.rejections { counts.reject(reason, count: count) }
+    counts.add(receipt)
   }
 }

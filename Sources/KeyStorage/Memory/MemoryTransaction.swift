@@ -34,11 +34,8 @@ final class MemoryTransaction: StoreTransaction {
     for document in state.documents where document.source == source {
       summary.documents[document.state, default: 0] += 1
       guard document.state == .recorded, let facts = document.facts else { continue }
-      summary.received += facts.received
-      summary.new += facts.new
-      summary.known += facts.known
-      summary.held += facts.held
-      summary.rejections.merge(facts.rejections, uniquingKeysWith: +)
+      summary.counts += facts.counts
+      summary.counts.allowances = [:]
     }
     return summary
   }
@@ -171,12 +168,12 @@ final class MemoryTransaction: StoreTransaction {
     var receipt = ImportReceipt()
     receipt.received = held.count
     insert(held, of: document, in: event, counting: &receipt)
-    try change(document) { $0.facts?.heldWasReleased(new: receipt.new) }
+    try change(document) { $0.facts?.counts.heldWasReleased(new: receipt.new) }
     return receipt
   }
 
   func discardHeld(of document: DocumentID) throws -> Int {
-    try change(document) { $0.facts?.heldWasDiscarded() }
+    try change(document) { $0.facts?.counts.heldWasDiscarded() }
     return state.held.removeValue(forKey: document)?.count ?? 0
   }
 

@@ -124,11 +124,14 @@ struct ConvertCommand: ParsableCommand {
 
   private func convert(_ step: Step, _ plan: ConversionPlan) throws -> ConversionReceipt {
     let progress = Progress()
-    let documents = try step.inputs.map { progress.watching(try input.open($0)) }
+    let (vouching, now) = (try writing.vouching(), Clock.now)
+    let arrivals = try step.inputs.map { path in
+      Arrival(progress.watching(try input.open(path)), vouching: vouching, at: now)
+    }
     let destination = try writing.destination(step.output, inputs: step.inputs)
     var plan = plan
     plan.packing = destination.packing
-    let receipt = try destination.write { try Conversion.run(plan, from: documents, to: $0) }
+    let receipt = try destination.write { try Conversion.run(plan, from: arrivals, to: $0) }
     progress.clear()
     report(receipt, destination)
     return receipt

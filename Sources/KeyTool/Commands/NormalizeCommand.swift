@@ -100,7 +100,8 @@ struct NormalizationRun {
 
   func run() throws -> ExitStatus {
     let progress = Progress()
-    let documents = try sources.open(inputs, input, origin: writing.defaults.origin, progress: progress)
+    let documents = try sources.open(
+      inputs, input, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
     let paths = sources.paths(inputs)
     let destination = try writing.destination(output, inputs: paths)
     let log = try publishing.rejected.map { try RejectionLog($0, inputs: paths) }
@@ -121,12 +122,12 @@ struct NormalizationRun {
     try log?.commit()
     progress.clear()
     try tell(receipt)
-    return receipt.rejected + receipt.target.refused > 0 ? .rejected : .done
+    return receipt.counts.rejected + receipt.target.refused > 0 ? .rejected : .done
   }
 
   private func tell(_ receipt: NormalizationReceipt) throws {
     for document in receipt.documents {
-      show(document.shownRejections, of: document.rejected, in: document.name)
+      show(document.intake.shownRejections, of: document.counts.rejected, in: document.intake.name)
     }
     show(receipt.target.shownRefusals, of: receipt.target.refused, in: receipt.target.name)
     if receipt.target.refusals[RejectionReason.fieldRequired.rawValue] != nil {
@@ -136,8 +137,8 @@ struct NormalizationRun {
     for loss in receipt.target.losses { Console.note(loss) }
     if !writing.quiet {
       for document in receipt.documents {
-        for (note, count) in document.notes.sorted {
-          Console.note("\(document.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
+        for (note, count) in document.intake.notes.sorted {
+          Console.note("\(document.intake.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
         }
       }
       for line in receipt.lines { Console.note(line) }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import KeyConversion
 internal import KeyIntake
 internal import KeyNormalization
 internal import PolicyFiles
@@ -150,11 +151,7 @@ struct PolicyCommand: ParsableCommand {
       let now = sources.instant
       let progress = Progress()
       let sides = try policies.map { policy in
-        var intake = Intake(now: now)
-        for document in try sources.open(inputs, input, reading: policy, progress: progress) {
-          try intake.take(document)
-        }
-        return intake
+        try IncomingClaims(try sources.open(inputs, input, reading: policy, progress: progress))
       }
       progress.enter("deciding")
       let difference = PolicyDifference(
@@ -162,7 +159,7 @@ struct PolicyCommand: ParsableCommand {
         region: region, now: now)
       progress.clear()
       for (policy, side) in zip(policies, sides) {
-        let rejected = side.documents.reduce(0) { $0 + $1.rejected }
+        let rejected = side.documents.reduce(0) { $0 + $1.counts.rejected }
         if rejected > 0 { Console.note("\(policy.name): \(counted(rejected, "key")) rejected at admission") }
       }
       try Console.result(Self.text(difference))

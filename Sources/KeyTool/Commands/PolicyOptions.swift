@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import KeyConversion
 internal import KeyIntake
 internal import KeyNormalization
 internal import PolicyFiles
@@ -54,20 +55,21 @@ struct SourceOptions: ParsableArguments {
   /// - Parameters:
   ///   - reading: reads the inputs without a policy of their own; nothing is what `--reading` says.
   ///   - origin: of keys that name none, in inputs without an origin of their own.
+  ///   - vouching: who is to stand behind each input.
   func open(
-    _ inputs: [String], _ options: InputOptions, reading: Policy? = nil, origin: String? = nil, progress: Progress
+    _ inputs: [String], _ options: InputOptions, reading: Policy? = nil, origin: String? = nil,
+    vouching: Vouching = .operator, progress: Progress
   ) throws -> [IncomingDocument] {
     let common = try reading ?? PolicyChoice.read(self.reading ?? "default")
-    let plain = try inputs.map { path in
+    func incoming(_ path: String, _ sender: Sender?, _ policy: Policy) throws -> IncomingDocument {
       let document = progress.watching(try options.open(path))
-      return IncomingDocument(document, name: document.name, policy: common, origin: origin)
+      let sender = sender ?? Sender(name: document.name, origin: origin)
+      return IncomingDocument(Arrival(document, from: sender, vouching: vouching, at: instant), policy: policy)
     }
-    return try plain
+    return try inputs.map { try incoming($0, nil, common) }
       + named.map { input in
-        IncomingDocument(
-          progress.watching(try options.open(input.path)), name: input.name,
-          policy: try input.policy.map(PolicyChoice.read) ?? common, origin: input.origin ?? origin,
-          isRelay: input.isRelay)
+        let sender = Sender(name: input.name, isRelay: input.isRelay, origin: input.origin ?? origin)
+        return try incoming(input.path, sender, try input.policy.map(PolicyChoice.read) ?? common)
       }
   }
 }

@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake
+internal import KeyNormalization
 internal import KeyPeers
 internal import KeyReceiving
 internal import KeyStorage
@@ -93,7 +94,7 @@ private struct PullDocument: Encodable {
 extension [PullReceipt] {
   var status: ExitStatus {
     if contains(where: { if case .failed = $0.outcome { true } else { false } }) { return .failed }
-    return contains { $0.rejected > 0 || $0.held > 0 || !$0.refusals.isEmpty } ? .rejected : .done
+    return contains { $0.counts.rejected > 0 || $0.counts.held > 0 || !$0.refusals.isEmpty } ? .rejected : .done
   }
 }
 

@@ -35,9 +35,10 @@ struct RunCommand: AsyncParsableCommand {
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
     log.bootstrap()
+    let ledger = try gateway.ledger(plan, as: .owner)
     let daemon = Daemon(
-      plan, ledger: try gateway.ledger(plan, as: .owner),
-      serving: try plan.server.map { _ in try gateway.serving(plan, port: port) },
+      plan, ledger: ledger,
+      serving: try plan.server.map { _ in try gateway.serving(plan, port: port) { ledger } },
       version: KeyferryCommand.version, clock: gateway.clock
     ) { [gateway] in try gateway.read() }
     try await daemon.run(hangups: hangups)

@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import GatewayDaemon
+internal import GatewaySettings
+internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
@@ -9,8 +11,9 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve", _superCommandName: KeyferryCommand.programName,
     abstract: "Serve what is published to apps, and do nothing else.",
     discussion: """
-      For machines that have only the publication folder. It needs no store, and sees at once what a publisher writes
-      into the folder. keyferry run pulls, publishes and serves.
+      For machines that have only the publication folder. It sees at once what a publisher writes into the folder, and
+      needs no store, unless the configuration has a door for uploads: these are recorded in the store of the gateway
+      that publishes, beside whatever else runs. keyferry run pulls, publishes and serves.
 
       Examples:
         keyferry serve --config gateway.yaml
@@ -28,11 +31,23 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan()
     log.bootstrap()
-    let serving = try gateway.serving(plan, port: port)
+    let serving = try gateway.serving(plan, port: port) { try storeOfUploads(plan) }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [serving.server], gracefulShutdownSignals: [.sigterm, .sigint],
         logger: Logger(label: "keyferry")))
     try await group.run()
+  }
+
+  /// A store that nobody publishes from would swallow what it is given, so it is not made here.
+  private func storeOfUploads(_ plan: GatewayPlan) throws -> Ledger {
+    do {
+      _ = try gateway.ledger(plan, as: .reader)
+    } catch let fault as StorageFault where fault.code == .notFound {
+      throw ValidationError(
+        "\(gateway.config) has a door for uploads, and there is no store in \(plan.stateFolder); "
+          + "use keyferry run, or run keyferry pull once before this")
+    }
+    return try gateway.ledger(plan, as: .operator)
   }
 }

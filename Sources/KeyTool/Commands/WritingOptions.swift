@@ -69,8 +69,12 @@ struct WritingOptions: ParsableArguments {
     plan.jsonStyle.hasRollingPeriod = !beta
     plan.signers = try signing.identities()
     plan.isStrict = strict
-    if let trust { plan.trust = .init(ring: try TrustRingFile.read(trust), instant: at ?? Clock.now) }
     return plan
+  }
+
+  /// Who is to stand behind the inputs: a signature where a ring was given, and the operator otherwise.
+  func vouching() throws -> Vouching {
+    try trust.map { .ring(try TrustRingFile.read($0), at: at ?? Clock.now) } ?? .operator
   }
 
   /// - Parameter inputs: files that must not be written over, besides signing keys and ring.

@@ -45,15 +45,18 @@ struct GatewayOptions: ParsableArguments {
 
   /// The serving half of the gateway.
   ///
-  /// - Parameter port: listen here instead of the configured port.
+  /// - Parameters:
+  ///   - port: listen here instead of the configured port.
+  ///   - ledger: records uploads; it is asked for where there is a door for them.
   /// - Throws: `ValidationError` where the configuration has no server or no publication, `ServerFault`.
-  func serving(_ plan: GatewayPlan, port: Int?) throws -> Serving {
+  func serving(_ plan: GatewayPlan, port: Int?, ledger: () throws -> Ledger) throws -> Serving {
     guard var settings = plan.server else {
       throw ValidationError("\(config) has no server: say where to listen with server: {listen: 127.0.0.1:8080}")
     }
     if let port { settings.port = port }
     return try Serving(
-      settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series, clock: clock
+      settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
+      uploads: try plan.uploads.map { ($0, try ledger()) }, clock: clock
     ) { Console.note("serving at \($0)") }
   }
 }

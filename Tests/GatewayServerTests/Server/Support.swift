@@ -4,10 +4,14 @@ import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import KeyNormalization
+import KeyReceiving
+import KeyStorage
 import Logging
 import NIOCore
 import Synchronization
 
+@testable import GatewayDaemon
 @testable import GatewayServer
 
 /// Says nothing.
@@ -50,10 +54,12 @@ extension GatewayApplication {
     _ fixture: PublicationFixture, layouts: [any Layout] = [], settings: ServerSettings = ServerSettings(),
     metrics: GatewayMetrics = GatewayMetrics(), readiness: Readiness = Readiness(),
     limits: ServerLimits = ServerLimits(), now: Instant = PublicationFixture.noon,
-    logger: Logger = Logger(label: "test") { _ in SilentHandler() }, store: PublicationStore? = nil
+    logger: Logger = Logger(label: "test") { _ in SilentHandler() }, store: PublicationStore? = nil,
+    uploads: Ledger = Ledger(MemoryStore()), from source: UploadSource = .netherlands
   ) throws -> GatewayApplication {
     try GatewayApplication(
-      settings: settings, store: store ?? fixture.store(), layouts: LayoutCatalog(layouts), metrics: metrics,
+      settings: settings, store: store ?? fixture.store(), layouts: LayoutCatalog(layouts),
+      uploads: UploadRecording(intake: UploadIntake(source, ledger: uploads) { now }), metrics: metrics,
       readiness: readiness, limits: limits, clock: ServerClock { now }, logger: logger)
   }
 
@@ -80,4 +86,9 @@ extension TestResponse {
   var json: [String: Any] {
     (try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]) ?? [:]
   }
+}
+
+extension UploadSource {
+  /// A door of one region, which reads as the default policy says.
+  static let netherlands = UploadSource(origin: "NL", reading: Policy(name: "default"))
 }

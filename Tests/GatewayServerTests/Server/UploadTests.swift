@@ -7,7 +7,10 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import KeyFormats
+import KeyNormalization
 import KeyPublishing
+import KeyReceiving
+import KeyStorage
 import Testing
 
 @testable import GatewayServer
@@ -15,7 +18,7 @@ import Testing
 @Suite("The upload door")
 struct UploadTests {
   let fixture: PublicationFixture
-  let folder: URL
+  let ledger = Ledger(MemoryStore())
   let verificationKey = P256.Signing.PrivateKey()
   let metrics = GatewayMetrics()
 
@@ -26,31 +29,39 @@ struct UploadTests {
 
   init() throws {
     fixture = try PublicationFixture()
-    folder = fixture.folder.appending(path: "uploads")
   }
 
-  private func application(limits: ServerLimits = ServerLimits(), isOpen: Bool = true) throws -> GatewayApplication {
+  private func application(
+    limits: ServerLimits = ServerLimits(), isOpen: Bool = true, recordedBy ledger: Ledger? = nil
+  ) throws -> GatewayApplication {
     var settings = ServerSettings()
     if isOpen {
       settings.uploads = UploadSettings(
-        folder: folder.path, token: "secret-token",
+        token: "secret-token",
         certificates: CertificateSettings(
           issuer: "verify.example.org", audience: "keys.example.org",
           keys: ["k1": verificationKey.publicKey.pemRepresentation], healthAuthorityID: "org.example"))
     }
     var limits = limits
     limits.uploadsPerMinute = max(limits.uploadsPerMinute, 1000)
-    return try GatewayApplication.testing(fixture, settings: settings, metrics: metrics, limits: limits)
+    return try GatewayApplication.testing(
+      fixture, settings: settings, metrics: metrics, limits: limits, uploads: ledger ?? self.ledger)
   }
 
-  private func kept() throws -> [DecodedDocument] {
-    try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted().map { name in
-      #expect(name.hasPrefix("upload-") && name.hasSuffix(".json"))
-      return try DecodedDocument(Array(try Data(contentsOf: folder.appending(path: name))))
-    }
+  /// What the ledger has, in the order of time.
+  private func kept(_ ledger: Ledger? = nil) async throws -> [StatedClaim] {
+    try await (ledger ?? self.ledger).read { state in
+      try state.claims(from: TemporaryExposureKey(high: 0, low: 0), limit: 1000).claims.statedClaims
+    }.sorted { $0.key.rollingStartWord < $1.key.rollingStartWord }
   }
 
-  private func key(_ number: UInt8) -> String { Data(repeating: number, count: 16).base64EncodedString() }
+  private func uploads(with certificate: String) async throws -> [UploadRecord] {
+    try await ledger.read { try $0.uploads(certificate: certificate) }
+  }
+
+  /// Sixteen bytes that are not all equal, as those of a device.
+  private func data(_ number: UInt8) -> [UInt8] { (0..<16).map { number &+ $0 } }
+  private func key(_ number: UInt8) -> String { Data(data(number)).base64EncodedString() }
 
   private func sample(_ keys: [(UInt8, Int, Int)]) -> [UInt8] {
     let objects = keys.map {
@@ -70,17 +81,14 @@ struct UploadTests {
       #expect(response.code == 200)
       #expect(response.json["accepted"] as? Int == 2)
     }
-    let documents = try kept()
-    #expect(documents.count == 1)
-    let found = try #require(documents.first).keys
-    #expect(found.map(\.key.bytes) == [[UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16)])
+    let claims = try await kept()
+    #expect(Set(claims.map(\.origin)) == ["NL"] && Set(claims.map(\.source.name)) == ["uploads"])
+    let found = claims.map(\.key)
+    #expect(found.map(\.key.bytes) == [data(1), data(2)])
     #expect(found.map(\.rollingStart) == [Int32(Self.start), Int32(Self.start + 144)])
     #expect(found.map(\.rollingPeriod) == [144, 100])
     #expect(found.map(\.transmissionRisk) == [3, 3])
     #expect(found.allSatisfy { $0.reportType == nil && $0.daysSinceOnset == nil })
-    let attributes = try FileManager.default.attributesOfItem(
-      atPath: folder.appending(path: FileManager.default.contentsOfDirectory(atPath: folder.path)[0]).path)
-    #expect(attributes[.posixPermissions] as? Int == 0o600)
     #expect(metrics.text.contains("keyferry_uploaded_keys_total{door=\"sample-app\",outcome=\"accepted\"} 6\n"))
   }
 
@@ -97,7 +105,7 @@ struct UploadTests {
     #expect(rejected.count == 3)
     #expect(rejected.contains { $0.hasPrefix("key 1: rolling period 145") })
     #expect(rejected.contains { $0.hasPrefix("key 2: rolling start 3000000 is in the future") })
-    #expect(try kept().first?.keys.count == 1)
+    #expect(try await kept().count == 1)
     #expect(!response.text.contains(key(2)))
   }
 
@@ -106,7 +114,6 @@ struct UploadTests {
     let app = try application(isOpen: false)
     #expect(try await app.ask("/apple/NL/keys", .post, headers: Self.authorized, body: sample([])).code == 405)
     #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: []).code == 405)
-    #expect(!FileManager.default.fileExists(atPath: folder.path))
   }
 
   @Test("Without the right token nothing is taken")
@@ -121,7 +128,7 @@ struct UploadTests {
       #expect(response.code == 401, "\(value)")
       #expect(response["WWW-Authenticate"] == "Bearer")
     }
-    #expect(try kept().isEmpty)
+    #expect(try await kept().isEmpty)
   }
 
   @Test("What is no upload is refused with a reason")
@@ -141,7 +148,7 @@ struct UploadTests {
       #expect(response.code == status, "\(String(decoding: body.prefix(60), as: UTF8.self))")
       #expect((response.json["detail"] as? String)?.isEmpty == false)
     }
-    #expect(try kept().isEmpty)
+    #expect(try await kept().isEmpty)
     #expect(try await app.ask("/apple/NL/keys", .put)["Allow"] == "GET, HEAD, POST, OPTIONS")
     #expect(try await app.ask("/apple/../keys", .post, headers: Self.authorized, body: []).code == 400)
   }
@@ -161,7 +168,7 @@ struct UploadTests {
   @Test("Uploads have a limit of their own")
   func rate() async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(folder: folder.path, token: "secret-token")
+    settings.uploads = UploadSettings(token: "secret-token")
     var limits = ServerLimits()
     limits.uploadsPerMinute = 4
     let app = try GatewayApplication.testing(fixture, settings: settings, limits: limits)
@@ -172,15 +179,15 @@ struct UploadTests {
     #expect(try await app.ask("/").code == 200)
   }
 
-  @Test("A door that nobody could open, or a folder that cannot be written to, is a fault of the settings")
+  @Test("A door that nobody could open is a fault of the settings")
   func badSettings() throws {
     for uploads in [
-      UploadSettings(folder: folder.path, token: ""), UploadSettings(folder: "/proc/none", token: "x"),
+      UploadSettings(token: ""),
       UploadSettings(
-        folder: folder.path, token: "x",
+        token: "x",
         certificates: CertificateSettings(issuer: "i", audience: "a", keys: ["k": "no key"])),
       UploadSettings(
-        folder: folder.path, token: "x", certificates: CertificateSettings(issuer: "i", audience: "a", keys: [:])),
+        token: "x", certificates: CertificateSettings(issuer: "i", audience: "a", keys: [:])),
     ] {
       var settings = ServerSettings()
       settings.uploads = uploads
@@ -240,25 +247,25 @@ struct UploadTests {
       ("confirmed", ReportType.confirmedTest), ("likely", .confirmedClinicalDiagnosis), ("user-report", .selfReport),
     ] {
       certificate.reportType = report
-      try? FileManager.default.removeItem(at: folder)
-      let app = try application()
-      let response = try await app.ask(
-        "/v1/publish", .post, headers: Self.json, body: try publish(Self.keys, certificate))
+      let ledger = Ledger(MemoryStore())
+      let app = try application(recordedBy: ledger)
+      let body = try publish(Self.keys, certificate)
+      let response = try await app.ask("/v1/publish", .post, headers: Self.json, body: body)
       #expect(response.code == 200)
       #expect(response.json["insertedExposures"] as? Int == 2)
       #expect(response.problem == nil)
-      let found = try #require(try kept().first).keys.sorted { ($0.rollingStart ?? 0) < ($1.rollingStart ?? 0) }
+      let found = try await kept(ledger).map(\.key)
       #expect(found.map(\.reportType) == [type.rawValue, type.rawValue])
       #expect(found.map(\.daysSinceOnset) == [-1, 0])
       #expect(found.map(\.transmissionRisk) == [2, 2])
     }
     // Taking back needs more proof than this door asks for: it is answered, and nothing is kept.
     certificate.reportType = "negative"
-    let count = try kept().count
+    let count = try await kept().count
     let response = try await app.ask(
       "/v1/publish", .post, headers: Self.json, body: try publish([(7, Self.start, 144, 0)], certificate))
     #expect(response.code == 200)
-    #expect(try kept().count == count)
+    #expect(try await kept().count == count)
   }
 
   @Test("The code over the keys has a short form where no key has a risk level")
@@ -302,7 +309,7 @@ struct UploadTests {
     let response = try await app.ask("/v1/publish", .post, headers: Self.json, body: Array(other.utf8))
     #expect(response.code == 401)
     #expect(response.problem == "unknown_health_authority_id")
-    #expect(try kept().isEmpty)
+    #expect(try await kept().isEmpty)
   }
 
   @Test("Partial failures are told with their code, and every answer is padded")
@@ -340,12 +347,12 @@ struct UploadTests {
     #expect(far.problem == nil)
     // An onset that cannot be is as good as none.
     for onset in [Self.start - 40 * 144, 3_000_000] {
-      try FileManager.default.removeItem(at: folder)
-      let app = try application()
+      let ledger = Ledger(MemoryStore())
+      let app = try application(recordedBy: ledger)
       _ = try await app.ask(
         "/v1/publish", .post, headers: Self.authorized,
         body: try publish([(1, Self.start, 144, 0)], nil, adding: ",\"symptomOnsetInterval\":\(onset)"))
-      #expect(try kept().first?.keys.first?.daysSinceOnset == nil)
+      #expect(try await kept(ledger).map(\.key.daysSinceOnset) == [nil])
     }
   }
 
@@ -374,7 +381,7 @@ struct UploadTests {
       #expect(response.code == status)
       #expect(response.json["padding"] != nil)
     }
-    #expect(try kept().isEmpty)
+    #expect(try await kept().isEmpty)
     let get = try await app.ask("/v1/publish")
     #expect(get.code == 405)
     #expect(get["Allow"] == "POST, OPTIONS")
@@ -388,6 +395,6 @@ struct UploadTests {
       "/v1/publish", .post, headers: headers, body: try publish([(1, Self.start, 144, 0)], nil))
     #expect(response.code == 200)
     #expect(response.json["padding"] != nil)
-    #expect(try kept().isEmpty)
+    #expect(try await kept().isEmpty)
   }
 }

@@ -26,9 +26,16 @@ final class MemoryPeer: Transport {
     var answers: [String: Answer] = [:]
     var asked: [String] = []
     var asides: [String: String] = [:]
+    var provenHost: ProvenHost?
   }
 
   private let state = Mutex(State())
+
+  /// Whose name TLS has proved; `nil` is a peer without TLS.
+  var provenHost: ProvenHost? {
+    get { state.withLock { $0.provenHost } }
+    set { state.withLock { $0.provenHost = newValue } }
+  }
 
   subscript(path: String) -> Answer? {
     get { state.withLock { $0.answers[path] } }
@@ -42,12 +49,12 @@ final class MemoryPeer: Transport {
 
   func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
     let answer = try answer(to: request)
-    return (ResponseHead(status: answer.status, headers: answer.headers), answer.body)
+    return (ResponseHead(status: answer.status, headers: answer.headers, provenHost: provenHost), answer.body)
   }
 
   func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
     let answer = try answer(to: request)
-    let head = ResponseHead(status: answer.status, headers: answer.headers)
+    let head = ResponseHead(status: answer.status, headers: answer.headers, provenHost: provenHost)
     if let tag = head["etag"], request.headers.contains(where: { $0.name == "If-None-Match" && $0.value == tag }) {
       return ResponseHead(status: 304, headers: answer.headers)
     }
@@ -159,7 +166,7 @@ final class Receiver: Sendable {
     _ source: SourceSettings, _ peer: any Transport, isForced: Bool = true
   ) async throws -> PullReceipt {
     let receipt = try await puller().pull(source, through: peer, isForced: isForced)
-    #expect(receipt.isBalanced)
+    #expect(receipt.counts.isBalanced)
     return receipt
   }
 

@@ -22,7 +22,7 @@ struct PullTests {
       let first = try await receiver.pull(server.settings(), server.peer)
       #expect(first.outcome == .done)
       #expect(first.recorded == 2)
-      #expect(first.new == 150)
+      #expect(first.counts.new == 150)
       #expect(try await receiver.claims().count == 150)
 
       server.peer.forget()
@@ -32,7 +32,7 @@ struct PullTests {
 
       try server.publish(keys(10, seed: 3), as: "c.zip")
       let third = try await receiver.pull(server.settings(), server.peer)
-      #expect(third.new == 10)
+      #expect(third.counts.new == 10)
       let facts = try #require(try await receiver.documents().last?.facts)
       #expect(facts.vouchedBy == "signature of 310 v1")
     }
@@ -64,7 +64,7 @@ struct PullTests {
       receiver.advance(seconds: 86_400)
       let trusting = TrustRing(keys: [server.identity.verificationKey, stranger.verificationKey])
       let later = try await receiver.pull(server.settings(trust: trusting), server.peer)
-      #expect(later.new == 20)
+      #expect(later.counts.new == 20)
       #expect(try await receiver.documents([.quarantined]).isEmpty)
     }
   }
@@ -95,7 +95,7 @@ struct PullTests {
       #expect(try KeyDocument(MemorySource(kept)).signatures().count == 1)
       receiver.advance(seconds: 86_400)
       settings.trust = .ring(TrustRing(keys: [stranger.verificationKey]))
-      #expect(try await receiver.pull(settings, transport).new == 20)
+      #expect(try await receiver.pull(settings, transport).counts.new == 20)
       #expect(try await receiver.documents([.quarantined]).isEmpty)
     }
   }
@@ -188,7 +188,7 @@ struct PullTests {
 
       let aside = try #require(try await receiver.documents([.quarantined]).first)
       let retried = try await receiver.puller().retry(aside, of: server.settings())
-      #expect(retried?.new == 10)
+      #expect(retried?.counts.new == 10)
       #expect(try await receiver.claims().count == 20)
     }
   }
@@ -203,7 +203,7 @@ struct PullTests {
       #expect(try await receiver.pull(server.settings(), server.peer).outcome == .paused)
       #expect(server.peer.asked.isEmpty)
       _ = try await receiver.ledger.resumed(.source("us"), by: OperatorWord(by: "ada"), at: usualNoon)
-      #expect(try await receiver.pull(server.settings(), server.peer).new == 10)
+      #expect(try await receiver.pull(server.settings(), server.peer).counts.new == 10)
     }
   }
 
@@ -220,17 +220,17 @@ struct PullTests {
       let receiver = Receiver(folder: folder, own: ["NL"])
       var federation = server.settings("federation", origin: nil)
       federation.trust = .operator
-      #expect(try await receiver.pull(federation, server.peer).rejections == ["own-key-returned": 10])
+      #expect(try await receiver.pull(federation, server.peer).counts.rejections == ["own-key-returned": 10])
       // Our own server may say what it likes about our own keys.
       var home = server.settings("home", origin: "NL")
       home.trust = .operator
       let own = Receiver(folder: folder + "/home", own: ["NL"])
-      #expect(try await own.pull(home, server.peer).new == 10)
+      #expect(try await own.pull(home, server.peer).counts.new == 10)
       server.peer["/a.zip"] = MemoryPeer.Answer(body: try bundle(keys(10, seed: 1), signedBy: server.identity))
 
       var other = server.settings("other", origin: "FR")
       other.speaksFor = ["DE"]
-      #expect(try await receiver.pull(other, server.peer).rejections == ["origin-not-allowed": 10])
+      #expect(try await receiver.pull(other, server.peer).counts.rejections == ["origin-not-allowed": 10])
       #expect(try await receiver.claims().isEmpty)
     }
   }

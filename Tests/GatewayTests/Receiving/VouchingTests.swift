@@ -20,7 +20,7 @@ struct VouchingTests {
     var found: (provenances: Set<Provenance>, vouchedBy: [String]) = ([], [])
     try await withFolder { folder in
       let receiver = Receiver(folder: folder)
-      #expect(try await receiver.pull(settings, peer).new == 10)
+      #expect(try await receiver.pull(settings, peer).counts.new == 10)
       found.provenances = Set(try await receiver.claims().map(\.source.provenance))
       found.vouchedBy = try await receiver.documents([.recorded]).compactMap(\.facts?.vouchedBy)
     }
@@ -50,6 +50,13 @@ struct VouchingTests {
     let settings = SourceSettings(
       name: "efgs", peer: .efgs, location: "https://efgs.example.org/", options: ["days": "0"],
       trust: .host, reading: Policy(name: "default"))
+    // The address alone proves nothing: the transport has to say whose name TLS has proved.
+    try await withFolder { folder in
+      let receiver = Receiver(folder: folder)
+      let receipt = try await receiver.pull(settings, peer)
+      #expect(receipt.counts.received == 0 && receipt.refusals.map(\.fault.code) == ["host-not-proven"])
+    }
+    peer.provenHost = ProvenHost(provenByTLS: "efgs.example.org")
     let recorded = try await pulled(settings, peer)
     #expect(recorded.provenances == [.host("efgs.example.org")])
     #expect(recorded.vouchedBy == ["TLS identity of efgs.example.org"])

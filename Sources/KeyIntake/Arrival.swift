@@ -1,0 +1,175 @@
+package import BundleTrust
+package import ExposureKeys
+package import KeyFormats
+package import KeyNormalization
+
+/// Something that came in: what it is and what it is called, who hands it over, when, and how it is vouched for.
+///
+/// Peers, files, uploads and the commands that read files differ in how they make one, and in nothing that comes after.
+package struct Arrival {
+  package enum Content {
+    /// Bytes of some format.
+    case document(SourceDocument)
+    /// Keys that their door had to read already, to see whether it lets them in.
+    case decoded(DecodedDocument)
+  }
+
+  package let content: Content
+  /// What it is called in messages.
+  package let name: String
+  package let sender: Sender
+  package let vouching: Vouching
+  package let time: Instant
+
+  /// - Parameter sender: `nil` is a file that speaks for itself, under its own name.
+  package init(_ document: SourceDocument, from sender: Sender? = nil, vouching: Vouching, at time: Instant) {
+    content = .document(document)
+    name = document.name
+    self.sender = sender ?? Sender(name: document.name)
+    self.vouching = vouching
+    self.time = time
+  }
+
+  /// Keys that are decoded, of a sender whom the door knows.
+  package init(_ keys: DecodedDocument, named name: String, from sender: Sender, vouching: Vouching, at time: Instant) {
+    content = .decoded(keys)
+    self.name = name
+    self.sender = sender
+    self.vouching = vouching
+    self.time = time
+  }
+}
+
+/// Who is to stand behind an arrival.
+package enum Vouching: Sendable {
+  /// A key of this ring, valid at this instant, must have signed it.
+  case ring(TrustRing, at: Instant)
+  /// The host that it came from, where TLS has proved its name.
+  case host(ProvenHost?)
+  /// Each origin must have signed its own keys.
+  case origins
+  /// Whoever runs the program.
+  case `operator`
+}
+
+extension Arrival {
+  /// Reads what says who stands behind it: of an export its header and signatures, of anything else nothing. No key is
+  /// decoded.
+  ///
+  /// - Throws: `FormatError`, ``FileFault``.
+  package func examine() throws -> ExaminedArrival {
+    guard case .document(let document) = content else { return ExaminedArrival(self, nil) }
+    if case .ring = vouching { return ExaminedArrival(self, try document.survey()) }
+    return ExaminedArrival(self, nil)
+  }
+}
+
+/// An arrival of which it is known what it says about itself, and not yet whether anybody stands behind it.
+package struct ExaminedArrival {
+  let arrival: Arrival
+  /// `nil` where no signature is asked for, or there is no place for one.
+  private let survey: SurveyedExport?
+
+  fileprivate init(_ arrival: Arrival, _ survey: SurveyedExport?) {
+    self.arrival = arrival
+    self.survey = survey
+  }
+
+  /// Finds who stands behind it.
+  ///
+  /// - Throws: ``DocumentRefusal`` when nobody does who should.
+  package func verify() throws -> VerifiedArrival {
+    VerifiedArrival(arrival, try voucher(), survey?.digests)
+  }
+
+  private func voucher() throws -> VerifiedDocument {
+    let name = arrival.name
+    switch arrival.vouching {
+    case .ring(let ring, at: let instant):
+      guard case .document(let document) = arrival.content, let survey else {
+        throw DocumentRefusal.cannotBeSigned(name: name, format: try arrival.format)
+      }
+      let report = try document.judge(survey, trusting: ring, at: instant)
+      guard let verified = report.verifiedDocument else {
+        throw DocumentRefusal.untrusted(name: name, lines: report.lines)
+      }
+      return verified
+    case .host(let host):
+      guard let host else { throw DocumentRefusal.hostNotProven(name: name) }
+      return .host(host)
+    case .origins: throw DocumentRefusal.originsNotProven(name: name)
+    case .operator: return .assertedByOperator()
+    }
+  }
+}
+
+extension Arrival {
+  fileprivate var format: KeyFormat {
+    get throws {
+      switch content {
+      case .document(let document): try document.open().format
+      case .decoded: .codableJSON
+      }
+    }
+  }
+}
+
+/// An arrival that somebody stands behind. Only ``ExaminedArrival/verify()`` makes one, and only it can be decoded.
+package struct VerifiedArrival {
+  package let arrival: Arrival
+  package let document: VerifiedDocument
+  /// Of `export.bin`, where a signature was asked for.
+  private let digests: ExportDigests?
+
+  fileprivate init(_ arrival: Arrival, _ document: VerifiedDocument, _ digests: ExportDigests?) {
+    self.arrival = arrival
+    self.document = document
+    self.digests = digests
+  }
+
+  /// What is known of the whole once all keys are read.
+  package struct Reading {
+    package let format: KeyFormat
+    package let header: ExportHeader
+    package let notes: ReadingNotes
+  }
+
+  /// What is known of the whole while its keys are read.
+  package struct Context {
+    /// The numbers of regions refer to it.
+    package let regions: RegionTable
+    /// What was said of it so far; most formats say it before their keys.
+    package let header: ExportHeader
+  }
+
+  /// Decodes all keys, from the start, and hands them over chunk by chunk: the only place of the program where keys that
+  /// somebody stands behind are decoded.
+  package func decode(_ use: (inout KeyChunk, Context) throws -> Void) throws -> Reading {
+    switch arrival.content {
+    case .document(let document):
+      let reader = try document.open()
+      var chunk = KeyChunk()
+      while try document.located({ try reader.decoder.decode(into: &chunk) }) {
+        try use(&chunk, Context(regions: reader.decoder.regions, header: reader.decoder.header))
+        chunk.advance()
+      }
+      return Reading(format: reader.format, header: reader.decoder.header, notes: reader.decoder.notes)
+    case .decoded(let keys):
+      var chunk = KeyChunk(capacity: max(keys.keys.count, 1))
+      keys.keys.withUnsafeBufferPointer { chunk.keys.append(contentsOf: $0) }
+      chunk.rejections = keys.rejections
+      try use(&chunk, Context(regions: keys.regions, header: keys.header))
+      return Reading(format: .codableJSON, header: keys.header, notes: keys.notes)
+    }
+  }
+
+  /// Lower-case hexadecimal SHA-256 of `export.bin`, or of the whole body where there is none: signatures are
+  /// randomised, and archives carry the time, so the same keys come in ever other archives.
+  ///
+  /// - Throws: `FormatError`, ``FileFault``.
+  package func contentDigest() throws -> String {
+    if let digests { return digests.hexadecimal }
+    guard case .document(let document) = arrival.content else { return "" }
+    return try document.survey()?.digests.hexadecimal ?? document.digest().hexadecimal
+  }
+}

@@ -1,0 +1,32 @@
+package import KeyNormalization
+
+/// The door for uploads, as a source: whose keys come in by it, and how they are read.
+package struct UploadSource: Sendable {
+  /// What claims call it.
+  package var name: String
+  /// The origin of its keys.
+  package var origin: String
+  package var reading: Policy
+  /// The regions that its keys are for; empty where the uploads do not say.
+  package var regions: [String]
+
+  package init(name: String = "uploads", origin: String, reading: Policy, regions: [String] = []) {
+    self.name = name
+    self.origin = origin
+    self.reading = reading
+    self.regions = regions
+  }
+
+  /// Days after their expiry that keys are taken, where the reading policy states no limit.
+  package static let maximumAge = 15
+
+  /// The reading policy, held to what a phone can honestly say: its own country's keys of the last days, none of them
+  /// from the future.
+  var admissionPolicy: ReadingPolicy {
+    var policy = reading.reading
+    policy.futureTolerance = 0
+    policy.maximumAge = policy.maximumAge ?? Self.maximumAge
+    policy.speaksFor = [origin.uppercased()]
+    return policy
+  }
+}
