@@ -290,6 +290,14 @@ let package = Package(
         "PolicyFiles", "KeyNormalization",
       ],
       swiftSettings: strict),
+    // What the commands say about a report.
+    .testTarget(
+      name: "KeyToolTests",
+      dependencies: [
+        "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "VectorTests",
       dependencies: [

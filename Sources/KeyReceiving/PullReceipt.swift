@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyIntake
 package import KeyStorage
 
 /// What one pull of one source did. `received = new + known + rejected + held`, over the documents that it recorded.
@@ -54,51 +53,6 @@ package struct PullReceipt: Hashable, Sendable {
     held += facts.held
     rejections.merge(facts.rejections, uniquingKeysWith: +)
     allowances.merge(facts.allowances, uniquingKeysWith: +)
-  }
-}
-
-// MARK: Text
-
-extension PullReceipt {
-  /// The receipt for people, line by line.
-  package var lines: [String] {
-    switch outcome {
-    case .paused: return ["\(source): paused; keyferry resume \(source) lets it go on"]
-    case .waiting(let instant): return ["\(source): not due before \(instant)"]
-    case .done, .failed: break
-    }
-    var lines = ["\(source): \(summary)"]
-    if received > 0 {
-      let held = held > 0 ? " + \(grouped(held)) held for the operator" : ""
-      lines.append(
-        "  received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + "
-          + "\(grouped(rejected)) rejected\(held)")
-    }
-    for (reason, count) in Self.sorted(rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
-    for (allowance, count) in Self.sorted(allowances) { lines.append("  allowed, \(allowance): \(grouped(count))") }
-    for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
-    for refusal in refusals {
-      lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason, limit: 4000))")
-    }
-    for failure in failures.prefix(8) {
-      lines.append("  not fetched, \(failure.fault.code): \(printableText(failure.fault.reason))")
-    }
-    if failures.count > 8 { lines.append("  not fetched: \(grouped(failures.count - 8)) more") }
-    if case .failed(let fault) = outcome { lines.append("  failed, \(fault.code): \(printableText(fault.reason))") }
-    return lines
-  }
-
-  private var summary: String {
-    var parts: [String] = []
-    if recorded > 0 { parts.append("\(counted(recorded, "document")) recorded") }
-    if unchanged > 0 { parts.append("\(grouped(unchanged)) unchanged") }
-    if !refusals.isEmpty { parts.append("\(grouped(refusals.count)) refused") }
-    if parts.isEmpty { parts.append("nothing new") }
-    return parts.joined(separator: ", ")
-  }
-
-  private static func sorted(_ counts: [String: Int]) -> [(String, Int)] {
-    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
   }
 }
 

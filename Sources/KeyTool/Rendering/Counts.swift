@@ -1,0 +1,14 @@
+internal import KeyIntake
+
+// Counts as every report tells them.
+
+/// The greatest count first, those that are equal by name.
+func ranked(_ counts: [String: Int]) -> [(String, Int)] {
+  counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+}
+
+/// `received 7 = 4 new + 1 known + 2 rejected`; what is held for the operator is named where there is some.
+func receivedText(_ received: Int, new: Int, known: Int, rejected: Int, held: Int) -> String {
+  "received \(grouped(received)) = \(grouped(new)) new + \(grouped(known)) known + \(grouped(rejected)) rejected"
+    + (held > 0 ? " + \(grouped(held)) held for the operator" : "")
+}
