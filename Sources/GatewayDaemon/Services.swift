@@ -285,7 +285,7 @@ extension GatewayMetrics.SigningKeys {
   fileprivate init(_ series: SeriesSettings, at now: Instant) {
     self.init(
       series: series.name,
-      canSign: series.identities.contains { ($0.from ?? now) <= now && ($0.until.map { now < $0 } ?? true) },
+      canSign: series.identities.contains { $0.isValid(at: now) },
       keys: series.identities.map { ($0.identity.keyID, $0.identity.keyVersion, $0.until) })
   }
 }
