@@ -250,7 +250,7 @@ let package = Package(
       name: "PeerTransportTests",
       dependencies: [
         "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization",
-        "GatewayTesting",
+        "KeyStorage", "GatewayTesting",
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),

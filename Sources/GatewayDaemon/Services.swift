@@ -152,15 +152,15 @@ struct PullService: Service {
           "held": .stringConvertible(receipt.held),
         ])
     case .failed(let fault):
-      metrics.recordPull(source: source, outcome: fault.code, isSuccess: false, seconds: seconds, at: now)
+      metrics.recordPull(source: source, outcome: fault.code.rawValue, isSuccess: false, seconds: seconds, at: now)
       logger.warning(
         "pull failed",
-        metadata: ["source": .string(source), "code": .string(fault.code), "reason": .string(fault.reason)])
+        metadata: ["source": .string(source), "code": .string(fault.code.rawValue), "reason": .string(fault.reason)])
     }
     for notice in receipt.notices {
       logger.warning(
         "peer answers oddly",
-        metadata: ["source": .string(source), "code": .string(notice.code), "reason": .string(notice.reason)])
+        metadata: ["source": .string(source), "code": .string(notice.code.rawValue), "reason": .string(notice.reason)])
     }
     metrics.recordReceivedKeys(source: source, new: receipt.new, known: receipt.known, rejected: receipt.rejected)
     if receipt.recorded > 0 { metrics.recordDocuments(source: source, outcome: "recorded", count: receipt.recorded) }
@@ -169,7 +169,8 @@ struct PullService: Service {
       logger.warning(
         "document refused",
         metadata: [
-          "source": .string(source), "document": .string(refusal.document), "code": .string(refusal.fault.code),
+          "source": .string(source), "document": .string(refusal.document),
+          "code": .string(refusal.fault.code.rawValue),
           "reason": .string(refusal.fault.reason),
         ])
     }

@@ -198,7 +198,7 @@ private struct QuarantineDocument: Encodable {
 
 extension DocumentRecord {
   fileprivate var line: String {
-    let reason = held > 0 ? "flood: \(counted(held, "claim")) held" : fault.map { $0.code } ?? ""
+    let reason = held > 0 ? "flood: \(counted(held, "claim")) held" : fault?.code.rawValue ?? ""
     return "\(id.rawValue)  \(source)  \(printableText(name))  \(state.rawValue) since \(changed)  \(reason)"
   }
 

@@ -64,6 +64,6 @@ extension StatusReport.Source {
   }
 
   private var evidence: [(String, String)] {
-    quarantine.map { ("quarantine", "\(printableText($0.name)): \($0.fault?.code ?? "")") }
+    quarantine.map { ("quarantine", "\(printableText($0.name)): \($0.fault?.code.rawValue ?? "")") }
   }
 }
