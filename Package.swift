@@ -251,7 +251,7 @@ let package = Package(
       name: "PeerTransportTests",
       dependencies: [
         "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization",
-        "GatewayTesting",
+        "KeyStorage", "GatewayTesting",
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -289,6 +289,14 @@ let package = Package(
         "keyferry", "recipes", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
         "PolicyFiles", "KeyNormalization",
+      ],
+      swiftSettings: strict),
+    // What the commands say about a report.
+    .testTarget(
+      name: "KeyToolTests",
+      dependencies: [
+        "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -153,15 +153,15 @@ struct PullService: Service {
           "held": .stringConvertible(receipt.counts.held),
         ])
     case .failed(let fault):
-      metrics.recordPull(source: source, outcome: fault.code, isSuccess: false, seconds: seconds, at: now)
+      metrics.recordPull(source: source, outcome: fault.code.rawValue, isSuccess: false, seconds: seconds, at: now)
       logger.warning(
         "pull failed",
-        metadata: ["source": .string(source), "code": .string(fault.code), "reason": .string(fault.reason)])
+        metadata: ["source": .string(source), "code": .string(fault.code.rawValue), "reason": .string(fault.reason)])
     }
     for notice in receipt.notices {
       logger.warning(
         "peer answers oddly",
-        metadata: ["source": .string(source), "code": .string(notice.code), "reason": .string(notice.reason)])
+        metadata: ["source": .string(source), "code": .string(notice.code.rawValue), "reason": .string(notice.reason)])
     }
     metrics.recordReceivedKeys(
       source: source, new: receipt.counts.new, known: receipt.counts.known, rejected: receipt.counts.rejected)
@@ -171,7 +171,8 @@ struct PullService: Service {
       logger.warning(
         "document refused",
         metadata: [
-          "source": .string(source), "document": .string(refusal.document), "code": .string(refusal.fault.code),
+          "source": .string(source), "document": .string(refusal.document),
+          "code": .string(refusal.fault.code.rawValue),
           "reason": .string(refusal.fault.reason),
         ])
     }
@@ -287,7 +288,7 @@ extension GatewayMetrics.SigningKeys {
   fileprivate init(_ series: SeriesSettings, at now: Instant) {
     self.init(
       series: series.name,
-      canSign: series.identities.contains { ($0.from ?? now) <= now && ($0.until.map { now < $0 } ?? true) },
+      canSign: series.identities.contains { $0.isValid(at: now) },
       keys: series.identities.map { ($0.identity.keyID, $0.identity.keyVersion, $0.until) })
   }
 }

@@ -47,11 +47,6 @@ package struct RejectedKey: Hashable, Sendable, Encodable {
     reason = rejection.reason.rawValue
     detail = rejection.reason.detail(rejection.value)
   }
-
-  /// `de.zip: key 17 at byte 1042: rolling period 145, allowed 1...144`.
-  package var description: String {
-    "\(document): key \(position)\(byteOffset.map { " at byte \($0)" } ?? ""): \(detail)"
-  }
 }
 
 extension AdmissionReason {

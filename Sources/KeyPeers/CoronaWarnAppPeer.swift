@@ -89,12 +89,12 @@ struct CoronaWarnAppPeer: PeerSync {
     let texts = try PeerJSON.read(
       [String].self, in: body, of: "days of \(country)", expected: "a JSON list of dates")
     guard texts.count <= Self.dayLimit else {
-      throw PeerFault("limit-exceeded", "days of \(country): \(texts.count), at most \(Self.dayLimit) are read")
+      throw PeerFault(.limitExceeded, "days of \(country): \(texts.count), at most \(Self.dayLimit) are read")
     }
     for text in texts {
       guard let day = Day(text), day <= today else {
         throw PeerFault(
-          "malformed-answer", "days of \(country): \(peerText(text)), expected a date yyyy-MM-dd up to \(today)")
+          .malformedAnswer, "days of \(country): \(peerText(text)), expected a date yyyy-MM-dd up to \(today)")
       }
       days.append(day)
     }
@@ -115,7 +115,7 @@ struct CoronaWarnAppPeer: PeerSync {
       hours += Set(numbers).sorted().map { document(of: day, hour: $0) }
       return
     }
-    throw PeerFault("malformed-answer", "\(what): hour \(wrong), allowed 0...23")
+    throw PeerFault(.malformedAnswer, "\(what): hour \(wrong), allowed 0...23")
   }
 
   /// Yesterday's hours come before today's.

@@ -97,7 +97,7 @@ struct DP3TPeer: PeerSync {
     published = [:]
     notices.append(
       DocumentFault(
-        code: "started-over", reason: "the peer answered \(status) to the tag \(asked): everything is asked for"))
+        code: .startedOver, reason: "the peer answered \(status) to the tag \(asked): everything is asked for"))
     phase = .collecting([everything])
   }
 

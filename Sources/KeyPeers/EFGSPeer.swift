@@ -146,12 +146,12 @@ struct EFGSPeer: PeerSync {
   ) throws(PeerFault) {
     // Without its tag it is the answer of something that is no federation gateway.
     guard let tag = response.head["batchTag"], Self.isTag(tag) else {
-      throw PeerFault("malformed-answer", "\(what): the header batchTag is missing or no tag")
+      throw PeerFault(.malformedAnswer, "\(what): the header batchTag is missing or no tag")
     }
     var next = response.head["nextBatchTag"]
     if next == "null" || next?.isEmpty == true { next = nil }
     guard next.map(Self.isTag) != false else {
-      throw PeerFault("malformed-answer", "\(what): the header nextBatchTag is no tag")
+      throw PeerFault(.malformedAnswer, "\(what): the header nextBatchTag is no tag")
     }
     let batch = Batch(tag: tag, day: day(of: tag) ?? position.day, next: next)
     if case .link(tag, _) = position {
@@ -179,7 +179,7 @@ struct EFGSPeer: PeerSync {
       hasStartedOver = true
       notices.append(
         DocumentFault(
-          code: "started-over",
+          code: .startedOver,
           reason: "the gateway answered \(status) to the tag \(peerText(tag)): its batches are asked for from "
             + "\(firstDay) on"))
       phase = .asking(.first(firstDay))
@@ -196,7 +196,7 @@ struct EFGSPeer: PeerSync {
   /// The gateway's links lead in a circle.
   private mutating func endLoop(at tag: String) {
     notices.append(
-      DocumentFault(code: "repeated-tag", reason: "the links lead back to the batch \(peerText(tag)): stopped there"))
+      DocumentFault(code: .repeatedTag, reason: "the links lead back to the batch \(peerText(tag)): stopped there"))
     reached?.next = nil
     phase = end()
   }

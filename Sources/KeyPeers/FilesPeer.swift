@@ -33,7 +33,7 @@ struct FilesPeer: PeerSync {
     do throws(PeerFault) {
       let body = try answer.response(of: "folder").body
       guard let listing = FolderListing(body) else {
-        throw PeerFault("malformed-answer", "folder: its listing is not in the form of the folder transport")
+        throw PeerFault(.malformedAnswer, "folder: its listing is not in the form of the folder transport")
       }
       let documents = listing.files.compactMap { document(named: $0.documentName) }
       phase = documents.isEmpty ? .ended(.done(cursor: nil)) : .collecting(documents)

@@ -70,17 +70,17 @@ struct ImmuniPeer: PeerSync {
   private func numbers(of index: Index) throws(PeerFault) -> ClosedRange<Int64> {
     guard index.oldest >= 0, index.newest >= index.oldest else {
       throw PeerFault(
-        "malformed-answer",
+        .malformedAnswer,
         "index: oldest \(index.oldest), newest \(index.newest), expected 0 ≤ oldest ≤ newest")
     }
     guard index.newest - index.oldest < Self.rangeLimit else {
       throw PeerFault(
-        "limit-exceeded",
+        .limitExceeded,
         "index: bundles \(index.oldest) to \(index.newest), at most \(Self.rangeLimit) are asked for")
     }
     if let newest, index.newest < newest {
       throw PeerFault(
-        "went-backwards",
+        .wentBackwards,
         "index: the newest bundle is \(index.newest), and \(newest) is recorded; nothing was changed")
     }
     return index.oldest...index.newest

@@ -86,7 +86,7 @@ struct IndexPeer: PeerSync {
     guard let before, entries * 2 < before.entries else { return }
     notices.append(
       DocumentFault(
-        code: "index-shrank",
+        code: .indexShrank,
         reason: "the index lists \(entries) files, \(before.entries) before; what is recorded stays"))
   }
 
@@ -96,14 +96,14 @@ struct IndexPeer: PeerSync {
   private mutating func listed(in body: [UInt8]) throws(PeerFault) -> [PeerDocument] {
     let text = body.starts(with: [0xEF, 0xBB, 0xBF]) ? body[3...] : body[...]
     if let place = text.firstIndex(where: { $0 < 0x20 && !(0x09...0x0D).contains($0) || $0 == 0x7F }) {
-      throw PeerFault("not-an-index", "index: byte \(text[place]) at byte \(place), expected lines of text")
+      throw PeerFault(.notAnIndex, "index: byte \(text[place]) at byte \(place), expected lines of text")
     }
     let lines = text.split { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard lines.first?.first != UInt8(ascii: "<") else {
-      throw PeerFault("not-an-index", "index: a page of HTML or XML, expected one file a line")
+      throw PeerFault(.notAnIndex, "index: a page of HTML or XML, expected one file a line")
     }
     guard lines.count <= Self.entryLimit else {
-      throw PeerFault("limit-exceeded", "index: \(lines.count) entries, at most \(Self.entryLimit) are read")
+      throw PeerFault(.limitExceeded, "index: \(lines.count) entries, at most \(Self.entryLimit) are read")
     }
     var names: Set<String> = []
     var documents: [PeerDocument] = []
@@ -118,13 +118,13 @@ struct IndexPeer: PeerSync {
     }
     guard passedOver * 2 <= lines.count else {
       throw PeerFault(
-        "not-an-index",
+        .notAnIndex,
         "index: \(passedOver) of \(lines.count) entries are no paths that end in \(suffix), expected one file a line")
     }
     if passedOver > 0 {
       notices.append(
         DocumentFault(
-          code: "entries-passed-over",
+          code: .entriesPassedOver,
           reason: "\(passedOver) of \(lines.count) entries of the index are no paths that end in \(suffix)"))
     }
     return documents

@@ -3,10 +3,10 @@ internal import KeyStorage
 
 /// A fault of a peer, to throw.
 struct PeerFault: Error {
-  let code: String
+  let code: FaultCode
   let reason: String
 
-  init(_ code: String, _ reason: String) {
+  init(_ code: FaultCode, _ reason: String) {
     self.code = code
     self.reason = reason
   }
@@ -18,8 +18,8 @@ extension PeerFault {
   /// A status that the protocol does not foresee here.
   static func status(_ status: Int, of what: String, expected: String) -> PeerFault {
     switch status {
-    case 401, 403: PeerFault("forbidden", "\(what): the peer answered \(status): it does not let us in")
-    default: PeerFault("http-status", "\(what): the peer answered \(status), expected \(expected)")
+    case 401, 403: PeerFault(.forbidden, "\(what): the peer answered \(status): it does not let us in")
+    default: PeerFault(.httpStatus, "\(what): the peer answered \(status), expected \(expected)")
     }
   }
 }
@@ -50,7 +50,7 @@ enum PeerJSON {
     _ type: Value.Type, in body: [UInt8], of what: String, expected: String
   ) throws(PeerFault) -> Value {
     guard let value = value(type, in: body) else {
-      throw PeerFault("malformed-answer", "\(what): \(body.count) bytes that are not \(expected)")
+      throw PeerFault(.malformedAnswer, "\(what): \(body.count) bytes that are not \(expected)")
     }
     return value
   }

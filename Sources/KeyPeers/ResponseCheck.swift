@@ -25,7 +25,7 @@ package enum ResponseCheck: Hashable, Sendable {
     case .token(let key):
       do throws(PeerFault) {
         guard let text = head["signature"] else {
-          throw PeerFault("response-unsigned", "the response has no header Signature, and a key for it is configured")
+          throw PeerFault(.responseUnsigned, "the response has no header Signature, and a key for it is configured")
         }
         let claims = try Self.claims(of: text, signedBy: key)
         try Self.judge(claims, digest: digest, now: now)
@@ -47,44 +47,44 @@ package enum ResponseCheck: Hashable, Sendable {
       case .headerNotObject: token = nil
       case .notCompact:
         throw PeerFault(
-          "response-malformed",
+          .responseMalformed,
           "the header Signature is no token: expected three parts of base64url, at most "
             + "\(JSONWebSignature.maximumLength) bytes")
       }
     }
     guard let token, let algorithm = token.algorithm else {
-      throw PeerFault("response-malformed", "the token's header does not name an algorithm, expected alg ES256")
+      throw PeerFault(.responseMalformed, "the token's header does not name an algorithm, expected alg ES256")
     }
     guard algorithm == JSONWebSignature.algorithm else {
-      throw PeerFault("response-malformed", "the token's algorithm is \(peerText(algorithm)), expected ES256")
+      throw PeerFault(.responseMalformed, "the token's algorithm is \(peerText(algorithm)), expected ES256")
     }
     guard token.verifies(under: key) else {
-      throw PeerFault("response-signature", "the response's token is not signed by the configured key")
+      throw PeerFault(.responseSignature, "the response's token is not signed by the configured key")
     }
     guard let claims = PeerJSON.value(Claims.self, in: token.payload) else {
-      throw PeerFault("response-malformed", "the token's claims are not the JSON object that DP-3T describes")
+      throw PeerFault(.responseMalformed, "the token's claims are not the JSON object that DP-3T describes")
     }
     return claims
   }
 
   private static func judge(_ claims: Claims, digest: [UInt8], now: Instant) throws(PeerFault) {
     guard claims.iss == "dp3t" else {
-      throw PeerFault("response-malformed", "the token's issuer is \(peerText(claims.iss ?? "none")), expected dp3t")
+      throw PeerFault(.responseMalformed, "the token's issuer is \(peerText(claims.iss ?? "none")), expected dp3t")
     }
     guard let issued = claims.iat?.seconds, let expires = claims.exp?.seconds else {
-      throw PeerFault("response-malformed", "the token lacks iat or exp")
+      throw PeerFault(.responseMalformed, "the token lacks iat or exp")
     }
     guard issued <= now.secondsSince1970 + leeway else {
-      throw PeerFault("response-time", "the token was issued at \(issued), after now, \(now)")
+      throw PeerFault(.responseTime, "the token was issued at \(issued), after now, \(now)")
     }
     guard expires >= now.secondsSince1970 - leeway else {
-      throw PeerFault("response-time", "the token expired at \(expires), before now, \(now)")
+      throw PeerFault(.responseTime, "the token expired at \(expires), before now, \(now)")
     }
     guard claims.hashAlg?.lowercased() == "sha-256" else {
-      throw PeerFault("response-malformed", "the token's hash-alg is \(peerText(claims.hashAlg ?? "none"))")
+      throw PeerFault(.responseMalformed, "the token's hash-alg is \(peerText(claims.hashAlg ?? "none"))")
     }
     guard let hash = claims.contentHash.flatMap({ Base64.decode($0.utf8) }), hash == digest else {
-      throw PeerFault("response-content", "the body is not the one whose hash the token states")
+      throw PeerFault(.responseContent, "the body is not the one whose hash the token states")
     }
   }
 
@@ -93,7 +93,7 @@ package enum ResponseCheck: Hashable, Sendable {
       guard let stated = claims.others[claim], let received = head[header] else { continue }
       guard stated == received else {
         throw PeerFault(
-          "response-header", "the header \(header) is \(peerText(received)), and its token says \(peerText(stated))")
+          .responseHeader, "the header \(header) is \(peerText(received)), and its token says \(peerText(stated))")
       }
     }
   }

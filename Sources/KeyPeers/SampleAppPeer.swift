@@ -112,12 +112,12 @@ struct SampleAppPeer: PeerSync {
   /// The peer's list is shorter than what was read of it, so it is another list.
   private mutating func startOver(_ next: Int64, _ what: String) throws(PeerFault) {
     guard index > 0, !hasStartedOver, next >= 0, next < index else {
-      throw PeerFault("malformed-answer", "\(what): nextIndex is \(next), expected \(index) or more")
+      throw PeerFault(.malformedAnswer, "\(what): nextIndex is \(next), expected \(index) or more")
     }
     hasStartedOver = true
     notices.append(
       DocumentFault(
-        code: "started-over", reason: "the peer's list ends at \(next), and \(index) was reached: it is read again"))
+        code: .startedOver, reason: "the peer's list ends at \(next), and \(index) was reached: it is read again"))
     index = 0
     reached = 0
     phase = .asking

@@ -24,13 +24,12 @@ extension Transport {
 
 /// Why no response came, or not a whole one.
 package struct TransportFault: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The stable code: `time-out`, `connection-refused`, `tls`, `too-large`, `redirect-refused`, `name-not-found`, …
-  package var code: String
+  package var code: FaultCode
   package var reason: String
   /// Whether the same request may succeed later.
   package var isTemporary: Bool
 
-  package init(code: String, reason: String, isTemporary: Bool) {
+  package init(code: FaultCode, reason: String, isTemporary: Bool) {
     self.code = code
     self.reason = reason
     self.isTemporary = isTemporary

@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyIntake
 internal import KeyNormalization
 
 /// What the next bundle of a series would hold, as things stand. Nobody is named: counts only.
@@ -62,34 +61,6 @@ package struct SeriesPreview: Hashable, Sendable {
 
   package var held: Int { holds.values.reduce(0, +) }
   package var leftOut: Int { omissions.values.reduce(0, +) }
-
-  // MARK: Text
-
-  /// For people, line by line.
-  package var lines: [String] {
-    let name = title == series ? series : "\(series) (\(title))"
-    let when = isDue ? "is due" : "is over at \(window.instant)"
-    let release = nextRelease.map { ", the first until \($0)" } ?? ""
-    let fate =
-      isTooSmall
-      ? ["too few for a bundle of at least \(grouped(minimumKeys)): they wait for the next window"]
-      : lookalikes > 0 ? ["\(counted(lookalikes, "look-alike")) added"] : []
-    return [
-      "\(name): the window from \(Instant(secondsSince1970: window.start)) to \(window.instant) \(when)",
-      "believed \(grouped(believed)) = \(grouped(new)) new + \(grouped(revised)) revised + "
-        + "\(grouped(alreadyReleased)) already released + \(grouped(held)) held + \(grouped(leftOut)) left out + "
-        + "\(grouped(paused)) paused",
-    ] + fate.map { "  \($0)" }
-      + days.sorted { $0.key < $1.key }.map { "  new, in use on \($0.key): \(grouped($0.value))" }
-      + sorted(reportTypes).map { "  new, \($0): \(grouped($1))" }
-      + sorted(revisedReportTypes).map { "  revised, now \($0): \(grouped($1))" }
-      + sorted(holds).map { "  held, \($0): \(grouped($1))\(release)" }
-      + sorted(omissions).map { "  left out, \($0): \(grouped($1))" }
-      + (recalled > 0 ? ["  recalled, to be revoked: \(grouped(recalled))"] : [])
-      + (notRevocable > 0
-        ? ["  recalled, but devices do not let go of their report type: \(grouped(notRevocable))"] : [])
-      + warnings.map { "warning: \($0.reason)" }
-  }
 }
 
 private func tally(_ keys: [ClaimedKey], by name: (ClaimedKey) -> String) -> [String: Int] {

@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyIntake
 internal import KeyNormalization
 
 /// What one round did for a series. It adds up:
@@ -118,44 +117,6 @@ extension SeriesReceipt {
     notRevocable = counts.notRevocable
     nextRelease = selection.nextRelease
   }
-
-  // MARK: Text
-
-  /// The receipt for people, line by line.
-  package var lines: [String] {
-    (window == nil ? [] : sums) + bundleLines + warnings.map { "\(series): warning: \($0.reason)" }
-      + (fault.map { ["\(series): \($0.reason)"] } ?? [])
-  }
-
-  private var sums: [String] {
-    let parts = [
-      "\(grouped(published)) published", "\(grouped(revised)) revised", "\(grouped(alreadyReleased)) already released",
-      "\(grouped(held)) held", "\(grouped(leftOut)) left out",
-    ]
-    let rare = [(paused, "paused"), (waiting, "waiting")].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
-    let release = nextRelease.map { ", the first until \($0)" } ?? ""
-    return ["\(series): believed \(grouped(believed)) = " + (parts + rare).joined(separator: " + ")]
-      + sorted(holds).map { "  held, \($0): \(grouped($1))\(release)" }
-      + sorted(omissions).map { "  left out, \($0): \(grouped($1))" }
-      + [
-        (lookalikes, "look-alikes added"), (recalled, "recalled and revoked"),
-        (notRevocable, "recalled, but devices do not let go of their report type"),
-      ].filter { $0.0 > 0 }.map { "  \($0.1): \(grouped($0.0))" }
-  }
-
-  private var bundleLines: [String] {
-    bundles.map { bundle in
-      let revised = bundle.revisedKeys > 0 ? " and \(counted(bundle.revisedKeys, "revised key"))" : ""
-      return "\(bundle.path): \(counted(bundle.keys, "key"))\(revised), \(grouped(bundle.bytes)) bytes"
-    }
-      + [
-        (signedAgain, "signed again by the new key"), (expired, "no longer listed"), (removed, "removed"),
-      ].filter { $0.0 > 0 }.map { "\(series): \(counted($0.0, "bundle")) \($0.1)" }
-  }
-}
-
-func sorted(_ counts: [String: Int]) -> [(String, Int)] {
-  counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
 }
 
 extension KeySelection.Counts {

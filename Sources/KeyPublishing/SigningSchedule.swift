@@ -1,8 +1,8 @@
 internal import BundleTrust
-internal import ExposureKeys
+package import ExposureKeys
 
 extension ScheduledIdentity {
-  func isValid(at now: Instant) -> Bool { (from.map { $0 <= now } ?? true) && (until.map { now < $0 } ?? true) }
+  package func isValid(at now: Instant) -> Bool { (from.map { $0 <= now } ?? true) && (until.map { now < $0 } ?? true) }
 }
 
 extension SeriesSettings {

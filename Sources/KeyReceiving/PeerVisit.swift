@@ -63,7 +63,7 @@ struct PeerVisit {
     let due = try await ledger.read { state in
       try state.documents(of: name, in: [.quarantined], limit: .max).filter {
         // What changed under its name waits for the operator.
-        $0.fault?.code != Self.changedCode && $0.nextAttempt.map { $0 <= now } ?? true
+        $0.fault?.code != .changedUnderItsName && $0.nextAttempt.map { $0 <= now } ?? true
       }
     }
     var lacking: [String] = []
@@ -194,7 +194,7 @@ struct PeerVisit {
     case .givenUp: return .skip(.recorded(nil))
     case .quarantined:
       if let next = record.nextAttempt, next > now {
-        return .skip(.quarantined(record.fault ?? DocumentFault(code: "quarantined", reason: "in quarantine")))
+        return .skip(.quarantined(record.fault ?? DocumentFault(code: .quarantined, reason: "in quarantine")))
       }
       return .fetch(record)
     case .recorded:
@@ -227,7 +227,7 @@ struct PeerVisit {
         return .answered(head)
       }
       let fault = DocumentFault(
-        code: "status-\(head.status)", reason: "\(document.name): the peer answers \(head.status)")
+        code: .status(head.status), reason: "\(document.name): the peer answers \(head.status)")
       try await postpone(record, fault)
       return .fault(fault)
     case .fetched(let head, let path):
@@ -259,7 +259,7 @@ struct PeerVisit {
       digest = try verified(record, at: path, from: head.provenHost, clock()).contentDigest()
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
-      return try await noteChange(of: record, fault, at: path, digest: fault.code)
+      return try await noteChange(of: record, fault, at: path, digest: fault.code.rawValue)
     }
     if digest == facts.digest {
       try await touch(record, facts, head, cursor)
@@ -269,21 +269,19 @@ struct PeerVisit {
       return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
     }
     let fault = DocumentFault(
-      code: Self.changedCode,
+      code: .changedUnderItsName,
       reason:
         "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(digest.prefix(16))… now"
     )
     return try await noteChange(of: record, fault, at: path, digest: String(digest.prefix(16)))
   }
 
-  static let changedCode = "changed-under-its-name"
-
   /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.
   private mutating func noteChange(
     of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String
   ) async throws -> CollectionOutcome {
     let (name, now) = ("\(record.name)#\(digest)", clock())
-    let fault = DocumentFault(code: Self.changedCode, reason: fault.reason)
+    let fault = DocumentFault(code: .changedUnderItsName, reason: fault.reason)
     let refusal = try refusal(fault, at: path, attempts: 1, now: now)
     if try await ledger.changedUnderItsName(record.id, putAsideAs: name, refusal, at: now) { tell(name, fault) }
     return .recorded(nil)
@@ -368,7 +366,7 @@ struct PeerVisit {
   private mutating func postpone(_ record: DocumentRecord, _ fault: DocumentFault) async throws {
     try await ledger.postponed(unrefused([.fetch(record)]), at: clock())
     // A file that is being written is no fault of its source.
-    if fault.code != "changed" {
+    if fault.code != .changed {
       firstFault = firstFault ?? fault
       receipt.failures.append(PullReceipt.Refusal(document: record.name, fault: fault))
     }

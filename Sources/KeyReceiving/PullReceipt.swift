@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyIntake
 package import KeyNormalization
 package import KeyStorage
 
@@ -43,53 +42,6 @@ package struct PullReceipt: Hashable, Sendable {
     recorded += 1
     byteCount += facts.byteCount
     counts += facts.counts
-  }
-}
-
-// MARK: Text
-
-extension PullReceipt {
-  /// The receipt for people, line by line.
-  package var lines: [String] {
-    switch outcome {
-    case .paused: return ["\(source): paused; keyferry resume \(source) lets it go on"]
-    case .waiting(let instant): return ["\(source): not due before \(instant)"]
-    case .done, .failed: break
-    }
-    var lines = ["\(source): \(summary)"]
-    if counts.received > 0 {
-      let held = counts.held > 0 ? " + \(grouped(counts.held)) held for the operator" : ""
-      lines.append(
-        "  received \(grouped(counts.received)) = \(grouped(counts.new)) new + \(grouped(counts.known)) known + "
-          + "\(grouped(counts.rejected)) rejected\(held)")
-    }
-    for (reason, count) in Self.sorted(counts.rejections) { lines.append("  rejected, \(reason): \(grouped(count))") }
-    for (allowance, count) in Self.sorted(counts.allowances) {
-      lines.append("  allowed, \(allowance): \(grouped(count))")
-    }
-    for notice in notices { lines.append("  noticed, \(notice.code): \(printableText(notice.reason))") }
-    for refusal in refusals {
-      lines.append("  in quarantine, \(refusal.fault.code): \(printableText(refusal.fault.reason, limit: 4000))")
-    }
-    for failure in failures.prefix(8) {
-      lines.append("  not fetched, \(failure.fault.code): \(printableText(failure.fault.reason))")
-    }
-    if failures.count > 8 { lines.append("  not fetched: \(grouped(failures.count - 8)) more") }
-    if case .failed(let fault) = outcome { lines.append("  failed, \(fault.code): \(printableText(fault.reason))") }
-    return lines
-  }
-
-  private var summary: String {
-    var parts: [String] = []
-    if recorded > 0 { parts.append("\(counted(recorded, "document")) recorded") }
-    if unchanged > 0 { parts.append("\(grouped(unchanged)) unchanged") }
-    if !refusals.isEmpty { parts.append("\(grouped(refusals.count)) refused") }
-    if parts.isEmpty { parts.append("nothing new") }
-    return parts.joined(separator: ", ")
-  }
-
-  private static func sorted(_ counts: [String: Int]) -> [(String, Int)] {
-    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
   }
 }
 

@@ -70,9 +70,9 @@ package struct Puller: Sendable {
       let lacking = try await visit.recover()
       fault = try await visit.converse(alsoFetching: lacking, isOnce: isOnce)
     } catch let error as PeerSettingsFault {
-      fault = DocumentFault(code: "configuration", reason: "\(error)")
+      fault = DocumentFault(code: .configuration, reason: "\(error)")
     } catch let error as FileFault {
-      fault = DocumentFault(code: "storage", reason: "\(error)")
+      fault = DocumentFault(code: .storage, reason: "\(error)")
     }
     receipt = visit.receipt
     if let fault { receipt.outcome = .failed(fault) }
@@ -145,5 +145,5 @@ private struct NoTransport: Transport {
   }
 
   private static let fault = TransportFault(
-    code: "not-connected", reason: "the peer is not asked here", isTemporary: true)
+    code: .notConnected, reason: "the peer is not asked here", isTemporary: true)
 }

@@ -63,10 +63,11 @@ extension DocumentFault {
   /// Why a document was refused; `nil` for what is not the document's fault.
   init?(refusing error: any Error) {
     switch error {
-    case let error as FormatError: self.init(code: error.code.rawValue, reason: "\(error)")
+    case let error as FormatError: self.init(code: FaultCode(rawValue: error.code.rawValue), reason: "\(error)")
     case let error as DocumentRefusal:
-      self.init(code: error.code, reason: "\(error)".split(separator: "\n").joined(separator: "; "))
-    case let error as KeyFault: self.init(code: error.code.rawValue, reason: "\(error)")
+      self.init(
+        code: FaultCode(rawValue: error.code), reason: "\(error)".split(separator: "\n").joined(separator: "; "))
+    case let error as KeyFault: self.init(code: FaultCode(rawValue: error.code.rawValue), reason: "\(error)")
     default: return nil
     }
   }

@@ -29,7 +29,7 @@ package struct SourceProbe: Sendable {
     do {
       try await probe.converse(source, transport, try SpoolFolder(spool), now)
     } catch let fault as PeerSettingsFault {
-      probe.faults.append(DocumentFault(code: "configuration", reason: "\(fault)"))
+      probe.faults.append(DocumentFault(code: .configuration, reason: "\(fault)"))
     }
     return probe
   }
@@ -76,7 +76,7 @@ package struct SourceProbe: Sendable {
       if document.otherStatuses.contains(head.status) {
         findings.append("\(name): nothing there now (\(head.status))")
       } else {
-        faults.append(DocumentFault(code: "status-\(head.status)", reason: "\(name): the peer answers \(head.status)"))
+        faults.append(DocumentFault(code: .status(head.status), reason: "\(name): the peer answers \(head.status)"))
       }
       return
     case .fetched(let fetchedHead, let fetchedPath): (head, path) = (fetchedHead, fetchedPath)

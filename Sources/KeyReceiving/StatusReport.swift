@@ -1,5 +1,4 @@
 package import ExposureKeys
-internal import KeyIntake
 internal import KeyNormalization
 package import KeyPeers
 package import KeyStorage
@@ -48,82 +47,11 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  var state: String {
+  /// `paused`, `failing`, `never asked` or `fine`.
+  package var state: String {
     if pausedSince != nil { return "paused" }
     if record.lastFault != nil { return "failing" }
     return record.lastSuccess == nil ? "never asked" : "fine"
-  }
-}
-
-// MARK: Text
-
-extension StatusReport {
-  package var lines: [String] {
-    var lines: [String] = []
-    for source in sources {
-      lines += source.lines(at: now)
-      lines.append("")
-    }
-    for pause in pauses {
-      guard case .origin(let origin) = pause.subject else { continue }
-      lines.append(
-        "origin \(printableText(origin)) paused since \(pause.since)\(pause.reason.map { ": " + printableText($0) } ?? "")"
-      )
-    }
-    for recall in recalls {
-      lines.append(
-        "recalled \(recall.time): \(counted(recall.claims, "claim")) of \(printableText(recall.request.origin))")
-    }
-    lines.append("\(counted(claimCount, "claim")) in the store")
-    return lines
-  }
-}
-
-extension StatusReport.Source {
-  fileprivate func lines(at now: Instant) -> [String] {
-    let title = printableText(name) + (peer.map { " (\($0))" } ?? " (not in the configuration)")
-    var rows: [(String, String)] = [("state", state)]
-    if let pausedSince { rows.append(("paused since", "\(pausedSince)")) }
-    if let success = record.lastSuccess {
-      rows.append(("last success", "\(success), \(DurationText.text(max(0, lag(at: now) ?? 0))) ago"))
-    }
-    if let fault = record.lastFault {
-      rows.append(
-        ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
-    }
-    if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
-    if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }
-    let states = DocumentState.allCases.compactMap { state in
-      summary.documents[state].map { "\(grouped($0)) \(state.rawValue)" }
-    }
-    rows.append(("documents", states.isEmpty ? "none" : states.joined(separator: ", ")))
-    rows.append(
-      (
-        "keys",
-        "received \(grouped(summary.counts.received)) = \(grouped(summary.counts.new)) new + \(grouped(summary.counts.known)) known + "
-          + "\(grouped(summary.counts.rejected)) rejected"
-          + (summary.counts.held > 0 ? " + \(grouped(summary.counts.held)) held for the operator" : "")
-      ))
-    for (reason, count) in summary.counts.rejections.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
-      rows.append(("", "rejected, \(reason): \(grouped(count))"))
-    }
-    for document in quarantine {
-      rows.append(("quarantine", "\(printableText(document.name)): \(document.fault.map { "\($0.code)" } ?? "")"))
-    }
-    return [title] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
-  }
-}
-
-/// Spans of time for people.
-enum DurationText {
-  /// `45 s`, `12 min`, `3 h`, `5 d`: the greatest unit of which there are two, rounded down.
-  static func text(_ seconds: Int64) -> String {
-    switch seconds {
-    case ..<120: "\(seconds) s"
-    case ..<7200: "\(seconds / 60) min"
-    case ..<172_800: "\(seconds / 3600) h"
-    default: "\(seconds / 86_400) d"
-    }
   }
 }
 

@@ -14,7 +14,7 @@ extension TransportFault {
   static func translating(_ error: any Error, at address: WebAddress, _ limits: TimeLimits) throws -> TransportFault {
     switch error {
     case let fault as TransportFault: return fault
-    case let fault as FileFault: return TransportFault(code: "storage", reason: "\(fault)", isTemporary: true)
+    case let fault as FileFault: return TransportFault(code: .storage, reason: "\(fault)", isTemporary: true)
     case is CancellationError: throw CancellationError()
     case let error as HTTPClientError: return try client(error, address, limits)
     case let error as NIOConnectionError: return connection(error, address)
@@ -31,22 +31,22 @@ extension TransportFault {
 
   static func timeOut(_ address: WebAddress, _ what: String, after limit: Duration) -> TransportFault {
     TransportFault(
-      code: "time-out", reason: "\(address): the response \(what) after \(text(limit))", isTemporary: true)
+      code: .timeOut, reason: "\(address): the response \(what) after \(text(limit))", isTemporary: true)
   }
 
   static func closed(_ address: WebAddress, _ detail: String = "") -> TransportFault {
     TransportFault(
-      code: "connection-closed", reason: "\(address): the connection closed before the response was whole\(detail)",
+      code: .connectionClosed, reason: "\(address): the connection closed before the response was whole\(detail)",
       isTemporary: true)
   }
 
   static func malformed(_ address: WebAddress, _ reason: String) -> TransportFault {
-    TransportFault(code: "malformed-response", reason: "\(address): \(reason)", isTemporary: false)
+    TransportFault(code: .malformedResponse, reason: "\(address): \(reason)", isTemporary: false)
   }
 
   static func tooLarge(_ address: WebAddress, _ size: String, limit: Int) -> TransportFault {
     TransportFault(
-      code: "too-large", reason: "\(address): the response has \(size) bytes, at most \(limit) are read",
+      code: .tooLarge, reason: "\(address): the response has \(size) bytes, at most \(limit) are read",
       isTemporary: false)
   }
 
@@ -56,7 +56,7 @@ extension TransportFault {
     switch error {
     case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
       return TransportFault(
-        code: "time-out", reason: "\(address): no connection after \(text(limits.connect))", isTemporary: true)
+        code: .timeOut, reason: "\(address): no connection after \(text(limits.connect))", isTemporary: true)
     case .deadlineExceeded, .readTimeout, .writeTimeout:
       return timeOut(address, "did not begin", after: min(limits.total, limits.connect + limits.idle))
     case .cancelled:
@@ -68,7 +68,7 @@ extension TransportFault {
       switch error.shortDescription {
       case "Invalid URL", "Empty host", "Empty scheme", "Unsupported scheme":
         return TransportFault(
-          code: "bad-address", reason: "\(address): the address is not well-formed", isTemporary: false)
+          code: .badAddress, reason: "\(address): the address is not well-formed", isTemporary: false)
       case "Server offered unsupported application protocol":
         return malformed(address, "it speaks neither HTTP/1.1 nor HTTP/2")
       default: return closed(address)
@@ -79,11 +79,11 @@ extension TransportFault {
   private static func connection(_ error: NIOConnectionError, _ address: WebAddress) -> TransportFault {
     guard let first = error.connectionErrors.first?.error else {
       return TransportFault(
-        code: "name-not-found", reason: "\(address): the name \(address.host) is not known", isTemporary: true)
+        code: .nameNotFound, reason: "\(address): the name \(address.host) is not known", isTemporary: true)
     }
     if case ChannelError.connectTimeout(let limit) = first {
       return TransportFault(
-        code: "time-out", reason: "\(address): no connection after \(text(.nanoseconds(limit.nanoseconds)))",
+        code: .timeOut, reason: "\(address): no connection after \(text(.nanoseconds(limit.nanoseconds)))",
         isTemporary: true)
     }
     return (first as? IOError).map { system($0, address) } ?? closed(address)
@@ -94,10 +94,10 @@ extension TransportFault {
     switch error.errnoCode {
     case ECONNREFUSED:
       return TransportFault(
-        code: "connection-refused", reason: "\(address): no server listens at \(address.authority)", isTemporary: true)
-    case ETIMEDOUT: return TransportFault(code: "time-out", reason: "\(address): \(words)", isTemporary: true)
+        code: .connectionRefused, reason: "\(address): no server listens at \(address.authority)", isTemporary: true)
+    case ETIMEDOUT: return TransportFault(code: .timeOut, reason: "\(address): \(words)", isTemporary: true)
     case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
-      return TransportFault(code: "unreachable", reason: "\(address): \(words)", isTemporary: true)
+      return TransportFault(code: .unreachable, reason: "\(address): \(words)", isTemporary: true)
     default: return closed(address, " (\(words))")
     }
   }
@@ -107,7 +107,7 @@ extension TransportFault {
   ) -> TransportFault {
     if case .connectTimeout = error {
       return TransportFault(
-        code: "time-out", reason: "\(address): no connection after \(text(limits.connect))", isTemporary: true)
+        code: .timeOut, reason: "\(address): no connection after \(text(limits.connect))", isTemporary: true)
     }
     return closed(address)
   }
@@ -128,7 +128,7 @@ extension TransportFault {
       ("unableToValidateCertificate", "the server's certificate is not valid under the trusted roots"),
     ]
     let reason = reasons.first { details.contains($0.0) }?.1 ?? "the TLS handshake failed"
-    return TransportFault(code: "tls", reason: "\(address): \(reason)", isTemporary: false)
+    return TransportFault(code: .tls, reason: "\(address): \(reason)", isTemporary: false)
   }
 
   private static func text(_ duration: Duration) -> String {

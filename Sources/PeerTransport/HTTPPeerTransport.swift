@@ -43,7 +43,7 @@ package final class HTTPPeerTransport: Transport {
     self.location = try WebAddress(location)
     guard self.location.query == nil else {
       throw TransportFault(
-        code: "bad-address", reason: "\(self.location): a location has no query; tokens belong in the headers",
+        code: .badAddress, reason: "\(self.location): a location has no query; tokens belong in the headers",
         isTemporary: false)
     }
     try Self.check(Self.disclosed(settings.headers))
@@ -86,7 +86,7 @@ extension HTTPPeerTransport {
     let address = try location.address(for: request.url)
     guard isAllowed(address.host) else {
       throw TransportFault(
-        code: "host-refused",
+        code: .hostRefused,
         reason: "\(address): the host \(address.host) is neither the source's, \(location.host), nor an allowed one",
         isTemporary: false)
     }
@@ -102,7 +102,7 @@ extension HTTPPeerTransport {
         delay = retryPolicy.delay(beforeRetry: retry, wish: wish, random: clock.random())
         guard delay != nil else { return answer }
         reason = "\(address): status \(answer.head.status)"
-      } catch let fault as TransportFault where fault.isTemporary && fault.code != "storage" {
+      } catch let fault as TransportFault where fault.isTemporary && fault.code != .storage {
         delay = retryPolicy.delay(beforeRetry: retry, random: clock.random())
         guard delay != nil else { throw fault }
         reason = fault.reason
@@ -130,14 +130,14 @@ extension HTTPPeerTransport {
       address = next
     }
     throw TransportFault(
-      code: "too-many-redirects", reason: "\(first): more than \(Self.redirectLimit) redirects, the last to \(address)",
+      code: .tooManyRedirects, reason: "\(first): more than \(Self.redirectLimit) redirects, the last to \(address)",
       isTemporary: false)
   }
 
   private func redirectTarget(_ target: String, from address: WebAddress) throws -> WebAddress {
     func refusal(_ reason: String) -> TransportFault {
       TransportFault(
-        code: "redirect-refused", reason: "\(address) redirects to \(WebAddress.displayable(target)): \(reason)",
+        code: .redirectRefused, reason: "\(address) redirects to \(WebAddress.displayable(target)): \(reason)",
         isTemporary: false)
     }
     guard let next = try? address.address(ofRedirect: target) else { throw refusal("that is no http or https address") }
@@ -259,11 +259,11 @@ extension HTTPPeerTransport {
         && header.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
       guard isToken else {
         throw TransportFault(
-          code: "bad-header", reason: "the name of a header has a character that cannot be sent", isTemporary: false)
+          code: .badHeader, reason: "the name of a header has a character that cannot be sent", isTemporary: false)
       }
       guard header.value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
         throw TransportFault(
-          code: "bad-header", reason: "the value of the header \(header.name) has a control character",
+          code: .badHeader, reason: "the value of the header \(header.name) has a control character",
           isTemporary: false)
       }
     }

@@ -137,6 +137,6 @@ private struct ConnectionTraits: Hashable {
   }
 
   private func fault(_ reason: String) -> TransportFault {
-    TransportFault(code: "tls", reason: reason, isTemporary: false)
+    TransportFault(code: .tls, reason: reason, isTemporary: false)
   }
 }

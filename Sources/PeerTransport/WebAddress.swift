@@ -92,7 +92,7 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
 
 extension WebAddress {
   private static func fault(_ text: String, _ reason: String) -> TransportFault {
-    TransportFault(code: "bad-address", reason: "\(displayable(text)): \(reason)", isTemporary: false)
+    TransportFault(code: .badAddress, reason: "\(displayable(text)): \(reason)", isTemporary: false)
   }
 
   /// The beginning of a text that claims to be an address, without anything that may be secret.

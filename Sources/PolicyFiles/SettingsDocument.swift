@@ -336,7 +336,6 @@ package struct Setting {
   package func isWord(_ word: String) -> Bool { node.scalar?.string == word }
 
   package var isText: Bool { node.scalar != nil }
-  package var isList: Bool { node.sequence != nil }
 
   package func fault<Value>(_ reason: String) -> Value? {
     add(reason)

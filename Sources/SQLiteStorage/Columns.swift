@@ -19,7 +19,7 @@ extension Row {
 
   var fault: DocumentFault? {
     guard let code: String = self["fault_code"], let reason: String = self["fault_reason"] else { return nil }
-    return DocumentFault(code: code, reason: reason)
+    return DocumentFault(code: FaultCode(rawValue: code), reason: reason)
   }
 
   /// Who of the operators did it, and why; `nil` where nobody says so.

@@ -92,7 +92,7 @@ extension SQLiteTransaction {
       state = ?, fault_code = ?, fault_reason = ?, next_attempt = ?, changed = ?, attempts = attempts + ?
       """,
       [
-        state.rawValue, fault?.code, fault?.reason, nextAttempt?.secondsSince1970, now.secondsSince1970,
+        state.rawValue, fault?.code.rawValue, fault?.reason, nextAttempt?.secondsSince1970, now.secondsSince1970,
         state == .quarantined || state == .givenUp ? 1 : 0,
       ])
   }

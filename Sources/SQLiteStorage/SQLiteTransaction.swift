@@ -39,7 +39,7 @@ final class SQLiteTransaction: StoreTransaction {
         """,
       arguments: [
         record.lastAttempt?.secondsSince1970, record.lastSuccess?.secondsSince1970, record.failures,
-        record.nextAttempt?.secondsSince1970, record.lastFault?.code, record.lastFault?.reason, number,
+        record.nextAttempt?.secondsSince1970, record.lastFault?.code.rawValue, record.lastFault?.reason, number,
       ])
   }
 

@@ -1,4 +1,5 @@
 import ExposureKeys
+import GatewayTesting
 import KeyFormats
 import KeyInspection
 import Testing
@@ -211,7 +212,6 @@ struct ProfileCase: Sendable, CustomTestStringConvertible {
     let report = DeviceProfile.iosV1.judge(try bundle.examine(), signature: .verified)
     #expect(report.verdict == .skipsKeys)
     #expect(report.skippedKeys == 2)
-    #expect(report.summary == "reads the file but skips 2 keys")
   }
 
   @Test func unreadableFilesAreRefused() {

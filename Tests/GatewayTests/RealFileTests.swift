@@ -1,9 +1,7 @@
 import ExposureKeys
-import Foundation
 import GatewayTesting
 import KeyFormats
 import KeyInspection
-import KeyPublishing
 import Testing
 
 private func examineRealFile(_ name: String) throws -> Examination {
@@ -50,11 +48,5 @@ struct RealFileTests {
     #expect(codes.isSuperset(of: file.has), "\(codes.map(\.rawValue).sorted())")
     #expect(codes.isDisjoint(with: file.lacks), "\(codes.map(\.rawValue).sorted())")
     #expect(report.distributions.keyDay.rows.reduce(0) { $0 + $1.count } == file.keys)
-    if ProcessInfo.processInfo.environment["KEYFERRY_PRINT"] != nil {
-      print(InspectionText.render(report))
-      for profile in DeviceProfile.allCases {
-        print(InspectionText.render(profile.judge(try examineRealFile(file.path), signature: .unknown)))
-      }
-    }
   }
 }

@@ -1,4 +1,5 @@
 import ExposureKeys
+import GatewayTesting
 import KeyFormats
 import KeyInspection
 import Testing

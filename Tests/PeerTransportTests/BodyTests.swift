@@ -1,6 +1,7 @@
 import Foundation
 import GatewayTesting
 import KeyPeers
+import KeyStorage
 import PeerTransport
 import Testing
 
@@ -202,7 +203,7 @@ import Testing
         let transport = try bench.transport(server)
         let request = PeerRequest(url: url, byteLimit: limit)
         if let code {
-          #expect(try await fault { _ = try await transport.ask(request) }.code == code)
+          #expect(try await fault { _ = try await transport.ask(request) }.code.rawValue == code)
         } else {
           #expect(try await transport.ask(request).body.count == 4)
         }

@@ -1,4 +1,5 @@
 import ExposureKeys
+import GatewayTesting
 import KeyPeers
 import PeerTransport
 import Testing

@@ -1,3 +1,4 @@
+import GatewayTesting
 import KeyPeers
 import PeerTransport
 import Testing

@@ -76,56 +76,6 @@ package struct NormalizationReceipt: Sendable {
   }
 }
 
-// MARK: Text
-
-extension NormalizationReceipt {
-  /// The receipt for people, line by line.
-  package var lines: [String] { arrivals + beliefs + output }
-
-  private var arrivals: [String] {
-    let counts = counts
-    let held = counts.held > 0 ? " + \(grouped(counts.held)) held for the operator" : ""
-    let sum =
-      "received \(grouped(counts.received)) = \(grouped(counts.new)) new + \(grouped(counts.known)) known + "
-      + "\(grouped(counts.rejected)) rejected"
-    return [sum + held] + sorted(counts.rejections).map { "  rejected, \($0): \(grouped($1))" }
-      + Allowance.allCases.compactMap { allowance in
-        counts.allowances[allowance.code].map { "  allowed, \(allowance.text): \(grouped($0))" }
-      }
-  }
-
-  private var beliefs: [String] {
-    let sum =
-      "believed \(grouped(belief.believed)) = \(grouped(belief.published)) published + \(grouped(belief.held)) held + "
-      + "\(grouped(belief.leftOut)) left out"
-    let release = nextRelease.map { ", the first until \($0)" } ?? ""
-    return [sum]
-      + HoldReason.allCases.compactMap { reason in
-        belief.holds[reason].map { "  held, \(reason.rawValue): \(grouped($0))\(release)" }
-      }
-      + LeaveOutReason.allCases.compactMap { reason in
-        belief.omissions[reason].map { "  left out, \(reason.rawValue): \(grouped($0))" }
-      }
-      + PublishingNote.allCases.compactMap { note in
-        belief.notes[note].map { "  published, \(note.text): \(grouped($0))" }
-      }
-  }
-
-  private var output: [String] {
-    let format = target.format.rawValue
-    let sum =
-      "published \(grouped(belief.published)) = \(grouped(target.written)) written to \(target.name) (\(format)) + "
-      + "\(grouped(target.refused)) refused by the format"
-    return [sum] + sorted(target.refusals).map { "  refused, \($0): \(grouped($1))" }
-      + target.fillings.map { "  \($0)" } + target.warnings
-      + (target.digests.map { ["export.bin SHA-256 \($0.hexadecimal)"] } ?? [])
-  }
-
-  private func sorted(_ counts: [String: Int]) -> [(String, Int)] {
-    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
-  }
-}
-
 // MARK: JSON
 
 extension NormalizationReceipt: Encodable {

@@ -1,5 +1,3 @@
-internal import KeyIntake
-
 /// What one kind of client would do with a file, and why.
 package struct ProfileReport: Codable, Hashable, Sendable {
   package var profile: DeviceProfile
@@ -48,17 +46,6 @@ package struct ProfileReport: Codable, Hashable, Sendable {
 
     /// Whether there is something to tell.
     package var isRemarkable: Bool { self != .ok && self != .notJudged }
-  }
-
-  /// One line for people: `accepts with warnings`, `skips 3 keys`.
-  package var summary: String {
-    switch verdict {
-    case .accepts: "accepts the file"
-    case .acceptsWithWarnings: "accepts the file, with warnings"
-    case .skipsKeys: "reads the file but skips \(counted(skippedKeys, "key"))"
-    case .refusesFile: "refuses the file"
-    case .refusesCall: "refuses the file, and every other file of the same call"
-    }
   }
 
   init(_ profile: DeviceProfile, _ rules: [Row], keyCount: Int) {

@@ -147,7 +147,7 @@ private func batchFindings(_ header: ExportHeader) -> [Finding] {
 }
 
 /// `5 minutes`, `24 hours`, `14 days 3 hours`.
-func durationText(_ seconds: UInt64) -> String {
+package func durationText(_ seconds: UInt64) -> String {
   let units: [(UInt64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
   if seconds == 86_400 { return "24 hours" }
   var rest = seconds

@@ -47,7 +47,6 @@ struct InspectedDocument {
   }
 
   var isExport: Bool { format == .gaenExport }
-  var isZip: Bool { container?.kind == .zip }
 
   /// The infos that clients look at: those beside the signatures, or those in the export when nothing is signed.
   var infosToJudge: [SignatureInfo] { signatures.isEmpty ? header.signatureInfos : signatures.map(\.info) }

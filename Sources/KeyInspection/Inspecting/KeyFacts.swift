@@ -1,4 +1,4 @@
-import ExposureKeys
+package import ExposureKeys
 
 /// What a ``KeyTally`` found out about all keys of a document.
 package struct KeyFacts: Sendable {
@@ -187,7 +187,7 @@ struct ValueCounts: Sendable {
 
 extension Instant {
   /// `nil` for a timestamp that no calendar shows with four digits of a year.
-  init?(timestamp: UInt64) {
+  package init?(timestamp: UInt64) {
     guard timestamp <= 253_402_300_799 else { return nil }
     self.init(secondsSince1970: Int64(timestamp))
   }

@@ -55,8 +55,6 @@ package final class OutputFile: PatchableSink {
 package final class StandardOutput: ByteSink {
   package init() {}
 
-  package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
-
   package func write(_ bytes: UnsafeRawBufferPointer) throws {
     try writeFully(bytes, to: STDOUT_FILENO, at: nil, path: "standard output")
   }

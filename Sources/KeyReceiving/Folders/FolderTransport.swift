@@ -36,7 +36,7 @@ package struct FolderTransport: Transport {
     guard request.url.isEmpty else { return (ResponseHead(status: 404), []) }
     let body = try listing().text
     guard body.count <= request.byteLimit else {
-      throw fault("too-large", "its listing has \(body.count) bytes, at most \(request.byteLimit) are read")
+      throw fault(.tooLarge, "its listing has \(body.count) bytes, at most \(request.byteLimit) are read")
     }
     return (ResponseHead(status: 200), body)
   }
@@ -121,7 +121,7 @@ package struct FolderTransport: Transport {
     errno = 0
     while let entry = readdir(stream) {
       guard names.count < FolderListing.fileLimit else {
-        throw fault("too-large", "it has more than \(FolderListing.fileLimit) entries: remove what is recorded")
+        throw fault(.tooLarge, "it has more than \(FolderListing.fileLimit) entries: remove what is recorded")
       }
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
       if name.first != UInt8(ascii: ".") { names.append(name) }
@@ -156,14 +156,14 @@ package struct FolderTransport: Transport {
       return file
     }
     if errno == ENOENT { return nil }
-    if errno == ELOOP { throw fault("not-a-file", "\(shown(name)) is a link") }
+    if errno == ELOOP { throw fault(.notAFile, "\(shown(name)) is a link") }
     throw failure("open \(shown(name))")
   }
 
   private func state(of file: borrowing Descriptor, _ name: [UInt8]) throws -> FolderListing.File {
     var status = stat()
     guard fstat(file.number, &status) == 0 else { throw failure("read \(shown(name))") }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw fault("not-a-file", "\(shown(name)) is not a regular file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw fault(.notAFile, "\(shown(name)) is not a regular file") }
     return FolderListing.File(name, status)
   }
 
@@ -184,7 +184,7 @@ package struct FolderTransport: Transport {
         if count == 0 { return }
         total += count
         guard total <= byteLimit else {
-          throw fault("too-large", "\(shown(name)) has more than \(byteLimit) bytes, the limit of its source")
+          throw fault(.tooLarge, "\(shown(name)) has more than \(byteLimit) bytes, the limit of its source")
         }
         try writeFully(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: target.number, at: nil, path: path)
       }
@@ -215,24 +215,24 @@ package struct FolderTransport: Transport {
       }
       return place
     }
-    throw fault("too-large", "\(Self.refusedFolder)/ has thousands of files named \(shown(name))")
+    throw fault(.tooLarge, "\(Self.refusedFolder)/ has thousands of files named \(shown(name))")
   }
 
   // MARK: Faults
 
   fileprivate func failure(_ what: String) -> TransportFault {
-    let code = errno == ENOENT || errno == ENOTDIR ? "not-found" : "input-output"
+    let code: FaultCode = errno == ENOENT || errno == ENOTDIR ? .notFound : .inputOutput
     return fault(code, "cannot \(what): \(String(cString: strerror(errno)).lowercased())")
   }
 
   private func changed(_ file: FolderListing.File) -> TransportFault {
-    fault("changed", "\(shown(file.name)) was changed since it was listed; it is taken up when it rests")
+    fault(.changed, "\(shown(file.name)) was changed since it was listed; it is taken up when it rests")
   }
 
-  private func fault(_ code: String, _ reason: String) -> TransportFault {
+  private func fault(_ code: FaultCode, _ reason: String) -> TransportFault {
     TransportFault(
       code: code, reason: "folder \(path): \(reason)",
-      isTemporary: ["changed", "input-output", "not-found"].contains(code))
+      isTemporary: [.changed, .inputOutput, .notFound].contains(code))
   }
 
   private func shown(_ name: [UInt8]) -> String { String(decoding: name, as: UTF8.self) }

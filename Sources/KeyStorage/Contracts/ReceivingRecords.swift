@@ -62,10 +62,10 @@ package enum DocumentState: String, Hashable, Sendable, CaseIterable, Codable {
 
 /// Why something went wrong: a stable code for programs, and a reason for people. Never key material.
 package struct DocumentFault: Hashable, Sendable, Codable {
-  package var code: String
+  package var code: FaultCode
   package var reason: String
 
-  package init(code: String, reason: String) {
+  package init(code: FaultCode, reason: String) {
     self.code = code
     self.reason = reason
   }

@@ -3,7 +3,6 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayDaemon
 internal import GatewaySettings
-internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
@@ -94,55 +93,6 @@ struct ConfigurationCheck {
       plan = nil
       faults = error.all
     }
-  }
-
-  // MARK: Text
-
-  /// The faults, a line each; then the sources and series as they were understood.
-  var text: String {
-    let lines = faults.map { "\($0)\n" }.joined()
-    let errors = faults.count { $0.severity == .error }
-    let warnings = counted(faults.count - errors, "warning")
-    guard let plan else { return lines + "\(path): \(counted(errors, "error")), \(warnings)\n" }
-    let sources = counted(plan.sources.count, "source")
-    let series = grouped(plan.series.count)
-    return lines + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
-      + Self.table(of: plan.sources) + Self.table(of: plan.series)
-  }
-
-  private static func table(of sources: [SourceSettings]) -> String {
-    guard !sources.isEmpty else { return "" }
-    return "\n"
-      + TextTable(
-        heads: ["source", "protocol", "every", "origins", "vouched for by", "location"],
-        rows: sources.map { source in
-          let origins =
-            source.isRelay ? "lost (relay)" : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
-          return [
-            source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
-          ]
-        }
-      ).text
-  }
-
-  private static func table(of series: [SeriesSettings]) -> String {
-    guard !series.isEmpty else { return "" }
-    return "\n"
-      + TextTable(
-        heads: ["series", "every", "regions", "policy", "signed by", "app"],
-        rows: series.flatMap { series in
-          series.identities.enumerated().map { index, scheduled in
-            let identity = scheduled.identity
-            let until = scheduled.until.map { " until \($0)" } ?? ""
-            let signer = "\(identity.keyID) \(identity.keyVersion)\(until)"
-            let app = [identity.appBundleID, identity.androidPackage].compactMap { $0 }.joined(separator: " ")
-            guard index == 0 else { return ["", "", "", "", signer, app] }
-            return [
-              series.name, TimeSpan.text(series.period), series.selection.words, series.publishing.name, signer, app,
-            ]
-          }
-        }
-      ).text
   }
 
   // MARK: JSON
@@ -245,35 +195,5 @@ struct ConfigurationCheck {
       var until: String?
       var fingerprint: String
     }
-  }
-}
-
-extension SourceSettings {
-  /// Who vouches for what it sends.
-  fileprivate var voucher: String {
-    switch trust {
-    case .ring(let ring): counted(ring.keys.count, "key")
-    case .host: "the TLS identity of \(host ?? "nobody")"
-    case .origins: "the signatures of the origins"
-    case .operator: "the operator"
-    }
-  }
-}
-
-extension RegionSelection {
-  fileprivate var words: String {
-    var words = include.map { $0.sorted().joined(separator: " ") } ?? "all"
-    if !exclude.isEmpty { words += " but \(exclude.sorted().joined(separator: " "))" }
-    if let origins { words += " from \(origins.sorted().joined(separator: " "))" }
-    return travellersOnly ? words + ", travellers" : words
-  }
-}
-
-extension SourceProbe {
-  /// For people.
-  fileprivate var text: String {
-    let verdict = isUsable ? "can be used" : "cannot be used as it is"
-    return "\n\(source): \(verdict)\n" + findings.map { "  \(printableText($0, limit: 4000))\n" }.joined()
-      + faults.map { "  \($0.code): \(printableText($0.reason, limit: 4000))\n" }.joined()
   }
 }

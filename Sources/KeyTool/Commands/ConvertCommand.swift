@@ -139,12 +139,7 @@ struct ConvertCommand: ParsableCommand {
 
   private func report(_ receipt: ConversionReceipt, _ destination: Destination) {
     for document in receipt.documents {
-      for rejection in document.rejections {
-        let place = rejection.position.byteOffset >= 0 ? " at byte \(rejection.position.byteOffset)" : ""
-        Console.note("\(document.name): key \(rejection.position.index)\(place): \(rejection.detail)")
-      }
-      let more = document.rejected - document.rejections.count
-      if more > 0 { Console.note("\(document.name): and \(counted(more, "more key")) rejected") }
+      for line in document.rejectionLines { Console.note(line) }
       if document.rejectionCounts[.fieldRequired] != nil {
         Console.hint(
           "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help convert")
@@ -152,17 +147,8 @@ struct ConvertCommand: ParsableCommand {
     }
     for loss in receipt.losses { Console.note(loss) }
     guard !writing.quiet else { return }
-    for document in receipt.documents {
-      for (note, count) in document.notes.sorted {
-        Console.note("\(document.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
-      }
-    }
-    for line in receipt.fillings + receipt.warnings { Console.note(line) }
-    let formats = Set(receipt.documents.map(\.format.rawValue)).sorted().joined(separator: ", ")
-    Console.note(
-      "\(counted(receipt.received, "key")) read (\(formats)), \(counted(receipt.written, "key")) written to "
-        + "\(destination.name) (\(to.rawValue)), \(grouped(receipt.rejected)) rejected")
-    if let digests = receipt.digests { Console.note("export.bin SHA-256 \(digests.hexadecimal)") }
+    let notes = receipt.documents.flatMap { $0.notes.lines(of: $0.name) }
+    for line in notes + receipt.lines(writtenTo: destination.name, as: to) { Console.note(line) }
   }
 }
 

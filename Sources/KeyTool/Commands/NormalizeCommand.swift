@@ -126,29 +126,21 @@ struct NormalizationRun {
   }
 
   private func tell(_ receipt: NormalizationReceipt) throws {
-    for document in receipt.documents {
-      show(document.intake.shownRejections, of: document.counts.rejected, in: document.intake.name)
-    }
-    show(receipt.target.shownRefusals, of: receipt.target.refused, in: receipt.target.name)
-    if receipt.target.refusals[RejectionReason.fieldRequired.rawValue] != nil {
+    let target = receipt.target
+    let rejections =
+      receipt.documents.flatMap { RejectionText.lines($0.intake.shownRejections, of: $0.counts.rejected, in: $0.intake.name) }
+      + RejectionText.lines(target.shownRefusals, of: target.refused, in: target.name)
+    for line in rejections { Console.note(line) }
+    if target.refusals[RejectionReason.fieldRequired.rawValue] != nil {
       Console.hint(
         "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help normalize")
     }
-    for loss in receipt.target.losses { Console.note(loss) }
+    for loss in target.losses { Console.note(loss) }
     if !writing.quiet {
-      for document in receipt.documents {
-        for (note, count) in document.intake.notes.sorted {
-          Console.note("\(document.intake.name): \(note.text)\(count > 1 ? " (\(grouped(count)) times)" : "")")
-        }
-      }
-      for line in receipt.lines { Console.note(line) }
+      let notes = receipt.documents.flatMap { $0.intake.notes.lines(of: $0.intake.name) }
+      for line in notes + receipt.lines { Console.note(line) }
     }
     if publishing.json { try Console.result(line: try JSONText.render(receipt)) }
-  }
-
-  private func show(_ keys: [RejectedKey], of count: Int, in name: String) {
-    for key in keys { Console.note(key.description) }
-    if count > keys.count { Console.note("\(name): and \(counted(count - keys.count, "more key")) rejected") }
   }
 }
 

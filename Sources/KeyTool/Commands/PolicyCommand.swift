@@ -29,7 +29,7 @@ struct PolicyCommand: ParsableCommand {
       let width = ShippedPolicies.names.map(\.count).max() ?? 0
       for name in ShippedPolicies.names {
         let summary = try ShippedPolicies.policy(named: name)?.summary ?? ""
-        try Console.result(line: "\(name.padded(to: width))  \(summary)")
+        try Console.result(line: "\(pad(name, width))  \(summary)")
       }
     }
   }
@@ -92,23 +92,7 @@ struct PolicyCommand: ParsableCommand {
       let table = RuleTable(of: policy)
       if markdown { return try Console.result(table.markdown) }
       try Console.result(line: "\(policy.name): \(policy.summary)")
-      try Console.result(Self.text(table))
-    }
-
-    /// Rule, value, and what becomes of a key, in columns.
-    static func text(_ table: RuleTable) -> String {
-      let names = table.rows.map(\.rule.name.count).max() ?? 0
-      var stage: RuleTable.Row.Stage?
-      var text = ""
-      for row in table.rows {
-        if row.stage != stage { text += "\n\(row.stage.rawValue)\n" }
-        stage = row.stage
-        text += "  \(row.rule.name.padded(to: names))  \(row.value)\n"
-        for outcome in row.rule.outcome.split(separator: ";") {
-          text += "  \(String(repeating: " ", count: names))    \(outcome.drop { $0 == " " })\n"
-        }
-      }
-      return text
+      try Console.result(table.text)
     }
   }
 
@@ -162,25 +146,7 @@ struct PolicyCommand: ParsableCommand {
         let rejected = side.documents.reduce(0) { $0 + $1.counts.rejected }
         if rejected > 0 { Console.note("\(policy.name): \(counted(rejected, "key")) rejected at admission") }
       }
-      try Console.result(Self.text(difference))
-    }
-
-    static func text(_ difference: PolicyDifference) -> String {
-      let rows = difference.changes.sorted {
-        ($1.value, $0.key.before, $0.key.after) < ($0.value, $1.key.before, $1.key.after)
-      }
-      let counts = rows.map { grouped($0.value) }
-      let width = counts.map(\.count).max() ?? 0
-      let before = rows.map(\.key.before.count).max() ?? 0
-      let lines = zip(rows, counts).map { row, count in
-        String(repeating: " ", count: width - count.count) + "\(count)  \(row.key.before.padded(to: before))  ->  "
-          + "\(row.key.after)\n"
-      }
-      return lines.joined() + "\(grouped(difference.changed)) of \(counted(difference.keys, "key")) fare differently\n"
+      try Console.result(difference.text)
     }
   }
-}
-
-extension String {
-  fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }

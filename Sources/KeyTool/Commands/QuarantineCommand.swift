@@ -195,21 +195,3 @@ private struct QuarantineDocument: Encodable {
     case documents
   }
 }
-
-extension DocumentRecord {
-  fileprivate var line: String {
-    let reason = held > 0 ? "flood: \(counted(held, "claim")) held" : fault.map { $0.code } ?? ""
-    return "\(id.rawValue)  \(source)  \(printableText(name))  \(state.rawValue) since \(changed)  \(reason)"
-  }
-
-  fileprivate func lines(hasBytes: Bool) -> [String] {
-    var lines = [
-      "document \(id.rawValue) of \(source): \(printableText(name))", "state     \(state.rawValue) since \(changed)",
-    ]
-    if let fault { lines += ["reason    \(fault.code): \(printableText(fault.reason, limit: 4000))"] }
-    if held > 0 { lines.append("held      \(counted(held, "claim"))") }
-    lines.append("attempts  \(attempts)" + (nextAttempt.map { ", the next one at \($0)" } ?? ""))
-    lines.append("bytes     " + (hasBytes ? "kept; --output FILE writes them" : "not kept any more"))
-    return lines
-  }
-}

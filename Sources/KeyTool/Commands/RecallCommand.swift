@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import ExposureKeys
-internal import KeyIntake
 internal import KeyStorage
 
 struct RecallCommand: AsyncParsableCommand {
@@ -51,24 +50,10 @@ struct RecallCommand: AsyncParsableCommand {
     if json {
       try Console.result(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
     } else {
-      for line in lines(preview) { try Console.result(line: line) }
+      for line in preview.lines(of: request, isDone: yes) { try Console.result(line: line) }
       if !yes, preview.claims > 0 { Console.hint("the same command with --yes does it") }
     }
     try exit(preview.claims > 0 ? .done : .rejected)
-  }
-
-  private func lines(_ preview: RecallPreview) -> [String] {
-    guard preview.claims > 0 else {
-      return ["nothing in the store is of the origin \(origin.uppercased()), as asked for"]
-    }
-    let verb = yes ? "withdrawn" : "would be withdrawn"
-    return [
-      "\(counted(preview.claims, "claim")) of \(counted(preview.documents, "document")) \(verb)",
-      "\(counted(preview.keysLeftWithoutClaims, "key")) left without any claim",
-    ]
-      + preview.released.sorted { $0.key < $1.key }.map { series, count in
-        "  of these, released by \(series): \(grouped(count))"
-      }
   }
 }
 

@@ -118,7 +118,8 @@ struct Exchange {
         let answer = try answer()
         lines += answer.lines
         if answer.words.hasPrefix("no answer ") {
-          machine.take(.fault(DocumentFault(code: String(answer.words.dropFirst(10)), reason: "as recorded")))
+          machine.take(
+            .fault(DocumentFault(code: FaultCode(rawValue: String(answer.words.dropFirst(10))), reason: "as recorded")))
         } else {
           machine.take(.response(answer.head, answer.body))
         }
@@ -157,8 +158,8 @@ struct Exchange {
         throw ExchangeFault("\(document.name) does not answer \(answer.head.status)")
       }
       return .answered(answer.head)
-    case "quarantined": return .quarantined(DocumentFault(code: words[1], reason: "as recorded"))
-    case "no": return .fault(DocumentFault(code: words[1], reason: "as recorded"))
+    case "quarantined": return .quarantined(DocumentFault(code: FaultCode(rawValue: words[1]), reason: "as recorded"))
+    case "no": return .fault(DocumentFault(code: FaultCode(rawValue: words[1]), reason: "as recorded"))
     default: throw ExchangeFault("unknown outcome \(answer.words)")
     }
   }

@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import GatewayTesting
 import KeyPeers
 import KeyReceiving
 import KeyStorage

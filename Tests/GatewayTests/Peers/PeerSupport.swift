@@ -31,7 +31,7 @@ extension PeerStep {
 
   /// `nil` for another step.
   var faultCode: String? {
-    if case .fail(let fault) = self { fault.code } else { nil }
+    if case .fail(let fault) = self { fault.code.rawValue } else { nil }
   }
 
   var url: String? {

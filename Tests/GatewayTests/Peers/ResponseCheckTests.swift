@@ -41,7 +41,7 @@ import Testing
     var head = ResponseHead(status: 200)
     if let token { head.headers.append(PeerRequest.Header("SIGNATURE", token)) }
     if let until { head.headers.append(PeerRequest.Header("X-PUBLISHED-UNTIL", until)) }
-    return ResponseCheck.token(signer.publicKey).verify(head, sha256OfBody: digest, now: now)?.code
+    return ResponseCheck.token(signer.publicKey).verify(head, sha256OfBody: digest, now: now)?.code.rawValue
   }
 
   @Test func acceptsWhatDP3TSigns() throws {

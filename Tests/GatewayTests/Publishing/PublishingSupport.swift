@@ -98,7 +98,7 @@ struct Press: Sendable {
     #expect(receipts.map(\.series) == series.map(\.name), sourceLocation: sourceLocation)
     for receipt in receipts {
       #expect(receipt.fault == nil, sourceLocation: sourceLocation)
-      #expect(receipt.isBalanced, "\(receipt.lines)", sourceLocation: sourceLocation)
+      #expect(receipt.isBalanced, "\(receipt)", sourceLocation: sourceLocation)
     }
     try checkConsistency(at: now, sourceLocation: sourceLocation)
     return receipts

@@ -1,12 +1,12 @@
-package import ExposureKeys
-package import KeyFormats
+internal import ExposureKeys
+internal import KeyFormats
 internal import KeyIntake
 
 /// Lists keys, one line each, as they pass.
 ///
 /// Columns: index in the document, key data, validity in UTC, transmission risk level, report type, days since onset of
 /// symptoms, `revised`, origin and visited regions where the document names them. What a key does not state is `-`.
-package struct KeyLister {
+struct KeyLister {
   private let keyText: (TemporaryExposureKey) -> String
   private let indexWidth: Int
   /// Lines of keys with the same validity are alike in the middle.
@@ -16,19 +16,19 @@ package struct KeyLister {
   /// - Parameters:
   ///   - expectedKeys: how many keys come at most, for the width of the first column.
   ///   - keyText: how a key is shown; its 32 hexadecimal digits when nothing else is asked for, or a digest.
-  package init(expectedKeys: Int = 999_999, keyText: @escaping (TemporaryExposureKey) -> String = { $0.hex }) {
+  init(expectedKeys: Int = 999_999, keyText: @escaping (TemporaryExposureKey) -> String = { $0.hex }) {
     self.keyText = keyText
     indexWidth = max(5, String(max(0, expectedKeys - 1)).utf8.count)
   }
 
   /// The names of the columns, above lines whose key text has this many characters.
-  package func heading(keyWidth: Int = 32) -> String {
+  func heading(keyWidth: Int = 32) -> String {
     pad("index", indexWidth, right: true) + "  " + pad("key", keyWidth) + "  " + pad("valid from - until (UTC)", 35)
       + "  risk  " + pad("report type", 12) + "  onset\n"
   }
 
   /// Writes a line for every key of the chunk.
-  package mutating func list(_ chunk: borrowing KeyChunk, regions: RegionTable, to output: OutputBuffer) throws {
+  mutating func list(_ chunk: borrowing KeyChunk, regions: RegionTable, to output: OutputBuffer) throws {
     var index = chunk.firstIndex
     var rejections = chunk.rejections[...]
     for offset in 0..<chunk.keys.count {

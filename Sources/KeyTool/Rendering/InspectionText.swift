@@ -1,43 +1,32 @@
-import ExposureKeys
-import KeyFormats
+internal import ExposureKeys
+internal import KeyFormats
+internal import KeyInspection
 internal import KeyIntake
 
 /// Renders a report for a terminal or a file: plain text, aligned, no colour.
-package enum InspectionText {
-  package struct Options: Sendable, Hashable {
+enum InspectionText {
+  struct Options: Sendable, Hashable {
     /// Columns to fill; long lines of text are broken there.
-    package var width: Int
+    var width: Int
     /// Bars of `#` instead of block characters.
-    package var ascii: Bool
+    var ascii: Bool
     /// Distributions with more rows than this are shortened in the middle.
-    package var rows: Int
+    var rows: Int
 
-    package init(width: Int = 96, ascii: Bool = false, rows: Int = 40) {
+    init(width: Int = 96, ascii: Bool = false, rows: Int = 40) {
       self.width = max(60, width)
       self.ascii = ascii
       self.rows = max(5, rows)
     }
   }
 
-  package static func render(_ report: InspectionReport, options: Options = Options()) -> String {
+  static func render(_ report: InspectionReport, options: Options = Options()) -> String {
     var lines = [printableText(report.name)]
     lines += facts(report, options)
     let tables = tables(report, options)
     if !tables.isEmpty { lines += [""] + flow(tables, options) }
     let remarks = remarks(report, options)
     if !remarks.isEmpty { lines += [""] + remarks }
-    return lines.joined(separator: "\n") + "\n"
-  }
-
-  /// What a client would do with the file, rule by rule; rules without consequence only when `all` asks for them.
-  package static func render(_ report: ProfileReport, all: Bool = false, options: Options = Options()) -> String {
-    var lines = ["profile \(report.profile.rawValue): \(report.summary)"]
-    for outcome in ProfileReport.Outcome.allCases.reversed() where all || outcome.isRemarkable {
-      for row in report.rules where row.outcome == outcome {
-        lines += wrapped(
-          row.text, label: pad("\(outcome.rawValue):", 13), hanging: "\(row.rule.rawValue): ", options.width)
-      }
-    }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -285,7 +274,7 @@ package enum InspectionText {
   }
 
   /// The label, then the words, broken at spaces; further lines stand under the first word.
-  private static func wrapped(_ text: String, label: String, hanging: String, _ width: Int) -> [String] {
+  static func wrapped(_ text: String, label: String, hanging: String, _ width: Int) -> [String] {
     let indent = String(repeating: " ", count: label.count + 2)
     var lines: [String] = []
     var line = "  " + label + hanging

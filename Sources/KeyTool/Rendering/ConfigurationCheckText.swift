@@ -1,0 +1,77 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import GatewaySettings
+internal import KeyIntake
+internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
+
+extension ConfigurationCheck {
+  /// The faults, a line each; then the sources and series as they were understood.
+  var text: String {
+    let lines = faults.map { "\($0)\n" }.joined()
+    let errors = faults.count { $0.severity == .error }
+    let warnings = counted(faults.count - errors, "warning")
+    guard let plan else { return lines + "\(path): \(counted(errors, "error")), \(warnings)\n" }
+    let sources = counted(plan.sources.count, "source")
+    let series = grouped(plan.series.count)
+    return lines + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
+      + Self.table(of: plan.sources) + Self.table(of: plan.series)
+  }
+
+  private static func table(of sources: [SourceSettings]) -> String {
+    guard !sources.isEmpty else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["source", "protocol", "every", "origins", "vouched for by", "location"],
+        rows: sources.map { source in
+          let origins =
+            source.isRelay ? "lost (relay)" : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
+          return [
+            source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
+          ]
+        }
+      ).text
+  }
+
+  private static func table(of series: [SeriesSettings]) -> String {
+    guard !series.isEmpty else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["series", "every", "regions", "policy", "signed by", "app"],
+        rows: series.flatMap { series in
+          series.identities.enumerated().map { index, scheduled in
+            let identity = scheduled.identity
+            let until = scheduled.until.map { " until \($0)" } ?? ""
+            let signer = "\(identity.keyID) \(identity.keyVersion)\(until)"
+            let app = [identity.appBundleID, identity.androidPackage].compactMap { $0 }.joined(separator: " ")
+            guard index == 0 else { return ["", "", "", "", signer, app] }
+            return [
+              series.name, TimeSpan.text(series.period), series.selection.words, series.publishing.name, signer, app,
+            ]
+          }
+        }
+      ).text
+  }
+}
+
+extension SourceSettings {
+  /// Who vouches for what it sends.
+  fileprivate var voucher: String {
+    switch trust {
+    case .ring(let ring): counted(ring.keys.count, "key")
+    case .host: "the TLS identity of \(host ?? "nobody")"
+    case .origins: "the signatures of the origins"
+    case .operator: "the operator"
+    }
+  }
+}
+
+extension RegionSelection {
+  fileprivate var words: String {
+    var words = include.map { $0.sorted().joined(separator: " ") } ?? "all"
+    if !exclude.isEmpty { words += " but \(exclude.sorted().joined(separator: " "))" }
+    if let origins { words += " from \(origins.sorted().joined(separator: " "))" }
+    return travellersOnly ? words + ", travellers" : words
+  }
+}

@@ -1,0 +1,21 @@
+internal import KeyIntake
+internal import KeyNormalization
+internal import PolicyFiles
+
+extension RuleTable {
+  /// Rule, value, and what becomes of a key, in columns.
+  var text: String {
+    let names = rows.map(\.rule.name.count).max() ?? 0
+    var stage: Row.Stage?
+    var text = ""
+    for row in rows {
+      if row.stage != stage { text += "\n\(row.stage.rawValue)\n" }
+      stage = row.stage
+      text += "  \(pad(row.rule.name, names))  \(row.value)\n"
+      for outcome in row.rule.outcome.split(separator: ";") {
+        text += "  \(pad("", names))    \(outcome.drop { $0 == " " })\n"
+      }
+    }
+    return text
+  }
+}

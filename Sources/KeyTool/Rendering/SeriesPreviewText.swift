@@ -1,0 +1,28 @@
+internal import ExposureKeys
+internal import KeyIntake
+internal import KeyPublishing
+
+extension SeriesPreview {
+  /// For people, line by line.
+  var lines: [String] {
+    [heading, sum(new, "new", and: [(paused, "paused")])] + fate
+      + days.sorted { $0.key < $1.key }.map { "  new, in use on \($0.key): \(grouped($0.value))" }
+      + ranked(reportTypes).map { "  new, \($0): \(grouped($1))" }
+      + ranked(revisedReportTypes).map { "  revised, now \($0): \(grouped($1))" } + reasons
+      + recallLines(recalled, "recalled, to be revoked") + warnings.map { "warning: \($0.reason)" }
+  }
+
+  private var heading: String {
+    let name = title == series ? series : "\(series) (\(title))"
+    let when = isDue ? "is due" : "is over at \(window.instant)"
+    return "\(name): the window from \(Instant(secondsSince1970: window.start)) to \(window.instant) \(when)"
+  }
+
+  /// What becomes of the new keys, where that is not simply a bundle.
+  private var fate: [String] {
+    guard !isTooSmall else {
+      return ["  too few for a bundle of at least \(grouped(minimumKeys)): they wait for the next window"]
+    }
+    return lookalikes > 0 ? ["  \(counted(lookalikes, "look-alike")) added"] : []
+  }
+}

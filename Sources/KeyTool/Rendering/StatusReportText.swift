@@ -1,0 +1,65 @@
+internal import ExposureKeys
+internal import KeyIntake
+internal import KeyNormalization
+internal import KeyReceiving
+internal import KeyStorage
+
+extension StatusReport {
+  /// The report for people, line by line.
+  var lines: [String] {
+    sources.flatMap { $0.lines(at: now) + [""] } + pauses.compactMap(\.originLine) + recalls.map(\.line)
+      + ["\(counted(claimCount, "claim")) in the store"]
+  }
+}
+
+extension Pause {
+  /// A source says itself that it is paused.
+  fileprivate var originLine: String? {
+    guard case .origin(let origin) = subject else { return nil }
+    return "origin \(printableText(origin)) paused since \(since)\(reason.map { ": " + printableText($0) } ?? "")"
+  }
+}
+
+extension Recall {
+  fileprivate var line: String {
+    "recalled \(time): \(counted(claims, "claim")) of \(printableText(request.origin))"
+  }
+}
+
+extension StatusReport.Source {
+  fileprivate func lines(at now: Instant) -> [String] {
+    let title = printableText(name) + (peer.map { " (\($0))" } ?? " (not in the configuration)")
+    return [title] + (course(at: now) + keys + evidence).map { "  \(pad($0.0, 13)) \($0.1)" }
+  }
+
+  /// How asking it goes.
+  private func course(at now: Instant) -> [(String, String)] {
+    var rows: [(String, String)] = [("state", state)]
+    if let pausedSince { rows.append(("paused since", "\(pausedSince)")) }
+    if let success = record.lastSuccess {
+      rows.append(("last success", "\(success), \(DurationText.text(max(0, lag(at: now) ?? 0))) ago"))
+    }
+    if let fault = record.lastFault {
+      rows.append(
+        ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
+    }
+    if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
+    if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }
+    return rows
+  }
+
+  /// What came of it.
+  private var keys: [(String, String)] {
+    let states = DocumentState.allCases.compactMap { state in
+      summary.documents[state].map { "\(grouped($0)) \(state.rawValue)" }
+    }
+    return [
+      ("documents", states.isEmpty ? "none" : states.joined(separator: ", ")),
+      ("keys", receivedText(summary.counts)),
+    ] + ranked(summary.counts.rejections).map { ("", "rejected, \($0): \(grouped($1))") }
+  }
+
+  private var evidence: [(String, String)] {
+    quarantine.map { ("quarantine", "\(printableText($0.name)): \($0.fault?.code.rawValue ?? "")") }
+  }
+}
