@@ -14,17 +14,20 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         uniform: reject              # sixteen equal bytes; or: admit
       rolling-start:
         earliest: 2020-01-01
+        latest: by-clock             # or: midnight-of-today, end-of-tomorrow (UTC)
         future-tolerance: 12         # ten-minute intervals, 0...288: two hours between clocks
+        of-day: any                  # or: midnight (UTC)
       rolling-period:
         absent: full-day             # the export schema's default is 144; or: reject
         zero: reject                 # or: full-day, for early Android builds
         short: as-stated             # or: full-day, for early iOS builds
       risk:
         encoding: plain              # or: corona-warn-app
-        out-of-range: reject         # outside 0...8; or: not-given. 2147483647 is not given always
+        out-of-range: reject         # outside 0...8; or: not-given, zero. 2147483647 is not given always
       onset:
         codes: federation            # or: exact, -14...14 alone
         undefined: not-given         # the key still warns; or: reject
+        highest-code: none           # or a number of 14...4014: above it a key is rejected, whatever it means
       report-types:
         accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
         unrecognized: not-given      # or: reject
@@ -48,6 +51,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         self-report: self-report
         recursive: leave-out         # matches on no device
         revoked: revoked
+      report-types-of: {}            # the same for single origins: { DE: { unknown: confirmed-test } }
       risk:
         derive: as-sent              # or: from-report-type, from-symptoms
         default: none                # 0...8, for keys without a level
@@ -55,7 +59,10 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         minimum: none
       onset:
         default: none                # -14...14, for keys without an exact onset, in apps' bundles
+        by-class: {}                 # over the default: { onset: 0, asymptomatic: none }
+      not-for-apps: []               # fields that bundles leave out: report-type, risk, onset
       regions:
+        named: as-stated             # or: ignored, and each key goes where one goes that names none
         none-named: all              # or: none, origin
         origin: included             # or: excluded
       risk-encoding: plain           # or: corona-warn-app

@@ -93,9 +93,7 @@ final class AdmissionContext: Sendable {
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
-    let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
-    let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
-    rollingStarts = earliest...max(earliest, latest)
+    rollingStarts = policy.rollingStarts(at: now)
     isAccepted = ByReportType { policy.reportTypes.contains($0) }
   }
 }
