@@ -235,7 +235,8 @@ let package = Package(
       name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "BundleTrust", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
-      name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "BundleTrust", "ExposureKeys"],
+      name: "PolicyFilesTests",
+      dependencies: ["PolicyFiles", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTests",
