@@ -13,6 +13,11 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: Context.environment["CI"] == nil ? .warning : .error),
 ]
 
+/// Packages that only the gateway and the program need are used where this trait is on, and resolved only then. It is on by
+/// default; who depends on Keyferry for its formats, signatures or client turns it off with `traits: []`. A dependency of a
+/// target that is no part of those products has this condition; code needs none. `Tests/FormatsAlone` looks after it.
+let gateway = TargetDependencyCondition.when(traits: ["Gateway"])
+
 let package = Package(
   name: "keyferry",
   products: [
@@ -28,6 +33,10 @@ let package = Package(
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
         "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage",
       ]),
+  ],
+  traits: [
+    .default(enabledTraits: ["Gateway"]),
+    .trait(name: "Gateway", description: "The gateway and the program, with the packages that they need"),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -68,7 +77,7 @@ let package = Package(
     // How is a policy written down? YAML, and the policies that ship.
     .target(
       name: "PolicyFiles",
-      dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams")],
+      dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams", condition: gateway)],
       exclude: ["Policies", "embed"], swiftSettings: strict),
 
     // What does the gateway need from a store? The contract, and the store in memory.
@@ -78,8 +87,9 @@ let package = Package(
     .target(
       name: "SQLiteStorage",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys", .product(name: "GRDB", package: "GRDB.swift"),
-        .product(name: "GRDBSQLite", package: "GRDB.swift"),
+        "KeyStorage", "KeyNormalization", "ExposureKeys",
+        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -136,10 +146,12 @@ let package = Package(
       name: "PeerTransport",
       dependencies: [
         "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats",
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "Logging", package: "swift-log"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+        .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -149,15 +161,17 @@ let package = Package(
       dependencies: [
         "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
         .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "Hummingbird", package: "hummingbird"),
-        .product(name: "HummingbirdCore", package: "hummingbird"),
-        .product(name: "HummingbirdHTTP2", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-        .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
+        .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
+        .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
+        .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: gateway),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: gateway),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: gateway),
+        .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: gateway),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -170,9 +184,9 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys",
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -183,10 +197,10 @@ let package = Package(
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "ExposureKeys",
         "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer",
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -201,7 +215,7 @@ let package = Package(
       name: "GatewayTesting",
       dependencies: [
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib",
-        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -221,7 +235,8 @@ let package = Package(
       name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "BundleTrust", "ExposureKeys"],
       swiftSettings: strict),
     .testTarget(
-      name: "PolicyFilesTests", dependencies: ["PolicyFiles", "KeyNormalization", "BundleTrust", "ExposureKeys"],
+      name: "PolicyFilesTests",
+      dependencies: ["PolicyFiles", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTests",
@@ -236,7 +251,8 @@ let package = Package(
       name: "StorageTests",
       dependencies: [
         "KeyStorage", "SQLiteStorage", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -252,9 +268,11 @@ let package = Package(
       dependencies: [
         "PeerTransport", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization",
         "KeyStorage", "GatewayTesting",
-        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+        .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -263,13 +281,17 @@ let package = Package(
         "GatewayServer", "GatewayDaemon", "KeyferryClient", "KeyConversion", "KeyIntake", "KeyInspection",
         "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust", "ExposureKeys",
         "KeyFormats", "GatewayTesting",
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "Crypto", package: "swift-crypto"), .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "Hummingbird", package: "hummingbird"),
-        .product(name: "HummingbirdTesting", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
+        .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
+        .product(name: "HummingbirdTesting", package: "hummingbird", condition: gateway),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+        .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
       ],
       swiftSettings: strict),
     // Several gateways, servers and apps on one machine: pull, publish, serve, download.

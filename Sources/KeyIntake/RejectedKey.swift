@@ -61,6 +61,7 @@ extension AdmissionReason {
     case .rollingStartTooEarly: "rolling start\(number) is before the policy's earliest day"
     case .rollingStartInFuture: "rolling start\(number) is in the future"
     case .keyTooOld: "rolling start\(number) is too long ago"
+    case .rollingStartNotMidnight: "rolling start\(number) is no midnight (UTC)"
     case .rollingPeriodAbsent: "rolling period absent, and the policy reads nothing into that"
     case .rollingPeriodZero: "rolling period 0, allowed \(RollingPeriod.range)"
     case .rollingPeriodOutOfRange: "rolling period\(number), allowed \(RollingPeriod.range)"

@@ -6,6 +6,7 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case rollingStartTooEarly = "rolling-start-too-early"
   case rollingStartInFuture = "rolling-start-in-future"
   case keyTooOld = "key-too-old"
+  case rollingStartNotMidnight = "rolling-start-not-midnight"
   case rollingPeriodAbsent = "rolling-period-absent"
   case rollingPeriodZero = "rolling-period-zero"
   case rollingPeriodOutOfRange = "rolling-period-out-of-range"
@@ -36,6 +37,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   case originLost
   case regionsTidied
   case unknownFieldsDropped
+  case riskReadAsZero
 
   /// The stable code for programs.
   package var code: String {
@@ -53,6 +55,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .originLost: "origin-lost"
     case .regionsTidied: "regions-tidied"
     case .unknownFieldsDropped: "unknown-fields-dropped"
+    case .riskReadAsZero: "risk-read-as-zero"
     }
   }
 
@@ -72,6 +75,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .originLost: "origin not known, counted with the relays"
     case .regionsTidied: "visited regions repeated, unordered or in lower case, read as a set"
     case .unknownFieldsDropped: "fields that this version does not know, dropped"
+    case .riskReadAsZero: "risk level outside 0...8, read as 0"
     }
   }
 }
@@ -119,6 +123,9 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   case onsetDefaulted
   case onsetWithheld
   case riskReencoded
+  case riskNotNamed
+  case onsetReplaced
+  case fieldWithheld
 
   /// The stable code for programs.
   package var code: String {
@@ -132,6 +139,9 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .onsetDefaulted: "onset-defaulted"
     case .onsetWithheld: "onset-withheld"
     case .riskReencoded: "risk-reencoded"
+    case .riskNotNamed: "risk-not-named"
+    case .onsetReplaced: "onset-replaced"
+    case .fieldWithheld: "field-withheld"
     }
   }
 
@@ -147,6 +157,9 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .onsetDefaulted: "no exact onset, apps are given the default"
     case .onsetWithheld: "no exact onset, apps are given none"
     case .riskReencoded: "risk level written into report type and days since onset"
+    case .riskNotNamed: "days since onset that the policy's table does not name, judged by its otherwise"
+    case .onsetReplaced: "exact onset, apps are given the policy's"
+    case .fieldWithheld: "a field that the policy keeps from apps"
     }
   }
 }

@@ -10,6 +10,24 @@ package enum PolicyFile {
   ///
   /// - Throws: ``PolicyFileError`` with all faults of the file at once.
   package static func parse(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
+    try read(text, named: file) { _, _ in }
+  }
+
+  /// Reads a policy that an operator has written, whose name must not hide one that ships.
+  ///
+  /// - Throws: ``PolicyFileError`` with all faults of the file at once.
+  package static func check(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
+    try read(text, named: file) { policy, document in
+      guard let shipped = try? ShippedPolicies.policy(named: policy.name), shipped != policy else { return }
+      document.add(
+        document.place(of: "name"),
+        "a policy that ships is called \(policy.name), and says something else; choose another name")
+    }
+  }
+
+  private static func read(
+    _ text: String, named file: String, _ check: (Policy, SettingsDocument) -> Void
+  ) throws(PolicyFileError) -> Policy {
     let document = SettingsDocument(holding: "policy", byteLimit: byteLimit)
     guard let section = document.root(of: text) else { throw PolicyFileError(file: file, faults: document.faults) }
     var policy = Policy(name: "")
@@ -19,6 +37,7 @@ package enum PolicyFile {
     section.section("publishing") { policy.publishing.read($0) }
     section.finish()
     for fault in policy.faults { document.add(document.place(of: fault.place), fault.reason) }
+    check(policy, document)
     guard document.faults.isEmpty else { throw PolicyFileError(file: file, faults: document.faults) }
     return policy
   }

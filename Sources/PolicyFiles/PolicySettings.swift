@@ -10,6 +10,13 @@ extension ReadingPolicy {
         set(&earliestRollingStart, Day(text) ?? setting.fault("\"\(text.prefix(60))\", allowed a date: 2020-01-01"))
       }
       section.read("future-tolerance") { set(&futureTolerance, $0.number()) }
+      section.read("latest") { setting in
+        set(&futureLimit, setting.option())
+        if futureLimit != .byClock, section.states("future-tolerance") {
+          setting.add("\(futureLimit.rawValue), with which future-tolerance has no effect; leave out one of the two")
+        }
+      }
+      section.read("of-day") { set(&startOfDay, $0.option()) }
     }
     section.section("rolling-period") { section in
       section.read("absent") { set(&absentRollingPeriod, $0.option()) }
@@ -23,6 +30,7 @@ extension ReadingPolicy {
     section.section("onset") { section in
       section.read("codes") { set(&onsetCodes, $0.option()) }
       section.read("undefined") { set(&undefinedOnset, $0.option()) }
+      section.read("highest-code") { highestOnsetCode = $0.isWord("none") ? nil : $0.number() ?? highestOnsetCode }
     }
     section.section("report-types") { section in
       section.read("accepted") { setting in
@@ -58,30 +66,48 @@ extension PublishingPolicy {
     section.read("short-periods") { set(&expandsShortPeriods, $0.choice("full-day", "as-stated")) }
     section.section("report-types") { section in
       for type in ReportType.allCases {
-        section.read(type.code) { setting in
-          if setting.isWord("leave-out") {
-            reportTypes[type] = .leaveOut
-          } else if let published = setting.reportType() {
-            reportTypes[type] = .publish(as: published)
-          }
+        section.read(type.code) { if let outcome = $0.reportTypeOutcome() { reportTypes[type] = outcome } }
+      }
+    }
+    section.section("report-types-of") { section in
+      section.readAll { name, setting in
+        guard let section = setting.section() else { return }
+        var outcomes: [ReportType: ReportTypeOutcome] = [:]
+        for type in ReportType.allCases {
+          section.read(type.code) { if let outcome = $0.reportTypeOutcome() { outcomes[type] = outcome } }
         }
+        section.finish()
+        reportTypesByOrigin[name.uppercased()] = outcomes
       }
     }
     section.section("risk") { risk.read($0) }
     section.section("onset") { section in
       section.read("default") { setting in
-        if setting.isWord("none") {
-          defaultDaysSinceOnset = nil
-        } else if let days = setting.number(Int.self) {
-          defaultDaysSinceOnset = DayOffset(days) ?? setting.fault("\(days), allowed none, -14...14")
+        defaultDaysSinceOnset = setting.isWord("none") ? nil : setting.dayOffset() ?? defaultDaysSinceOnset
+      }
+      section.section("by-class") { section in
+        for name in SymptomClass.allCases {
+          section.read(name.rawValue) { if let days = $0.onsetForApps(of: name) { daysSinceOnsetByClass[name] = days } }
         }
       }
     }
+    section.read("not-for-apps") { setting in
+      set(&withheldFromApps, setting.list().map { Set($0.compactMap { $0.option() }) })
+    }
     section.section("regions") { section in
+      section.read("named") { set(&ignoresVisited, $0.choice("ignored", "as-stated")) }
       section.read("none-named") { set(&emptyVisited, $0.option()) }
       section.read("origin") { set(&includesOrigin, $0.choice("included", "excluded")) }
     }
     section.read("risk-encoding") { set(&riskEncoding, $0.option()) }
+  }
+}
+
+extension Setting {
+  fileprivate func onsetForApps(of name: SymptomClass) -> PublishingPolicy.OnsetForApps? {
+    if isWord("none") { return PublishingPolicy.OnsetForApps.none }
+    if name == .onset, isWord("as-sent") { return .asSent }
+    return dayOffset().map(PublishingPolicy.OnsetForApps.days)
   }
 }
 
@@ -116,46 +142,6 @@ extension RiskPolicy {
   }
 }
 
-extension SymptomTable {
-  fileprivate mutating func read(_ section: Section) {
-    section.section("onset") { onset.read($0) }
-    section.section("onset-in-range") { onsetInRange.read($0) }
-    section.section("onset-unknown") { onsetUnknown.read($0) }
-    section.section("asymptomatic") { asymptomatic.read($0) }
-    section.section("status-unknown") { statusUnknown.read($0) }
-    section.read("not-given") { notGiven = $0.isWord("as-sent") ? nil : $0.entry() }
-    section.read("otherwise") { set(&otherwise, $0.entry()) }
-  }
-}
-
-extension SymptomTable.Days {
-  /// Names are days, `-3`, or spans of them, `-14...-4`.
-  fileprivate mutating func read(_ section: Section) {
-    section.readAll { name, setting in
-      guard let days = Self.days(name) else {
-        let _: SymptomTable.Entry? = setting.fault("allowed a day of -14...14 or a span of them: -14...-4")
-        return
-      }
-      guard let entry = setting.entry() else { return }
-      for day in days {
-        if self[day] != nil {
-          let _: SymptomTable.Entry? = setting.fault("day \(day.days) is named twice")
-        }
-        self[day] = entry
-      }
-    }
-  }
-
-  private static func days(_ name: String) -> [DayOffset]? {
-    if let day = Int(name) { return DayOffset(day).map { [$0] } }
-    let dots = name.utf8.firstIndex(of: UInt8(ascii: "."))
-    guard let dots, name[dots...].hasPrefix("..."), let first = Int(name[..<dots]),
-      let last = Int(name[dots...].dropFirst(3)), first <= last, DayOffset(first) != nil, DayOffset(last) != nil
-    else { return nil }
-    return (first...last).compactMap { DayOffset($0) }
-  }
-}
-
 extension Setting {
   fileprivate func reportType() -> ReportType? {
     guard let text = text() else { return nil }
@@ -163,14 +149,18 @@ extension Setting {
     return ReportType(code: text) ?? fault("\"\(text.prefix(60))\", allowed \(allowed)")
   }
 
+  fileprivate func reportTypeOutcome() -> PublishingPolicy.ReportTypeOutcome? {
+    isWord("leave-out") ? .leaveOut : reportType().map(PublishingPolicy.ReportTypeOutcome.publish)
+  }
+
   fileprivate func optionalLevel() -> Int32? { isWord("none") ? nil : number() }
 
-  fileprivate func entry() -> SymptomTable.Entry? {
-    isWord("leave-out") ? .leaveOut : number().map(SymptomTable.Entry.level)
+  fileprivate func dayOffset() -> DayOffset? {
+    number(Int.self).flatMap { DayOffset($0) ?? fault("\($0), allowed none, -14...14") }
   }
 }
 
 /// Keeps the default where the file's value is at fault.
-private func set<Value>(_ target: inout Value, _ value: Value?) {
+func set<Value>(_ target: inout Value, _ value: Value?) {
   if let value { target = value }
 }

@@ -267,6 +267,9 @@ package final class Section {
 
   package func states(_ name: String) -> Bool { places[name] != nil }
 
+  /// Whether a setting that is left is a section of its own.
+  var holdsMappings: Bool { nodes.contains { $0.node.mapping != nil } }
+
   private func path(_ name: String) -> String {
     if hidesNames { return place.path }
     return place.path.isEmpty ? printable(name) : "\(place.path).\(printable(name))"
@@ -334,6 +337,9 @@ package struct Setting {
 
   /// Whether the value is this word.
   package func isWord(_ word: String) -> Bool { node.scalar?.string == word }
+
+  /// The value, where it is one word or text; for whoever says by itself what is allowed.
+  var word: String? { node.scalar?.string }
 
   package var isText: Bool { node.scalar != nil }
 

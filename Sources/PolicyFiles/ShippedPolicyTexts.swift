@@ -14,17 +14,20 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         uniform: reject              # sixteen equal bytes; or: admit
       rolling-start:
         earliest: 2020-01-01
+        latest: by-clock             # or: midnight-of-today, end-of-tomorrow (UTC)
         future-tolerance: 12         # ten-minute intervals, 0...288: two hours between clocks
+        of-day: any                  # or: midnight (UTC)
       rolling-period:
         absent: full-day             # the export schema's default is 144; or: reject
         zero: reject                 # or: full-day, for early Android builds
         short: as-stated             # or: full-day, for early iOS builds
       risk:
         encoding: plain              # or: corona-warn-app
-        out-of-range: reject         # outside 0...8; or: not-given. 2147483647 is not given always
+        out-of-range: reject         # outside 0...8; or: not-given, zero. 2147483647 is not given always
       onset:
         codes: federation            # or: exact, -14...14 alone
         undefined: not-given         # the key still warns; or: reject
+        highest-code: none           # or a number of 14...4014: above it a key is rejected, whatever it means
       report-types:
         accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
         unrecognized: not-given      # or: reject
@@ -48,6 +51,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         self-report: self-report
         recursive: leave-out         # matches on no device
         revoked: revoked
+      report-types-of: {}            # the same for single origins: { DE: { unknown: confirmed-test } }
       risk:
         derive: as-sent              # or: from-report-type, from-symptoms
         default: none                # 0...8, for keys without a level
@@ -55,7 +59,10 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         minimum: none
       onset:
         default: none                # -14...14, for keys without an exact onset, in apps' bundles
+        by-class: {}                 # over the default: { onset: 0, asymptomatic: none }
+      not-for-apps: []               # fields that bundles leave out: report-type, risk, onset
       regions:
+        named: as-stated             # or: ignored, and each key goes where one goes that names none
         none-named: all              # or: none, origin
         origin: included             # or: excluded
       risk-encoding: plain           # or: corona-warn-app
@@ -66,33 +73,61 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # Corona-Warn-App (Germany; Belgium and Slovenia ran clones).
     #
-    # Reading: its bundles hide the risk level in report type and days since onset, which mean neither there.
-    # Publishing, as there: confirmed tests and clinical diagnoses alone, the level from the symptom status, levels below 3
-    # left out, ten days, the level hidden again for the app. An empty list of visited countries means the origin.
-    # Sounder than there: days that the back end's table leaves to chance (-4 and -3, and the spans and submission days
-    # between those known) have the level of their neighbours; an absent onset keeps the level that was sent, where the back
-    # end drops the key and with it the most infectious day; of two claims the greater wins, not the first; a key need not
-    # start at midnight; REVOKED goes out as what it is.
+    # Reading: what its servers publish. A bundle hides the risk level in report type and days since onset, which mean neither
+    # there. Keys start at a midnight, none of them in the future.
+    #
+    # Publishing: what its apps are given of what others send. The level comes from the symptom status by the back end's table
+    # of 2021-01-07, with a table of its own for each length of span; what the table does not name is level 1; levels below 3
+    # are left out, as from 2022-01-13; the level is hidden again for the app. Confirmed tests and clinical diagnoses go out,
+    # all as confirmed tests; a key that states no report type only where its origin is Germany, whose own apps state none. An
+    # empty list of visited countries means the origin.
+    #
+    # Deviations: a key of which no days since onset are known keeps the level that was sent, as Germany's own bundles need;
+    # the back end reads a number without a meaning as level 1, and refuses those above 4000. Ten days from receipt are not
+    # said, and fourteen after expiry are kept. A key is held for two hours, where the back end rounds up to the hour and holds
+    # keys of its own country alone. Regions are not divided as its buckets are. REVOKED goes out as what it is.
     name: corona-warn-app
     summary: Germany's re-encoded risk levels, read and written.
 
     reading:
+      rolling-start:
+        future-tolerance: 0
+        of-day: midnight
       risk:
         encoding: corona-warn-app
 
     publishing:
-      maximum-age-days: 10
       report-types:
-        unknown: confirmed-test      # the back end stores every key as a confirmed test
+        unknown: leave-out
+        confirmed-clinical-diagnosis: confirmed-test
         self-report: leave-out
+      report-types-of:
+        DE: { unknown: confirmed-test }
       risk:
         derive: from-symptoms
         symptoms:
-          onset: { -5: 2, -4: 3, -3: 5, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5: 2 }
-          onset-in-range: { -5: 2, -4: 3, -3: 5, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5: 2 }
-          onset-unknown: { -8...-6: 2, -5...-4: 6, -3: 8, -2...-1: 7, 0: 5 }
-          asymptomatic: { -3...0: 4 }
-          status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-3: 7, -2...-1: 6, 0: 5 }
+          onset: { -5: 2, -4: 4, -3: 6, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+          onset-in-range:              # by the length of the span, and the days since its last one; 1 and 19 have no entries
+            2: { -6: 2, -5: 3, -4: 5, -3: 7, -2...0: 8, 1: 7, 2: 5, 3: 4, 4: 3, 5: 2 }
+            3: { -6: 3, -5: 4, -4: 5, -3...-1: 8, 0...1: 7, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+            4: { -7: 2, -6: 4, -5: 5, -4: 7, -3...-2: 8, -1: 7, 0: 6, 1: 5, 2: 4, 3: 3, 4: 2 }
+            5: { -8: 2, -7: 3, -6: 5, -5: 6, -4...-3: 8, -2...-1: 7, 0: 5, 1: 4, 2: 3, 3...4: 2 }
+            6: { -9: 2, -8: 3, -7: 4, -6: 6, -5: 7, -4: 8, -3...-2: 7, -1: 6, 0...1: 4, 2: 3, 3: 2 }
+            7: { -10: 2, -9: 3, -8: 4, -7: 5, -6: 6, -5...-3: 7, -2: 6, -1: 5, 0: 4, 1: 3, 2...3: 2 }
+            8: { -10: 2, -9: 4, -8: 5, -7: 6, -6...-4: 7, -3: 6, -2: 5, -1: 4, 0...1: 3, 2...3: 2 }
+            9: { -11: 2, -10: 3, -9: 4, -8: 5, -7: 6, -6...-5: 7, -4: 6, -3...-2: 5, -1: 4, 0: 3, 1...2: 2 }
+            10: { -12: 2, -11: 3, -10: 4, -9: 5, -8...-4: 6, -3: 5, -2: 4, -1...0: 3, 1...2: 2 }
+            11: { -13: 2, -12: 3, -11: 4, -10...-9: 5, -8...-6: 6, -5...-4: 5, -3...-2: 4, -1: 3, 0...2: 2 }
+            12: { -14: 2, -13: 3, -12...-11: 4, -10: 5, -9...-7: 6, -6...-5: 5, -4...-3: 4, -2...-1: 3, 0...1: 2 }
+            13: { -14: 2, -13: 3, -12: 4, -11...-5: 5, -4: 4, -3...-2: 3, -1...1: 2 }
+            14: { -14: 3, -13: 4, -12...-6: 5, -5...-4: 4, -3...-2: 3, -1...0: 2 }
+            15: { -14...-13: 4, -12...-8: 5, -7...-5: 4, -4...-3: 3, -2...0: 2 }
+            16: { -14...-13: 4, -12...-9: 5, -8...-6: 4, -5...-3: 3, -2...-1: 2 }
+            17: { -14...-13: 4, -12...-11: 5, -10...-6: 4, -5...-4: 3, -3...-1: 2 }
+            18: { -14...-7: 4, -6...-4: 3, -3...-1: 2 }
+          onset-unknown: { -8: 2, -7: 3, -6: 5, -5: 7, -4...-2: 8, -1: 6, 0: 5 }
+          asymptomatic: { -3: 2, -2: 3, -1...0: 4 }
+          status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5 }
           otherwise: 1
           not-given: as-sent
         default: 1
@@ -107,33 +142,52 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # CoronaMelder (Netherlands).
     #
-    # As there: infectiousness by day (none up to -3, medium on -2, high from -1 to 2, medium on 3 and 4, low from 5 to 11,
-    # none from 12), keys without infectiousness are left out, undefined codes are rejected, keys go to visited countries
-    # only. Low, medium and high are the levels 1, 3 and 6. Sounder than there: a span of days is judged by its last day,
-    # and the days of a submission by a table of their own, which leaves nobody out.
+    # Reading: what its back end takes from the federation. Keys of 31 countries that start on 2020-07-01 at the earliest and
+    # at the midnight of today at the latest; a number for days since onset that has no meaning makes a key be rejected.
+    #
+    # Publishing: what its apps are given. Infectiousness by day: none up to day -3, medium up to -2, high up to 2, medium up to
+    # 4, low up to 11, none after that; none is left out, low, medium and high are the levels 1, 2 and 3. Of a span of days
+    # every day has to be infectious, and the highest level holds. Where no onset is known the days of a submission are read
+    # as those of an onset, up to the day of the submission. Every key is a confirmed test of day 0. Visited countries are not
+    # looked at: everything is published.
+    #
+    # Deviations: exact onsets are -14...14, where the back end reads up to 21 (none of the further ones is infectious).
+    # Revocations are published as such, where the back end makes confirmed tests of them. A key is held for two hours after
+    # its expiry; the back end holds its own keys of the same day alone. Too old keys are left out.
     name: coronamelder
     summary: The Netherlands' infectiousness by day.
 
     reading:
+      rolling-start:
+        earliest: 2020-07-01
+        latest: midnight-of-today
       onset:
         undefined: reject
+      speaks-for:
+        [BE, GR, LT, PT, BG, ES, LU, RO, CZ, FR, HU, SI, DK, HR, MT, SK,
+         DE, IT, NL, FI, EE, CY, AT, SE, IE, LV, PL, IS, NO, LI, CH]
 
     publishing:
       report-types:
         unknown: confirmed-test
+        confirmed-clinical-diagnosis: confirmed-test
+        self-report: confirmed-test
+        recursive: confirmed-test
       risk:
         derive: from-symptoms
         symptoms:
-          onset: { -14...-3: leave-out, -2: 3, -1...2: 6, 3...4: 3, 5...11: 1, 12...14: leave-out }
-          onset-in-range: { -14...-3: leave-out, -2: 3, -1...2: 6, 3...4: 3, 5...11: 1, 12...14: leave-out }
-          onset-unknown: { -14...14: 3 }
-          asymptomatic: { -14...14: 3 }
-          status-unknown: { -14...14: 3 }
-          not-given: as-sent
-        default: 3
+          onset: { up-to -3: leave-out, up-to -2: 2, up-to 2: 3, up-to 4: 2, up-to 11: 1, else: leave-out }
+          onset-in-range: by-every-day
+          onset-unknown: { above 0: leave-out, up-to -3: leave-out, up-to -2: 2, else: 3 }
+          asymptomatic: { above 0: leave-out, up-to -3: leave-out, up-to -2: 2, else: 3 }
+          status-unknown: { above 0: leave-out, up-to -3: leave-out, up-to -2: 2, else: 3 }
+          not-given: leave-out
+      onset:
+        default: 0
+        by-class: { onset: 0 }
       regions:
-        none-named: none
-        origin: excluded
+        named: ignored
+        none-named: all
     """#
   ),
   (
@@ -141,20 +195,29 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # The European Federation Gateway Service: what a national back end downloads, and what it may upload.
     #
-    # As there: all codes for days since onset, risk 2147483647 as not given, report types as sent, keys of 14 days.
-    # Sounder than there: the gateway refuses a whole batch for one rolling period of 0 or 145; here that key is rejected
-    # and the others go on. Undefined codes count as not given, and the key still warns. An empty list of visited countries
-    # means the origin alone: "all" and "none" were both in use, and the origin has the key in any case.
+    # Reading: all codes for days since onset, risk 2147483647 as not given, a rolling period that is stated, a start of one
+    # interval ahead at most.
+    #
+    # Publishing: report types as they were sent, recursive ones too; fifteen days after the expiry. A key goes to the countries
+    # that it names and to its origin; where it names none, to its origin.
+    #
+    # Deviations: the gateway refuses a whole batch for one rolling period of 0 or 145; here that key is rejected and the others
+    # go on. Numbers without a meaning count as not given, and the key still warns. Fifteen days are counted from the expiry,
+    # not from the start; for keys of a full day that is the same. A key is held for two hours after its expiry; the gateway
+    # holds none.
     name: efgs
     summary: The European federation gateway's batches, all symptom codes kept.
 
     reading:
+      rolling-start:
+        future-tolerance: 1
       rolling-period:
         absent: reject               # every uploader states it
-      report-types:
-        accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
 
     publishing:
+      maximum-age-days: 15
+      report-types:
+        recursive: recursive
       regions:
         none-named: origin
     """#
@@ -162,12 +225,16 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
   (
     "google-key-server",
     #"""
-    # The reference key server (exposure-notifications-server), as it imports and publishes.
+    # The reference key server (exposure-notifications-server).
     #
-    # As there: an absent report type counts as confirmed, a level is derived where there is none or 0 (confirmed 2,
-    # clinical 4), an absent onset is day 10, recursive keys are dropped, the age limit is 15 days after expiry.
-    # Sounder than there: an import checks age and future, which the server's importer does not; a second region of a key is
-    # kept, where the server keeps the first writer's; the two hours count from the key's expiry, not from a window's end.
+    # Reading: what it takes when phones publish. No key of the future, exact onsets alone; recursive keys and report types
+    # without a meaning are rejected.
+    #
+    # Publishing: what it makes of an import. An absent report type counts as confirmed, a level is derived where there is none
+    # or 0 (confirmed 2, clinical 4), an absent onset is day 10, the age limit is 15 days after expiry.
+    #
+    # Deviations: an import there checks neither age nor future. A second region of a key is kept, where the server keeps the
+    # first writer's. Two hours count from the key's expiry; the server waits for a window of its own and takes up to four.
     name: google-key-server
     summary: The reference key server's import and export rules.
 
@@ -198,22 +265,37 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # Immuni (Italy).
     #
-    # As there: confirmed tests and clinical diagnoses alone, level 8 for every key, 15 days, bundles of the first
-    # generation. Sounder than there: key data of more than sixteen bytes never becomes a claim; report type and onset are
-    # published where they are known; a key that is still valid is held.
+    # Reading: what its gateway client takes from the federation. Confirmed tests and clinical diagnoses alone, no key of the
+    # future. Italy's own bundles state no report type: read them by the policy default.
+    #
+    # Publishing: what its apps are given. Every key has level 8, and neither report type nor onset. Keys that state no report
+    # type go out only where their origin is Italy. An empty list of visited countries means the origin.
+    #
+    # Deviations: a revocation is rejected when it is read from the federation, as there, and one that another source brings is
+    # published as such. Fifteen days from the start are counted as fourteen after the expiry. A key that names Italy goes to
+    # the other countries that it names as well, where the back end gives it to Italy alone. A key that is still valid is held;
+    # the back end holds none, and loses its own.
     name: immuni
     summary: Italy's bundles, every key at the highest level.
 
     reading:
+      rolling-start:
+        future-tolerance: 0
       report-types:
-        accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, revoked]
+        accepted: [confirmed-test, confirmed-clinical-diagnosis]
+        unrecognized: reject
 
     publishing:
-      maximum-age-days: 15
+      report-types:
+        unknown: leave-out
+        self-report: leave-out
+      report-types-of:
+        IT: { unknown: unknown }
       risk:
         derive: from-report-type
         report-types: { unknown: 8, confirmed-test: 8, confirmed-clinical-diagnosis: 8, revoked: 8 }
         replacing: always
+      not-for-apps: [report-type, onset]
       regions:
         none-named: origin
     """#
@@ -223,28 +305,47 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # Koronavilkku (Finland).
     #
-    # As there: the level comes from the distance to an exact onset, by the thresholds 14, 10, 8, 6, 4, 2 and -3; the middle
-    # level where no exact onset is known; levels 1 to 6 alone go out; every key that states no report type is a confirmed
-    # test; apps get day 0 where they need some day. Sounder than there: the other classes keep their meaning between
-    # gateways, where the back end forgets them; revocations are published; padding is never federated as if it were real.
+    # Reading: as the policy default.
+    #
+    # Publishing: what its apps are given. The level comes from the distance to an exact onset: the first of the thresholds 14,
+    # 10, 8, 6, 4, 2 and -3 that the day is above, where the outermost levels, 0 and 7, are not published; the middle level where
+    # no exact onset is known. Every key is a confirmed test. Apps get an exact onset as it is, else day 0. Visited countries are
+    # not looked at: everything is published.
+    #
+    # Deviations: revocations are published as such, where the back end makes confirmed tests of them. A key is held for two
+    # hours after its expiry; the back end holds none. From the federation it takes keys of any age and any start; here too old
+    # ones are left out, and those of the future rejected.
     name: koronavilkku
     summary: Finland's levels from the distance to the onset.
 
     publishing:
       report-types:
         unknown: confirmed-test
+        confirmed-clinical-diagnosis: confirmed-test
+        self-report: confirmed-test
+        recursive: confirmed-test
       risk:
         derive: from-symptoms
         symptoms:
-          onset: { -14...-4: leave-out, -3...1: 6, 2...3: 5, 4...5: 4, 6...7: 3, 8...9: 2, 10...13: 1, 14: leave-out }
-          onset-in-range: { -14...14: 4 }
-          onset-unknown: { -14...14: 4 }
-          asymptomatic: { -14...14: 4 }
-          status-unknown: { -14...14: 4 }
+          onset:
+            above 10: 1              # the first threshold, 14, is the last day that there is
+            above 8: 2
+            above 6: 3
+            above 4: 4
+            above 2: 5
+            above -3: 6
+            else: leave-out
+          onset-in-range: { else: 4 }
+          onset-unknown: { else: 4 }
+          asymptomatic: { else: 4 }
+          status-unknown: { else: 4 }
           not-given: 4
         default: 4
       onset:
         default: 0
+      regions:
+        named: ignored
+        none-named: all
     """#
   ),
   (
@@ -252,13 +353,19 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # NHS COVID-19 (England and Wales) with Scotland, Northern Ireland, Jersey and Gibraltar.
     #
-    # As there: the four origins, confirmed tests alone, level 7 for every key, 14 days, day 0 where no onset is known.
-    # Sounder than there: keys that are still valid are held, which its own list of repairs asked for; a revocation of a
-    # confirmed test's clinical precursor passes.
+    # Reading: what it takes from the interoperability service. The four origins, confirmed tests alone, no key of the future.
+    #
+    # Publishing: what its apps are given. Level 7 for every key, no report type, an exact onset as it is, else day 0. Regions
+    # that a key names are not looked at: everything is published.
+    #
+    # Deviations: a revocation is read, and published as such; the back end drops it. A key that is still valid is held, where
+    # the back end holds none. Kinds of tests are not known here.
     name: nhs
     summary: England and Wales and their four partners.
 
     reading:
+      rolling-start:
+        future-tolerance: 0
       speaks-for: [JE, GB-SCT, GB-NIR, GI]
       report-types:
         accepted: [confirmed-test, revoked]
@@ -267,10 +374,19 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     publishing:
       risk:
         derive: from-report-type
-        report-types: { confirmed-test: 7, revoked: 7 }
+        report-types:
+          unknown: 7
+          confirmed-test: 7
+          confirmed-clinical-diagnosis: 7
+          self-report: 7
+          revoked: 7
         replacing: always
       onset:
         default: 0
+      not-for-apps: [report-type]
+      regions:
+        named: ignored
+        none-named: all
     """#
   ),
   (
@@ -278,9 +394,15 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #"""
     # Radar COVID (Spain).
     #
-    # As there: level 2 where none is sent, six days, an empty list of visited countries means all, rolling period 0 is
-    # admitted. Sounder than there: the back end takes every code modulo one hundred, so that people without symptoms get an
-    # onset; here no class is read as another. A rolling period of 0 is a full day, since devices cannot use 0.
+    # Reading: what its back end takes. A rolling period of 0, which its apps may send, is a full day, since devices cannot use 0.
+    #
+    # Publishing: what its apps are given. Level and report type as they were sent, unknown ones included. A key goes to the
+    # countries that it names and to its origin; where it names none, to its origin.
+    #
+    # Deviations: the back end takes every number for days since onset modulo one hundred, so that people without symptoms get
+    # an onset; here no class is read as another, and apps are given exact onsets alone. It checks no key of the federation;
+    # here the limits of the default policy hold. A level of 2147483647 is no level. A key is held for two hours after its
+    # expiry, where the back end waits for the next of its two-hour windows.
     name: radar-covid
     summary: Spain's back end without its modulo.
 
@@ -289,38 +411,53 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         zero: full-day
 
     publishing:
-      maximum-age-days: 6
       report-types:
-        unknown: confirmed-test
-      risk:
-        default: 2
+        recursive: recursive
+      regions:
+        none-named: origin
     """#
   ),
   (
     "swisscovid",
     #"""
-    # SwissCovid and the other DP-3T back ends (Malta, Portugal, Ecuador, Estonia).
+    # SwissCovid, a DP-3T back end (Ecuador, Estonia and Portugal ran the same code; Malta gives other levels).
     #
-    # As there: rolling period 0 of early Android builds is a full day, rolling starts up to two days ahead, 14 days, keys
-    # held until two hours after expiry, every key a confirmed test, day 0 where the onset is not known exactly, level 0.
-    # Sounder than there: an exact onset is published as itself, where the back end writes day 0 for every key; revocations
-    # and report types that are not confirmed are not turned into confirmed tests.
+    # Reading: what its back end takes from the federation. A key starts on the day after today (UTC) at the latest, and has a
+    # rolling period of 1...144: 0 is rejected.
+    #
+    # Publishing: what its apps of the second generation are given. Keys of more than two days before the onset, before the
+    # first day of a span, or before the submission are left out. Every key goes out with day 0, and without report type and
+    # risk level. Visited countries are not looked at: everything is published.
+    #
+    # Deviations: a revocation keeps its report type, because without it it would be a case. A key is held for two hours after
+    # its expiry, where the back end waits for the next of its two-hour windows. Too old is counted in hours after the expiry,
+    # not in days of the start; for keys of a full day that is the same. A number without a meaning is read as no days at all,
+    # and the key goes out; of these the back end drops some.
     name: swisscovid
     summary: Switzerland's DP-3T back end.
 
     reading:
       rolling-start:
-        future-tolerance: 288
-      rolling-period:
-        zero: full-day
+        latest: end-of-tomorrow
 
     publishing:
       report-types:
-        unknown: confirmed-test
+        recursive: recursive
       risk:
-        default: 0
+        derive: from-symptoms
+        symptoms:
+          onset: { below -2: leave-out, else: as-sent }
+          onset-in-range: by-first-day
+          onset-unknown: { below -2: leave-out, else: as-sent }
+          asymptomatic: { below -2: leave-out, else: as-sent }
+          status-unknown: { below -2: leave-out, else: as-sent }
       onset:
         default: 0
+        by-class: { onset: 0 }
+      not-for-apps: [report-type, risk]
+      regions:
+        named: ignored
+        none-named: all
     """#
   ),
 ]

@@ -137,7 +137,7 @@ enum Cases {
       var table = SymptomTable()
       table.onset = SymptomTable.Days(all: .level(8))
       table.asymptomatic = SymptomTable.Days(all: .level(3))
-      table.onsetInRange = SymptomTable.Days(all: .leaveOut)
+      table.onsetInRange = SymptomTable.Spans(all: SymptomTable.Days(all: .leaveOut))
       policy.risk.derivation = .fromSymptoms(table)
     default: break
     }

@@ -23,9 +23,9 @@ import Testing
     var receipt = PullReceipt(source: "DE")
     receipt.recorded = 1
     receipt.unchanged = 1200
-    (receipt.received, receipt.new, receipt.known, receipt.held) = (5000, 1500, 3000, 400)
-    receipt.rejections = ["rolling-start-in-future": 40, "flood": 60]
-    receipt.allowances = ["origin-assumed": 7]
+    receipt.counts = KeyCounts(
+      received: 5000, new: 1500, known: 3000, held: 400, rejections: ["rolling-start-in-future": 40, "flood": 60],
+      allowances: ["origin-assumed": 7])
     receipt.notices = [DocumentFault(code: "odd", reason: "an \u{1b}[2J answer")]
     receipt.refusals = [.init(document: "a", fault: DocumentFault(code: "not-verified", reason: "no signature"))]
     receipt.failures = (1...9).map {
@@ -51,8 +51,8 @@ import Testing
       found[0].id, evidence: nil, cursor: CursorMove(of: "DE", to: "17"), at: then
     ) { _ in
       DocumentFacts(
-        byteCount: 10, digest: "00", format: "csv", vouchedBy: "operator", received: 1200, new: 1000, known: 100,
-        held: 0, rejections: ["rolling-start-absent": 100])
+        byteCount: 10, digest: "00", format: "csv", vouchedBy: "operator",
+        counts: KeyCounts(received: 1200, new: 1000, known: 100, rejections: ["rolling-start-absent": 100]))
     }
     let fault = DocumentFault(code: "not-verified", reason: "no signature")
     try await ledger.quarantined(

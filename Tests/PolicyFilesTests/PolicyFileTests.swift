@@ -82,6 +82,7 @@ import Testing
           derive: from-symptoms
           symptoms:
             onset: { -20...3: 1, 4: 11 }
+            otherwise: as-sent
         regions: { origin: yes }
       colour: red
       """
@@ -97,11 +98,126 @@ import Testing
         "10:38: publishing.report-types.self-report: recursive itself is not published as such, so publishing "
           + "twice would differ",
         "12:5: publishing.risk.cap: 9, allowed 0...8",
-        "15:16: publishing.risk.symptoms.onset.-20...3: allowed a day of -14...14 or a span of them: -14...-4",
-        "15:28: publishing.risk.symptoms.onset.4: 11, allowed 0...8",
-        "16:14: publishing.regions.origin: \"yes\", allowed included, excluded",
-        "17:1: colour: no such setting",
+        "15:16: publishing.risk.symptoms.onset.-20...3: allowed a day of -14...14, a span of them as -14...-4, above, from, "
+          + "below or up-to a day, and else",
+        "15:28: publishing.risk.symptoms.onset.4: 11, allowed 0...8, as-sent, leave-out",
+        "17:14: publishing.regions.origin: \"yes\", allowed included, excluded",
+        "18:1: colour: no such setting",
       ])
+  }
+
+  private func table(_ symptoms: String) throws -> SymptomTable? {
+    let policy = try PolicyFile.parse(
+      "name: mine\npublishing:\n  risk:\n    derive: from-symptoms\n    symptoms: { \(symptoms) }", named: "p.yaml")
+    guard case .fromSymptoms(let table) = policy.publishing.risk.derivation else { return nil }
+    return table
+  }
+
+  /// The first entry that holds for a day is the one that counts, by its own comparison.
+  @Test func thresholdsHaveAComparison() throws {
+    let table = try #require(
+      try table(
+        "onset: { -1: 7, above 10: 1, from 2: 3, below -10: leave-out, up-to -3: 4, else: as-sent }, otherwise: 0"))
+    let expected: [(Int32, SymptomTable.Entry)] = [
+      (14, .level(1)), (11, .level(1)), (10, .level(3)), (2, .level(3)), (1, .asSent), (0, .asSent), (-1, .level(7)),
+      (-2, .asSent), (-3, .level(4)), (-10, .level(4)), (-11, .leaveOut), (-14, .leaveOut),
+    ]
+    for (day, entry) in expected { #expect(table[SymptomStatus(federationCode: day)] == entry, "\(day)") }
+  }
+
+  @Test func spansHaveTablesByTheirLengths() throws {
+    let table = try #require(
+      try table("onset-in-range: { 1: { else: 1 }, 2...18: { -14...0: 2, else: leave-out } }, otherwise: 5"))
+    for (code, entry) in [
+      (100, .level(1)), (200, .level(2)), (201, .leaveOut), (1786, .level(2)), (1900, .level(5)), (3000, .level(5)),
+    ] as [(Int32, SymptomTable.Entry)] {
+      #expect(table[SymptomStatus(federationCode: code)] == entry, "\(code)")
+    }
+  }
+
+  @Test func spansAreJudgedByOneOfTheirDaysOrByAll() throws {
+    let onset = "onset: { below -2: leave-out, -2...2: 3, from 3: 1 }"
+    // n days: the last of them is day d, the first one d + n - 1 for a key's distance, d - n + 1 for the days themselves.
+    for (judgement, codes) in [
+      ("by-last-day", [(97, .leaveOut), (98, .level(3)), (297, .leaveOut), (300, .level(3))]),
+      ("by-first-day", [(97, .leaveOut), (98, .level(3)), (295, .leaveOut), (296, .level(3)), (301, .level(1))]),
+      ("by-every-day", [(98, .level(3)), (299, .leaveOut), (300, .level(3)), (304, .level(3)), (305, .level(1))]),
+    ] as [(String, [(Int32, SymptomTable.Entry)])] {
+      let table = try #require(try table("\(onset), onset-in-range: \(judgement), otherwise: 0"))
+      for (code, entry) in codes {
+        #expect(table[SymptomStatus(federationCode: code)] == entry, "\(judgement) \(code)")
+      }
+    }
+  }
+
+  @Test func aTableWithHolesIsAtFault() {
+    let head = "name: mine\npublishing:\n  risk:\n    derive: from-symptoms\n    symptoms:\n"
+    let whole =
+      "      onset: { else: 1 }\n      onset-unknown: { else: 1 }\n      asymptomatic: { else: 1 }\n"
+      + "      status-unknown: { else: 1 }\n"
+    let place = "publishing.risk.symptoms.onset-in-range"
+    let hint = "name these days, or state otherwise"
+    #expect(faults(head + whole) == ["5:5: \(place): has no entry for -14...14; \(hint)"])
+    #expect(faults(head + whole + "      otherwise: 1\n") == [])
+    #expect(faults(head + whole + "      onset-in-range: by-last-day\n") == [])
+    #expect(
+      faults(head + whole + "      onset-in-range: { 1...18: { else: 1 }, 19: { -14...3: 1, from 5: 2 } }\n")
+        == ["10:46: \(place).19: has no entry for 4; \(hint)"])
+    #expect(
+      faults(
+        head + whole + "      onset-in-range: { 0: { else: 1 }, 1...19: { else: 1, above 3: 2 }, 3: { else: 9 } }\n")
+        == [
+          "10:25: \(place).0: allowed a length of 1...19 days or a span of them: 3...19",
+          "10:60: \(place).1...19.above 3: has no effect: every day of it is named before",
+          "10:74: \(place).3: length 3 is named twice", "10:79: \(place).3.else: 9, allowed 0...8, as-sent, leave-out",
+        ])
+  }
+
+  @Test func aRegionThatCannotBeIsAtFault() {
+    let text = """
+      name: mine
+      reading:
+        speaks-for: [DE, Germany, GB-SCT, "262", "999", QQ, US-VA, EU]
+      publishing:
+        report-types-of: { IT: { unknown: leave-out }, italy: { unknown: confirmed-test } }
+      """
+    let found = faults(text).map { $0.split(separator: "\"").dropFirst().first.map(String.init) ?? $0 }
+    #expect(found == ["999", "GERMANY", "QQ", "ITALY"])
+  }
+
+  @Test func aNameThatShadowsAShippedOneIsAtFault() throws {
+    let shipped = try #require(ShippedPolicies.text(of: "efgs"))
+    #expect(try PolicyFile.check(shipped, named: "copy.yaml").name == "efgs")
+    let error = #expect(throws: PolicyFileError.self) {
+      try PolicyFile.check("summary: mine\nname: efgs", named: "p.yaml")
+    }
+    #expect(
+      error?.faults.map(\.description) == [
+        "2:1: name: a policy that ships is called efgs, and says something else; choose another name"
+      ])
+  }
+
+  @Test func otherValuesOfTheLanguage() throws {
+    let policy = try PolicyFile.parse(
+      """
+      name: mine
+      reading:
+        rolling-start: { latest: end-of-tomorrow, of-day: midnight }
+        risk: { out-of-range: zero }
+        onset: { highest-code: 4000 }
+      publishing:
+        report-types-of: { de: { unknown: confirmed-test } }
+        onset: { default: 3, by-class: { onset: as-sent, asymptomatic: none, not-given: 10 } }
+        not-for-apps: [risk]
+        regions: { named: ignored }
+      """, named: "p.yaml")
+    let reading = policy.reading
+    #expect(reading.futureLimit == .endOfTomorrow && reading.startOfDay == .midnight)
+    #expect(reading.riskOutOfRange == .zero && reading.highestOnsetCode == 4000)
+    let publishing = policy.publishing
+    #expect(publishing.reportTypesByOrigin == ["DE": [.unknown: .publish(as: .confirmedTest)]])
+    #expect(publishing.withheldFromApps == [.risk] && publishing.ignoresVisited)
+    #expect(publishing.daysSinceOnsetByClass.count == 3 && publishing.defaultDaysSinceOnset == DayOffset(3))
   }
 
   @Test func whatIsNotAPolicy() {
@@ -186,78 +302,6 @@ import Testing
     #expect(try run("corona-warn-app") { ($0.reportType, $0.daysSinceOnset) = (4, 2) }.leftOut == .riskNotPublished)
     #expect(
       try run("corona-warn-app") { ($0.reportType, $0.daysSinceOnset) = (1, 0) }.reason == .riskEncodingUnreadable)
-  }
-
-  /// The Corona-Warn-App's table, applied to what another country's policy admitted.
-  @Test(arguments: [
-    (-2, 7), (-1, 8), (0, 8), (1, 8), (2, 6), (3, 5), (4, 3), (1997, 8), (2000, 5), (3000, 4), (3997, 7), (4000, 5),
-  ])
-  func coronaWarnAppTable(code: Int32, level: Int32) throws {
-    #expect(try self.level(code, by: "corona-warn-app") == level)
-  }
-
-  @Test(arguments: [-6, 10, 3986, 4014, 1000 + 14]) func coronaWarnAppLeavesLowLevelsOut(code: Int32) throws {
-    #expect(try level(code, by: "corona-warn-app") == nil)
-  }
-
-  @Test(arguments: [
-    (-3, 6), (1, 6), (2, 5), (4, 4), (6, 3), (8, 2), (10, 1), (-4, nil), (14, nil), (3000, 4), (205, 4),
-  ])
-  func koronavilkkuTable(code: Int32, level: Int32?) throws {
-    #expect(try self.level(code, by: "koronavilkku") == level)
-  }
-
-  @Test(arguments: [(-3, nil), (-2, 3), (-1, 6), (2, 6), (4, 3), (5, 1), (11, 1), (12, nil), (4000, 3)])
-  func coronaMelderTable(code: Int32, level: Int32?) throws {
-    #expect(try self.level(code, by: "coronamelder") == level)
-  }
-
-  private func level(_ code: Int32, by name: String) throws -> Int32? {
-    let reading = ReadingPolicy()
-    let publishing = try #require(try ShippedPolicies.policy(named: name)).publishing
-    var key = ClaimedKey(key: TemporaryExposureKey(high: 1, low: 2))
-    key.rollingStart = Self.start
-    key.reportType = 1
-    key.daysSinceOnset = code
-    var admission = Admission(of: .assertedByOperator(), from: Sender(name: "efgs"), policy: reading, now: Self.now)
-    var claims = ClaimSet()
-    claims.record([key].withUnsafeBufferPointer { admission.admit($0, regions: RegionTable()) })
-    return fold(claims, policy: publishing, now: Self.now).keys.first?.forFederation.transmissionRisk
-  }
-
-  @Test func coronaMelder() throws {
-    #expect(try run("coronamelder") { $0.daysSinceOnset = 15 }.reason == .daysSinceOnsetUndefined)
-    #expect(try run("coronamelder", region: "NL", visited: ["NL"]) { $0.daysSinceOnset = 0 }.app != nil)
-    #expect(try run("coronamelder", region: "NL", visited: []) { $0.daysSinceOnset = 0 }.leftOut == .otherRegion)
-    #expect(try run("coronamelder", region: "DE", visited: ["NL"]) { $0.daysSinceOnset = 0 }.leftOut == .otherRegion)
-  }
-
-  @Test func immuni() throws {
-    #expect(try run("immuni") { $0.transmissionRisk = 3 }.app?.transmissionRisk == 8)
-    #expect(try run("immuni") { $0.reportType = 3 }.reason == .reportTypeNotAccepted)
-  }
-
-  @Test func swissCovid() throws {
-    #expect(try run("swisscovid") { $0.rollingPeriod = 0 }.app?.rollingPeriod == 144)
-    let unknown = try run("swisscovid") { ($0.reportType, $0.daysSinceOnset) = (nil, 3000) }
-    #expect(unknown.app?.reportType == 1 && unknown.app?.daysSinceOnset == 0 && unknown.app?.transmissionRisk == 0)
-    #expect(unknown.federation?.daysSinceOnset == 3000)
-    // The back end writes day 0 here as well.
-    #expect(try run("swisscovid") { $0.daysSinceOnset = 7 }.app?.daysSinceOnset == 7)
-  }
-
-  @Test func radarCovid() throws {
-    let key = try run("radar-covid") { $0.daysSinceOnset = 2998 }
-    #expect(key.app?.daysSinceOnset == nil && key.app?.transmissionRisk == 2)
-    let late = Instant(secondsSince1970: Self.now.secondsSince1970 + 6 * 86_400)
-    #expect(try run("radar-covid", now: late).leftOut == .tooOld)
-  }
-
-  @Test func nhs() throws {
-    #expect(try run("nhs").reason == .originNotAllowed)
-    #expect(try run("nhs", origin: "GB-SCT").app?.transmissionRisk == 7)
-    #expect(try run("nhs", origin: "JE") { $0.reportType = 2 }.reason == .reportTypeNotAccepted)
-    #expect(try run("nhs", origin: "GI").app?.daysSinceOnset == 0)
   }
 }
 

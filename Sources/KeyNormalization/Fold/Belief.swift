@@ -18,12 +18,14 @@ package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
   var appReportType: Int8
   /// `Int8.min` is none.
   var appDaysSinceOnset: Int8
+  private var withholdsRisk: Bool
   package internal(set) var notes: PublishingNotes
 
   init(_ belief: Belief, about key: TemporaryExposureKey) {
     forFederation = belief.said.claim(about: key)
     appReportType = belief.appReportType.map { Int8(truncatingIfNeeded: $0) } ?? -1
     appDaysSinceOnset = belief.appDaysSinceOnset.map { Int8(truncatingIfNeeded: $0) } ?? .min
+    withholdsRisk = belief.withholdsRisk
     notes = belief.notes
   }
 
@@ -36,6 +38,7 @@ package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
     var key = forFederation
     key.reportType = appReportType < 0 ? nil : Int32(appReportType)
     key.daysSinceOnset = appDaysSinceOnset == .min ? nil : Int32(appDaysSinceOnset)
+    if withholdsRisk { key.transmissionRisk = nil }
     return key
   }
 }
@@ -47,12 +50,16 @@ struct Belief {
   let reachesTarget: Bool
   var appReportType: Int32?
   var appDaysSinceOnset: Int32?
+  /// Whether apps are not told the risk level.
+  var withholdsRisk = false
+  let origin: OriginID
   var notes = PublishingNotes()
 
   init(_ candidate: Decision.Candidate, isContradicted: Bool, reachesTarget: Bool) {
     said = candidate.claim.said
     said.isRevised = candidate.isRevised
     isRevoked = candidate.isRevoked
+    origin = candidate.claim.origin
     self.reachesTarget = reachesTarget
     if isContradicted { notes.insert(.conflictDecided) }
   }

@@ -91,7 +91,7 @@ struct BeliefJudge {
 
   init(claims: ClaimSet, policy: PublishingPolicy, target: RegionRouter.Target, now: Instant) {
     order = ClaimOrder(policy: policy, claims: claims)
-    context = BeliefContext(policy: policy, now: now)
+    context = BeliefContext(policy: policy, now: now, origins: claims.names.origins)
     router = RegionRouter(policy: policy, claims: claims, target: target)
   }
 

@@ -65,6 +65,10 @@ extension ReadingPolicy {
     faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor")
     if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
     if speaksFor?.isEmpty == true { faults.add("speaks-for", "empty: no key would be admitted") }
+    faults.checkRegions(speaksFor ?? [], "speaks-for")
+    if let highestOnsetCode {
+      faults.check(highestOnsetCode, in: Self.highestOnsetCodeAllowed, "onset.highest-code")
+    }
     if riskEncoding == .coronaWarnApp, !reportTypes.contains(.unknown) {
       faults.add(
         "report-types.accepted",
@@ -81,26 +85,50 @@ extension PublishingPolicy {
     faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
     checkReportTypes(&faults)
     risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)
-    if riskEncoding == .coronaWarnApp, defaultDaysSinceOnset != nil {
-      faults.add("onset.default", "has no effect: the encoding corona-warn-app writes the risk level there")
-    }
+    checkFieldsForApps(&faults)
     return faults.all
   }
 
-  private func checkReportTypes(_ faults: inout FaultList) {
-    if !reportTypes.values.contains(where: { $0 != .leaveOut }) {
-      faults.add("report-types", "all are left out: no key would be published")
-    }
-    for type in ReportType.allCases {
-      let place = "report-types.\(type.code)"
-      guard let outcome = reportTypes[type] else {
-        faults.add(place, "absent")
-        continue
+  private func checkFieldsForApps(_ faults: inout FaultList) {
+    if riskEncoding == .coronaWarnApp {
+      let reason = "has no effect: the encoding corona-warn-app writes the risk level there"
+      if defaultDaysSinceOnset != nil { faults.add("onset.default", reason) }
+      if !daysSinceOnsetByClass.isEmpty { faults.add("onset.by-class", reason) }
+      for field in [AppField.onset, .reportType] where withheldFromApps.contains(field) {
+        faults.add("not-for-apps", "\(field.rawValue), but the encoding corona-warn-app writes the risk level there")
       }
-      guard case .publish(let published) = outcome, published != type else { continue }
+    }
+    if withheldFromApps.contains(.onset), defaultDaysSinceOnset != nil || !daysSinceOnsetByClass.isEmpty {
+      faults.add("onset", "has no effect: not-for-apps names onset")
+    }
+    if case .days = daysSinceOnsetByClass[.onset], defaultDaysSinceOnset == nil, daysSinceOnsetByClass.count == 1 {
+      faults.add("onset.by-class.onset", "replaces what is known exactly, while other keys are given no onset")
+    }
+    if ignoresVisited, emptyVisited == .none, !includesOrigin {
+      faults.add("regions.named", "ignored, and keys that name no region go nowhere: no key would be published")
+    }
+  }
+
+  private func checkReportTypes(_ faults: inout FaultList) {
+    for type in ReportType.allCases where reportTypes[type] == nil { faults.add("report-types.\(type.code)", "absent") }
+    check(reportTypes, of: nil, &faults, "report-types")
+    faults.checkRegions(Set(reportTypesByOrigin.keys), "report-types-of")
+    for (origin, outcomes) in reportTypesByOrigin.sorted(by: { $0.key < $1.key }) {
+      check(outcomes, of: origin, &faults, "report-types-of.\(origin)")
+    }
+  }
+
+  private func check(
+    _ stated: [ReportType: ReportTypeOutcome], of origin: String?, _ faults: inout FaultList, _ place: String
+  ) {
+    let all = ReportType.allCases.map { outcome(of: $0, from: origin) }
+    if !all.contains(where: { $0 != .leaveOut }) { faults.add(place, "all are left out: no key would be published") }
+    for type in ReportType.allCases {
+      let place = "\(place).\(type.code)"
+      guard case .publish(let published) = stated[type], published != type else { continue }
       if type == .revoked || published == .revoked {
         faults.add(place, "\(published.code): a revocation and a report are not published as each other")
-      } else if reportTypes[published] != .publish(as: published) {
+      } else if outcome(of: published, from: origin) != .publish(as: published) {
         faults.add(place, "\(published.code) itself is not published as such, so publishing twice would differ")
       }
     }
@@ -128,27 +156,29 @@ extension RiskPolicy {
       for (type, level) in levels.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
         faults.check(level, in: Self.allowed, "\(place).report-types.\(type.code)")
       }
-    case .fromSymptoms(let table):
-      for (name, entry) in table.named {
-        if case .level(let level) = entry { faults.check(level, in: Self.allowed, "\(place).symptoms.\(name)") }
-      }
+    case .fromSymptoms(let table): table.check(&faults, "\(place).symptoms")
     }
   }
 }
 
 extension SymptomTable {
-  /// Every entry with the name of its place.
-  fileprivate var named: [(String, Entry)] {
-    let classes = [
-      ("onset", onset), ("onset-in-range", onsetInRange), ("onset-unknown", onsetUnknown),
-      ("asymptomatic", asymptomatic), ("status-unknown", statusUnknown),
-    ]
-    let days = classes.flatMap { name, days in
-      DayOffset.allowed.compactMap { day in
-        DayOffset(day).flatMap { days[$0] }.map { ("\(name).\(day)", $0) }
+  fileprivate func check(_ faults: inout FaultList, _ place: String) {
+    for part in parts {
+      for (days, entry) in part.days.runs({ $0 }) {
+        check(entry, &faults, "\(place).\(part.name).\(Days.text(days))")
       }
+      let holes = part.days.runs { $0 == nil }.filter(\.1).map { Days.text($0.0) }
+      guard otherwise == nil, !holes.isEmpty else { continue }
+      faults.add(
+        "\(place).\(part.name)",
+        "has no entry for \(holes.joined(separator: ", ")); name these days, or state otherwise")
     }
-    return days + [("otherwise", otherwise)] + (notGiven.map { [("not-given", $0)] } ?? [])
+    check(otherwise, &faults, "\(place).otherwise")
+    check(notGiven, &faults, "\(place).not-given")
+  }
+
+  private func check(_ entry: Entry?, _ faults: inout FaultList, _ place: String) {
+    if case .level(let level) = entry { faults.check(level, in: RiskPolicy.allowed, place) }
   }
 }
 
@@ -160,6 +190,15 @@ private struct FaultList {
 
   mutating func add(_ place: String, _ reason: String) {
     all.append(PolicyFault(place: "\(prefix).\(place)", reason: reason))
+  }
+
+  mutating func checkRegions(_ names: Set<String>, _ place: String) {
+    for name in names.sorted() where !RegionName.isPossible(name) {
+      add(
+        place,
+        "\"\(name.prefix(20))\" cannot be a region: two letters of ISO 3166-1, a part of a country as GB-SCT, or a mobile "
+          + "country code")
+    }
   }
 
   mutating func check<Number: FixedWidthInteger>(_ value: Number, in allowed: ClosedRange<Number>, _ place: String) {

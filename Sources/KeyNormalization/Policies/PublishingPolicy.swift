@@ -18,6 +18,21 @@ package struct PublishingPolicy: Hashable, Sendable {
     case leaveOut
   }
 
+  /// What apps are told of the onset of one class of symptom status.
+  package enum OnsetForApps: Hashable, Sendable {
+    /// The exact onset as it is known; no other class has one.
+    case asSent
+    case days(DayOffset)
+    case none
+  }
+
+  /// A field of a key in an app's bundle that can be left out.
+  package enum AppField: String, Hashable, Sendable, CaseIterable {
+    case reportType = "report-type"
+    case risk
+    case onset
+  }
+
   package enum EmptyVisited: String, Hashable, Sendable, CaseIterable { case all, none, origin }
 
   /// How risk levels are spelled for apps.
@@ -38,11 +53,19 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// What becomes of each report type. `unknown` stands for a claim that states none.
   package var reportTypes: [ReportType: ReportTypeOutcome] = Self.asSent
   package var risk = RiskPolicy()
+  /// What becomes of the report types of these origins, over ``reportTypes``: each by its name, in capitals.
+  package var reportTypesByOrigin: [String: [ReportType: ReportTypeOutcome]] = [:]
   /// For apps: the days since onset of keys that state no exact onset, -14...14.
   package var defaultDaysSinceOnset: DayOffset? = nil
+  /// For apps: the days since onset of the keys of a class, over ``defaultDaysSinceOnset``.
+  package var daysSinceOnsetByClass: [SymptomClass: OnsetForApps] = [:]
+  /// What apps are not told, whatever is known. A revocation keeps its report type.
+  package var withheldFromApps: Set<AppField> = []
 
   /// Where a key goes that names no visited region.
   package var emptyVisited: EmptyVisited = .all
+  /// Whether it makes no difference which regions a key names: each goes where one goes that names none.
+  package var ignoresVisited = false
   /// Whether a key goes to its origin as well.
   package var includesOrigin = true
   /// How apps are told the risk level.
@@ -53,6 +76,21 @@ package struct PublishingPolicy: Hashable, Sendable {
 
   package static let holdMinutesAllowed = 0...2880
   package static let maximumAgeDaysAllowed = 1...36_500
+
+  /// What becomes of a report type that this origin states; the lost origin has no name.
+  func outcome(of type: ReportType, from origin: String?) -> ReportTypeOutcome {
+    origin.flatMap { reportTypesByOrigin[$0]?[type] } ?? reportTypes[type] ?? .leaveOut
+  }
+
+  /// The days since onset that apps are told of this symptom status.
+  func daysSinceOnsetForApps(_ status: SymptomStatus?) -> Int32? {
+    switch daysSinceOnsetByClass[SymptomClass(status)] {
+    case .days(let offset): Int32(offset.days)
+    case .none?: nil
+    case .asSent: status?.daysSinceOnsetForApps
+    case nil: status?.daysSinceOnsetForApps ?? defaultDaysSinceOnset.map { Int32($0.days) }
+    }
+  }
 
   static let asSent: [ReportType: ReportTypeOutcome] = Dictionary(
     uniqueKeysWithValues: ReportType.allCases.map { ($0, $0.usualOutcome) })
@@ -96,48 +134,4 @@ package struct RiskPolicy: Hashable, Sendable {
   package init() {}
 
   package static let allowed = TransmissionRisk.range
-}
-
-/// Risk levels by class of symptom status and day.
-package struct SymptomTable: Hashable, Sendable {
-  package enum Entry: Hashable, Sendable {
-    case level(Int32)
-    case leaveOut
-  }
-
-  /// One class: what holds for -14...14, in this order; `nil` where the table says nothing.
-  package struct Days: Hashable, Sendable {
-    var entries: [Entry?]
-
-    package init(all entry: Entry? = nil) { entries = Array(repeating: entry, count: DayOffset.allowed.count) }
-
-    package subscript(offset: DayOffset) -> Entry? {
-      get { entries[Int(offset.days) - DayOffset.allowed.lowerBound] }
-      set { entries[Int(offset.days) - DayOffset.allowed.lowerBound] = newValue }
-    }
-  }
-
-  package var onset = Days()
-  package var onsetInRange = Days()
-  package var onsetUnknown = Days()
-  package var asymptomatic = Days()
-  package var statusUnknown = Days()
-  /// What holds for a key of which nothing is known; `nil` keeps what was sent.
-  package var notGiven: Entry? = nil
-  /// What holds for given days that the table does not name.
-  package var otherwise: Entry = .level(1)
-
-  package init() {}
-
-  /// What the table says; `nil` is to keep what was sent.
-  package subscript(status: SymptomStatus?) -> Entry? {
-    switch status {
-    case .onset(let offset): onset[offset] ?? otherwise
-    case .onsetInRange(_, let offset): onsetInRange[offset] ?? otherwise
-    case .onsetUnknown(let offset): onsetUnknown[offset] ?? otherwise
-    case .asymptomatic(let offset): asymptomatic[offset] ?? otherwise
-    case .statusUnknown(let offset): statusUnknown[offset] ?? otherwise
-    case .notProvided, .undefined, nil: notGiven
-    }
-  }
 }

@@ -35,6 +35,30 @@ package struct ReadingPolicy: Hashable, Sendable {
     case coronaWarnApp = "corona-warn-app"
   }
 
+  /// Up to when a key may start.
+  package enum FutureLimit: String, Hashable, Sendable, CaseIterable {
+    /// Now, with a tolerance for clocks.
+    case byClock = "by-clock"
+    /// The midnight (UTC) with which today began.
+    case midnightOfToday = "midnight-of-today"
+    /// The last interval of tomorrow (UTC).
+    case endOfTomorrow = "end-of-tomorrow"
+  }
+
+  /// When a day of a key begins.
+  package enum StartOfDay: String, Hashable, Sendable, CaseIterable {
+    case any
+    /// At a midnight (UTC) alone.
+    case midnight
+  }
+
+  /// What happens to a risk level outside 0...8.
+  package enum RiskLeniency: String, Hashable, Sendable, CaseIterable {
+    case reject
+    case notGiven = "not-given"
+    case zero
+  }
+
   package enum OnsetCodes: String, Hashable, Sendable, CaseIterable {
     /// -14...14 and nothing else.
     case exact
@@ -50,13 +74,19 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var futureTolerance: Int32 = 12
   /// Keys that expired more than so many days ago are rejected, 0...3650; `nil` is never.
   package var maximumAge: Int? = nil
+  /// Up to when a rolling start may lie; the tolerance is for ``FutureLimit/byClock`` alone.
+  package var futureLimit: FutureLimit = .byClock
+  /// Which intervals may be rolling starts.
+  package var startOfDay: StartOfDay = .any
   package var absentRollingPeriod: PeriodReading = .fullDay
   package var zeroRollingPeriod: PeriodReading = .reject
   package var shortRollingPeriod: ShortPeriodReading = .asStated
   package var riskEncoding: RiskEncoding = .plain
-  package var riskOutOfRange: Leniency = .reject
+  package var riskOutOfRange: RiskLeniency = .reject
   package var onsetCodes: OnsetCodes = .federation
   package var undefinedOnset: Leniency = .notGiven
+  /// Numbers for days since onset above this are rejected, whatever they mean, 14...4014; `nil` is none.
+  package var highestOnsetCode: Int32? = nil
   /// The report types that are admitted; `unknown` stands for an absent one too.
   package var reportTypes: Set<ReportType> = Set(ReportType.allCases)
   package var unrecognizedReportType: Leniency = .notGiven
@@ -72,5 +102,19 @@ package struct ReadingPolicy: Hashable, Sendable {
 
   package static let futureToleranceAllowed: ClosedRange<Int32> = 0...288
   package static let maximumAgeAllowed = 0...3650
+  package static let highestOnsetCodeAllowed =
+    DaysSinceOnset.range.upperBound...DaysSinceOnset.federationCodes.upperBound
+
+  /// Rolling starts lie in these intervals.
+  func rollingStarts(at now: Instant) -> ClosedRange<Int64> {
+    let latest =
+      switch futureLimit {
+      case .byClock: IntervalNumber(containing: now).rawValue + Int64(futureTolerance)
+      case .midnightOfToday: now.day.firstInterval.rawValue
+      case .endOfTomorrow: now.day.firstInterval.rawValue + 2 * IntervalNumber.intervalsPerDay - 1
+      }
+    let earliest = max(0, earliestRollingStart.firstInterval.rawValue)
+    return earliest...max(earliest, latest)
+  }
   package static let floodFactorAllowed = 2...1000
 }

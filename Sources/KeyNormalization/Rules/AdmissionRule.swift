@@ -95,9 +95,7 @@ final class AdmissionContext: Sendable {
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
-    let earliest = max(0, policy.earliestRollingStart.firstInterval.rawValue)
-    let latest = IntervalNumber(containing: now).rawValue + Int64(policy.futureTolerance)
-    rollingStarts = earliest...max(earliest, latest)
+    rollingStarts = policy.rollingStarts(at: now)
     isAccepted = ByReportType { policy.reportTypes.contains($0) }
     oldestEnd = policy.maximumAge.map {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400)).rawValue

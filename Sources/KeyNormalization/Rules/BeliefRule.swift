@@ -21,13 +21,26 @@ final class BeliefContext: Sendable {
   let policy: PublishingPolicy
   let now: Instant
   /// What becomes of each report type.
-  let outcomes: ByReportType<PublishingPolicy.ReportTypeOutcome>
+  private let outcomes: ByReportType<PublishingPolicy.ReportTypeOutcome>
+  /// The same for the origins of which the policy says something else.
+  private let outcomesByOrigin: [OriginID: ByReportType<PublishingPolicy.ReportTypeOutcome>]
   private let judges = BeliefRules.judges
 
-  init(policy: PublishingPolicy, now: Instant) {
+  /// - Parameter origins: the names of the origins by their numbers; the lost one has none.
+  init(policy: PublishingPolicy, now: Instant, origins: [String]) {
     self.policy = policy
     self.now = now
-    outcomes = ByReportType { policy.reportTypes[$0] ?? .leaveOut }
+    outcomes = ByReportType { policy.outcome(of: $0, from: nil) }
+    var byOrigin: [OriginID: ByReportType<PublishingPolicy.ReportTypeOutcome>] = [:]
+    for (number, name) in origins.enumerated() where policy.reportTypesByOrigin[name] != nil {
+      byOrigin[OriginID(rawValue: UInt32(number))] = ByReportType { policy.outcome(of: $0, from: name) }
+    }
+    outcomesByOrigin = byOrigin
+  }
+
+  /// What becomes of a report type that an origin states.
+  func outcome(of type: ReportType, from origin: OriginID) -> PublishingPolicy.ReportTypeOutcome {
+    outcomesByOrigin.isEmpty ? outcomes[type] : (outcomesByOrigin[origin] ?? outcomes)[type]
   }
 
   /// Asks every rule until one decides against publishing the key now.
@@ -51,6 +64,7 @@ package enum BeliefRules {
     .publishedRisk,
     .onsetForApps,
     .riskForApps,
+    .fieldsForApps,
     .stillValid,
   ]
 

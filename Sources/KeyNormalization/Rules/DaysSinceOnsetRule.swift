@@ -12,10 +12,14 @@ extension AdmissionRule {
         + "ends that clamped it or took it modulo 100 turned people without symptoms into days since onset.",
       source: "Federation interoperability specification; Google key server, publish validation",
       outcome: "allow: onset-not-provided, onset-undefined; reject: days-since-onset-undefined"),
-    value: { "codes: \($0.onsetCodes.rawValue); undefined: \($0.undefinedOnset.rawValue)" },
+    value: {
+      "codes: \($0.onsetCodes.rawValue)" + ($0.highestOnsetCode.map { " up to \($0)" } ?? "")
+        + "; undefined: \($0.undefinedOnset.rawValue)"
+    },
     apply: .toStatements { reading, context in
       guard let code = reading.said.daysSinceOnset, !DaysSinceOnset.range.contains(code) else { return .admit }
       let policy = context.policy
+      if let highest = policy.highestOnsetCode, code > highest { return .reject(.daysSinceOnsetUndefined, value: code) }
       switch SymptomStatus(federationCode: code) {
       case .notProvided where policy.onsetCodes == .federation:
         reading.allowances.insert(.onsetNotProvided)

@@ -10,16 +10,18 @@ extension BeliefRule {
         + "risk.",
       why: "Apps of the first generation warn by this level, and each country gave the numbers its own meaning.",
       source: "Google key server; Corona-Warn-App, Koronavilkku and CoronaMelder back ends; iOS allows 0...7",
-      outcome: "note: risk-derived, risk-defaulted, risk-capped; leave out: risk-not-published"),
+      outcome: "note: risk-derived, risk-defaulted, risk-capped, risk-not-named; leave out: risk-not-published"),
     value: { $0.risk.summary },
     apply: { belief, context in
       let policy = context.policy.risk
-      switch policy.derived(from: belief) {
-      case .leaveOut? where !belief.isRevoked: return .leaveOut(.riskNotPublished)
-      case .level(let level)?:
+      let derived = policy.derived(from: belief)
+      if !derived.isNamed { belief.notes.insert(.riskNotNamed) }
+      switch derived.entry {
+      case .leaveOut: if !belief.isRevoked { return .leaveOut(.riskNotPublished) }
+      case .level(let level):
         if level != belief.said.transmissionRisk { belief.notes.insert(.riskDerived) }
         belief.said.transmissionRisk = level
-      default: break
+      case .asSent: break
       }
       if belief.said.transmissionRisk == nil, let fallback = policy.fallback {
         belief.said.transmissionRisk = fallback
@@ -37,11 +39,11 @@ extension BeliefRule {
 }
 
 extension RiskPolicy {
-  /// `nil` keeps what was sent.
-  fileprivate func derived(from belief: Belief) -> SymptomTable.Entry? {
+  /// What the policy says of the level, and whether it names the case.
+  fileprivate func derived(from belief: Belief) -> (entry: SymptomTable.Entry, isNamed: Bool) {
     switch derivation {
-    case .asSent: return nil
-    case .fromSymptoms(let table): return table[belief.said.symptomStatus]
+    case .asSent: return (.asSent, true)
+    case .fromSymptoms(let table): return table.entry(for: belief.said.symptomStatus)
     case .fromReportType(let levels, let replacement):
       let isReplaced =
         switch replacement {
@@ -49,7 +51,8 @@ extension RiskPolicy {
         case .absent: belief.said.transmissionRisk == nil
         case .absentOrZero: belief.said.transmissionRisk ?? 0 == 0
         }
-      return isReplaced ? levels[belief.reportType].map(SymptomTable.Entry.level) : nil
+      guard isReplaced, let level = levels[belief.reportType] else { return (.asSent, true) }
+      return (.level(level), true)
     }
   }
 
@@ -61,7 +64,8 @@ extension RiskPolicy {
         "from report type ("
           + ReportType.allCases.compactMap { type in levels[type].map { "\(type.code): \($0)" } }
           .joined(separator: ", ") + "), replacing \(replacement.rawValue)"
-      case .fromSymptoms: "from symptoms"
+      case .fromSymptoms(let table):
+        "from symptoms, by " + (table.isByLength ? "tables for each length of span" : "a table")
       }
     return how + (fallback.map { "; default \($0)" } ?? "") + (cap.map { "; cap \($0)" } ?? "")
       + (minimum.map { "; minimum \($0)" } ?? "")

@@ -5,17 +5,31 @@ extension AdmissionRule {
     documentation: RuleDocumentation(
       name: "rolling-start",
       rule: "The rolling start is stated, is not before the protocol existed, and is not in the future but for the "
-        + "tolerance of clocks. It need not be a midnight.",
+        + "tolerance of clocks; some back ends count whole UTC days there. It need not be a midnight, unless the policy "
+        + "says so.",
       why:
         "A key cannot be used without it, and one from years ahead would be held for years. Phones of early 2020 and "
         + "keys renewed within a day start at any interval, so a rule of midnights would drop real keys.",
       source: "Google key server, publish validation; DP-3T filters; microG",
-      outcome: "reject: rolling-start-absent, rolling-start-too-early, rolling-start-in-future"),
-    value: { "from \($0.earliestRollingStart) to now + \($0.futureTolerance) intervals" },
+      outcome: "reject: rolling-start-absent, rolling-start-too-early, rolling-start-in-future, "
+        + "rolling-start-not-midnight"),
+    value: { policy in
+      let latest =
+        switch policy.futureLimit {
+        case .byClock: "now + \(policy.futureTolerance) intervals"
+        case .midnightOfToday: "midnight of today"
+        case .endOfTomorrow: "the end of tomorrow"
+        }
+      return "from \(policy.earliestRollingStart) to \(latest)"
+        + (policy.startOfDay == .midnight ? "; midnights alone" : "")
+    },
     apply: .toStatements { reading, context in
       guard let start = reading.said.rollingStart else { return .reject(.rollingStartAbsent) }
       if Int64(start) < context.rollingStarts.lowerBound { return .reject(.rollingStartTooEarly, value: start) }
       if Int64(start) > context.rollingStarts.upperBound { return .reject(.rollingStartInFuture, value: start) }
+      if context.policy.startOfDay == .midnight, Int64(start) % IntervalNumber.intervalsPerDay != 0 {
+        return .reject(.rollingStartNotMidnight, value: start)
+      }
       return .admit
     })
 }

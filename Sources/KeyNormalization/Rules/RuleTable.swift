@@ -10,6 +10,8 @@ package struct RuleTable: Hashable, Sendable {
   }
 
   package let rows: [Row]
+  /// The table of levels by symptom status and day, a line a class; empty where the policy has none.
+  package let levels: [String]
 
   package init(of policy: Policy) {
     rows =
@@ -17,6 +19,7 @@ package struct RuleTable: Hashable, Sendable {
         Row(stage: .admission, rule: $0.documentation, value: $0.value(policy.reading))
       }
       + BeliefRules.all.map { Row(stage: .belief, rule: $0.documentation, value: $0.value(policy.publishing)) }
+    if case .fromSymptoms(let table) = policy.publishing.risk.derivation { levels = table.lines } else { levels = [] }
   }
 
   /// The table for the documentation, in Markdown.
@@ -26,6 +29,7 @@ package struct RuleTable: Hashable, Sendable {
       + rows.map { row in
         let cells = [row.stage.rawValue, "`\(row.rule.name)`", row.rule.rule, row.rule.outcome, row.value]
         return "| " + cells.joined(separator: " | ") + " |\n"
-      }.joined()
+      }.joined() + (levels.isEmpty ? "" : "\nLevels by symptom status and day:\n\n")
+      + levels.map { "- \($0)\n" }.joined()
   }
 }

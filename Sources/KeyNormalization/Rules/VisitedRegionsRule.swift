@@ -5,10 +5,13 @@ extension BeliefRule {
     documentation: RuleDocumentation(
       name: "visited-regions",
       rule: "A key goes to the regions that the person visited, and to its origin where the policy says so. Naming no "
-        + "region means all, none or the origin alone.",
+        + "region means all, none or the origin alone; where the policy ignores the names, so does naming some.",
       why: "An empty list means all regions to some readers and none to others. Regions of several origins are united.",
       source: "Federation, visitedCountries",
       outcome: "leave out: other-region"),
-    value: { "none named: \($0.emptyVisited.rawValue); origin included: \($0.includesOrigin ? "yes" : "no")" },
+    value: {
+      ($0.ignoresVisited ? "names ignored; " : "")
+        + "none named: \($0.emptyVisited.rawValue); origin included: \($0.includesOrigin ? "yes" : "no")"
+    },
     apply: { belief, _ in belief.reachesTarget ? .goOn : .leaveOut(.otherRegion) })
 }

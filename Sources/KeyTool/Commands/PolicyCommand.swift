@@ -38,7 +38,8 @@ struct PolicyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Check policy files as a whole and print every fault with its place.",
       discussion: """
-        The exit code is 1 when there is a fault.
+        Among them are tables with holes, regions that cannot be, and a name that hides a policy that ships. The exit \
+        code is 1 when there is a fault.
 
         Example:
           keyferry policy check mine.yaml
@@ -52,7 +53,7 @@ struct PolicyCommand: ParsableCommand {
       for file in files {
         let bytes = try FileSource.contents(of: file, limit: PolicyFile.byteLimit)
         do {
-          let policy = try PolicyFile.parse(String(decoding: bytes, as: UTF8.self), named: file)
+          let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file)
           try Console.result(line: "\(file): sound, policy \(policy.name)")
         } catch let error as PolicyFileError {
           try Console.result(line: "\(error)")

@@ -16,6 +16,8 @@ extension RuleTable {
         text += "  \(pad("", names))    \(outcome.drop { $0 == " " })\n"
       }
     }
+    if !levels.isEmpty { text += "\nlevels by symptom status and day\n" }
+    for line in levels { text += "  \(line)\n" }
     return text
   }
 }
