@@ -1,5 +1,3 @@
-package import ExposureKeys
-
 /// Text from a file, without the characters that steer a terminal, and cut off behind 200 characters.
 package func printableText(_ text: String) -> String { printableText(text, limit: 200) }
 
@@ -16,16 +14,4 @@ package func printableText(_ text: String, limit: Int) -> String {
     }
   }
   return text.unicodeScalars.count > limit ? result + "..." : result
-}
-
-package func pad(_ text: String, _ width: Int, right: Bool = false) -> String {
-  let spaces = String(repeating: " ", count: max(0, width - text.count))
-  return right ? spaces + text : text + spaces
-}
-
-/// `2020-06-20 00:00`.
-package func minuteText(_ instant: Instant) -> String {
-  let text = instant.description
-  guard let letter = text.firstIndex(of: "T") else { return text }
-  return "\(text[..<letter]) \(text[text.index(after: letter)...].prefix(5))"
 }

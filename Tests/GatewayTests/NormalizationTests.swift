@@ -186,7 +186,6 @@ private func incoming(
     #expect(story.explanations.count == 1)
     #expect(Set(story.explanations[0].lines.map(\.standing)) == [.decided, .revocationOutvoted])
     #expect(story.deliveries.map(\.region) == ["DE", "IT", nil])
-    #expect(!story.text.contains(key.hex))
     let unknown = TemporaryExposureKey(high: 5, low: 6)
     let nothing = try KeyStory(of: unknown, in: documents, publishing: PublishingPolicy(), now: now)
     #expect(nothing.mentions.isEmpty && nothing.explanations.isEmpty && nothing.deliveries.isEmpty)

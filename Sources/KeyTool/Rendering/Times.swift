@@ -1,3 +1,12 @@
+internal import ExposureKeys
+
+/// `2020-06-20 00:00`.
+func minuteText(_ instant: Instant) -> String {
+  let text = instant.description
+  guard let letter = text.firstIndex(of: "T") else { return text }
+  return "\(text[..<letter]) \(text[text.index(after: letter)...].prefix(5))"
+}
+
 /// Spans of time for people.
 enum DurationText {
   /// `45 s`, `12 min`, `3 h`, `5 d`: the greatest unit of which there are two, rounded down.

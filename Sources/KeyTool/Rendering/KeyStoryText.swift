@@ -1,0 +1,111 @@
+internal import ExposureKeys
+internal import KeyConversion
+internal import KeyIntake
+internal import KeyNormalization
+
+extension KeyStory {
+  /// The story for people. The key itself is not in it.
+  var text: String {
+    mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined()
+      + deliveryText
+  }
+
+  private func text(of explanation: Explanation) -> String {
+    let start = IntervalNumber(Int64(explanation.subject.rollingStart)).start
+    var text = "decision about the key that is valid from \(minuteText(start)) UTC\n"
+    for line in explanation.lines {
+      let origin = line.claim.origin.map(printableText) ?? "origin not known"
+      text += "  \(printableText(line.claim.source.name)), \(origin): \(line.standing.text)\n"
+    }
+    for step in explanation.steps { text += "  rule \(step.rule): \(step.effect)\n" }
+    return text + "  outcome: \(explanation.outcome.text)\n"
+      + (explanation.regions.map { "  regions: \($0.text)\n" } ?? "")
+  }
+
+  private var deliveryText: String {
+    guard !deliveries.isEmpty else { return "" }
+    let names = deliveries.map { $0.region.map(printableText) ?? "any other region" }
+    let width = names.map(\.count).max() ?? 0
+    return "\nbundles\n"
+      + zip(names, deliveries).map { name, delivery in
+        let outcomes = delivery.outcomes.map(\.textForApps).joined(separator: "; ")
+        return "  \(pad(name, width))  \(outcomes)\n"
+      }.joined()
+  }
+}
+
+extension KeyStory.Mention {
+  fileprivate var text: String {
+    var text = "\(printableText(document)), key \(position)"
+    text += source == document ? "" : " (source \(printableText(source)))"
+    text += "\n  said: \(sent.text); \(regions.text)\n"
+    switch reading {
+    case .rejected(let reason, let detail): text += "  rejected by policy \(policy), \(reason.rawValue): \(detail)\n"
+    case .heldForOperator: text += "  held for the operator by policy \(policy)\n"
+    case .admitted(let claim):
+      let origin = claim.origin.map { "origin \(printableText($0))" } ?? "origin not known"
+      text += "  admitted by policy \(policy): \(claim.key.text); \(origin); "
+      text += "vouched for by \(printableText(claim.source.provenance.description))\n"
+    }
+    for allowance in allowances { text += "  allowed, \(allowance.code): \(allowance.text)\n" }
+    return text
+  }
+}
+
+extension StatedClaim {
+  fileprivate var text: String {
+    let origin = origin.map { "origin \(printableText($0))" } ?? "origin not known"
+    let visited = visited.map { $0.isEmpty ? "none" : $0.map(printableText).joined(separator: ", ") } ?? "absent"
+    return "source \(printableText(source.name)), \(origin), visited \(visited), "
+      + "vouched for by \(printableText(source.provenance.description))\n  admitted: \(key.text)\n"
+  }
+}
+
+extension Explanation.Line.Standing {
+  fileprivate var text: String {
+    switch self {
+    case .decided: "decided"
+    case .lesserOfItsOrigin(let criterion): "another claim of its origin is greater by \(criterion)"
+    case .lesserAcrossOrigins(let criterion): "another origin's claim is greater by \(criterion)"
+    case .leftOut(let reason): "would be left out, \(reason.rawValue)"
+    case .revocationOutvoted: "a revocation that does not count, another origin stands behind the key"
+    case .notCounted: "not counted, since an origin's own claim is known"
+    }
+  }
+}
+
+extension BeliefOutcome {
+  fileprivate var text: String {
+    switch self {
+    case .publish(let key): "published: \(key.forFederation.text)"
+    case .hold(let instant, let reason): "held until \(instant), \(reason.rawValue)"
+    case .leaveOut(let reason): "left out, \(reason.rawValue)"
+    }
+  }
+
+  fileprivate var textForApps: String {
+    if case .publish(let key) = self { "carries \(key.forApps.text)" } else { text }
+  }
+}
+
+extension ClaimedKey {
+  /// The five numbers, absent ones included, and whether the key was revised.
+  fileprivate var text: String {
+    func said(_ value: Int32?) -> String { value.map { "\($0)" } ?? "absent" }
+    let type =
+      switch reportTypeClaim {
+      case .stated(let type): type.name
+      case .absent: "absent"
+      case .unrecognized(let number): "\(number)"
+      }
+    return "rolling start \(said(rollingStart)), period \(said(rollingPeriod)), risk \(said(transmissionRisk)), "
+      + "report type \(type), days since onset \(said(daysSinceOnset))" + (isRevised ? ", revised" : "")
+  }
+}
+
+extension RegionClaim {
+  fileprivate var text: String {
+    let visited = visited.map { $0.isEmpty ? "none" : $0.map(printableText).joined(separator: ", ") }
+    return "origin \(origin.map(printableText) ?? "absent"), visited \(visited ?? "absent")"
+  }
+}
