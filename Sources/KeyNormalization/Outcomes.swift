@@ -89,11 +89,7 @@ package struct AllowanceSet: Hashable, Sendable, BitwiseCopyable {
 
   package var isEmpty: Bool { rawValue == 0 }
 
-  package func contains(_ allowance: Allowance) -> Bool { rawValue & 1 << UInt32(allowance.rawValue) != 0 }
-
   package mutating func insert(_ allowance: Allowance) { rawValue |= 1 << UInt32(allowance.rawValue) }
-
-  package mutating func formUnion(_ other: AllowanceSet) { rawValue |= other.rawValue }
 }
 
 /// Why a key is not published yet.

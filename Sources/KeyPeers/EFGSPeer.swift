@@ -48,7 +48,6 @@ struct EFGSPeer: PeerSync {
     var tag: String
     var day: Day
     var next: String?
-    var name: String { "\(day)/\(tag)" }
   }
 
   private enum Phase {

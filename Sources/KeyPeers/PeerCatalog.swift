@@ -15,8 +15,6 @@ package enum PeerCatalog {
     .files,
   ]
 
-  package static var all: [PeerDescription] { peers.map(\.description) }
-
   /// What is wrong with a source's options: unknown ones, missing ones, values that are not allowed. Empty is good.
   package static func faults(of settings: SourceSettings) -> [String] {
     let description = settings.peer.description

@@ -134,11 +134,6 @@ struct KeySelection: Sendable {
   }
 }
 
-extension KeySelection.Counts {
-  var held: Int { holds.values.reduce(0, +) }
-  var leftOut: Int { omissions.values.reduce(0, +) + repeated }
-}
-
 // MARK: Revisions
 
 extension ReleasedKey {

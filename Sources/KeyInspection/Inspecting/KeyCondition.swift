@@ -42,10 +42,6 @@ struct ConditionCounts: Sendable {
 
   func count(_ conditions: KeyCondition...) -> Int { conditions.reduce(0) { $0 + self[$1].count } }
 
-  func first(_ conditions: KeyCondition...) -> Int? {
-    conditions.filter { self[$0].count > 0 }.map { self[$0].first }.min()
-  }
-
   mutating func add(_ condition: KeyCondition, _ count: Int = 1, first: Int, value: Int64 = 0) {
     entries[condition.rawValue].count += count
     if first < entries[condition.rawValue].first {

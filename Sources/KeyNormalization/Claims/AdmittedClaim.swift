@@ -25,16 +25,6 @@ package struct AdmittedClaim: Hashable, Sendable, BitwiseCopyable {
     self.source = source
   }
 
-  /// For stores that keep claims as keys.
-  ///
-  /// - Throws: what no statement can say.
-  package init(key: ClaimedKey, origin: OriginID, source: SourceID) throws(Statement.Misfit) {
-    let said = StatedFields(key)
-    self.init(
-      subject: KeySubject(key: key.key, rollingStart: said.rollingStartWord), statement: try Statement(said),
-      regions: said.regions, origin: origin, source: source)
-  }
-
   /// What is said, without the key data.
   @inline(__always)
   package var said: StatedFields { statement.fields(rollingStart: subject.rollingStart, regions: regions) }

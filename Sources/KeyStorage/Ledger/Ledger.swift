@@ -13,8 +13,6 @@ package struct Ledger: Sendable {
     self.listeners = listeners
   }
 
-  package var role: StoreRole { store.role }
-
   /// Runs `body` on one state of the store, which does not change meanwhile; see ``Store/read(_:)``.
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
