@@ -19,9 +19,10 @@ import Testing
       \(key.hex),\(words)
 
       """
+    let document = SourceDocument(name: "\(name).csv", source: MemorySource(Array(text.utf8)), format: .csv)
+    let sender = Sender(name: name, origin: name)
     return IncomingDocument(
-      SourceDocument(name: "\(name).csv", source: MemorySource(Array(text.utf8)), format: .csv), name: name,
-      policy: Policy(name: "test"), origin: name, isRelay: false)
+      Arrival(document, from: sender, vouching: .operator, at: now), policy: Policy(name: "test"))
   }
 
   private static var documents: [IncomingDocument] {
@@ -43,7 +44,7 @@ import Testing
         "  published, claims contradicted each other, the greater one decided: 1",
         "published 1 = 1 written to out.csv (csv) + 0 refused by the format",
       ])
-    let rejected = receipt.documents.flatMap { RejectionText.lines($0.shownRejections, of: 22, in: $0.name) }
+    let rejected = receipt.documents.flatMap { RejectionText.lines($0.intake.shownRejections, of: 22, in: $0.intake.name) }
     #expect(
       rejected == [
         "DE.csv: and 22 more keys rejected", "IT.csv: and 22 more keys rejected",

@@ -1,5 +1,6 @@
 import ExposureKeys
 import GatewayTesting
+@testable import KeyNormalization
 import KeyStorage
 import Testing
 

@@ -128,7 +128,9 @@ struct NormalizationRun {
   private func tell(_ receipt: NormalizationReceipt) throws {
     let target = receipt.target
     let rejections =
-      receipt.documents.flatMap { RejectionText.lines($0.intake.shownRejections, of: $0.counts.rejected, in: $0.intake.name) }
+      receipt.documents.flatMap {
+        RejectionText.lines($0.intake.shownRejections, of: $0.counts.rejected, in: $0.intake.name)
+      }
       + RejectionText.lines(target.shownRefusals, of: target.refused, in: target.name)
     for line in rejections { Console.note(line) }
     if target.refusals[RejectionReason.fieldRequired.rawValue] != nil {
