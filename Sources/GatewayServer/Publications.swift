@@ -32,6 +32,8 @@ package struct PublishedSeries: Sendable {
   package let days: [PublishedBundle]
   /// Everything since a midnight, by start and end.
   package let since: [PublishedBundle]
+  /// Everything about the keys of one day, by day and end.
+  package let keyDays: [PublishedBundle]
 
   package init(_ manifest: SeriesManifest) {
     self.manifest = manifest
@@ -42,8 +44,12 @@ package struct PublishedSeries: Sendable {
     }
     days = all.filter { $0.facts.kind == "day" }.sorted(by: byWindow)
     since = all.filter { $0.facts.kind == "since" }.sorted(by: byWindow)
+    keyDays = all.filter { $0.facts.kind == "key-day" }.sorted(by: byWindow)
     byFileName = Dictionary(all.map { ($0.fileName, $0) }, uniquingKeysWith: { first, _ in first })
   }
+
+  /// All kinds.
+  package var bundles: [PublishedBundle] { increments + days + since + keyDays }
 
   private let byFileName: [String: PublishedBundle]
 

@@ -26,7 +26,10 @@ struct StatedIdentity {
 
 private enum TooFew: String, CaseIterable { case pad, wait }
 private enum EmptyWindows: String, CaseIterable { case publish, skip }
-private enum Rollup: String, CaseIterable { case day, since }
+private enum Rollup: String, CaseIterable {
+  case day, since
+  case keyDay = "key-day"
+}
 
 extension GatewayReader {
   /// `nil` adds a fault.
@@ -58,6 +61,7 @@ extension GatewayReader {
       let rollups = Set((setting.list() ?? []).compactMap { $0.option(Rollup.self) })
       settings.makesDays = rollups.contains(.day)
       settings.makesSince = rollups.contains(.since)
+      settings.makesKeyDays = rollups.contains(.keyDay)
     }
     set(&settings.listedDays, section.take("listed")?.days(Allowed.listedDays))
     set(&settings.graceSeconds, section.take("grace")?.duration(Allowed.graceSeconds))

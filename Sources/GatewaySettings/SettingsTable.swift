@@ -185,7 +185,8 @@ package enum SettingsTable {
         Allowed.splitBytes.byteCounts),
       Row(
         "series[].rollups", "Bundles made besides those of the windows.",
-        series.makesDays ? (series.makesSince ? "`[day, since]`" : "`[day]`") : "`[]`", "a list of `day`, `since`"),
+        series.makesDays ? (series.makesSince ? "`[day, since]`" : "`[day]`") : "`[]`",
+        "a list of `day`, `since`, `key-day`"),
       Row(
         "series[].listed", "How long indexes name a bundle.", TimeSpan.text(series.listedDays * 86_400),
         Allowed.listedDays.days),

@@ -26,10 +26,11 @@ struct SeriesListing {
       case .increment: record.bundle.end > oldest
       case .day: settings.makesDays && record.bundle.end > oldest
       case .since: settings.makesSince && record.bundle.start > oldestDay
+      case .keyDay: settings.makesKeyDays && record.bundle.start > oldestDay
       }
     }
     listed = Set(current.filter { $0.bundle.kind == .increment }.map(\.id))
-    for kind in [BundleKind.day, .since] {
+    for kind in [BundleKind.day, .since, .keyDay] {
       let rollUps = Dictionary(grouping: current.filter { $0.bundle.kind == kind }, by: \.bundle.start)
       for versions in rollUps.values { listed.formUnion(Self.newest(of: versions).map(\.id)) }
     }

@@ -246,6 +246,7 @@ struct SeriesRound: Sendable {
       }
     }
     try rollUp(&staging, sealer, until: window)
+    if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
     staging.released = Set(released.map(\.subject))
     try await stage(staging, newState, padding)
     if !staging.bundles.isEmpty { try await settle() }
@@ -292,6 +293,30 @@ struct SeriesRound: Sendable {
     }
   }
 
+  /// Makes the archive of every key day about which there is something new, and at first of every key day: everything
+  /// that the listed increments hold about keys that began to be used on it, whenever they were published. It is one whole
+  /// archive, since an app asks for a day once.
+  private mutating func gatherKeyDays(
+    _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow
+  ) throws {
+    let listing = SeriesListing(of: settings, records, state, now: now)
+    let added = staging.bundles.filter { $0.bundle.kind == .increment }.map(\.sealed.keys)
+    let made = Set(listing.listed(.keyDay).map(\.bundle.start))
+    guard !added.isEmpty || made.isEmpty else { return }
+    // Without a file that is gone a day would lose keys; the last archives stay.
+    guard let old = try keys(of: listing.listed(.increment)) else { return }
+    let oldest = now.day.daysSince1970 - settings.listedDays
+    let changed = Set(added.joined().map(\.day))
+    for (day, keys) in Dictionary(grouping: PublishedKeys.union(of: old + added), by: \.day).sorted(by: {
+      $0.key < $1.key
+    })
+    where day.daysSince1970 > oldest && (changed.contains(day) || !made.contains(day.start.secondsSince1970)) {
+      let start = day.start.secondsSince1970
+      staging.add(
+        try sealer.sealOne(keys.oncePerKeyData, start: start, windowEnd: window.end, end: window.end), .keyDay)
+    }
+  }
+
   /// Newest first: every listed day of which there is something, and with `since` those between.
   private func rollUpDays(old: Set<Day>, added: Set<Day>, newest: Day) -> [Day] {
     guard settings.makesSince else { return added.sorted(by: >) }
@@ -309,5 +334,18 @@ struct SeriesRound: Sendable {
       all.append(keys)
     }
     return all
+  }
+}
+
+extension ClaimedKey {
+  /// The UTC day on which it began to be used.
+  fileprivate var day: Day { IntervalNumber(Int64(rollingStartWord)).day }
+}
+
+extension [ClaimedKey] {
+  /// Devices want key data once in a file: of those that stand under several starts of one day the first.
+  fileprivate var oncePerKeyData: Self {
+    var seen: Set<TemporaryExposureKey> = []
+    return sorted { $0.subject < $1.subject }.filter { seen.insert($0.key).inserted }
   }
 }

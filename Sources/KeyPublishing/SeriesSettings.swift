@@ -29,6 +29,8 @@ package struct SeriesSettings: Sendable {
   /// Which bundles besides the increments are made.
   package var makesDays: Bool
   package var makesSince: Bool
+  /// Archives by the keys' own day, for apps that ask for days of exposure.
+  package var makesKeyDays: Bool
   /// Days that a bundle is listed.
   package var listedDays: Int64
   /// Seconds that a file stays after the last index that named it.
@@ -38,7 +40,8 @@ package struct SeriesSettings: Sendable {
     name: String, title: String? = nil, selection: RegionSelection, publishing: Policy, headerRegion: String? = nil,
     identities: [ScheduledIdentity], period: Int64 = 7200, minimumKeys: Int = 0, pads: Bool = false,
     publishesEmptyWindows: Bool = false, maximumKeys: Int = 750_000, maximumBytes: Int = 16 << 20,
-    makesDays: Bool = true, makesSince: Bool = false, listedDays: Int64 = 14, graceSeconds: Int64 = 86_400
+    makesDays: Bool = true, makesSince: Bool = false, makesKeyDays: Bool = false,
+    listedDays: Int64 = 14, graceSeconds: Int64 = 86_400
   ) {
     self.name = name
     self.title = title ?? name
@@ -54,6 +57,7 @@ package struct SeriesSettings: Sendable {
     self.maximumBytes = maximumBytes
     self.makesDays = makesDays
     self.makesSince = makesSince
+    self.makesKeyDays = makesKeyDays
     self.listedDays = listedDays
     self.graceSeconds = graceSeconds
   }

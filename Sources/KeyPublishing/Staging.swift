@@ -53,7 +53,7 @@ struct Staging: Sendable {
   }
 
   /// Increments are named as the Google key server does: window, and a number that counts the bundles of the window, those
-  /// that are signed again included. Roll-ups are named by their day and their end.
+  /// that are signed again included. Roll-ups and key days are named by their day and their end.
   private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) -> String {
     let day = Instant(secondsSince1970: sealed.start).day
     let (folder, name, firstNumber) =
@@ -61,6 +61,7 @@ struct Staging: Sendable {
       case .increment: ("\(settings.name)/", "\(sealed.start)-\(sealed.windowEnd)", 1)
       case .day: ("\(settings.name)/day/", "\(day)-\(sealed.end)", 0)
       case .since: ("\(settings.name)/since/", "since-\(day)-\(sealed.end)", 0)
+      case .keyDay: ("\(settings.name)/key-day/", "keys-\(day)-\(sealed.end)", 0)
       }
     var number = firstNumber
     while true {

@@ -26,6 +26,9 @@ enum Schema {
     migrator.registerMigration("events") { database in
       try database.execute(sql: events + history + arrivals)
     }
+    migrator.registerMigration("archives by key day") { database in
+      try database.execute(sql: bundlesOfAnyKind)
+    }
     return migrator
   }
 
@@ -337,5 +340,32 @@ enum Schema {
       name TEXT PRIMARY KEY,
       value BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """
+
+  /// Which kinds there are is said by ``BundleKind``, and no table repeats it.
+  private static let bundlesOfAnyKind = """
+    CREATE TABLE bundles_of_any_kind (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      series INTEGER NOT NULL REFERENCES series (id),
+      kind TEXT NOT NULL CHECK (kind <> ''),
+      ordinal INTEGER NOT NULL CHECK (ordinal >= 0),
+      start_time INTEGER NOT NULL,
+      end_time INTEGER NOT NULL,
+      path TEXT NOT NULL,
+      key_count INTEGER NOT NULL CHECK (key_count >= 0),
+      revised_key_count INTEGER NOT NULL CHECK (revised_key_count >= 0),
+      byte_count INTEGER NOT NULL CHECK (byte_count >= 0),
+      archive_digest TEXT NOT NULL,
+      export_digest TEXT NOT NULL,
+      key_id TEXT NOT NULL,
+      key_version TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('staged', 'published', 'expired', 'removed')),
+      changed INTEGER NOT NULL,
+      published INTEGER,
+      UNIQUE (series, kind, ordinal)
+    ) STRICT;
+    INSERT INTO bundles_of_any_kind SELECT * FROM bundles;
+    DROP TABLE bundles;
+    ALTER TABLE bundles_of_any_kind RENAME TO bundles;
     """
 }

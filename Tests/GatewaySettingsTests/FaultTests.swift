@@ -219,7 +219,7 @@ import Testing
         2:1: error: series: there is nowhere to publish, publication.folder is missing
         3:5: error: series.N_L.name: "N_L", allowed 1...64 letters, digits, "-"
         4:5: error: series.N_L.every: 7 hours, allowed what divides a day: 30 min, 2 hours, 1 day
-        5:15: error: series.N_L.rollups.0: "week", allowed day, since
+        5:15: error: series.N_L.rollups.0: "week", allowed day, since, key-day
         6:5: error: series.N_L.empty-windows: "maybe", allowed publish, skip
         9:5: error: series.NL.every: 2 days, allowed 1 min...1 day
         11:5: error: series.NL.exclude: NL is included and excluded

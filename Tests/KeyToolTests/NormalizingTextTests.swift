@@ -44,7 +44,9 @@ import Testing
         "  published, claims contradicted each other, the greater one decided: 1",
         "published 1 = 1 written to out.csv (csv) + 0 refused by the format",
       ])
-    let rejected = receipt.documents.flatMap { RejectionText.lines($0.intake.shownRejections, of: 22, in: $0.intake.name) }
+    let rejected = receipt.documents.flatMap {
+      RejectionText.lines($0.intake.shownRejections, of: 22, in: $0.intake.name)
+    }
     #expect(
       rejected == [
         "DE.csv: and 22 more keys rejected", "IT.csv: and 22 more keys rejected",

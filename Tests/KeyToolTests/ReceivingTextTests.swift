@@ -1,9 +1,9 @@
 import ExposureKeys
 import GatewayTesting
-@testable import KeyNormalization
 import KeyStorage
 import Testing
 
+@testable import KeyNormalization
 @testable import KeyReceiving
 @testable import KeyTool
 

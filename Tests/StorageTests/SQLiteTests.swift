@@ -299,7 +299,7 @@ struct SQLiteTests {
         "DELETE FROM sources", "DELETE FROM documents",
         "INSERT INTO contents VALUES (99, 0, x'00')",
         "INSERT INTO pauses VALUES ('person', 'x', 0, NULL, NULL)",
-        "UPDATE bundles SET state = 'lost'", "UPDATE bundles SET kind = 'week'", "UPDATE bundles SET ordinal = -1",
+        "UPDATE bundles SET state = 'lost'", "UPDATE bundles SET kind = ''", "UPDATE bundles SET ordinal = -1",
         "UPDATE released SET key = x'00'", "UPDATE released SET fields = 64",
         "INSERT INTO arrivals VALUES (99, 1, 99, 0)", "INSERT INTO log_queue VALUES (1, 99, 'x', x'00')",
         "UPDATE recalls SET why = 'because'", "UPDATE uploads SET regions = '['", "DELETE FROM events",

@@ -16,16 +16,14 @@ internal import KeyPublishing
 /// - `/apple/{series}/keys?index=N&maximumCount=M` is a page of keys for the apps of the beta:
 ///   `{"keys":[CodableDiagnosisKey…],"done":…,"nextIndex":…}`. A key's place is counted over the released keys of all
 ///   increments by ordinal, those of expired ones included; revised keys have no place, because these apps know of no
-///   revision.
+///   revision. A page has exactly M keys, or all that are left and `done`: the sample goes on at N + M, whatever it was
+///   given, so that a shorter page would lose keys for ever. A larger M than is allowed is refused.
 /// - `/apple/{series}/configuration` is the exposure configuration for every generation.
 package struct AppleLayout: Layout {
   package static let name = "apple"
 
-  /// The most keys of a page; more are asked for again.
+  /// The most keys that a page may be asked for.
   package static let maximumPage: Int64 = 10_000
-  /// What one page may make the server read.
-  static let pageArchives = 64
-  static let pageArchiveBytes = 32 << 20
 
   enum Address: String, AddressTemplates {
     case defaultFiles = "/apple/files"
@@ -101,10 +99,10 @@ package struct AppleLayout: Layout {
     guard let index = request.count(.index, absent: 0) else {
       return .invalid("index is the place of the first key, allowed 0...\(Int64.max)")
     }
-    guard let maximum = request.count(.maximumCount, absent: 1000), maximum > 0 else {
-      return .invalid("maximumCount is the most keys of the page, allowed 1...\(Int64.max)")
+    guard let maximum = request.count(.maximumCount, absent: 1000), (1...Self.maximumPage).contains(maximum) else {
+      return .invalid("maximumCount is how many keys the page has, allowed 1...\(Self.maximumPage)")
     }
-    let page = KeyPage(of: series, from: index, count: min(maximum, Self.maximumPage))
+    let page = KeyPage(of: series, from: index, count: maximum)
     return LayoutAnswer(
       .page(of: page.parts.map(\.bundle), parameters: page.parameters, mediaType: "application/json") {
         try page.render($0)
@@ -126,30 +124,25 @@ struct KeyPage: Sendable {
   /// Whether there is no listed key behind.
   private(set) var isLast = true
 
-  /// The first keys that are still listed from `start` on: a page never reaches over expired keys, so that an app may
-  /// add the number of keys to the place of the first.
+  /// The first `count` keys that are still listed from `start` on, or all of them where there are fewer. Those of expired
+  /// bundles are passed over.
   init(of series: PublishedSeries, from start: Int64, count: Int64) {
     var place: Int64 = 0
     var left = count
-    var bytesLeft = AppleLayout.pageArchiveBytes
     var end: Int64?
     for bundle in series.increments {
       let keys = place..<place + Int64(max(bundle.facts.keys, 0))
       place = keys.upperBound
       guard bundle.facts.isListed, keys.upperBound > start, !keys.isEmpty else { continue }
-      let first = max(start, keys.lowerBound)
-      let isNeighbour = end == nil || end == first
-      let hasRoom =
-        parts.isEmpty || left > 0 && parts.count < AppleLayout.pageArchives && bundle.facts.bytes <= bytesLeft
-      guard isNeighbour, hasRoom else {
+      guard left > 0 else {
         isLast = false
         break
       }
+      let first = max(start, keys.lowerBound)
       let taken = first..<min(keys.upperBound, first + left)
       parts.append(
         Part(bundle: bundle, keys: taken.lowerBound - keys.lowerBound..<taken.upperBound - keys.lowerBound))
       left -= Int64(taken.count)
-      bytesLeft -= bundle.facts.bytes
       end = taken.upperBound
       if taken.upperBound < keys.upperBound {
         isLast = false

@@ -3,19 +3,22 @@ import KeyPublishing
 
 /// The layout of the DP-3T backends, for apps with their SDK. Every answer is a signed response.
 ///
-/// First generation, one archive a day:
-/// - `/v1/gaen/exposed/{date}?publishedafter=`: the roll-up of the day that begins at this midnight, in milliseconds
-///   since 1970. It grows during the day. 204 when nothing was published after `publishedafter`; 404 when the date is
-///   no midnight, in the future, or long past. `x-published-until` is its end. The parts of a roll-up that was split
-///   come one after the other.
+/// First generation, one archive for each day of exposure:
+/// - `/v1/gaen/exposed/{date}?publishedafter=`: the newest archive of the keys that began to be used on the day that begins
+///   at this midnight, in milliseconds since 1970: everything about them that has been received so far, whenever it was
+///   published. The address points to another archive when such a key is published, so it is kept for a short time alone;
+///   each archive has a name of its own. 204 when nothing was published after `publishedafter`; 404 when the date is no
+///   midnight, in the future, or long past. `x-published-until` is the end of the archive. The series has to make archives
+///   by key day (`rollups: [key-day]`): a day of publication would make apps add up minutes of several days.
 /// - `/v1/gaen/buckets/{day}`: the addresses of a day (`2020-12-01`).
 ///
 /// Second generation, one archive a visit:
 /// - `/v2/gaen/exposed?lastKeyBundleTag=&withFederationGateway=`: what was published after the tag. Tags are ends of
-///   windows in milliseconds: 400 for other numbers, 404 for one in the future, and 14 days ago where none is given.
-///   204 when there is nothing new. An answer is one archive, so it is the smallest one that begins with the first
-///   increment after the tag and reaches furthest: that increment alone, a bundle since an earlier midnight, or the
-///   roll-up of a day. `x-key-bundle-tag` is its end; an app that asks again with it gets what is behind.
+///   windows in milliseconds. An app keeps its tag for ever, also when its server has changed, so any number is a tag and
+///   stands for the last end before it; without one, 14 days ago. 204 when there is nothing new. An answer is one archive,
+///   so it is the smallest one that begins with the first increment after the tag and reaches furthest: that increment
+///   alone, a bundle since an earlier midnight, or the roll-up of a day. `x-key-bundle-tag` is its end; an app that asks
+///   again with it gets what is behind. With `rollups: [since]` a new app has everything after a visit or two.
 /// - `withFederationGateway` chooses between the national and the federated series.
 ///
 /// `/v1/config` is what the app's server for configurations says. Below `/dp3t/{series}` the same addresses answer for
@@ -98,15 +101,19 @@ package struct DP3TLayout: Layout {
     }
     let day = Day(daysSince1970: milliseconds / (secondsPerDay * 1000))
     guard day <= request.now.day else { return .missing("the date is in the future") }
-    let rollUps = series.rollUps(of: day)
-    if rollUps.isEmpty, day.daysSince1970 < request.now.day.daysSince1970 - Self.retentionDays {
+    guard !series.keyDays.isEmpty || series.increments.isEmpty else {
+      return .missing("this series makes no archives by the keys' own day; rollups: [key-day] makes them")
+    }
+    let archive = series.keyDay(day)
+    if archive == nil, day.daysSince1970 < request.now.day.daysSince1970 - Self.retentionDays {
       return .missing("the date is more than \(Self.retentionDays) days ago")
     }
-    let cache: LayoutAnswer.Cache = series.isOver(day) ? .seconds(Int(secondsPerDay)) : .list
-    guard let new = rollUps.first(where: { $0.facts.end * 1000 > after }) else {
-      return LayoutAnswer(.nothing, cache: cache, headers: [("x-published-until", String(after))])
+    // A key of any day can still come, so nothing is kept for long.
+    guard let archive, archive.facts.end * 1000 > after else {
+      return LayoutAnswer(.nothing, cache: .list, headers: [("x-published-until", String(after))])
     }
-    return LayoutAnswer(.archive(new), cache: cache, headers: [("x-published-until", String(new.facts.end * 1000))])
+    return LayoutAnswer(
+      .archive(archive), cache: .list, headers: [("x-published-until", String(archive.facts.end * 1000))])
   }
 
   private struct Buckets: Encodable {
@@ -121,7 +128,7 @@ package struct DP3TLayout: Layout {
     guard let day = Day(text) else { return .missing("a day is yyyy-MM-dd") }
     guard day <= request.now.day else { return .missing("the day is in the future") }
     let milliseconds = day.start.secondsSince1970 * 1000
-    let urls = series.rollUps(of: day).isEmpty ? [] : ["\(prefix)/v1/gaen/exposed/\(milliseconds)"]
+    let urls = series.keyDay(day) == nil ? [] : ["\(prefix)/v1/gaen/exposed/\(milliseconds)"]
     return .json(Buckets(day: day.description, dayTimestamp: milliseconds, relativeUrls: urls))
   }
 
@@ -134,12 +141,8 @@ package struct DP3TLayout: Layout {
     guard let tag = request.count(.lastKeyBundleTag, absent: oldest * 1000) else {
       return .invalid("lastKeyBundleTag is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
-    guard tag <= now * 1000 else { return .missing("lastKeyBundleTag is in the future") }
-    guard tag % (period * 1000) == 0 || series.hasEnd(atMilliseconds: tag) else {
-      return .invalid("lastKeyBundleTag is the end of a window: a multiple of \(period * 1000)")
-    }
-    guard let first = series.listedIncrements.first(where: { $0.facts.end * 1000 > tag }) else {
-      return LayoutAnswer(.nothing, headers: [("x-key-bundle-tag", String(tag))])
+    guard let first = series.listedIncrements.first(where: { $0.facts.end * 1000 > min(tag, now * 1000) }) else {
+      return LayoutAnswer(.nothing, headers: [("x-key-bundle-tag", String(series.end(before: tag, now: now)))])
     }
     let best = series.furthest(from: first)
     return LayoutAnswer(.archive(best), headers: [("x-key-bundle-tag", String(best.facts.end * 1000))])
@@ -147,10 +150,16 @@ package struct DP3TLayout: Layout {
 }
 
 extension PublishedSeries {
-  /// The ends of the parts of a window that was split stand a second apart, so not every end is a multiple of the
-  /// period.
-  fileprivate func hasEnd(atMilliseconds milliseconds: Int64) -> Bool {
-    [increments, days, since].joined().contains { $0.facts.end * 1000 == milliseconds }
+  /// The newest archive of the keys of a day.
+  fileprivate func keyDay(_ day: Day) -> PublishedBundle? { keyDays.last { $0.facts.isListed && $0.day == day } }
+
+  /// The last end of a window that is not behind the tag, in milliseconds. The parts of a window that was split end a
+  /// second after one another, so not every end is a multiple of the period.
+  fileprivate func end(before tag: Int64, now: Int64) -> Int64 {
+    let tag = min(tag, now * 1000)
+    let grid = max(manifest.period, 1) * 1000
+    let ends = [increments, days, since].joined().map { $0.facts.end * 1000 }.filter { $0 <= tag }
+    return max(tag - tag % grid, ends.max() ?? 0)
   }
 
   /// The listed bundle that has this increment and reaches furthest, and of those the smallest. A roll-up that was split

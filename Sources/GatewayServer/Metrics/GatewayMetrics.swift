@@ -185,7 +185,10 @@ package final class GatewayMetrics: Sendable {
   func setListedBundles(_ publications: Publications) {
     listedBundles.replaceAll(
       publications.series.flatMap { series in
-        [("increment", series.increments), ("day", series.days), ("since", series.since)].compactMap { kind, bundles in
+        [
+          ("increment", series.increments), ("day", series.days), ("since", series.since),
+          ("key-day", series.keyDays),
+        ].compactMap { kind, bundles in
           guard kind == "increment" || !bundles.isEmpty else { return nil }
           return ([series.manifest.series, kind], Double(bundles.count { $0.facts.isListed }))
         }

@@ -119,7 +119,7 @@ extension PublicationReport.Series {
   init(_ series: PublishedSeries, addressing: AppAddressing, now: Instant) {
     let manifest = series.manifest
     let listed = series.increments.filter(\.facts.isListed)
-    let all = (series.increments + series.days + series.since).filter(\.facts.isListed)
+    let all = series.bundles.filter(\.facts.isListed)
     self.init(
       name: manifest.series, title: manifest.title, regions: manifest.regions, headerRegion: manifest.headerRegion,
       appBundleID: manifest.appBundleID, androidPackage: manifest.androidPackage, period: manifest.period,

@@ -127,7 +127,7 @@ package final class PublicationStore: Sendable {
     let inOrder = names.compactMap { series[$0] }
     var files: [String: PublishedFile] = [:]
     for loaded in inOrder {
-      for bundle in loaded.series.increments + loaded.series.days + loaded.series.since {
+      for bundle in loaded.series.bundles {
         files[bundle.facts.path] = .archive(bundle)
       }
       for (path, document) in loaded.documents { files[path] = .document(document) }

@@ -28,6 +28,8 @@ package enum BundleKind: String, Hashable, Sendable, CaseIterable, Codable {
   case day
   /// Everything since a day's midnight.
   case since
+  /// Everything about the keys of one day: those that began to be used on it, whenever they were published.
+  case keyDay = "key-day"
 }
 
 /// A bundle that is to be staged.

@@ -63,27 +63,24 @@ struct AppleClient: LayoutClient {
   }
 }
 
-/// The DP-3T SDK 1: the last ten days, each with a cursor of its own. The SDK asks once a visit; this one asks until
-/// there is nothing new.
+/// The DP-3T SDK 1.3.0: the last ten days, oldest first, each asked for once a visit and without a query. The framework is
+/// given a day's archive as exposures of that day.
 struct DP3TDayClient: LayoutClient {
   let layout: any Layout = DP3TLayout(national: "NL")
   var files = FetchedFiles()
-  private var publishedUntil: [Int64: String] = [:]
+  /// The newest archive of each day, by days since 1970.
+  private(set) var archives: [Int64: PublishedBundle] = [:]
 
   mutating func visit(_ server: AskedLayout) throws {
     let today = server.now / 86_400
     for day in today - 9...today {
-      for attempt in 0..<4 {
-        let cursor = publishedUntil[day].map { "?publishedafter=\($0)" } ?? ""
-        let address = "/v1/gaen/exposed/\(day * 86_400_000)\(cursor)"
-        let answer = try #require(server.ask(address))
-        #expect(answer.isSignedResponse)
-        let until: String = try #require(answer.header("x-published-until"))
-        publishedUntil[day] = until
-        if answer.status == 204 { break }
-        #expect(attempt < 3, "the parts of a day do not come to an end")
-        try files.take(answer, from: address)
-      }
+      let address = "/v1/gaen/exposed/\(day * 86_400_000)"
+      let answer = try #require(server.ask(address))
+      #expect(answer.isSignedResponse && answer.header("x-published-until") != nil)
+      #expect(answer.cache == .list, "an address that points elsewhere tomorrow is not kept for long")
+      if answer.status == 204 { continue }
+      try files.take(answer, from: address)
+      archives[day] = answer.bundle
     }
   }
 }

@@ -86,12 +86,32 @@ import Testing
     try follow(DP3TTagClient(), .init(makesSince: false), seed: seed, hasEverything)
   }
 
+  /// Each day's archive has all keys of that day and no others, whenever they were published.
   @Test(arguments: seeds) func dp3tByDay(_ seed: UInt64) throws {
     try follow(DP3TDayClient(), seed: seed) { client, history in
-      let oldest = (history.written / 86_400 - 9) * 86_400
-      let due = history.listedIncrements.filter { $0.start >= oldest }.flatMap { history.released[$0.path] ?? [] }
-      #expect(Set(due).subtracting(client.files.keys(history)).isEmpty)
+      let today = history.written / 86_400
+      let listed = Dictionary(grouping: history.listedKeys) { history.keyDays[$0] ?? 0 }
+      for day in today - 9...today {
+        let keys = client.archives[day].flatMap { history.released[$0.facts.path] } ?? []
+        #expect(keys.allSatisfy { history.keyDays[$0] == day })
+        #expect(Set(listed[day] ?? []).isSubset(of: keys), "day \(day - today)")
+      }
     }
+  }
+
+  /// A new phone is not made to wait for days: one answer has everything that a bundle since then can have.
+  @Test(arguments: seeds) func dp3tByTagInTwoVisits(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    var history = PublishingHistory(.init(splits: false))
+    for _ in 0..<40 {
+      history.publish(at: history.written + Int64.random(in: 600...30_000, using: &random), using: &random)
+    }
+    var client = DP3TTagClient()
+    try client.visit(AskedLayout(client.layout, history))
+    let oldest = history.bundles.filter { $0.kind == "since" && $0.isListed }.map(\.start).min() ?? .max
+    let behind = client.files.bundles.filter { $0.facts.start >= oldest }
+    #expect(behind.count <= 2, "\(behind.map(\.facts.path))")
+    hasEverything(client, history)
   }
 
   @Test(arguments: seeds, [3600, 7200, 14_400] as [Int64]) func coronaWarnApp(_ seed: UInt64, _ period: Int64) throws {
@@ -133,29 +153,48 @@ import Testing
     return try JSONDecoder().decode(Page.self, from: Data(render(bundles.map { try history.export(of: $0) })))
   }
 
-  @Test(arguments: seeds, [true, false]) func keysByPage(_ seed: UInt64, _ followsServer: Bool) throws {
+  /// How apps step from page to page.
+  enum PageStep: CaseIterable {
+    /// By `nextIndex` of the answer.
+    case server
+    /// By the number of keys that came.
+    case received
+    /// As the sample of the beta: within a run by the number that it asked for, and at the end of a run what it stores
+    /// grows by the number of keys that came.
+    case sample
+  }
+
+  @Test(arguments: seeds, PageStep.allCases) func keysByPage(_ seed: UInt64, _ step: PageStep) throws {
     var random = SeededRandom(seed: seed)
     var history = PublishingHistory()
-    var index = 0
+    var stored = 0
     var got: [Int] = []
     history.publish(at: history.written + Int64.random(in: 0...40, using: &random) * 86_400, using: &random)
     for _ in 0..<6 {
       history.publish(at: history.written + Int64.random(in: 600...90_000, using: &random), using: &random)
       let server = AskedLayout(AppleLayout(configuration: []), history)
-      var pages = 0
+      // The sample asks for one number in all of a run.
+      let batch = Int.random(in: 1...9, using: &random)
+      var (index, received, pages) = (stored, 0, 0)
       while true {
-        let count = Int.random(in: 1...9, using: &random)
+        let count = step == .sample ? batch : Int.random(in: 1...9, using: &random)
         let page = try page(server, history, index, count)
-        #expect(page.keys.count <= count)
+        #expect(page.keys.count == count || page.done, "a page is whole, or the last")
         #expect(page.keys.allSatisfy { $0.keyData.count == 16 })
         got += page.keys.map { PublishingHistory.number(inKeyData: $0.keyData) }
-        index = followsServer ? page.nextIndex : index + page.keys.count
+        received += page.keys.count
+        switch step {
+        case .server: index = page.nextIndex
+        case .received: index += page.keys.count
+        case .sample: index += count
+        }
         pages += 1
         if page.done { break }
         try #require(!page.keys.isEmpty && pages < 2000, "the pages do not come to an end")
       }
+      stored = step == .sample ? stored + received : index
       #expect(Set(history.listedKeys).isSubset(of: got))
-      if followsServer { #expect(got == Array(Set(got)).sorted(), "a key came twice, or out of order") }
+      if step == .server { #expect(got == Array(Set(got)).sorted(), "a key came twice, or out of order") }
     }
   }
 }

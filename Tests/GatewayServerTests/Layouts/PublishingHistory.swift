@@ -14,6 +14,7 @@ struct PublishingHistory {
     var publishesEmptyWindows = false
     var splits = true
     var makesSince = true
+    var makesKeyDays = true
     var listedDays: Int64 = 14
   }
 
@@ -25,6 +26,8 @@ struct PublishingHistory {
   private(set) var published: Int64
   private(set) var written: Int64
   private var nextKey = 0
+  /// The day, since 1970, on which each key began to be used.
+  private(set) var keyDays: [Int: Int64] = [:]
 
   static let firstDay = Day("2020-12-01")?.start.secondsSince1970 ?? 0
 
@@ -59,6 +62,7 @@ struct PublishingHistory {
         rollUp("since", from: start * 86_400, below: .max, now, &random)
       }
     }
+    if habits.makesKeyDays { gatherKeyDays(now) }
     for index in bundles.indices where bundles[index].end <= now - habits.listedDays * 86_400 {
       bundles[index].isListed = false
     }
@@ -79,6 +83,7 @@ struct PublishingHistory {
     for part in 0..<parts {
       let keys = Array(nextKey..<nextKey + count)
       nextKey += count
+      for key in keys { keyDays[key] = start / 86_400 - Int64.random(in: 0...13, using: &random) }
       let end = start + habits.period + Int64(part)
       add("increment", start, end, keys, revised: Int.random(in: 0...2, using: &random), now, part: part)
     }
@@ -97,6 +102,21 @@ struct PublishingHistory {
     for part in 0..<parts {
       let share = keys.enumerated().filter { $0.offset % parts == part }.map(\.element)
       add(kind, start, end + Int64(part), share, revised: 0, now, part: part)
+    }
+  }
+
+  /// One whole archive a key day, made again when a key of that day was published.
+  private mutating func gatherKeyDays(_ now: Int64) {
+    let listed = listedIncrements
+    guard let end = listed.map({ $0.start + habits.period }).max() else { return }
+    let keys = Dictionary(grouping: listed.flatMap { released[$0.path] ?? [] }) { keyDays[$0] ?? 0 }
+    for (day, keys) in keys where day > now / 86_400 - habits.listedDays {
+      let older = bundles.indices.filter { bundles[$0].kind == "key-day" && bundles[$0].start == day * 86_400 }
+      if older.contains(where: { bundles[$0].isListed && Set(released[bundles[$0].path] ?? []).isSuperset(of: keys) }) {
+        continue
+      }
+      for index in older { bundles[index].isListed = false }
+      add("key-day", day * 86_400, end, keys, revised: 0, now)
     }
   }
 
