@@ -47,6 +47,9 @@ extension ReadingPolicy {
         speaksFor = Set(list.compactMap { $0.text()?.uppercased() })
       }
     }
+    section.read("excluded-origins") { setting in
+      set(&excludedOrigins, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
+    }
     section.section("flood") { section in
       section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
       section.read("floor") { set(&floodFloor, $0.number()) }
@@ -62,6 +65,7 @@ extension PublishingPolicy {
       section.read("symptoms") { set(&symptomPreference, $0.option()) }
     }
     section.read("hold-minutes") { set(&holdMinutes, $0.number()) }
+    section.read("hold-to-next") { holdToNextMinutes = $0.isWord("none") ? nil : $0.number() ?? holdToNextMinutes }
     section.read("maximum-age-days") { set(&maximumAgeDays, $0.number()) }
     section.read("short-periods") { set(&expandsShortPeriods, $0.choice("full-day", "as-stated")) }
     section.section("report-types") { section in

@@ -171,6 +171,39 @@ import Testing
     }
   }
 
+  @Test func showPrintsTheTables() throws {
+    try Workshop.run { workshop in
+      let text = try workshop.keyferry("policy", "show", "corona-warn-app").text
+      #expect(text.contains("\nlevels by symptom status and day\n"))
+      #expect(text.contains("  onset-in-range.7: "))
+      #expect(text.contains(", -5...-3 level 7, -2 level 6, -1 level 5, "))
+      #expect(text.contains("  not given: level 1, of DE: as sent\n  other days: level 1\n"))
+      #expect(text.contains("of DE: unknown: as confirmed-test"))
+      #expect(!(try workshop.keyferry("policy", "show", "efgs").text.contains("levels by")))
+    }
+  }
+
+  @Test func checkFindsAHiddenNameAHoleAndARegionThatCannotBe() throws {
+    try Workshop.run { workshop in
+      try workshop.write(
+        """
+        name: efgs
+        reading: { speaks-for: [Germany] }
+        publishing: { risk: { derive: from-symptoms, symptoms: { onset: { above 0: 1 }, otherwise: 2 } } }
+        """, "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1)
+      #expect(outcome.text.contains("bad.yaml:1:1: name: a policy that ships is called efgs"))
+      #expect(outcome.text.contains("\"GERMANY\" cannot be a region"))
+      try workshop.write(
+        "name: mine\npublishing: { risk: { derive: from-symptoms, symptoms: { onset: { above 0: 1 } } } }\n",
+        "hole.yaml")
+      let hole = try workshop.keyferry("policy", "check", "hole.yaml").text
+      #expect(
+        hole.contains("publishing.risk.symptoms.onset: has no entry for -14...0; name these days, or state otherwise"))
+    }
+  }
+
   @Test(arguments: ShippedPolicies.names)
   func shownPoliciesAreSound(name: String) throws {
     try Workshop.run { workshop in

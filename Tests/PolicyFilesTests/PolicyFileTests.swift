@@ -205,17 +205,21 @@ import Testing
         rolling-start: { latest: end-of-tomorrow, of-day: midnight }
         risk: { out-of-range: zero }
         onset: { highest-code: 4000 }
+        excluded-origins: [it]
       publishing:
         report-types-of: { de: { unknown: confirmed-test } }
         onset: { default: 3, by-class: { onset: as-sent, asymptomatic: none, not-given: 10 } }
         not-for-apps: [risk]
+        hold-to-next: 120
         regions: { named: ignored }
       """, named: "p.yaml")
     let reading = policy.reading
     #expect(reading.futureLimit == .endOfTomorrow && reading.startOfDay == .midnight)
     #expect(reading.riskOutOfRange == .zero && reading.highestOnsetCode == 4000)
+    #expect(reading.excludedOrigins == ["IT"])
     let publishing = policy.publishing
     #expect(publishing.reportTypesByOrigin == ["DE": [.unknown: .publish(as: .confirmedTest)]])
+    #expect(publishing.holdToNextMinutes == 120)
     #expect(publishing.withheldFromApps == [.risk] && publishing.ignoresVisited)
     #expect(publishing.daysSinceOnsetByClass.count == 3 && publishing.defaultDaysSinceOnset == DayOffset(3))
   }

@@ -117,8 +117,9 @@ struct RegionRouter {
   private mutating func newRoute(of claim: AdmittedClaim, key: UInt64) -> UInt32 {
     let origin = claim.origin == .lost ? [] : [origins[Int(claim.origin.rawValue)]]
     var named = visited[Int(claim.regions.rawValue)]
-    let isEmpty = policy.ignoresVisited || named?.isEmpty ?? true
-    let everywhere = isEmpty && policy.emptyVisited == .all
+    let isEmpty = named?.isEmpty ?? true
+    let everywhere = policy.ignoresVisited || isEmpty && policy.emptyVisited == .all
+    if everywhere { named = named.map { _ in [] } }
     if !everywhere, !origin.isEmpty, policy.includesOrigin || isEmpty && policy.emptyVisited == .origin {
       named = sorted((named ?? []) + origin)
     }

@@ -45,6 +45,8 @@ package struct PublishingPolicy: Hashable, Sendable {
 
   /// Minutes after its expiry until a key may go out, 0...2880. A key that is still valid never goes out.
   package var holdMinutes: Int = 120
+  /// A key goes out at the first multiple of so many minutes, counted from midnight (UTC), after that time; `nil` is at once.
+  package var holdToNextMinutes: Int? = nil
   /// A key is too old this many days after its expiry, 1...36500.
   package var maximumAgeDays: Int = 14
   /// Publish every rolling period as 144, for devices that refuse shorter ones. The key is held accordingly longer.
@@ -64,7 +66,7 @@ package struct PublishingPolicy: Hashable, Sendable {
 
   /// Where a key goes that names no visited region.
   package var emptyVisited: EmptyVisited = .all
-  /// Whether it makes no difference which regions a key names: each goes where one goes that names none.
+  /// Whether it makes no difference which regions a key names: each goes everywhere.
   package var ignoresVisited = false
   /// Whether a key goes to its origin as well.
   package var includesOrigin = true
@@ -76,6 +78,14 @@ package struct PublishingPolicy: Hashable, Sendable {
 
   package static let holdMinutesAllowed = 0...2880
   package static let maximumAgeDaysAllowed = 1...36_500
+
+  /// When a key may go out that expires at this instant.
+  func release(after expiry: Instant) -> Instant {
+    let earliest = expiry.secondsSince1970 + Int64(holdMinutes) * 60
+    guard let minutes = holdToNextMinutes, minutes > 0 else { return Instant(secondsSince1970: earliest) }
+    let step = Int64(minutes) * 60
+    return Instant(secondsSince1970: earliest - earliest % step + step)
+  }
 
   /// What becomes of a report type that this origin states; the lost origin has no name.
   func outcome(of type: ReportType, from origin: String?) -> ReportTypeOutcome {

@@ -24,6 +24,7 @@ final class BeliefContext: Sendable {
   private let outcomes: ByReportType<PublishingPolicy.ReportTypeOutcome>
   /// The same for the origins of which the policy says something else.
   private let outcomesByOrigin: [OriginID: ByReportType<PublishingPolicy.ReportTypeOutcome>]
+  private let notGivenByOrigin: [OriginID: SymptomTable.Entry]
   private let judges = BeliefRules.judges
 
   /// - Parameter origins: the names of the origins by their numbers; the lost one has none.
@@ -36,6 +37,19 @@ final class BeliefContext: Sendable {
       byOrigin[OriginID(rawValue: UInt32(number))] = ByReportType { policy.outcome(of: $0, from: name) }
     }
     outcomesByOrigin = byOrigin
+    guard case .fromSymptoms(let table) = policy.risk.derivation, !table.notGivenByOrigin.isEmpty else {
+      notGivenByOrigin = [:]
+      return
+    }
+    notGivenByOrigin = Dictionary(
+      uniqueKeysWithValues: origins.enumerated().compactMap { number, name in
+        table.notGivenByOrigin[name].map { (OriginID(rawValue: UInt32(number)), $0) }
+      })
+  }
+
+  /// What a table of levels says of a key of which nothing is given, where it says something else for its origin.
+  func notGiven(from origin: OriginID) -> SymptomTable.Entry? {
+    notGivenByOrigin.isEmpty ? nil : notGivenByOrigin[origin]
   }
 
   /// What becomes of a report type that an origin states.

@@ -14,7 +14,7 @@ extension BeliefRule {
     value: { $0.risk.summary },
     apply: { belief, context in
       let policy = context.policy.risk
-      let derived = policy.derived(from: belief)
+      let derived = policy.derived(from: belief, context)
       if !derived.isNamed { belief.notes.insert(.riskNotNamed) }
       switch derived.entry {
       case .leaveOut: if !belief.isRevoked { return .leaveOut(.riskNotPublished) }
@@ -40,10 +40,14 @@ extension BeliefRule {
 
 extension RiskPolicy {
   /// What the policy says of the level, and whether it names the case.
-  fileprivate func derived(from belief: Belief) -> (entry: SymptomTable.Entry, isNamed: Bool) {
+  fileprivate func derived(from belief: Belief, _ context: BeliefContext) -> (entry: SymptomTable.Entry, isNamed: Bool)
+  {
     switch derivation {
     case .asSent: return (.asSent, true)
-    case .fromSymptoms(let table): return table.entry(for: belief.said.symptomStatus)
+    case .fromSymptoms(let table):
+      let status = belief.said.symptomStatus
+      if status?.isGiven != true, let entry = context.notGiven(from: belief.origin) { return (entry, true) }
+      return table.entry(for: status)
     case .fromReportType(let levels, let replacement):
       let isReplaced =
         switch replacement {
