@@ -103,7 +103,7 @@ package enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
   case tooOld = "too-old"
   case otherRegion = "other-region"
   case riskNotPublished = "risk-not-published"
-  /// More distinct sets of regions than a document can name.
+  /// One origin names more regions for the key than it may.
   case tooManyRegions = "too-many-regions"
 }
 
@@ -118,6 +118,7 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   case onsetDefaulted
   case onsetWithheld
   case riskReencoded
+  case revocationOutvoted
 
   /// The stable code for programs.
   package var code: String {
@@ -131,13 +132,14 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .onsetDefaulted: "onset-defaulted"
     case .onsetWithheld: "onset-withheld"
     case .riskReencoded: "risk-reencoded"
+    case .revocationOutvoted: "revocation-outvoted"
     }
   }
 
   /// One line for people.
   package var text: String {
     switch self {
-    case .conflictDecided: "claims contradicted each other, the greater one decided"
+    case .conflictDecided: "claims contradicted each other, merged field by field"
     case .reportTypeMapped: "report type published as another"
     case .rollingPeriodExpanded: "rolling period below 144, published as 144"
     case .riskDerived: "risk level derived"
@@ -146,6 +148,7 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .onsetDefaulted: "no exact onset, apps are given the default"
     case .onsetWithheld: "no exact onset, apps are given none"
     case .riskReencoded: "risk level written into report type and days since onset"
+    case .revocationOutvoted: "revoked by one origin, another one stands behind the key"
     }
   }
 }
@@ -160,4 +163,6 @@ package struct PublishingNotes: Hashable, Sendable, BitwiseCopyable {
   package func contains(_ note: PublishingNote) -> Bool { rawValue & 1 << UInt16(note.rawValue) != 0 }
 
   mutating func insert(_ note: PublishingNote) { rawValue |= 1 << UInt16(note.rawValue) }
+
+  mutating func formUnion(_ other: PublishingNotes) { rawValue |= other.rawValue }
 }

@@ -32,7 +32,7 @@ import Testing
         "  rejected, rolling-period-out-of-range: 1", "  allowed, rolling period absent, read as 144: 1",
         "  allowed, origin absent, read as the source's: 3",
         "believed 2 = 2 published + 0 held + 0 left out",
-        "  published, claims contradicted each other, the greater one decided: 1",
+        "  published, claims contradicted each other, merged field by field: 1",
         "published 2 = 2 written to all.csv (csv) + 0 refused by the format",
       ] {
         #expect(outcome.errors.contains("keyferry: \(line)\n"), "\(line)\n\(outcome.errors)")
@@ -134,8 +134,9 @@ import Testing
       let outcome = try workshop.keyferry(["explain", Self.key] + inputs)
       #expect(outcome.status == 0 && outcome.errors.isEmpty)
       for text in [
-        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent", "DE, DE: decided\n",
-        "IT, IT: another origin's claim is greater by rolling period\n", "\nbundles\n", "  any other region  carries ",
+        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent",
+        "DE, DE: counts: gives report type, rolling period, regions\n",
+        "IT, IT: counts: gives report type, risk level, regions\n", "\nbundles\n", "  any other region  carries ",
       ] {
         #expect(outcome.text.contains(text), "\(text)\n\(outcome.text)")
       }

@@ -222,7 +222,7 @@ import Testing
     var admission = Admission(of: .assertedByOperator(), from: Sender(name: "efgs"), policy: reading, now: Self.now)
     var claims = ClaimSet()
     claims.record([key].withUnsafeBufferPointer { admission.admit($0, regions: RegionTable()) })
-    return fold(claims, policy: publishing, now: Self.now).keys.first?.forFederation.transmissionRisk
+    return fold(claims, policy: publishing, now: Self.now).keys.first?.forApps.transmissionRisk
   }
 
   @Test func coronaMelder() throws {

@@ -79,6 +79,9 @@ extension PublishingPolicy {
     var faults = FaultList(prefix: "publishing")
     faults.check(holdMinutes, in: Self.holdMinutesAllowed, "hold-minutes")
     faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
+    if holdMinutes > maximumAgeDays * 1440 {
+      faults.add("hold-minutes", "\(holdMinutes), longer than the maximum age: no key would be published")
+    }
     checkReportTypes(&faults)
     risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)
     if riskEncoding == .coronaWarnApp, defaultDaysSinceOnset != nil {

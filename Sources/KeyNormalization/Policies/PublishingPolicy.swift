@@ -23,12 +23,16 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// How risk levels are spelled for apps.
   package typealias RiskEncoding = ReadingPolicy.RiskEncoding
 
-  // What is compared when two claims of equal report type contradict each other.
+  // Which of one origin's claims of equal report type gives a field. Between origins no policy has a choice: the widest
+  // period, the weightiest report type, the highest risk level, the most infectious onset.
   package var rollingPeriodPreference: PeriodPreference = .widest
   package var riskPreference: RiskPreference = .highest
   package var symptomPreference: SymptomPreference = .mostPrecise
 
-  /// Minutes after its expiry until a key may go out, 0...2880. A key that is still valid never goes out.
+  /// The origins whose word, proved by their own signature, decides alone about the keys that they claim.
+  package var precedence: Set<String> = []
+
+  /// Minutes after the latest expiry that anybody states until a key may go out, 120...2880.
   package var holdMinutes: Int = 120
   /// A key is too old this many days after its expiry, 1...36500.
   package var maximumAgeDays: Int = 14
@@ -51,8 +55,12 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// The default policy.
   package init() {}
 
-  package static let holdMinutesAllowed = 0...2880
+  /// Two hours are what clocks may differ by, so that nobody can use a key that is published.
+  package static let holdMinutesAllowed = 120...2880
   package static let maximumAgeDaysAllowed = 1...36_500
+
+  /// Never less than two hours, whatever the policy says.
+  var effectiveHoldMinutes: Int { max(holdMinutes, Self.holdMinutesAllowed.lowerBound) }
 
   static let asSent: [ReportType: ReportTypeOutcome] = Dictionary(
     uniqueKeysWithValues: ReportType.allCases.map { ($0, $0.usualOutcome) })

@@ -14,11 +14,12 @@ extension BeliefRule {
     apply: { belief, context in
       let status = belief.said.symptomStatus
       if let days = status?.daysSinceOnsetForApps {
-        belief.appDaysSinceOnset = days
+        belief.said.daysSinceOnset = days
       } else if let days = context.policy.defaultDaysSinceOnset {
-        belief.appDaysSinceOnset = Int32(days.days)
+        belief.said.daysSinceOnset = Int32(days.days)
         belief.notes.insert(.onsetDefaulted)
       } else if status != nil {
+        belief.said.daysSinceOnset = nil
         belief.notes.insert(.onsetWithheld)
       }
       return .goOn
