@@ -128,6 +128,30 @@ import Testing
     }
   }
 
+  /// A relay that carries DE's keys adds to DE's own claim nothing but validity and regions; one that carries another's
+  /// speaks for itself.
+  @Test func relaysSayWhoseKeysTheyCarry() throws {
+    try regions { workshop in
+      for (carried, risk) in [("", 3), ("=DE+FR", 3), ("=FR", 5)] {
+        let outcome = try workshop.keyferry(
+          ["normalize", "--input", "DE=de.csv,origin=DE", "--input", "hub=it.csv,relay\(carried)", "--to", "csv"]
+            + ["-o", "\(risk)\(carried.count).csv"] + Self.now)
+        #expect(outcome.status == 1, "\(outcome.errors)")
+        let levels = try workshop.keys("\(risk)\(carried.count).csv").keys.map(\.transmissionRisk)
+        #expect(levels.contains(5) == (risk == 5), "\(carried)")
+      }
+    }
+  }
+
+  @Test func aHoldUnderTwoHoursIsAFault() throws {
+    try Workshop.run { workshop in
+      try workshop.write("name: mine\npublishing:\n  hold-minutes: 60\n", "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1)
+      #expect(outcome.text.contains("bad.yaml:3:3: publishing.hold-minutes: 60, allowed 120...2880: clocks differ"))
+    }
+  }
+
   @Test func explain() throws {
     try regions { workshop in
       let inputs = ["--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,origin=IT"] + Self.now

@@ -6,10 +6,12 @@ import ExposureKeys
 /// All claims are put in order by one number a field, the greatest of which is chosen. Equal numbers are equal values, so
 /// the order of the claims has no part in it.
 struct FieldOrder {
+  let isWidest: Bool
   private let isHighest: Bool
   private let isMostPrecise: Bool
 
   init(_ policy: PublishingPolicy) {
+    isWidest = policy.rollingPeriodPreference == .widest
     isHighest = policy.riskPreference == .highest
     isMostPrecise = policy.symptomPreference == .mostPrecise
   }

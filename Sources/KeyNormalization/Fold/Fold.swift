@@ -9,15 +9,20 @@ package struct Embargo: Sendable {
   package init() {}
 
   package mutating func add(_ claims: ClaimSet) {
-    for row in claims.rows {
-      let period = row.statement.rollingPeriod
-      periods[row.subject] = max(periods[row.subject] ?? 0, period)
-    }
+    for row in claims.rows { add(row.statement, about: row.subject) }
   }
 
+  package mutating func add(_ statement: Statement, about subject: KeySubject) {
+    periods[subject] = max(periods[subject] ?? 0, statement.rollingPeriod)
+  }
+
+  /// How many keys it is about.
+  package var count: Int { periods.count }
+
   /// 0 where there is none.
-  @inline(__always)
-  func period(of subject: KeySubject) -> Int32 { periods.isEmpty ? 0 : periods[subject] ?? 0 }
+  package func period(of subject: KeySubject) -> Int32 { periods[subject] ?? 0 }
+
+  fileprivate var isEmpty: Bool { periods.isEmpty }
 
 }
 
@@ -30,6 +35,7 @@ package struct Beliefs: Sequence, IteratorProtocol {
   private var judge: BeliefJudge
   private var memory: OutcomeMemory
   private let embargo: Embargo
+  private let hasEmbargo: Bool
 
   private let buckets: KeyBuckets
   private var nextBucket = 0
@@ -65,6 +71,7 @@ package struct Beliefs: Sequence, IteratorProtocol {
   ) {
     self.claims = claims
     self.embargo = embargo
+    hasEmbargo = !embargo.isEmpty
     judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
     memory = OutcomeMemory(forClaims: claims.count)
     buckets = KeyBuckets(claims.rows)
@@ -76,7 +83,7 @@ package struct Beliefs: Sequence, IteratorProtocol {
   package mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
     guard let group = nextGroup() else { return nil }
     let subject = bucket.rows[group.lowerBound].subject
-    let stated = embargo.period(of: subject)
+    let stated = hasEmbargo ? embargo.period(of: subject) : 0
     guard let question = OutcomeMemory.Question(bucket.rows[group], statedPeriod: stated) else {
       return (subject, outcome(of: group, statedPeriod: stated))
     }
@@ -139,9 +146,27 @@ struct BeliefJudge {
   ///   - said: the claims about it, sorted by origin, the lost one first. There is at least one.
   ///   - statedPeriod: the longest rolling period that is stated by claims which count for nothing else.
   mutating func outcome(of said: ArraySlice<AdmittedClaim>, statedPeriod: Int32) -> BeliefOutcome {
+    let first = said[said.startIndex]
+    if said.count == 1 { return outcome(of: first, statedPeriod: statedPeriod) }
     var hearing = Hearing()
     hear(said, statedPeriod: statedPeriod) { hearing.take($0, $1, $2, origins: $3) }
-    return outcome(of: hearing, isContradicted: isContradicted(said), about: said[said.startIndex].subject.key)
+    return outcome(of: hearing, isContradicted: isContradicted(said), about: first.subject.key)
+  }
+
+  /// What most keys come to: one claim, which is an opinion by itself.
+  private mutating func outcome(of claim: AdmittedClaim, statedPeriod: Int32) -> BeliefOutcome {
+    let opinion = Opinion(claim, routing: &router)
+    let (belief, verdict) = judge(opinion, longestPeriod: max(statedPeriod, opinion.said.rollingPeriodWord))
+    switch verdict {
+    case .leaveOut(let reason): return .leaveOut(reason)
+    case .elsewhere: return .leaveOut(.otherRegion)
+    case .publish(let hold?): return .hold(until: hold.until, hold.reason)
+    case .publish(nil):
+      return .publish(
+        BelievedKey(
+          Together(opinion, belief, hold: nil), about: claim.subject.key,
+          regions: router.id(of: opinion.route, origin: opinion.origin)))
+    }
   }
 
   /// Asks the rules of one opinion after the other.
@@ -150,26 +175,40 @@ struct BeliefJudge {
     _ take: (Opinion, Belief, OpinionVerdict, _ origins: [String]) -> Void
   ) {
     var longestPeriod = statedPeriod
-    for claim in said { longestPeriod = max(longestPeriod, claim.said.rollingPeriodWord) }
-    var rest = speakers.deciding(said)
-    let isEchoed = speakers.isEchoed(rest)
-    while !rest.isEmpty {
-      let opinion = Opinion(next: &rest, isEchoed: isEchoed, by: order, context.policy, routing: &router)
-      var belief = Belief(
-        opinion, longestPeriod: longestPeriod, reachesTarget: router.reachesTarget(opinion.route),
-        hasTooManyRegions: router.hasTooManyRegions(opinion.route))
-      let verdict = context.judge(&belief)
+    for claim in said { longestPeriod = max(longestPeriod, claim.statement.rollingPeriod) }
+    let deciding = speakers.deciding(said)
+    let isEchoed = speakers.isEchoed(deciding)
+    var start = deciding.startIndex
+    while start < deciding.endIndex {
+      var end = start + 1
+      while end < deciding.endIndex, deciding[end].origin == deciding[start].origin { end += 1 }
+      let opinion = Opinion(of: deciding[start..<end], isEchoed: isEchoed, by: order, routing: &router)
+      let (belief, verdict) = judge(opinion, longestPeriod: longestPeriod)
       take(opinion, belief, verdict, origins)
+      start = end
     }
+  }
+
+  @inline(__always)
+  private func judge(_ opinion: Opinion, longestPeriod: Int32) -> (Belief, OpinionVerdict) {
+    var belief = Belief(
+      opinion, longestPeriod: longestPeriod, reachesTarget: router.reachesTarget(opinion.route),
+      hasTooManyRegions: router.hasTooManyRegions(opinion.route))
+    let verdict = context.judge(&belief)
+    return (belief, verdict)
   }
 
   /// Whether the claims that decide do not all say the same.
   func isContradicted(_ said: ArraySlice<AdmittedClaim>) -> Bool {
     guard said.count > 1 else { return false }
-    var deciding = speakers.deciding(said)
-    if speakers.isEchoed(deciding) { deciding = deciding.drop { $0.origin == .lost } }
-    guard let first = deciding.first else { return false }
-    return !deciding.allSatisfy { $0.saysTheSame(as: first) }
+    let deciding = speakers.deciding(said)
+    let isEchoed = speakers.isEchoed(deciding)
+    var first: AdmittedClaim?
+    for claim in deciding where !isEchoed || claim.origin != .lost {
+      if let first, !claim.saysTheSame(as: first) { return true }
+      first = claim
+    }
+    return false
   }
 
   mutating func outcome(

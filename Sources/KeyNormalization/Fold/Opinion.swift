@@ -12,26 +12,27 @@ struct Opinion {
   /// key and gives validity and regions, and nothing else.
   let isEcho: Bool
 
-  /// Takes the first origin's claims away from `claims`, which are sorted by origin and not empty.
-  init(
-    next claims: inout ArraySlice<AdmittedClaim>, isEchoed: Bool, by order: FieldOrder, _ policy: PublishingPolicy,
-    routing router: inout RegionRouter
-  ) {
-    let first = claims[claims.startIndex]
-    var end = claims.startIndex + 1
-    while end < claims.endIndex, claims[end].origin == first.origin { end += 1 }
-    let own = claims[claims.startIndex..<end]
-    claims = claims[end...]
-    origin = first.origin
-    isEcho = isEchoed && origin == .lost
-    route = router.route(of: own)
-    said = own.count == 1 ? first.said.asOpinion : Self.together(own, by: order, policy)
+  /// What one claim says.
+  init(_ claim: AdmittedClaim, routing router: inout RegionRouter) {
+    (said, origin, isEcho) = (claim.said.asOpinion, claim.origin, false)
+    route = router.route(of: claim)
   }
 
-  private static func together(
-    _ claims: ArraySlice<AdmittedClaim>, by order: FieldOrder, _ policy: PublishingPolicy
-  ) -> StatedFields {
-    let isWidest = policy.rollingPeriodPreference == .widest
+  /// What all claims of one origin say, of which there is at least one.
+  init(
+    of claims: ArraySlice<AdmittedClaim>, isEchoed: Bool, by order: FieldOrder, routing router: inout RegionRouter
+  ) {
+    let first = claims[claims.startIndex]
+    origin = first.origin
+    isEcho = isEchoed && origin == .lost
+    if claims.count == 1 {
+      (said, route) = (first.said.asOpinion, router.route(of: first))
+    } else {
+      (said, route) = (Self.together(claims, by: order), router.route(of: claims))
+    }
+  }
+
+  private static func together(_ claims: ArraySlice<AdmittedClaim>, by order: FieldOrder) -> StatedFields {
     var opinion = claims[claims.startIndex].said
     var (risk, symptoms) = (order.risk(of: opinion), order.symptoms(of: opinion))
     for claim in claims.dropFirst() {
@@ -44,7 +45,7 @@ struct Opinion {
         (opinion.daysSinceOnset, symptoms) = (said.daysSinceOnset, rank)
       }
       let (period, other) = (opinion.rollingPeriodWord, said.rollingPeriodWord)
-      opinion.rollingPeriod = isWidest ? max(period, other) : min(period, other)
+      opinion.rollingPeriod = order.isWidest ? max(period, other) : min(period, other)
       opinion.isRevised = opinion.isRevised && said.isRevised
     }
     return opinion.asOpinion

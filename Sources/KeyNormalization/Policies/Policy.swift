@@ -77,7 +77,14 @@ extension ReadingPolicy {
 extension PublishingPolicy {
   var faults: [PolicyFault] {
     var faults = FaultList(prefix: "publishing")
-    faults.check(holdMinutes, in: Self.holdMinutesAllowed, "hold-minutes")
+    let allowed = Self.holdMinutesAllowed
+    if !allowed.contains(holdMinutes) {
+      faults.add(
+        "hold-minutes",
+        "\(holdMinutes), allowed \(allowed.lowerBound)...\(allowed.upperBound)"
+          + (holdMinutes < allowed.lowerBound
+            ? ": clocks differ by two hours, and no key is told while it is in use" : ""))
+    }
     faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
     if holdMinutes > maximumAgeDays * 1440 {
       faults.add("hold-minutes", "\(holdMinutes), longer than the maximum age: no key would be published")
