@@ -13,15 +13,19 @@ package struct IncomingDocument {
   package let origin: String?
   /// Whether the source passes on others' keys and loses their origin.
   package let isRelay: Bool
+  /// The origins whose keys a relay may carry; `nil` is any.
+  package let carries: Set<String>?
 
   package init(
-    _ document: SourceDocument, name: String, policy: Policy, origin: String? = nil, isRelay: Bool = false
+    _ document: SourceDocument, name: String, policy: Policy, origin: String? = nil, isRelay: Bool = false,
+    carries: Set<String>? = nil
   ) {
     self.document = document
     self.name = name
     self.policy = policy
     self.origin = origin
     self.isRelay = isRelay
+    self.carries = carries
   }
 
   /// Reads the document chunk by chunk, from the start, as its source.
@@ -30,7 +34,9 @@ package struct IncomingDocument {
     _ use: (inout KeyChunk, KeyDocument, inout Admission) throws -> Void
   ) throws -> KeyDocument {
     var admission = Admission(
-      of: verified, from: Sender(name: name, isRelay: isRelay, origin: origin), policy: policy.reading, now: now)
+      of: verified, from: Sender(name: name, isRelay: isRelay, carries: carries, origin: origin),
+      policy: policy.reading,
+      now: now)
     let reader = try document.open()
     var chunk = KeyChunk()
     while try document.located({ try reader.decoder.decode(into: &chunk) }) {

@@ -88,7 +88,7 @@ struct DocumentImport: Sendable {
   func record(_ examination: Examination, head: ResponseHead?, by recorder: DocumentRecorder) throws -> DocumentFacts {
     let bytes = try self.document()
     var admission = Admission(
-      of: examination.verified, from: Sender(name: source.name, isRelay: source.isRelay, origin: source.origin),
+      of: examination.verified, from: source.sender,
       policy: source.admissionPolicy, own: returningOrigins, usualVolumes: usualVolumes, now: now)
     let reader = try bytes.open()
     var receipt = ImportReceipt()

@@ -38,11 +38,12 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         floor: 10000                 # keys that are no flood in any case
 
     publishing:
-      prefer:                        # between claims of equal report type that contradict each other
+      precedence: []                 # origins whose signed word decides alone about keys that they claim: [DE]
+      prefer:                        # among claims of one origin; between origins nothing is taken away
         rolling-period: widest       # or: narrowest
         risk: highest                # or: lowest
         symptoms: most-precise       # or: nearest-day
-      hold-minutes: 120              # after expiry, 0...2880
+      hold-minutes: 120              # after the latest expiry that anybody states, 120...2880
       hold-to-next: none             # then to the next multiple of so many minutes of the day (UTC): 60, 120
       maximum-age-days: 14           # after expiry
       short-periods: as-stated       # or: full-day

@@ -32,7 +32,7 @@ import Testing
         "  rejected, rolling-period-out-of-range: 1", "  allowed, rolling period absent, read as 144: 1",
         "  allowed, origin absent, read as the source's: 3",
         "believed 2 = 2 published + 0 held + 0 left out",
-        "  published, claims contradicted each other, the greater one decided: 1",
+        "  published, claims contradicted each other, merged field by field: 1",
         "published 2 = 2 written to all.csv (csv) + 0 refused by the format",
       ] {
         #expect(outcome.errors.contains("keyferry: \(line)\n"), "\(line)\n\(outcome.errors)")
@@ -128,14 +128,39 @@ import Testing
     }
   }
 
+  /// A relay that carries DE's keys adds to DE's own claim nothing but validity and regions; one that carries another's
+  /// speaks for itself.
+  @Test func relaysSayWhoseKeysTheyCarry() throws {
+    try regions { workshop in
+      for (carried, risk) in [("", 3), ("=DE+FR", 3), ("=FR", 5)] {
+        let outcome = try workshop.keyferry(
+          ["normalize", "--input", "DE=de.csv,origin=DE", "--input", "hub=it.csv,relay\(carried)", "--to", "csv"]
+            + ["-o", "\(risk)\(carried.count).csv"] + Self.now)
+        #expect(outcome.status == 1, "\(outcome.errors)")
+        let levels = try workshop.keys("\(risk)\(carried.count).csv").keys.map(\.transmissionRisk)
+        #expect(levels.contains(5) == (risk == 5), "\(carried)")
+      }
+    }
+  }
+
+  @Test func aHoldUnderTwoHoursIsAFault() throws {
+    try Workshop.run { workshop in
+      try workshop.write("name: mine\npublishing:\n  hold-minutes: 60\n", "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1)
+      #expect(outcome.text.contains("bad.yaml:3:3: publishing.hold-minutes: 60, allowed 120...2880: clocks differ"))
+    }
+  }
+
   @Test func explain() throws {
     try regions { workshop in
       let inputs = ["--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,origin=IT"] + Self.now
       let outcome = try workshop.keyferry(["explain", Self.key] + inputs)
       #expect(outcome.status == 0 && outcome.errors.isEmpty)
       for text in [
-        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent", "DE, DE: decided\n",
-        "IT, IT: another origin's claim is greater by rolling period\n", "\nbundles\n", "  any other region  carries ",
+        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent",
+        "DE, DE: counts: gives report type, rolling period, regions\n",
+        "IT, IT: counts: gives report type, risk level, regions\n", "\nbundles\n", "  any other region  carries ",
       ] {
         #expect(outcome.text.contains(text), "\(text)\n\(outcome.text)")
       }

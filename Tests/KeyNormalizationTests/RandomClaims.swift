@@ -104,7 +104,8 @@ enum Cases {
   static func document(of sender: Sender) -> VerifiedDocument {
     switch sender.name {
     case "efgs": .host(ProvenHost(provenByTLS: "efgs.example"))
-    case "mirror": VerifiedDocument(basis: .signed(by: KeyIdentity(id: "310", version: "v1", fingerprint: "0")))
+    case "mirror", "signed":
+      VerifiedDocument(basis: .signed(by: KeyIdentity(id: "310", version: "v1", fingerprint: "0")))
     default: .assertedByOperator()
     }
   }

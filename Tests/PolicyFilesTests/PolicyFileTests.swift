@@ -224,6 +224,25 @@ import Testing
     #expect(publishing.daysSinceOnsetByClass.count == 3 && publishing.defaultDaysSinceOnset == DayOffset(3))
   }
 
+  /// What would break the law of merging is named.
+  @Test func settingsThatBreakTheLawAreFaults() throws {
+    #expect(
+      faults("name: a\npublishing: { hold-minutes: 119 }") == [
+        "2:15: publishing.hold-minutes: 119, allowed 120...2880: clocks differ by two hours, and no key is told while it "
+          + "is in use"
+      ])
+    #expect(
+      faults("name: a\npublishing: { hold-minutes: 2880, maximum-age-days: 1 }") == [
+        "2:15: publishing.hold-minutes: 2880, longer than the maximum age: no key would be published"
+      ])
+    #expect(
+      faults("name: a\npublishing: { prefer: { between-origins: narrowest } }").first?.contains(
+        "prefer.between-origins: narrowest: between origins the widest period") == true)
+    #expect(faults("name: a\npublishing: { precedence: [DE, it], prefer: { rolling-period: narrowest } }") == [])
+    let policy = try PolicyFile.parse("name: a\npublishing: { precedence: [it] }", named: "p")
+    #expect(policy.publishing.precedence == ["IT"])
+  }
+
   @Test func whatIsNotAPolicy() {
     #expect(faults("") == ["policy: empty, a policy is expected"])
     #expect(faults("[1, 2]").first?.contains("allowed a mapping of settings") == true)

@@ -10,7 +10,7 @@ import Testing
 /// Every shipped policy beside the back end that it is made after, value by value: the vectors under
 /// `interop/vectors/rules`.
 @Suite struct ShippedPolicyVectorTests {
-  static let vectors: [Vector] = (try? Vector.all("rules")) ?? []
+  static let vectors: [Vector] = ((try? Vector.all("rules")) ?? []).filter { $0["publishing"] != nil }
   static let levels = vectors.filter { $0.name.hasSuffix("_levels") }
   static let keys = vectors.filter { $0.text.contains(" -> ") }
 

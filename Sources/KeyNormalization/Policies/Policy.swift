@@ -85,11 +85,21 @@ extension ReadingPolicy {
 extension PublishingPolicy {
   var faults: [PolicyFault] {
     var faults = FaultList(prefix: "publishing")
-    faults.check(holdMinutes, in: Self.holdMinutesAllowed, "hold-minutes")
+    let allowed = Self.holdMinutesAllowed
+    if !allowed.contains(holdMinutes) {
+      faults.add(
+        "hold-minutes",
+        "\(holdMinutes), allowed \(allowed.lowerBound)...\(allowed.upperBound)"
+          + (holdMinutes < allowed.lowerBound
+            ? ": clocks differ by two hours, and no key is told while it is in use" : ""))
+    }
     faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
     if let minutes = holdToNextMinutes, minutes < 1 || 1440 % minutes != 0 {
       faults.add(
         "hold-to-next", "\(minutes), allowed none, or minutes of which a day is a multiple, such as 60 and 120")
+    }
+    if holdMinutes > maximumAgeDays * 1440 {
+      faults.add("hold-minutes", "\(holdMinutes), longer than the maximum age: no key would be published")
     }
     checkReportTypes(&faults)
     risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)

@@ -38,12 +38,16 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// How risk levels are spelled for apps.
   package typealias RiskEncoding = ReadingPolicy.RiskEncoding
 
-  // What is compared when two claims of equal report type contradict each other.
+  // Which of one origin's claims of equal report type gives a field. Between origins no policy has a choice: the widest
+  // period, the weightiest report type, the highest risk level, the most infectious onset.
   package var rollingPeriodPreference: PeriodPreference = .widest
   package var riskPreference: RiskPreference = .highest
   package var symptomPreference: SymptomPreference = .mostPrecise
 
-  /// Minutes after its expiry until a key may go out, 0...2880. A key that is still valid never goes out.
+  /// The origins whose word, proved by their own signature, decides alone about the keys that they claim.
+  package var precedence: Set<String> = []
+
+  /// Minutes after the latest expiry that anybody states until a key may go out, 120...2880.
   package var holdMinutes: Int = 120
   /// A key goes out at the first multiple of so many minutes, counted from midnight (UTC), after that time; `nil` is at once.
   package var holdToNextMinutes: Int? = nil
@@ -76,12 +80,16 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// The default policy.
   package init() {}
 
-  package static let holdMinutesAllowed = 0...2880
+  /// Two hours are what clocks may differ by, so that nobody can use a key that is published.
+  package static let holdMinutesAllowed = 120...2880
   package static let maximumAgeDaysAllowed = 1...36_500
 
-  /// When a key may go out that expires at this instant.
+  /// Never less than two hours, whatever the policy says.
+  var effectiveHoldMinutes: Int { max(holdMinutes, Self.holdMinutesAllowed.lowerBound) }
+
+  /// When a key may go out whose latest expiry is at this instant.
   func release(after expiry: Instant) -> Instant {
-    let earliest = expiry.secondsSince1970 + Int64(holdMinutes) * 60
+    let earliest = expiry.secondsSince1970 + Int64(effectiveHoldMinutes) * 60
     guard let minutes = holdToNextMinutes, minutes > 0 else { return Instant(secondsSince1970: earliest) }
     let step = Int64(minutes) * 60
     return Instant(secondsSince1970: earliest - earliest % step + step)

@@ -5,9 +5,9 @@ extension BeliefRule {
     documentation: RuleDocumentation(
       name: "published-risk",
       rule:
-        "The transmission risk level is published as sent, derived from the report type, or derived from the symptom "
+        "Apps are told the transmission risk level as sent, derived from the report type, or derived from the symptom "
         + "status by a table; then the default, the cap and the minimum apply. A revocation is never left out for its "
-        + "risk.",
+        + "risk. Other gateways are told the level as sent.",
       why: "Apps of the first generation warn by this level, and each country gave the numbers its own meaning.",
       source: "Google key server; Corona-Warn-App, Koronavilkku and CoronaMelder back ends; iOS allows 0...7",
       outcome: "note: risk-derived, risk-defaulted, risk-capped, risk-not-named; leave out: risk-not-published"),
