@@ -232,7 +232,10 @@ let package = Package(
       dependencies: ["BundleTrust", "ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .testTarget(
-      name: "KeyNormalizationTests", dependencies: ["KeyNormalization", "BundleTrust", "ExposureKeys"],
+      name: "KeyNormalizationTests",
+      dependencies: [
+        "KeyNormalization", "KeyPublishing", "PolicyFiles", "GatewayTesting", "BundleTrust", "ExposureKeys",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "PolicyFilesTests",

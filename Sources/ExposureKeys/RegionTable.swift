@@ -30,7 +30,12 @@ public struct RegionTable: Sendable {
   /// No document names more distinct sets than this; a hostile one is cut off here.
   public static let limit = 1_000_000
 
-  public init() {}
+  private let limit: Int
+
+  public init() { self.init(limit: Self.limit) }
+
+  /// A table that is no document's.
+  package init(limit: Int) { self.limit = limit }
 
   public subscript(id: RegionClaim.ID) -> RegionClaim { claims[Int(id.rawValue)] }
 
@@ -38,7 +43,7 @@ public struct RegionTable: Sendable {
   public mutating func intern(_ claim: RegionClaim) -> RegionClaim.ID? {
     if claim == RegionClaim() { return RegionClaim.ID.none }
     if let number = numbers[claim] { return RegionClaim.ID(rawValue: number) }
-    guard claims.count < Self.limit else { return nil }
+    guard claims.count < limit else { return nil }
     let number = UInt32(claims.count)
     claims.append(claim)
     numbers[claim] = number

@@ -93,8 +93,10 @@ package enum SettingsTable {
       Row("sources[].reading", "The policy by which its keys are read.", "`default`", "a policy's name or path"),
       Row("sources[].origin", "The origin of its keys that name none.", none, "a code: `DE`"),
       Row(
-        "sources[].relay", "It passes on others' keys and loses their origin.", "`\(source.isRelay)`", "`true`, `false`"
-      ),
+        "sources[].relay",
+        "It passes on others' keys and loses their origin; a list says whose. Where such an origin's own claim is known, "
+          + "what the relay says about report type, risk and onset does not count.", "`\(source.isRelay)`",
+        "`true`, `false`, a list of codes: `[DE, US-VA]`"),
       Row(
         "sources[].speaks-for", "The origins that it may speak for; its reading policy must allow them, too.", "any",
         codes),

@@ -32,7 +32,7 @@ extension GatewayReader {
       // Without one there is a fault, and no plan comes of it.
       trust: trust ?? .operator, reading: reading ?? defaultPolicy)
     settings.origin = section.take("origin").flatMap(code)
-    set(&settings.isRelay, section.take("relay")?.flag())
+    section.read("relay") { relay($0, &settings) }
     settings.speaksFor = speaksFor(section)
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
     section.section("limits") { section in
@@ -93,6 +93,18 @@ extension GatewayReader {
       setting.add("plain HTTP: anyone on the way can read and change what comes", isWarning: true)
     }
     return text
+  }
+
+  /// Whether it is a relay, or whose keys it carries as one.
+  private func relay(_ setting: Setting, _ settings: inout SourceSettings) {
+    if setting.isList {
+      settings.carries = codes(setting)
+      settings.isRelay = true
+    } else if setting.isWord("true") || setting.isWord("false") {
+      settings.isRelay = setting.isWord("true")
+    } else {
+      setting.add("\(setting.shown), allowed true, false, or whose keys it carries: [DE, US-VA]")
+    }
   }
 
   // MARK: Whom to trust

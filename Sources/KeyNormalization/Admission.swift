@@ -181,7 +181,7 @@ package struct Admission: Sendable {
 
   private mutating func number(ofOriginNamed name: String) -> Int {
     if let number = originNumbers[name] { return number }
-    let standing = OriginStanding(isAllowed: policy.speaksFor?.contains(name) ?? true, isOwn: own.contains(name))
+    let standing = OriginStanding(isAllowed: policy.takes(origin: name), isOwn: own.contains(name))
     var volume = OriginVolume()
     if let factor = policy.floodFactor, let usual = usualVolumes[name] {
       let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)

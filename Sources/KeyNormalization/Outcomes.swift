@@ -104,7 +104,7 @@ package enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
   case tooOld = "too-old"
   case otherRegion = "other-region"
   case riskNotPublished = "risk-not-published"
-  /// More distinct sets of regions than a document can name.
+  /// One origin names more regions for the key than it may.
   case tooManyRegions = "too-many-regions"
 }
 
@@ -122,6 +122,7 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
   case riskNotNamed
   case onsetReplaced
   case fieldWithheld
+  case revocationOutvoted
 
   /// The stable code for programs.
   package var code: String {
@@ -138,13 +139,14 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .riskNotNamed: "risk-not-named"
     case .onsetReplaced: "onset-replaced"
     case .fieldWithheld: "field-withheld"
+    case .revocationOutvoted: "revocation-outvoted"
     }
   }
 
   /// One line for people.
   package var text: String {
     switch self {
-    case .conflictDecided: "claims contradicted each other, the greater one decided"
+    case .conflictDecided: "claims contradicted each other, merged field by field"
     case .reportTypeMapped: "report type published as another"
     case .rollingPeriodExpanded: "rolling period below 144, published as 144"
     case .riskDerived: "risk level derived"
@@ -156,6 +158,7 @@ package enum PublishingNote: UInt8, Hashable, Sendable, CaseIterable {
     case .riskNotNamed: "days since onset that the policy's table does not name, judged by its otherwise"
     case .onsetReplaced: "exact onset, apps are given the policy's"
     case .fieldWithheld: "a field that the policy keeps from apps"
+    case .revocationOutvoted: "revoked by one origin, another one stands behind the key"
     }
   }
 }
@@ -170,4 +173,6 @@ package struct PublishingNotes: Hashable, Sendable, BitwiseCopyable {
   package func contains(_ note: PublishingNote) -> Bool { rawValue & 1 << UInt16(note.rawValue) != 0 }
 
   mutating func insert(_ note: PublishingNote) { rawValue |= 1 << UInt16(note.rawValue) }
+
+  mutating func formUnion(_ other: PublishingNotes) { rawValue |= other.rawValue }
 }

@@ -190,7 +190,8 @@ extension HoldReason {
 }
 
 extension LeaveOutReason {
-  fileprivate var place: Int {
+  /// Its place in an order that means nothing else.
+  var place: Int {
     switch self {
     case .reportTypeNotPublished: 0
     case .revoked: 1

@@ -7,12 +7,15 @@ package struct Sender: Hashable, Sendable {
   /// Whether it passes on others' keys and loses their origin, as another gateway's bundles do. What its keys say about
   /// their origin does not count then.
   package var isRelay: Bool
+  /// The origins whose keys a relay may carry; `nil` is any.
+  package var carries: Set<String>?
   /// The origin of its keys that name none.
   package var origin: String?
 
-  package init(name: String, isRelay: Bool = false, origin: String? = nil) {
+  package init(name: String, isRelay: Bool = false, carries: Set<String>? = nil, origin: String? = nil) {
     self.name = name
     self.isRelay = isRelay
+    self.carries = carries
     self.origin = origin
   }
 }
@@ -29,13 +32,16 @@ package struct Source: Hashable, Sendable {
   }
 
   /// A source as a store has kept it.
-  package init(name: String, isRelay: Bool = false, origin: String? = nil, provenance: Provenance) {
-    sender = Sender(name: name, isRelay: isRelay, origin: origin)
+  package init(
+    name: String, isRelay: Bool = false, carries: Set<String>? = nil, origin: String? = nil, provenance: Provenance
+  ) {
+    sender = Sender(name: name, isRelay: isRelay, carries: carries, origin: origin)
     self.provenance = provenance
   }
 
   package var name: String { sender.name }
   package var isRelay: Bool { sender.isRelay }
+  package var carries: Set<String>? { sender.carries }
   package var origin: String? { sender.origin }
 }
 

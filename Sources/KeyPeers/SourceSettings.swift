@@ -17,6 +17,8 @@ package struct SourceSettings: Sendable {
   package var origin: String?
   /// It passes on others' keys and loses their origin.
   package var isRelay: Bool
+  /// The origins whose keys a relay may carry; `nil` is any.
+  package var carries: Set<String>?
   /// The origins it may speak for; `nil` is any.
   package var speaksFor: Set<String>?
   package var transport: TransportSettings
@@ -27,7 +29,8 @@ package struct SourceSettings: Sendable {
 
   package init(
     name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: Trust,
-    reading: Policy, origin: String? = nil, isRelay: Bool = false, speaksFor: Set<String>? = nil,
+    reading: Policy, origin: String? = nil, isRelay: Bool = false, carries: Set<String>? = nil,
+    speaksFor: Set<String>? = nil,
     transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
   ) {
     self.name = name
@@ -38,6 +41,7 @@ package struct SourceSettings: Sendable {
     self.reading = reading
     self.origin = origin
     self.isRelay = isRelay
+    self.carries = carries
     self.speaksFor = speaksFor
     self.transport = transport
     self.interval = interval
@@ -81,6 +85,9 @@ package struct TransportSettings: Hashable, Sendable {
 }
 
 extension SourceSettings {
+  /// As admission knows it.
+  package var sender: Sender { Sender(name: name, isRelay: isRelay, carries: carries, origin: origin) }
+
   /// The host whose name TLS proves for what comes from the location; `nil` without TLS.
   package var host: String? {
     guard location.hasPrefix("https://") else { return nil }

@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyStorage
 
@@ -31,6 +32,8 @@ struct KeySelection: Sendable {
     /// go.
     var recalled = 0
     var notRevocable = 0
+    /// Keys that one origin has revoked, and behind which another one stands. They are counted above as well.
+    var outvoted = 0
   }
 
   /// Under how many rolling starts a series releases one key data. One is normal; a few lose nothing where a sender made
@@ -54,7 +57,7 @@ struct KeySelection: Sendable {
     var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
     while let from = start {
       let page = try state.claims(from: from, limit: pageSize)
-      var beliefs = selector.beliefs(of: page.claims)
+      var beliefs = selector.beliefs(of: page)
       while let belief = beliefs.next() {
         while let other = try released.peek(), other.subject < belief.subject {
           recall(other, selector)
@@ -87,6 +90,7 @@ struct KeySelection: Sendable {
 
   private mutating func take(_ belief: PausedBelief, _ released: ReleasedKey?) {
     counts.believed += 1
+    if case .publish(let key) = belief.outcome, key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
     switch (belief.outcome, released) {
     case (.publish(let key), let released?):
       let believed = key.forApps
@@ -132,6 +136,19 @@ struct KeySelection: Sendable {
     revised.append(revision)
     counts.recalled += 1
   }
+}
+
+extension KeySelection.Counts {
+  /// `nil` where nothing is outvoted.
+  var outvotedWarning: PublishingWarning? {
+    guard outvoted > 0 else { return nil }
+    return PublishingWarning(
+      .revocationOutvoted,
+      "\(counted(outvoted, "key")) revoked by one origin, and another one stands behind them: ask explain")
+  }
+
+  var held: Int { holds.values.reduce(0, +) }
+  var leftOut: Int { omissions.values.reduce(0, +) + repeated }
 }
 
 // MARK: Revisions
@@ -186,7 +203,8 @@ extension ClaimedKey {
 // MARK: Select and fold
 
 extension RegionSelection {
-  /// Whether keys that go there belong to the series.
+  /// Whether keys that one origin sends there belong to the series. It is asked of each origin's opinion alone, so nobody
+  /// takes another's key out of a series by what he adds.
   ///
   /// A key that goes everywhere names no region: it is for every included one and for more than one, and no exclusion is
   /// about it.
@@ -253,15 +271,20 @@ private struct Selector {
     return instant.secondsSince1970 - expiry.secondsSince1970 <= Int64(policy.maximumAgeDays) * 86_400
   }
 
-  func beliefs(of claims: ClaimSet) -> PausedBeliefs {
-    PausedBeliefs(
-      all: fold(claims), unpaused: pauses.isEmpty ? nil : fold(claims.removing(where: pauses.covers)))
+  /// What is paused counts for the embargo all the same.
+  func beliefs(of page: ClaimPage) -> PausedBeliefs {
+    let all = fold(page.claims, page.embargo)
+    if pauses.isEmpty { return PausedBeliefs(all: all, unpaused: nil) }
+    var embargo = page.embargo
+    embargo.add(page.claims.removing { !pauses.covers($0) })
+    return PausedBeliefs(all: all, unpaused: fold(page.claims.removing(where: pauses.covers), embargo))
   }
 
-  private func fold(_ claims: ClaimSet) -> Beliefs {
+  private func fold(_ claims: ClaimSet, _ embargo: Embargo) -> Beliefs {
     let selection = selection
     return Beliefs(
-      of: claims, policy: policy, now: instant, needsOrigins: selection.origins != nil, isWanted: selection.wants)
+      of: claims, policy: policy, embargo: embargo, now: instant, needsOrigins: selection.origins != nil,
+      isWanted: selection.wants)
   }
 }
 

@@ -89,6 +89,8 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     /// A published file is gone or was changed. No index names it any more.
     case fileMissing = "file-missing"
     case fileDamaged = "file-damaged"
+    /// An origin has revoked keys behind which another one stands: they go out.
+    case revocationOutvoted = "revocation-outvoted"
   }
 
   init(_ code: Code, _ reason: String) {
@@ -116,6 +118,7 @@ extension SeriesReceipt {
     recalled = counts.recalled
     notRevocable = counts.notRevocable
     nextRelease = selection.nextRelease
+    if let warning = counts.outvotedWarning { warn(warning) }
   }
 }
 

@@ -28,8 +28,6 @@ extension SourceSettings {
     return Arrival(document, from: sender, vouching: vouching(for: host, at: now), at: now)
   }
 
-  private var sender: Sender { Sender(name: name, isRelay: isRelay, origin: origin) }
-
   private func vouching(for host: ProvenHost?, at now: Instant) -> Vouching {
     switch trust {
     case .ring(let ring): .ring(ring, at: now)

@@ -47,6 +47,9 @@ extension ReadingPolicy {
         speaksFor = Set(list.compactMap { $0.text()?.uppercased() })
       }
     }
+    section.read("excluded-origins") { setting in
+      set(&excludedOrigins, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
+    }
     section.section("flood") { section in
       section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
       section.read("floor") { set(&floodFloor, $0.number()) }
@@ -56,12 +59,24 @@ extension ReadingPolicy {
 
 extension PublishingPolicy {
   mutating func read(_ section: Section) {
+    section.read("precedence") { setting in
+      set(&precedence, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
+    }
     section.section("prefer") { section in
       section.read("rolling-period") { set(&rollingPeriodPreference, $0.option()) }
       section.read("risk") { set(&riskPreference, $0.option()) }
       section.read("symptoms") { set(&symptomPreference, $0.option()) }
+      // Not a setting: whoever looks for it is told why.
+      if section.states("between-origins") {
+        section.read("between-origins") { setting in
+          setting.add(
+            "\(setting.text().map { printable($0) } ?? "stated"): between origins the widest period, the highest risk and "
+              + "the most infectious onset are published always, so that none takes anything from another")
+        }
+      }
     }
     section.read("hold-minutes") { set(&holdMinutes, $0.number()) }
+    section.read("hold-to-next") { holdToNextMinutes = $0.isWord("none") ? nil : $0.number() ?? holdToNextMinutes }
     section.read("maximum-age-days") { set(&maximumAgeDays, $0.number()) }
     section.read("short-periods") { set(&expandsShortPeriods, $0.choice("full-day", "as-stated")) }
     section.section("report-types") { section in

@@ -32,16 +32,19 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
         unrecognized: not-given      # or: reject
       speaks-for: any                # or a list: [DE, IT]
+      excluded-origins: []           # origins whose keys are not taken in any case
       flood:
         factor: 10                   # times an origin's usual volume, 2...1000; or: never
         floor: 10000                 # keys that are no flood in any case
 
     publishing:
-      prefer:                        # between claims of equal report type that contradict each other
+      precedence: []                 # origins whose signed word decides alone about keys that they claim: [DE]
+      prefer:                        # among claims of one origin; between origins nothing is taken away
         rolling-period: widest       # or: narrowest
         risk: highest                # or: lowest
         symptoms: most-precise       # or: nearest-day
-      hold-minutes: 120              # after expiry, 0...2880
+      hold-minutes: 120              # after the latest expiry that anybody states, 120...2880
+      hold-to-next: none             # then to the next multiple of so many minutes of the day (UTC): 60, 120
       maximum-age-days: 14           # after expiry
       short-periods: as-stated       # or: full-day
       report-types:                  # itself, another one, or leave-out
@@ -62,7 +65,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         by-class: {}                 # over the default: { onset: 0, asymptomatic: none }
       not-for-apps: []               # fields that bundles leave out: report-type, risk, onset
       regions:
-        named: as-stated             # or: ignored, and each key goes where one goes that names none
+        named: as-stated             # or: ignored, and each key goes to all regions
         none-named: all              # or: none, origin
         origin: included             # or: excluded
       risk-encoding: plain           # or: corona-warn-app
@@ -79,13 +82,12 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # Publishing: what its apps are given of what others send. The level comes from the symptom status by the back end's table
     # of 2021-01-07, with a table of its own for each length of span; what the table does not name is level 1; levels below 3
     # are left out, as from 2022-01-13; the level is hidden again for the app. Confirmed tests and clinical diagnoses go out,
-    # all as confirmed tests; a key that states no report type only where its origin is Germany, whose own apps state none. An
-    # empty list of visited countries means the origin.
+    # all as confirmed tests. Keys of Germany's own bundles state neither type nor days: they are confirmed tests, and keep the
+    # level that was sent (so a source of these bundles must state the origin DE). Keys go out at the next full hour that is
+    # more than two hours after their expiry. An empty list of visited countries means the origin.
     #
-    # Deviations: a key of which no days since onset are known keeps the level that was sent, as Germany's own bundles need;
-    # the back end reads a number without a meaning as level 1, and refuses those above 4000. Ten days from receipt are not
-    # said, and fourteen after expiry are kept. A key is held for two hours, where the back end rounds up to the hour and holds
-    # keys of its own country alone. Regions are not divided as its buckets are. REVOKED goes out as what it is.
+    # Deviations: keys of all countries are held, where the back end holds its own alone. Ten days from receipt are not said,
+    # and fourteen after expiry are kept. Regions are not divided as its buckets are. REVOKED goes out as what it is.
     name: corona-warn-app
     summary: Germany's re-encoded risk levels, read and written.
 
@@ -97,6 +99,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         encoding: corona-warn-app
 
     publishing:
+      hold-to-next: 60
       report-types:
         unknown: leave-out
         confirmed-clinical-diagnosis: confirmed-test
@@ -129,7 +132,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
           asymptomatic: { -3: 2, -2: 3, -1...0: 4 }
           status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5 }
           otherwise: 1
-          not-given: as-sent
+          not-given: 1
+          not-given-of: { DE: as-sent }
         default: 1
         minimum: 3
       regions:
@@ -272,7 +276,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # type go out only where their origin is Italy. An empty list of visited countries means the origin.
     #
     # Deviations: a revocation is rejected when it is read from the federation, as there, and one that another source brings is
-    # published as such. Fifteen days from the start are counted as fourteen after the expiry. A key that names Italy goes to
+    # published as such. The origins that it skips are set while it runs (here: excluded-origins). Fifteen days from the start are counted as fourteen after the expiry. A key that names Italy goes to
     # the other countries that it names as well, where the back end gives it to Italy alone. A key that is still valid is held;
     # the back end holds none, and loses its own.
     name: immuni
@@ -397,12 +401,12 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # Reading: what its back end takes. A rolling period of 0, which its apps may send, is a full day, since devices cannot use 0.
     #
     # Publishing: what its apps are given. Level and report type as they were sent, unknown ones included. A key goes to the
-    # countries that it names and to its origin; where it names none, to its origin.
+    # countries that it names and to its origin; where it names none, to its origin. It goes out in the first of the two-hour
+    # windows that begins more than two hours after its expiry.
     #
     # Deviations: the back end takes every number for days since onset modulo one hundred, so that people without symptoms get
     # an onset; here no class is read as another, and apps are given exact onsets alone. It checks no key of the federation;
-    # here the limits of the default policy hold. A level of 2147483647 is no level. A key is held for two hours after its
-    # expiry, where the back end waits for the next of its two-hour windows.
+    # here the limits of the default policy hold. A level of 2147483647 is no level.
     name: radar-covid
     summary: Spain's back end without its modulo.
 
@@ -411,6 +415,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         zero: full-day
 
     publishing:
+      hold-to-next: 120
       report-types:
         recursive: recursive
       regions:
@@ -427,10 +432,10 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #
     # Publishing: what its apps of the second generation are given. Keys of more than two days before the onset, before the
     # first day of a span, or before the submission are left out. Every key goes out with day 0, and without report type and
-    # risk level. Visited countries are not looked at: everything is published.
+    # risk level, in the first of its two-hour windows that begins more than two hours after its expiry. Visited countries are
+    # not looked at: everything is published.
     #
-    # Deviations: a revocation keeps its report type, because without it it would be a case. A key is held for two hours after
-    # its expiry, where the back end waits for the next of its two-hour windows. Too old is counted in hours after the expiry,
+    # Deviations: a revocation keeps its report type, because without it it would be a case. Too old is counted in hours after the expiry,
     # not in days of the start; for keys of a full day that is the same. A number without a meaning is read as no days at all,
     # and the key goes out; of these the back end drops some.
     name: swisscovid
@@ -441,6 +446,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         latest: end-of-tomorrow
 
     publishing:
+      hold-to-next: 120
       report-types:
         recursive: recursive
       risk:

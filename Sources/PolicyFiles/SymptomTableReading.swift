@@ -16,6 +16,9 @@ extension SymptomTable {
     section.section("asymptomatic") { asymptomatic.read($0) }
     section.section("status-unknown") { statusUnknown.read($0) }
     section.read("not-given") { notGiven = $0.entry() }
+    section.section("not-given-of") { section in
+      section.readAll { notGivenByOrigin[$0.uppercased()] = $1.entry() }
+    }
     section.read("otherwise") { otherwise = $0.entry() }
   }
 }

@@ -69,24 +69,58 @@ extension SQLiteTransaction {
     let statement = try RawStatement(
       database,
       """
-      SELECT \(ClaimRow.columns) FROM claims WHERE key >= ? AND \(ClaimHorizon.condition(horizon))
-      ORDER BY key, rolling_start
+      SELECT \(ClaimRow.columns), \(ClaimHorizon.standing(horizon)) FROM claims
+      WHERE key >= ?1 AND \(ClaimHorizon.arrival(horizon)) ORDER BY key, rolling_start
       """)
     defer { statement.reset() }
     return try withBytes(of: start) { bytes in
       statement.bind(key: bytes, at: 1)
       horizon?.bind(to: statement)
       var page = PageNumbers()
+      var embargo = Embargo()
+      // Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a
+      // key that nobody claims any more is not in the page.
+      var withdrawn: [ClaimRow] = []
       var last: TemporaryExposureKey?
       while try statement.step() {
         let row = try ClaimRow(statement)
+        if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
+        guard statement.int32(at: 6) != 0 else {
+          if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
+          continue
+        }
         if page.claims.count >= limit, let last, last != row.key {
-          return ClaimPage(claims: page.claims, next: row.key)
+          if event == nil { try addHeld(from: start, before: row.key, to: &embargo) }
+          return ClaimPage(claims: page.claims, embargo: embargo, next: row.key)
         }
         last = row.key
+        for row in withdrawn { embargo.add(row) }
+        withdrawn.removeAll(keepingCapacity: true)
         try page.insert(row, names: &names, database)
       }
-      return ClaimPage(claims: page.claims, next: nil)
+      if event == nil { try addHeld(from: start, before: nil, to: &embargo) }
+      return ClaimPage(claims: page.claims, embargo: embargo, next: nil)
+    }
+  }
+
+  /// What is held for the operator about keys of a page.
+  private func addHeld(
+    from start: TemporaryExposureKey, before end: TemporaryExposureKey?, to embargo: inout Embargo
+  ) throws {
+    let statement = try RawStatement(
+      database,
+      """
+      SELECT \(ClaimRow.columns) FROM held
+      WHERE key >= ? AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key) ORDER BY key
+      """)
+    defer { statement.reset() }
+    try withBytes(of: start) { bytes in
+      statement.bind(key: bytes, at: 1)
+      while try statement.step() {
+        let row = try ClaimRow(statement)
+        if let end, row.key >= end { return }
+        embargo.add(row)
+      }
     }
   }
 
@@ -246,14 +280,24 @@ extension SQLiteTransaction {
   }
 }
 
+extension Embargo {
+  fileprivate mutating func add(_ row: ClaimRow) {
+    add(ClaimWords.unpack(row.said), about: KeySubject(key: row.key, rollingStart: row.rollingStart))
+  }
+}
+
 /// Which claims were known at an event: those that had arrived, and that no recall had withdrawn.
 private struct ClaimHorizon {
   var arrival: Int64
   var recall: Int64
 
   /// - Parameter horizon: `nil` is now.
-  static func condition(_ horizon: ClaimHorizon?) -> String {
-    horizon == nil ? "recall IS NULL" : "arrival <= ?2 AND (recall IS NULL OR recall > ?3)"
+  static func condition(_ horizon: ClaimHorizon?) -> String { "\(arrival(horizon)) AND \(standing(horizon))" }
+
+  static func arrival(_ horizon: ClaimHorizon?) -> String { horizon == nil ? "1" : "arrival <= ?2" }
+
+  static func standing(_ horizon: ClaimHorizon?) -> String {
+    horizon == nil ? "recall IS NULL" : "(recall IS NULL OR recall > ?3)"
   }
 
   func bind(to statement: RawStatement) {

@@ -64,11 +64,13 @@ struct Names: Sendable {
     if let number = sourceNumbers[source] { return number }
     try database.execute(
       sql: """
-        INSERT INTO claim_sources (id, name, is_relay, origin, vouched_by, signed_by, host)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         """,
       arguments: [
-        sources.count, source.name, source.isRelay ? 1 : 0, source.origin, source.provenance.kind,
+        sources.count, source.name, source.isRelay ? 1 : 0,
+        try source.isRelay ? source.carries.map { try JSONText.encode($0.sorted()) } : nil, source.origin,
+        source.provenance.kind,
         source.provenance.signer, source.provenance.host,
       ])
     let number = Int64(sources.count)
@@ -166,7 +168,9 @@ extension Provenance {
 extension Source {
   fileprivate init(_ row: Row) throws {
     self.init(
-      name: row["name"], isRelay: row["is_relay"], origin: row["origin"], provenance: try Provenance(row))
+      name: row["name"], isRelay: row["is_relay"],
+      carries: try (row["carries"] as String?).map { Set(try JSONText.decode([String].self, $0)) },
+      origin: row["origin"], provenance: try Provenance(row))
   }
 }
 

@@ -26,6 +26,9 @@ enum Schema {
     migrator.registerMigration("events") { database in
       try database.execute(sql: events + history + arrivals)
     }
+    migrator.registerMigration("whose keys relays carry") { database in
+      try database.execute(sql: carrying)
+    }
     migrator.registerMigration("archives by key day") { database in
       try database.execute(sql: bundlesOfAnyKind)
     }
@@ -287,6 +290,17 @@ enum Schema {
     DROP INDEX claim_sources_by_value;
     CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
       name, is_relay, origin IS NULL, ifnull(origin, ''), vouched_by, ifnull(signed_by, ''), ifnull(host, ''));
+    """
+
+  /// Whose keys a relay may carry, as a JSON array; NULL is anybody's. And what is held is found by its key, because it
+  /// counts for how long keys are valid.
+  private static let carrying = """
+    ALTER TABLE claim_sources ADD COLUMN carries TEXT CHECK (carries IS NULL OR (is_relay = 1 AND json_valid(carries)));
+    DROP INDEX claim_sources_by_value;
+    CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
+      name, is_relay, ifnull(carries, ''), origin IS NULL, ifnull(origin, ''), vouched_by, ifnull(signed_by, ''),
+      ifnull(host, ''));
+    CREATE INDEX held_by_key ON held (key);
     """
 
   private static let publishing = """

@@ -32,7 +32,7 @@ import Testing
         "  rejected, rolling-period-out-of-range: 1", "  allowed, rolling period absent, read as 144: 1",
         "  allowed, origin absent, read as the source's: 3",
         "believed 2 = 2 published + 0 held + 0 left out",
-        "  published, claims contradicted each other, the greater one decided: 1",
+        "  published, claims contradicted each other, merged field by field: 1",
         "published 2 = 2 written to all.csv (csv) + 0 refused by the format",
       ] {
         #expect(outcome.errors.contains("keyferry: \(line)\n"), "\(line)\n\(outcome.errors)")
@@ -128,14 +128,39 @@ import Testing
     }
   }
 
+  /// A relay that carries DE's keys adds to DE's own claim nothing but validity and regions; one that carries another's
+  /// speaks for itself.
+  @Test func relaysSayWhoseKeysTheyCarry() throws {
+    try regions { workshop in
+      for (carried, risk) in [("", 3), ("=DE+FR", 3), ("=FR", 5)] {
+        let outcome = try workshop.keyferry(
+          ["normalize", "--input", "DE=de.csv,origin=DE", "--input", "hub=it.csv,relay\(carried)", "--to", "csv"]
+            + ["-o", "\(risk)\(carried.count).csv"] + Self.now)
+        #expect(outcome.status == 1, "\(outcome.errors)")
+        let levels = try workshop.keys("\(risk)\(carried.count).csv").keys.map(\.transmissionRisk)
+        #expect(levels.contains(5) == (risk == 5), "\(carried)")
+      }
+    }
+  }
+
+  @Test func aHoldUnderTwoHoursIsAFault() throws {
+    try Workshop.run { workshop in
+      try workshop.write("name: mine\npublishing:\n  hold-minutes: 60\n", "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1)
+      #expect(outcome.text.contains("bad.yaml:3:3: publishing.hold-minutes: 60, allowed 120...2880: clocks differ"))
+    }
+  }
+
   @Test func explain() throws {
     try regions { workshop in
       let inputs = ["--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,origin=IT"] + Self.now
       let outcome = try workshop.keyferry(["explain", Self.key] + inputs)
       #expect(outcome.status == 0 && outcome.errors.isEmpty)
       for text in [
-        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent", "DE, DE: decided\n",
-        "IT, IT: another origin's claim is greater by rolling period\n", "\nbundles\n", "  any other region  carries ",
+        "de.csv, key 0 (source DE)\n", "allowed, rolling-period-absent",
+        "DE, DE: counts: gives report type, rolling period, regions\n",
+        "IT, IT: counts: gives report type, risk level, regions\n", "\nbundles\n", "  any other region  carries ",
       ] {
         #expect(outcome.text.contains(text), "\(text)\n\(outcome.text)")
       }
@@ -168,6 +193,39 @@ import Testing
       let use = try workshop.keyferry("policy", "show", "bad.yaml")
       #expect(use.status == 2 && use.errors.contains("bad.yaml:4:5: publishing.risk.cap: 9, allowed 0...8\n"))
       #expect(try workshop.keyferry("policy", "check", "missing.yaml").status == 2)
+    }
+  }
+
+  @Test func showPrintsTheTables() throws {
+    try Workshop.run { workshop in
+      let text = try workshop.keyferry("policy", "show", "corona-warn-app").text
+      #expect(text.contains("\nlevels by symptom status and day\n"))
+      #expect(text.contains("  onset-in-range.7: "))
+      #expect(text.contains(", -5...-3 level 7, -2 level 6, -1 level 5, "))
+      #expect(text.contains("  not given: level 1, of DE: as sent\n  other days: level 1\n"))
+      #expect(text.contains("of DE: unknown: as confirmed-test"))
+      #expect(!(try workshop.keyferry("policy", "show", "efgs").text.contains("levels by")))
+    }
+  }
+
+  @Test func checkFindsAHiddenNameAHoleAndARegionThatCannotBe() throws {
+    try Workshop.run { workshop in
+      try workshop.write(
+        """
+        name: efgs
+        reading: { speaks-for: [Germany] }
+        publishing: { risk: { derive: from-symptoms, symptoms: { onset: { above 0: 1 }, otherwise: 2 } } }
+        """, "bad.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "bad.yaml")
+      #expect(outcome.status == 1)
+      #expect(outcome.text.contains("bad.yaml:1:1: name: a policy that ships is called efgs"))
+      #expect(outcome.text.contains("\"GERMANY\" cannot be a region"))
+      try workshop.write(
+        "name: mine\npublishing: { risk: { derive: from-symptoms, symptoms: { onset: { above 0: 1 } } } }\n",
+        "hole.yaml")
+      let hole = try workshop.keyferry("policy", "check", "hole.yaml").text
+      #expect(
+        hole.contains("publishing.risk.symptoms.onset: has no entry for -14...0; name these days, or state otherwise"))
     }
   }
 

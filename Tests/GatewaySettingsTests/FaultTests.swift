@@ -41,7 +41,7 @@ import Testing
         3:30: error: own-origins.3: "N", allowed a region's code: DE, US-VA
         9:5: error: sources.a.every: 5 s, allowed 10 s...7 days
         10:5: error: sources.a.origin: "Netherlands, The", allowed a region's code: DE, US-VA
-        11:5: error: sources.a.relay: "maybe", allowed true, false
+        11:5: error: sources.a.relay: "maybe", allowed true, false, or whose keys it carries: [DE, US-VA]
         12:14: error: sources.a.limits.document: "1 TB", allowed a size with its unit: 500 KB, 64 MB, 64 MiB, 1 GB
         13:12: error: sources.a.http.connect: 1 hour, allowed 1 s...5 min
         13:29: error: sources.a.http.retries: -1, allowed 0...10

@@ -121,7 +121,7 @@ enum Fixture {
           total: 1 hour
           retries: 2
           connections: 8
-      - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: true}
+      - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: [de, AT]}
       - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl}
     series:
       - name: NL

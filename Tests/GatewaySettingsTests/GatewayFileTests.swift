@@ -40,6 +40,7 @@ import Testing
     #expect(http.retries == 2 && http.connectionsPerHost == 8)
     #expect(
       plan.sources[1].location == "/etc/drop/box" && plan.sources[1].trust.kind == .operator && plan.sources[1].isRelay)
+    #expect(plan.sources[1].carries == ["DE", "AT"] && plan.sources[0].carries == nil)
     #expect(plan.sources[2].trust.ring?.keys.map(\.id) == ["204"])
     #expect(plan.sources[2].reading == (try ShippedPolicies.policy(named: "default")))
 

@@ -186,7 +186,10 @@ private func incoming(
     }
     #expect(detail == "rolling period 145, allowed 1...144")
     #expect(story.explanations.count == 1)
-    #expect(Set(story.explanations[0].lines.map(\.standing)) == [.decided, .revocationOutvoted])
+    #expect(
+      Set(story.explanations[0].lines.map(\.standing)) == [
+        .gives([.reportType, .rollingPeriod, .regions]), .revocationOutvoted,
+      ])
     #expect(story.deliveries.map(\.region) == ["DE", "IT", nil])
     let unknown = TemporaryExposureKey(high: 5, low: 6)
     let nothing = try KeyStory(of: unknown, in: documents, publishing: PublishingPolicy(), now: now)

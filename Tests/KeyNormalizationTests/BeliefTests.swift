@@ -44,19 +44,32 @@ import Testing
     }
   }
 
-  @Test func theGreaterClaimWinsAsAWhole() throws {
+  /// Risk and onset of one origin come from claims of its weightiest report type, the period from all.
+  @Test func theWeightiestTypeGivesRiskAndOnset() throws {
     let key = try winner([
-      said("DE") { ($0.reportType, $0.transmissionRisk, $0.rollingPeriod) = (2, 8, 144) },
-      said("DE") { ($0.reportType, $0.transmissionRisk, $0.rollingPeriod) = (1, 1, 60) },
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset, $0.rollingPeriod) = (2, 8, 0, 144) },
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset, $0.rollingPeriod) = (1, 1, 9, 60) },
     ])
-    #expect(key.reportType == 1 && key.transmissionRisk == 1 && key.rollingPeriod == 60)
+    #expect(key.reportType == 1 && key.transmissionRisk == 1 && key.daysSinceOnset == 9 && key.rollingPeriod == 144)
   }
 
-  @Test func whoStatesMoreWins() throws {
+  @Test func whatTheWeightiestTypeLeavesOpenTheNextOneSays() throws {
     let key = try winner([
-      said("DE") { $0.transmissionRisk = nil }, said("DE") { $0.rollingPeriod = 60 },
+      said("DE") { ($0.transmissionRisk, $0.daysSinceOnset) = (nil, nil) },
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset) = (2, 2, nil) },
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset) = (3, 7, 4) },
     ])
-    #expect(key.transmissionRisk == 3 && key.rollingPeriod == 60)
+    #expect(key.reportType == 1 && key.transmissionRisk == 2 && key.daysSinceOnset == 4)
+  }
+
+  /// Between origins each field goes by itself, whatever the policy prefers.
+  @Test func betweenOriginsTheGreaterFieldWins() throws {
+    let claims = [
+      said("DE") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset, $0.rollingPeriod) = (1, 1, 9, 60) },
+      said("IT") { ($0.reportType, $0.transmissionRisk, $0.daysSinceOnset, $0.rollingPeriod) = (2, 8, -1, 144) },
+    ]
+    let key = try winner(claims) { ($0.riskPreference, $0.rollingPeriodPreference) = (.lowest, .narrowest) }
+    #expect(key.reportType == 1 && key.transmissionRisk == 8 && key.daysSinceOnset == -1 && key.rollingPeriod == 144)
   }
 
   @Test func policiesOrderTheRest() throws {
@@ -187,7 +200,7 @@ import Testing
       admit(
         [
           said("DE") { $0.reportType = 2 }, said("DE") { $0.reportType = 5 }, said("IT"),
-          said("IT") { $0.rollingPeriod = 60 }, said("CH") { $0.reportType = 3 },
+          said("IT") { $0.rollingPeriod = 60 }, said("CH") { ($0.reportType, $0.transmissionRisk) = (3, 1) },
         ], from: Sender(name: "efgs")),
       admit([said("FR") { $0.transmissionRisk = 8 }], from: Sender(name: "mirror", isRelay: true)),
     ])
@@ -199,12 +212,12 @@ import Testing
         $0.claim.origin == origin && $0.claim.key.reportType == type && $0.claim.key.rollingPeriod == period
       }?.standing
     }
-    #expect(standing("IT", 1) == .decided)
-    #expect(standing("IT", 1, 60) == .lesserOfItsOrigin(by: "rolling period"))
-    #expect(standing("DE", 2) == .lesserOfItsOrigin(by: "report type"))
+    #expect(standing("IT", 1) == .gives([.reportType, .riskLevel, .onset, .rollingPeriod, .regions]))
+    #expect(standing("IT", 1, 60) == .gives([.reportType, .riskLevel, .onset, .regions]))
+    #expect(standing("DE", 2) == .revokedByItsOrigin)
     #expect(standing("DE", 5) == .revocationOutvoted)
-    #expect(standing("CH", 3) == .lesserAcrossOrigins(by: "report type"))
-    #expect(standing(nil, 1) == .notCounted)
+    #expect(standing("CH", 3) == .gives([.onset, .rollingPeriod, .regions]))
+    #expect(standing(nil, 1) == .echoes([.rollingPeriod, .regions]))
     guard case .publish = explanation.outcome else {
       Issue.record("not published")
       return

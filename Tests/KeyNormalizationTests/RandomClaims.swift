@@ -104,7 +104,8 @@ enum Cases {
   static func document(of sender: Sender) -> VerifiedDocument {
     switch sender.name {
     case "efgs": .host(ProvenHost(provenByTLS: "efgs.example"))
-    case "mirror": VerifiedDocument(basis: .signed(by: KeyIdentity(id: "310", version: "v1", fingerprint: "0")))
+    case "mirror", "signed":
+      VerifiedDocument(basis: .signed(by: KeyIdentity(id: "310", version: "v1", fingerprint: "0")))
     default: .assertedByOperator()
     }
   }
@@ -128,6 +129,20 @@ enum Cases {
     policy.emptyVisited = PublishingPolicy.EmptyVisited.allCases.randomElement(using: &random) ?? .all
     policy.includesOrigin = random.chance(1, in: 2)
     policy.defaultDaysSinceOnset = random.chance(1, in: 3) ? DayOffset(10) : nil
+    policy.holdToNextMinutes = random.chance(1, in: 4) ? 120 : nil
+    if random.chance(1, in: 4) { (policy.ignoresVisited, policy.emptyVisited) = (true, .all) }
+    if random.chance(1, in: 4) {
+      policy.reportTypesByOrigin["IT"] = [
+        .unknown: .publish(as: .confirmedTest), .confirmedTest: .publish(as: .confirmedTest),
+      ]
+      policy.reportTypesByOrigin["CH"] = [.selfReport: .leaveOut, .recursive: .publish(as: .recursive)]
+    }
+    if random.chance(1, in: 4) {
+      policy.daysSinceOnsetByClass = [.onset: DayOffset(0).map { .days($0) } ?? .none, .asymptomatic: .none]
+    }
+    if random.chance(1, in: 4), let field = PublishingPolicy.AppField.allCases.randomElement(using: &random) {
+      policy.withheldFromApps = [field]
+    }
     switch Int.random(in: 0...3, using: &random) {
     case 0:
       policy.risk.derivation = .fromReportType([.confirmedTest: 2, .selfReport: 4], replacing: .absentOrZero)
@@ -138,6 +153,9 @@ enum Cases {
       table.onset = SymptomTable.Days(all: .level(8))
       table.asymptomatic = SymptomTable.Days(all: .level(3))
       table.onsetInRange = SymptomTable.Spans(all: SymptomTable.Days(all: .leaveOut))
+      table.onsetUnknown = SymptomTable.Days(all: .asSent)
+      table.notGiven = [.asSent, .leaveOut, .level(4)].randomElement(using: &random) ?? .asSent
+      table.otherwise = random.chance(1, in: 2) ? .level(1) : nil
       policy.risk.derivation = .fromSymptoms(table)
     default: break
     }

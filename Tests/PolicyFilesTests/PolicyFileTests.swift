@@ -205,19 +205,42 @@ import Testing
         rolling-start: { latest: end-of-tomorrow, of-day: midnight }
         risk: { out-of-range: zero }
         onset: { highest-code: 4000 }
+        excluded-origins: [it]
       publishing:
         report-types-of: { de: { unknown: confirmed-test } }
         onset: { default: 3, by-class: { onset: as-sent, asymptomatic: none, not-given: 10 } }
         not-for-apps: [risk]
+        hold-to-next: 120
         regions: { named: ignored }
       """, named: "p.yaml")
     let reading = policy.reading
     #expect(reading.futureLimit == .endOfTomorrow && reading.startOfDay == .midnight)
     #expect(reading.riskOutOfRange == .zero && reading.highestOnsetCode == 4000)
+    #expect(reading.excludedOrigins == ["IT"])
     let publishing = policy.publishing
     #expect(publishing.reportTypesByOrigin == ["DE": [.unknown: .publish(as: .confirmedTest)]])
+    #expect(publishing.holdToNextMinutes == 120)
     #expect(publishing.withheldFromApps == [.risk] && publishing.ignoresVisited)
     #expect(publishing.daysSinceOnsetByClass.count == 3 && publishing.defaultDaysSinceOnset == DayOffset(3))
+  }
+
+  /// What would break the law of merging is named.
+  @Test func settingsThatBreakTheLawAreFaults() throws {
+    #expect(
+      faults("name: a\npublishing: { hold-minutes: 119 }") == [
+        "2:15: publishing.hold-minutes: 119, allowed 120...2880: clocks differ by two hours, and no key is told while it "
+          + "is in use"
+      ])
+    #expect(
+      faults("name: a\npublishing: { hold-minutes: 2880, maximum-age-days: 1 }") == [
+        "2:15: publishing.hold-minutes: 2880, longer than the maximum age: no key would be published"
+      ])
+    #expect(
+      faults("name: a\npublishing: { prefer: { between-origins: narrowest } }").first?.contains(
+        "prefer.between-origins: narrowest: between origins the widest period") == true)
+    #expect(faults("name: a\npublishing: { precedence: [DE, it], prefer: { rolling-period: narrowest } }") == [])
+    let policy = try PolicyFile.parse("name: a\npublishing: { precedence: [it] }", named: "p")
+    #expect(policy.publishing.precedence == ["IT"])
   }
 
   @Test func whatIsNotAPolicy() {

@@ -114,6 +114,53 @@ struct ClaimTests {
     }
   }
 
+  /// How long a key is valid is told by claims that count for nothing else: those that were recalled, and those that the
+  /// operator has not decided about. Keys that nobody claims are not in a page.
+  @Test("pages tell what withdrawn and held claims say about validity", arguments: StoreKind.allCases)
+  func embargo(kind: StoreKind) async throws {
+    @Sendable func key(_ number: UInt64, period: Int32) -> ClaimedKey {
+      var key = ClaimedKey(key: TemporaryExposureKey(high: number, low: 9))
+      (key.rollingStart, key.rollingPeriod) = (2_670_000, period)
+      return key
+    }
+    func subject(_ number: UInt64) -> KeySubject {
+      KeySubject(key: key(number, period: 1).key, rollingStart: 2_670_000)
+    }
+    try await withStore(kind) { store in
+      try await store.write { transaction in
+        let standing = (1...5).map { (key: key($0, period: 6), region: RegionClaim(origin: "DE")) }
+        let document = try transaction.document("a")
+        _ = try transaction.record(admit(standing, from: Arrivals.sources[0]), of: document, at: Times.now)
+        let withdrawn = [1, 9].map { (key: key($0, period: 100), region: RegionClaim(origin: "IT")) }
+        _ = try transaction.record(admit(withdrawn, from: Arrivals.sources[0]), of: document, at: Times.now)
+        _ = try transaction.recall(RecallRequest(origin: "IT"), at: Times.now)
+        // Two are admitted, the others are held.
+        let flood = [(6, 144), (7, 144), (2, 144), (8, 144)].map {
+          (key: key($0.0, period: $0.1), region: RegionClaim(origin: "CH"))
+        }
+        let batch = admit(flood, from: Arrivals.sources[0], usual: 1)
+        #expect(batch.held.count == 2)
+        _ = try transaction.record(batch, of: document, at: Times.now)
+      }
+      for limit in [1, 2, 100] {
+        let periods = try await store.read { state throws in
+          var periods: [KeySubject: Int32] = [:]
+          var start: TemporaryExposureKey? = .first
+          while let from = start {
+            let page = try state.claims(from: from, limit: limit)
+            for claim in page.claims.statedClaims { periods[claim.subject] = page.embargo.period(of: claim.subject) }
+            #expect(kind != .sqlite || page.embargo.count <= page.claims.count)
+            start = page.next
+          }
+          return periods
+        }
+        #expect(periods[subject(1)] == 100 && periods[subject(2)] == 144, "limit \(limit)")
+        #expect([3, 4, 5, 6, 7].allSatisfy { periods[subject($0)] == 0 })
+        #expect(periods[subject(8)] == nil && periods[subject(9)] == nil)
+      }
+    }
+  }
+
   @Test("put held claims aside until the operator admits or drops them", arguments: StoreKind.allCases)
   func held(kind: StoreKind) async throws {
     let keys = (0..<20).map { number in

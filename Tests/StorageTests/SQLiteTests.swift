@@ -147,11 +147,14 @@ struct SQLiteTests {
         try database.execute(
           sql: """
             DROP INDEX claim_sources_by_value;
+            DROP INDEX held_by_key;
+            ALTER TABLE claim_sources DROP COLUMN carries;
             ALTER TABLE claim_sources DROP COLUMN host;
             ALTER TABLE claim_sources DROP COLUMN vouched_by;
             CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
               name, is_relay, origin IS NULL, ifnull(origin, ''), signed_by IS NULL, ifnull(signed_by, ''));
-            DELETE FROM grdb_migrations WHERE identifier = 'how sources are vouched for';
+            DELETE FROM grdb_migrations
+            WHERE identifier IN ('how sources are vouched for', 'whose keys relays carry');
             """)
       }
       try old.close()
@@ -163,7 +166,7 @@ struct SQLiteTests {
       #expect(try await migrated.snapshot() == before)
       // A source that is known is found again, one that another vouches for is another.
       let known = admit([(Self.aKey, RegionClaim(origin: "DE"))], from: doors[0])
-      let other = admit([(Self.aKey, RegionClaim(origin: "DE"))], from: Arrivals.sources[4])
+      let other = admit([(Self.aKey, RegionClaim(origin: "DE"))], from: Arrivals.sources[5])
       let new = try await migrated.write { transaction in
         try [known, other, known].map { try transaction.record($0, of: DocumentID(rawValue: 1), at: Times.now).new }
       }

@@ -121,6 +121,7 @@ struct Arrivals {
     Source(name: "efgs", provenance: .signed(by: "efgs")),
     Source(name: "DE", origin: "DE", provenance: .assertedByOperator),
     Source(name: "mirror", isRelay: true, provenance: .host("mirror.example")),
+    Source(name: "mirror", isRelay: true, carries: ["IT", "DE"], provenance: .host("mirror.example")),
     Source(name: "DE", origin: "DE", provenance: .signed(by: "262 v1")),
     Source(name: "efgs", provenance: .origins), Source(name: "efgs", provenance: .host("efgs.example")),
   ]

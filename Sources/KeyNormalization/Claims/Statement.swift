@@ -116,6 +116,9 @@ package struct Statement: Hashable, Sendable, BitwiseCopyable {
 
   package var isRevised: Bool { bits & Self.revised != 0 }
 
+  /// In ten-minute intervals; 0 of the statement that says nothing.
+  package var rollingPeriod: Int32 { Field.rollingPeriod.unpack(bits) ?? 0 }
+
   /// The bits of what is said about the person, whether the key was revised or not.
   var bitsBeyondRevision: UInt32 { bits & ~Self.revised }
 

@@ -1,23 +1,34 @@
 package import ExposureKeys
 
-/// How the fold decided about one key: what everybody said, what each claim was compared with, and what the publishing
-/// rules made of the result.
+/// How the fold decided about one key: what everybody said, what each claim gave to the result or why it gave nothing, and
+/// what the publishing rules made of the opinions that are published.
 package struct Explanation: Hashable, Sendable {
   /// One claim and what became of it.
   package struct Line: Hashable, Sendable {
     package enum Standing: Hashable, Sendable {
-      /// This one is believed.
-      case decided
-      /// Another claim of its origin is greater; what decided that, or that both say the same.
-      case lesserOfItsOrigin(by: String)
-      /// Another origin's claim is greater.
-      case lesserAcrossOrigins(by: String)
-      /// The policy leaves out what this claim would have published.
+      /// Its origin's opinion is published, and these parts of the result are as this claim says.
+      case gives([Part])
+      /// The relays' word about a key of which an own claim is known: it publishes the key and gives these parts.
+      case echoes([Part])
+      /// The policy leaves out its origin's opinion.
       case leftOut(LeaveOutReason)
+      /// Its origin revoked it.
+      case revokedByItsOrigin
       /// A revocation that does not count, because another origin stands behind the key.
       case revocationOutvoted
-      /// Its origin is lost, and an origin's own claim is known.
+      /// The relays' word about a key that every origin with a claim of its own has revoked; or their revocation.
       case notCounted
+      /// An origin with precedence has claimed the key.
+      case setAside
+    }
+
+    /// A part of what is published.
+    package enum Part: String, Hashable, Sendable, CaseIterable {
+      case reportType = "report type"
+      case riskLevel = "risk level"
+      case onset = "days since onset"
+      case rollingPeriod = "rolling period"
+      case regions
     }
 
     package let claim: StatedClaim
@@ -39,84 +50,150 @@ package struct Explanation: Hashable, Sendable {
 }
 
 /// Explains what is believed about a key: one explanation for each rolling start under which claims know it.
+///
+/// - Parameter embargo: what else is stated about how long keys are valid.
 package func explain(
-  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant
+  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil,
+  embargo: Embargo = Embargo(), now: Instant
 ) -> [Explanation] {
   let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }
   let starts = Set(said.map(\.subject.rollingStart)).sorted()
   return starts.map { start in
     var judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
     let about = said.filter { $0.subject.rollingStart == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
-    return judge.explain(about[...], claims: claims)
+    return judge.explain(about[...], claims: claims, embargo: embargo)
   }
 }
 
 extension BeliefJudge {
-  fileprivate mutating func explain(_ said: ArraySlice<AdmittedClaim>, claims: ClaimSet) -> Explanation {
-    let decision = Decision.decide(said, by: order, routing: &router)
-    var leftOut: [AdmittedClaim: LeaveOutReason] = [:]
-    var believed: (candidate: Decision.Candidate, outcome: BeliefOutcome)?
-    for candidate in [decision.first] + Decision.others(said, by: order, routing: &router) {
-      let outcome = self.outcome(of: candidate, isContradicted: decision.isContradicted)
-      if case .leaveOut(let reason) = outcome {
-        leftOut[candidate.claim] = reason
-      } else if believed == nil {
-        believed = (candidate, outcome)
+  fileprivate mutating func explain(
+    _ said: ArraySlice<AdmittedClaim>, claims: ClaimSet, embargo: Embargo
+  ) -> Explanation {
+    var hearing = Hearing()
+    var heard: [OriginID: (opinion: Opinion, belief: Belief, verdict: OpinionVerdict)] = [:]
+    let subject = said[said.startIndex].subject
+    hear(said, statedPeriod: embargo.period(of: subject)) { opinion, belief, verdict, origins in
+      hearing.take(opinion, belief, verdict, origins: origins)
+      heard[opinion.origin] = (opinion, belief, verdict)
+    }
+    let outcome = outcome(of: hearing, isContradicted: isContradicted(said), about: subject.key)
+    let together: Together? =
+      switch hearing.result(origins: claims.names.origins) {
+      case .publish(let together): together
+      case .leaveOut: nil
       }
-    }
-    let candidate = believed?.candidate ?? decision.first
-    let outcome = believed?.outcome ?? self.outcome(of: decision.first, isContradicted: decision.isContradicted)
-    var best: [OriginID: ClaimOrder.Ranked] = [:]
-    for claim in Decision.counted(said) {
-      let ranked = order.ranked(claim)
-      best[claim.origin] = best[claim.origin].map { order.isLess($0, ranked) ? ranked : $0 } ?? ranked
-    }
+    let isPrecedent = said.contains(where: speakers.precedes)
     let lines = said.map { claim in
-      Explanation.Line(
-        claim: claims.stated(claim),
-        standing: standing(of: claim, besides: best[claim.origin], believed: candidate, leftOut: leftOut[claim]))
+      var standing = Explanation.Line.Standing.setAside
+      if !isPrecedent || speakers.precedes(claim), let heard = heard[claim.origin] {
+        standing = self.standing(of: claim, heard.opinion, heard.verdict, hearing, together)
+      }
+      return Explanation.Line(claim: claims.stated(claim), standing: standing)
     }
     var regions: RegionClaim?
     if case .publish(let key) = outcome { regions = router.table[key.forFederation.regions] }
     return Explanation(
-      subject: candidate.claim.subject, lines: lines,
-      steps: steps(of: candidate, isContradicted: decision.isContradicted), outcome: outcome, regions: regions)
+      subject: subject, lines: lines, steps: steps(of: outcome, together), outcome: outcome, regions: regions)
   }
 
-  /// - Parameter best: the greatest claim of the same origin; `nil` where the origin does not count.
+  /// - Parameter together: what is published, or held; `nil` where nothing is.
   private func standing(
-    of claim: AdmittedClaim, besides best: ClaimOrder.Ranked?, believed: Decision.Candidate, leftOut: LeaveOutReason?
+    of claim: AdmittedClaim, _ opinion: Opinion, _ verdict: OpinionVerdict, _ hearing: Hearing, _ together: Together?
   ) -> Explanation.Line.Standing {
-    guard let best else { return .notCounted }
-    if claim == believed.claim, leftOut == nil { return .decided }
-    let ranked = order.ranked(claim)
-    if best.claim != claim { return .lesserOfItsOrigin(by: order.compare(ranked, best).by.rawValue) }
-    if let leftOut { return .leftOut(leftOut) }
-    if claim.isRevocation, !believed.isRevoked { return .revocationOutvoted }
-    return .lesserAcrossOrigins(by: order.compare(ranked, order.ranked(believed.claim)).by.rawValue)
+    if opinion.isEcho, opinion.isRevocation || !hearing.isEchoCounted { return .notCounted }
+    if opinion.isRevocation, !opinion.isEcho {
+      if !claim.isRevocation { return .revokedByItsOrigin }
+      if hearing.isRevocationOutvoted { return .revocationOutvoted }
+    }
+    switch verdict {
+    case .leaveOut(let reason): return .leftOut(reason)
+    case .elsewhere: return .leftOut(.otherRegion)
+    case .publish:
+      guard let said = together?.said else { return .leftOut(.otherRegion) }
+      let parts = parts(of: claim.said, in: said, isEcho: opinion.isEcho)
+      return opinion.isEcho ? .echoes(parts) : .gives(parts)
+    }
   }
 
-  /// Asks the rules one by one and tells what each changed.
-  private func steps(of candidate: Decision.Candidate, isContradicted: Bool) -> [Explanation.Step] {
-    var belief = Belief(
-      candidate, isContradicted: isContradicted, reachesTarget: router.reachesTarget(candidate.regions))
-    var steps: [Explanation.Step] = []
-    for rule in BeliefRules.all {
-      let before = belief
-      let verdict = rule.apply(&belief, context)
-      let effects = PublishingNote.allCases.filter { belief.notes.contains($0) && !before.notes.contains($0) }.map(
-        \.text)
-      steps += effects.map { Explanation.Step(rule: rule.documentation.name, effect: $0) }
-      switch verdict {
-      case .goOn: continue
-      case .hold(let instant, let reason):
-        steps.append(
-          Explanation.Step(rule: rule.documentation.name, effect: "\(reason.rawValue), held until \(instant)"))
-      case .leaveOut(let reason):
-        steps.append(Explanation.Step(rule: rule.documentation.name, effect: "left out: \(reason.rawValue)"))
+  private func parts(
+    of claim: StatedFields, in said: StatedFields, isEcho: Bool
+  ) -> [Explanation.Line.Part] {
+    Explanation.Line.Part.allCases.filter { part in
+      switch part {
+      case .reportType: !isEcho && claim.reportType != nil && claim.reportType == said.reportType
+      case .riskLevel: !isEcho && claim.transmissionRisk != nil && claim.transmissionRisk == said.transmissionRisk
+      case .onset: !isEcho && claim.daysSinceOnset != nil && claim.daysSinceOnset == said.daysSinceOnset
+      case .rollingPeriod: claim.rollingPeriod == said.rollingPeriod
+      case .regions: true
       }
-      break
+    }
+  }
+
+  /// What the rules did, each beside its name.
+  private func steps(of outcome: BeliefOutcome, _ together: Together?) -> [Explanation.Step] {
+    var notes = together?.notes ?? PublishingNotes()
+    if case .publish(let key) = outcome { notes = key.notes }
+    var steps = PublishingNote.allCases.compactMap { note in
+      notes.contains(note) ? note.rule.map { Explanation.Step(rule: $0, effect: note.text) } : nil
+    }
+    switch outcome {
+    case .publish: break
+    case .hold(let instant, let reason):
+      steps.append(
+        Explanation.Step(rule: BeliefRule.stillValid.name, effect: "\(reason.rawValue), held until \(instant)"))
+    case .leaveOut(let reason):
+      steps.append(Explanation.Step(rule: reason.rule, effect: "left out: \(reason.rawValue)"))
     }
     return steps
+  }
+}
+
+extension BeliefRule {
+  fileprivate var name: String { documentation.name }
+}
+
+extension PublishingNote {
+  /// The rule that notes it; `nil` where it comes of several claims.
+  fileprivate var rule: String? {
+    switch self {
+    case .conflictDecided, .revocationOutvoted: nil
+    case .reportTypeMapped: BeliefRule.reportTypePublished.name
+    case .rollingPeriodExpanded: BeliefRule.shortPeriods.name
+    case .riskDerived, .riskDefaulted, .riskCapped, .riskNotNamed: BeliefRule.publishedRisk.name
+    case .onsetDefaulted, .onsetWithheld, .onsetReplaced: BeliefRule.onsetForApps.name
+    case .riskReencoded: BeliefRule.riskForApps.name
+    case .fieldWithheld: BeliefRule.fieldsForApps.name
+    }
+  }
+}
+
+extension LeaveOutReason {
+  fileprivate var rule: String {
+    switch self {
+    case .reportTypeNotPublished, .revoked: BeliefRule.reportTypePublished.name
+    case .tooOld: BeliefRule.tooOld.name
+    case .otherRegion: BeliefRule.visitedRegions.name
+    case .riskNotPublished: BeliefRule.publishedRisk.name
+    case .tooManyRegions: BeliefRule.tooManyRegions.name
+    }
+  }
+}
+
+// MARK: Text
+
+extension Explanation.Line.Standing {
+  /// For people.
+  package var text: String {
+    func list(_ parts: [Explanation.Line.Part]) -> String { parts.map(\.rawValue).joined(separator: ", ") }
+    return switch self {
+    case .gives([.regions]): "counts for its regions; in all else another claim says more"
+    case .gives(let parts): "counts: gives \(list(parts))"
+    case .echoes(let parts): "an echo of an origin's own claim: gives \(list(parts)), and nothing else"
+    case .leftOut(let reason): "its origin's word is left out, \(reason.rawValue)"
+    case .revokedByItsOrigin: "revoked by its origin"
+    case .revocationOutvoted: "a revocation that does not count, another origin stands behind the key"
+    case .notCounted: "not counted, since the key's own origin says otherwise"
+    case .setAside: "not counted, an origin with precedence has claimed the key"
+    }
   }
 }

@@ -1,5 +1,31 @@
 package import ExposureKeys
 
+/// Claims that count for nothing but the embargo: of paused sources, held for the operator, recalled. Nobody can know
+/// that they are wrong about how long a key is valid.
+package struct Embargo: Sendable {
+  /// The longest rolling period that they state.
+  private var periods: [KeySubject: Int32] = [:]
+
+  package init() {}
+
+  package mutating func add(_ claims: ClaimSet) {
+    for row in claims.rows { add(row.statement, about: row.subject) }
+  }
+
+  package mutating func add(_ statement: Statement, about subject: KeySubject) {
+    periods[subject] = max(periods[subject] ?? 0, statement.rollingPeriod)
+  }
+
+  /// How many keys it is about.
+  package var count: Int { periods.count }
+
+  /// 0 where there is none.
+  package func period(of subject: KeySubject) -> Int32 { periods[subject] ?? 0 }
+
+  fileprivate var isEmpty: Bool { periods.isEmpty }
+
+}
+
 /// The outcomes of all keys of a claim set, one at a time in the order of key data and rolling start. A pure function
 /// of what was said, the policy, the region and the clock; the order in which claims arrived has no part in it.
 ///
@@ -8,6 +34,8 @@ package struct Beliefs: Sequence, IteratorProtocol {
   private let claims: ClaimSet
   private var judge: BeliefJudge
   private var memory: OutcomeMemory
+  private let embargo: Embargo
+  private let hasEmbargo: Bool
 
   private let buckets: KeyBuckets
   private var nextBucket = 0
@@ -18,22 +46,32 @@ package struct Beliefs: Sequence, IteratorProtocol {
   private var said: [AdmittedClaim] = []
 
   /// - Parameter region: the region whose keys are wanted; `nil` wants all.
-  package init(of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, now: Instant) {
-    self.init(of: claims, policy: policy, now: now, target: .init(region: region))
+  package init(
+    of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, embargo: Embargo = Embargo(), now: Instant
+  ) {
+    self.init(of: claims, policy: policy, embargo: embargo, now: now, target: .init(region: region))
   }
 
   /// - Parameters:
+  ///   - embargo: what else is stated about how long keys are valid.
   ///   - needsOrigins: whether `isWanted` looks at the origins.
-  ///   - isWanted: whether keys with this destination are wanted; the others are left out.
+  ///   - isWanted: whether keys that one origin sends to this destination are wanted. It is asked of each opinion alone:
+  ///     a key is wanted where one of them is.
   package init(
-    of claims: ClaimSet, policy: PublishingPolicy, now: Instant, needsOrigins: Bool,
+    of claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo = Embargo(), now: Instant, needsOrigins: Bool,
     isWanted: @escaping (KeyDestination) -> Bool
   ) {
-    self.init(of: claims, policy: policy, now: now, target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
+    self.init(
+      of: claims, policy: policy, embargo: embargo, now: now,
+      target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
   }
 
-  private init(of claims: ClaimSet, policy: PublishingPolicy, now: Instant, target: RegionRouter.Target) {
+  private init(
+    of claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant, target: RegionRouter.Target
+  ) {
     self.claims = claims
+    self.embargo = embargo
+    hasEmbargo = !embargo.isEmpty
     judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
     memory = OutcomeMemory(forClaims: claims.count)
     buckets = KeyBuckets(claims.rows)
@@ -45,10 +83,13 @@ package struct Beliefs: Sequence, IteratorProtocol {
   package mutating func next() -> (subject: KeySubject, outcome: BeliefOutcome)? {
     guard let group = nextGroup() else { return nil }
     let subject = bucket.rows[group.lowerBound].subject
-    guard let question = OutcomeMemory.Question(bucket.rows[group]) else { return (subject, outcome(of: group)) }
+    let stated = hasEmbargo ? embargo.period(of: subject) : 0
+    guard let question = OutcomeMemory.Question(bucket.rows[group], statedPeriod: stated) else {
+      return (subject, outcome(of: group, statedPeriod: stated))
+    }
     let place = memory.place(of: question)
     if let outcome = memory.outcome(of: question, at: place, about: subject) { return (subject, outcome) }
-    let outcome = outcome(of: group)
+    let outcome = outcome(of: group, statedPeriod: stated)
     memory.remember(outcome, of: question, at: place)
     return (subject, outcome)
   }
@@ -76,50 +117,112 @@ package struct Beliefs: Sequence, IteratorProtocol {
     return start..<position
   }
 
-  private mutating func outcome(of group: Range<Int>) -> BeliefOutcome {
+  private mutating func outcome(of group: Range<Int>, statedPeriod: Int32) -> BeliefOutcome {
     said.removeAll(keepingCapacity: true)
     for row in bucket.rows[group] { said.append(claims.claim(row)) }
-    return judge.outcome(of: said[...])
+    return judge.outcome(of: said[...], statedPeriod: statedPeriod)
   }
 }
 
-/// Decides about one key at a time: the claims' order, the publishing rules, the regions.
+/// Decides about one key at a time: the opinions, the publishing rules, the regions.
 struct BeliefJudge {
-  let order: ClaimOrder
+  let order: FieldOrder
+  let speakers: Speakers
   let context: BeliefContext
   var router: RegionRouter
+  private let origins: [String]
 
   init(claims: ClaimSet, policy: PublishingPolicy, target: RegionRouter.Target, now: Instant) {
-    order = ClaimOrder(policy: policy, claims: claims)
+    order = FieldOrder(policy)
+    speakers = Speakers(policy: policy, names: claims.names)
     context = BeliefContext(policy: policy, now: now, origins: claims.names.origins)
     router = RegionRouter(policy: policy, claims: claims, target: target)
+    origins = claims.names.origins
   }
 
-  /// What becomes of a key, given the claims about it, sorted by origin.
-  mutating func outcome(of said: ArraySlice<AdmittedClaim>) -> BeliefOutcome {
-    let decision = Decision.decide(said, by: order, routing: &router)
-    let first = outcome(of: decision.first, isContradicted: decision.isContradicted)
-    guard case .leaveOut = first else { return first }
-    for candidate in Decision.others(said, by: order, routing: &router) {
-      let other = outcome(of: candidate, isContradicted: true)
-      if case .leaveOut = other { continue }
-      return other
-    }
-    return first
+  /// What becomes of a key.
+  ///
+  /// - Parameters:
+  ///   - said: the claims about it, sorted by origin, the lost one first. There is at least one.
+  ///   - statedPeriod: the longest rolling period that is stated by claims which count for nothing else.
+  mutating func outcome(of said: ArraySlice<AdmittedClaim>, statedPeriod: Int32) -> BeliefOutcome {
+    let first = said[said.startIndex]
+    if said.count == 1 { return outcome(of: first, statedPeriod: statedPeriod) }
+    var hearing = Hearing()
+    hear(said, statedPeriod: statedPeriod) { hearing.take($0, $1, $2, origins: $3) }
+    return outcome(of: hearing, isContradicted: isContradicted(said), about: first.subject.key)
   }
 
-  mutating func outcome(of candidate: Decision.Candidate, isContradicted: Bool) -> BeliefOutcome {
-    var belief = Belief(
-      candidate, isContradicted: isContradicted, reachesTarget: router.reachesTarget(candidate.regions))
-    switch context.judge(&belief) {
+  /// What most keys come to: one claim, which is an opinion by itself.
+  private mutating func outcome(of claim: AdmittedClaim, statedPeriod: Int32) -> BeliefOutcome {
+    let opinion = Opinion(claim, routing: &router)
+    let (belief, verdict) = judge(opinion, longestPeriod: max(statedPeriod, opinion.said.rollingPeriodWord))
+    switch verdict {
     case .leaveOut(let reason): return .leaveOut(reason)
-    case .hold(let instant, let reason): return .hold(until: instant, reason)
-    case .goOn:
-      guard let regions = router.id(of: candidate.regions, origin: candidate.claim.origin) else {
-        return .leaveOut(.tooManyRegions)
-      }
-      belief.said.regions = regions
-      return .publish(BelievedKey(belief, about: candidate.claim.subject.key))
+    case .elsewhere: return .leaveOut(.otherRegion)
+    case .publish(let hold?): return .hold(until: hold.until, hold.reason)
+    case .publish(nil):
+      return .publish(
+        BelievedKey(
+          Together(opinion, belief, hold: nil), about: claim.subject.key,
+          regions: router.id(of: opinion.route, origin: opinion.origin)))
+    }
+  }
+
+  /// Asks the rules of one opinion after the other.
+  mutating func hear(
+    _ said: ArraySlice<AdmittedClaim>, statedPeriod: Int32,
+    _ take: (Opinion, Belief, OpinionVerdict, _ origins: [String]) -> Void
+  ) {
+    var longestPeriod = statedPeriod
+    for claim in said { longestPeriod = max(longestPeriod, claim.statement.rollingPeriod) }
+    let deciding = speakers.deciding(said)
+    let isEchoed = speakers.isEchoed(deciding)
+    var start = deciding.startIndex
+    while start < deciding.endIndex {
+      var end = start + 1
+      while end < deciding.endIndex, deciding[end].origin == deciding[start].origin { end += 1 }
+      let opinion = Opinion(of: deciding[start..<end], isEchoed: isEchoed, by: order, routing: &router)
+      let (belief, verdict) = judge(opinion, longestPeriod: longestPeriod)
+      take(opinion, belief, verdict, origins)
+      start = end
+    }
+  }
+
+  @inline(__always)
+  private func judge(_ opinion: Opinion, longestPeriod: Int32) -> (Belief, OpinionVerdict) {
+    var belief = Belief(
+      opinion, longestPeriod: longestPeriod, reachesTarget: router.reachesTarget(opinion.route),
+      hasTooManyRegions: router.hasTooManyRegions(opinion.route))
+    let verdict = context.judge(&belief)
+    return (belief, verdict)
+  }
+
+  /// Whether the claims that decide do not all say the same.
+  func isContradicted(_ said: ArraySlice<AdmittedClaim>) -> Bool {
+    guard said.count > 1 else { return false }
+    let deciding = speakers.deciding(said)
+    let isEchoed = speakers.isEchoed(deciding)
+    var first: AdmittedClaim?
+    for claim in deciding where !isEchoed || claim.origin != .lost {
+      if let first, !claim.saysTheSame(as: first) { return true }
+      first = claim
+    }
+    return false
+  }
+
+  mutating func outcome(
+    of hearing: Hearing, isContradicted: Bool, about key: TemporaryExposureKey
+  ) -> BeliefOutcome {
+    switch hearing.result(origins: origins) {
+    case .leaveOut(let reason): return .leaveOut(reason)
+    case .publish(var together):
+      if let (until, reason) = together.hold { return .hold(until: until, reason) }
+      if isContradicted { together.note(.conflictDecided) }
+      let routes = together.furtherRoutes
+      let route = routes.isEmpty ? nil : router.union(of: [together.route] + routes)
+      let regions = router.id(of: route ?? together.route, origin: together.origin)
+      return .publish(BelievedKey(together, about: key, regions: regions))
     }
   }
 }

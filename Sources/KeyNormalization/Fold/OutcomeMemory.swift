@@ -8,15 +8,16 @@ internal import ExposureKeys
 struct OutcomeMemory {
   /// What is said about a key, by at most two.
   struct Question: Equatable, BitwiseCopyable {
-    let rollingStart: Int32
+    /// The rolling start, and beside it the rolling period that is stated by claims which count for nothing else.
+    let times: UInt64
     let statements: (UInt32, UInt32)
     let voices: (UInt32, UInt32)
 
     /// `nil` where more than two claims are about the key.
     @inline(__always)
-    init?(_ rows: ArraySlice<PackedClaim>) {
+    init?(_ rows: ArraySlice<PackedClaim>, statedPeriod: Int32) {
       guard rows.count <= 2, let first = rows.first else { return nil }
-      rollingStart = first.rollingStart
+      times = UInt64(UInt32(bitPattern: first.rollingStart)) | UInt64(UInt32(bitPattern: statedPeriod)) << 32
       // No statement is 0: the rolling period is 1...144.
       let second = rows.count == 2 ? rows[rows.startIndex + 1] : nil
       statements = (first.statement.bits, second?.statement.bits ?? 0)
@@ -25,7 +26,7 @@ struct OutcomeMemory {
 
     @inline(__always)
     static func == (left: Self, right: Self) -> Bool {
-      left.rollingStart == right.rollingStart && left.statements == right.statements && left.voices == right.voices
+      left.times == right.times && left.statements == right.statements && left.voices == right.voices
     }
   }
 
@@ -61,7 +62,7 @@ struct OutcomeMemory {
   func place(of question: Question) -> Int {
     let said = UInt64(question.statements.0) << 32 | UInt64(question.statements.1)
     let voices = UInt64(question.voices.0) << 32 | UInt64(question.voices.1)
-    let start = UInt64(UInt32(bitPattern: question.rollingStart)) &* 0x9e37_79b9_7f4a_7c15
+    let start = question.times &* 0x9e37_79b9_7f4a_7c15
     let hash = seed.mix(said ^ start, voices)
     return Int(truncatingIfNeeded: hash ^ hash >> 32) & (entries.count - 1)
   }

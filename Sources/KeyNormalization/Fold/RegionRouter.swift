@@ -1,6 +1,6 @@
 import ExposureKeys
 
-/// Where a key goes, once the regions of all origins that stand behind it are united.
+/// Where a key goes: by one origin's opinion, or once the regions of all published opinions are united.
 package struct KeyDestination: Hashable, Sendable {
   /// Nobody named a region, and the policy reads that as all of them.
   package internal(set) var goesEverywhere: Bool
@@ -45,14 +45,19 @@ struct RegionRouter {
   private var destinations: [KeyDestination] = []
   private var numbers: [KeyDestination: UInt32] = [:]
   private var isForTarget: [Bool] = []
+  private var isTooMany: [Bool] = []
   private var routes: [UInt64: UInt32] = [:]
   private var unions: [UInt64: UInt32] = [:]
   private var written: [UInt64: RegionClaim.ID] = [:]
   private var lastRoute: (key: UInt64, number: UInt32)?
   private var lastWritten: (key: UInt64, id: RegionClaim.ID)?
 
-  /// What believed keys name, by their `regions`.
-  private(set) var table = RegionTable()
+  /// What believed keys name, by their `regions`. It has room for every set that claims name: whoever names many takes
+  /// nobody's place.
+  private(set) var table = RegionTable(limit: Int(UInt32.max))
+
+  /// One origin names at most so many regions for a key; the united regions of several origins have no limit.
+  static let maximumRegions = 1000
 
   init(policy: PublishingPolicy, claims: ClaimSet, target: Target) {
     self.policy = policy
@@ -68,6 +73,17 @@ struct RegionRouter {
     let number = routes[key] ?? newRoute(of: claim, key: key)
     lastRoute = (key, number)
     return Route(number: number)
+  }
+
+  /// Where one origin's claims send their key.
+  mutating func route(of claims: ArraySlice<AdmittedClaim>) -> Route {
+    let first = route(of: claims[claims.startIndex])
+    var further: [Route] = []
+    for claim in claims.dropFirst() {
+      let route = route(of: claim)
+      if route != first { further.append(route) }
+    }
+    return further.isEmpty ? first : union(of: [first] + further) ?? first
   }
 
   mutating func union(_ left: Route, _ right: Route) -> Route {
@@ -102,13 +118,16 @@ struct RegionRouter {
 
   func reachesTarget(_ route: Route) -> Bool { isForTarget[Int(route.number)] }
 
-  /// Names and all: what the published key says about regions. `nil` when the table is full.
-  mutating func id(of route: Route, origin: OriginID) -> RegionClaim.ID? {
+  func hasTooManyRegions(_ route: Route) -> Bool { isTooMany[Int(route.number)] }
+
+  /// Names and all: what the published key says about regions.
+  mutating func id(of route: Route, origin: OriginID) -> RegionClaim.ID {
     let key = UInt64(origin.rawValue) << 32 | UInt64(route.number)
     if let lastWritten, lastWritten.key == key { return lastWritten.id }
     let name = origin == .lost ? nil : origins[Int(origin.rawValue)]
     let claim = RegionClaim(origin: name, visited: destinations[Int(route.number)].visited)
-    guard let id = written[key] ?? table.intern(claim) else { return nil }
+    // There are fewer claims than the table has places.
+    let id = written[key] ?? table.intern(claim) ?? .none
     written[key] = id
     lastWritten = (key, id)
     return id
@@ -117,8 +136,9 @@ struct RegionRouter {
   private mutating func newRoute(of claim: AdmittedClaim, key: UInt64) -> UInt32 {
     let origin = claim.origin == .lost ? [] : [origins[Int(claim.origin.rawValue)]]
     var named = visited[Int(claim.regions.rawValue)]
-    let isEmpty = policy.ignoresVisited || named?.isEmpty ?? true
-    let everywhere = isEmpty && policy.emptyVisited == .all
+    let isEmpty = named?.isEmpty ?? true
+    let everywhere = policy.ignoresVisited || isEmpty && policy.emptyVisited == .all
+    if everywhere { named = named.map { _ in [] } }
     if !everywhere, !origin.isEmpty, policy.includesOrigin || isEmpty && policy.emptyVisited == .origin {
       named = sorted((named ?? []) + origin)
     }
@@ -134,6 +154,7 @@ struct RegionRouter {
     destinations.append(destination)
     numbers[destination] = number
     isForTarget.append(target.isWanted(destination))
+    isTooMany.append((destination.visited?.count ?? 0) > Self.maximumRegions)
     return number
   }
 }

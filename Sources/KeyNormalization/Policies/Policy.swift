@@ -66,6 +66,10 @@ extension ReadingPolicy {
     if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
     if speaksFor?.isEmpty == true { faults.add("speaks-for", "empty: no key would be admitted") }
     faults.checkRegions(speaksFor ?? [], "speaks-for")
+    faults.checkRegions(excludedOrigins, "excluded-origins")
+    for origin in excludedOrigins.intersection(speaksFor ?? []).sorted() {
+      faults.add("excluded-origins", "\(origin) stands under speaks-for, too")
+    }
     if let highestOnsetCode {
       faults.check(highestOnsetCode, in: Self.highestOnsetCodeAllowed, "onset.highest-code")
     }
@@ -81,8 +85,22 @@ extension ReadingPolicy {
 extension PublishingPolicy {
   var faults: [PolicyFault] {
     var faults = FaultList(prefix: "publishing")
-    faults.check(holdMinutes, in: Self.holdMinutesAllowed, "hold-minutes")
+    let allowed = Self.holdMinutesAllowed
+    if !allowed.contains(holdMinutes) {
+      faults.add(
+        "hold-minutes",
+        "\(holdMinutes), allowed \(allowed.lowerBound)...\(allowed.upperBound)"
+          + (holdMinutes < allowed.lowerBound
+            ? ": clocks differ by two hours, and no key is told while it is in use" : ""))
+    }
     faults.check(maximumAgeDays, in: Self.maximumAgeDaysAllowed, "maximum-age-days")
+    if let minutes = holdToNextMinutes, minutes < 1 || 1440 % minutes != 0 {
+      faults.add(
+        "hold-to-next", "\(minutes), allowed none, or minutes of which a day is a multiple, such as 60 and 120")
+    }
+    if holdMinutes > maximumAgeDays * 1440 {
+      faults.add("hold-minutes", "\(holdMinutes), longer than the maximum age: no key would be published")
+    }
     checkReportTypes(&faults)
     risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)
     checkFieldsForApps(&faults)
@@ -94,8 +112,9 @@ extension PublishingPolicy {
       let reason = "has no effect: the encoding corona-warn-app writes the risk level there"
       if defaultDaysSinceOnset != nil { faults.add("onset.default", reason) }
       if !daysSinceOnsetByClass.isEmpty { faults.add("onset.by-class", reason) }
-      for field in [AppField.onset, .reportType] where withheldFromApps.contains(field) {
-        faults.add("not-for-apps", "\(field.rawValue), but the encoding corona-warn-app writes the risk level there")
+      if !withheldFromApps.isEmpty {
+        faults.add(
+          "not-for-apps", "has no place beside the encoding corona-warn-app, which writes the risk level there")
       }
     }
     if withheldFromApps.contains(.onset), defaultDaysSinceOnset != nil || !daysSinceOnsetByClass.isEmpty {
@@ -104,8 +123,9 @@ extension PublishingPolicy {
     if case .days = daysSinceOnsetByClass[.onset], defaultDaysSinceOnset == nil, daysSinceOnsetByClass.count == 1 {
       faults.add("onset.by-class.onset", "replaces what is known exactly, while other keys are given no onset")
     }
-    if ignoresVisited, emptyVisited == .none, !includesOrigin {
-      faults.add("regions.named", "ignored, and keys that name no region go nowhere: no key would be published")
+    if ignoresVisited, emptyVisited != .all {
+      faults.add(
+        "regions.none-named", "\(emptyVisited.rawValue), but where names are ignored every key goes to all regions")
     }
   }
 
@@ -175,6 +195,7 @@ extension SymptomTable {
     }
     check(otherwise, &faults, "\(place).otherwise")
     check(notGiven, &faults, "\(place).not-given")
+    faults.checkRegions(Set(notGivenByOrigin.keys), "\(place).not-given-of")
   }
 
   private func check(_ entry: Entry?, _ faults: inout FaultList, _ place: String) {

@@ -38,13 +38,19 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// How risk levels are spelled for apps.
   package typealias RiskEncoding = ReadingPolicy.RiskEncoding
 
-  // What is compared when two claims of equal report type contradict each other.
+  // Which of one origin's claims of equal report type gives a field. Between origins no policy has a choice: the widest
+  // period, the weightiest report type, the highest risk level, the most infectious onset.
   package var rollingPeriodPreference: PeriodPreference = .widest
   package var riskPreference: RiskPreference = .highest
   package var symptomPreference: SymptomPreference = .mostPrecise
 
-  /// Minutes after its expiry until a key may go out, 0...2880. A key that is still valid never goes out.
+  /// The origins whose word, proved by their own signature, decides alone about the keys that they claim.
+  package var precedence: Set<String> = []
+
+  /// Minutes after the latest expiry that anybody states until a key may go out, 120...2880.
   package var holdMinutes: Int = 120
+  /// A key goes out at the first multiple of so many minutes, counted from midnight (UTC), after that time; `nil` is at once.
+  package var holdToNextMinutes: Int? = nil
   /// A key is too old this many days after its expiry, 1...36500.
   package var maximumAgeDays: Int = 14
   /// Publish every rolling period as 144, for devices that refuse shorter ones. The key is held accordingly longer.
@@ -64,7 +70,7 @@ package struct PublishingPolicy: Hashable, Sendable {
 
   /// Where a key goes that names no visited region.
   package var emptyVisited: EmptyVisited = .all
-  /// Whether it makes no difference which regions a key names: each goes where one goes that names none.
+  /// Whether it makes no difference which regions a key names: each goes everywhere.
   package var ignoresVisited = false
   /// Whether a key goes to its origin as well.
   package var includesOrigin = true
@@ -74,8 +80,20 @@ package struct PublishingPolicy: Hashable, Sendable {
   /// The default policy.
   package init() {}
 
-  package static let holdMinutesAllowed = 0...2880
+  /// Two hours are what clocks may differ by, so that nobody can use a key that is published.
+  package static let holdMinutesAllowed = 120...2880
   package static let maximumAgeDaysAllowed = 1...36_500
+
+  /// Never less than two hours, whatever the policy says.
+  var effectiveHoldMinutes: Int { max(holdMinutes, Self.holdMinutesAllowed.lowerBound) }
+
+  /// When a key may go out whose latest expiry is at this instant.
+  func release(after expiry: Instant) -> Instant {
+    let earliest = expiry.secondsSince1970 + Int64(effectiveHoldMinutes) * 60
+    guard let minutes = holdToNextMinutes, minutes > 0 else { return Instant(secondsSince1970: earliest) }
+    let step = Int64(minutes) * 60
+    return Instant(secondsSince1970: earliest - earliest % step + step)
+  }
 
   /// What becomes of a report type that this origin states; the lost origin has no name.
   func outcome(of type: ReportType, from origin: String?) -> ReportTypeOutcome {

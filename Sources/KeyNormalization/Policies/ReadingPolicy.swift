@@ -92,6 +92,8 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var unrecognizedReportType: Leniency = .notGiven
   /// The origins that the source may speak for; `nil` is any.
   package var speaksFor: Set<String>? = nil
+  /// Origins whose keys are not taken, whoever speaks for them.
+  package var excludedOrigins: Set<String> = []
   /// An origin is held for an operator beyond this multiple of its usual volume, 2...1000; `nil` is never.
   package var floodFactor: Int? = 10
   /// Volumes up to this are never a flood.
@@ -104,6 +106,11 @@ package struct ReadingPolicy: Hashable, Sendable {
   package static let maximumAgeAllowed = 0...3650
   package static let highestOnsetCodeAllowed =
     DaysSinceOnset.range.upperBound...DaysSinceOnset.federationCodes.upperBound
+
+  /// Whether a source may speak for an origin; its name is in capitals.
+  func takes(origin name: String) -> Bool {
+    !excludedOrigins.contains(name) && speaksFor?.contains(name) ?? true
+  }
 
   /// Rolling starts lie in these intervals.
   func rollingStarts(at now: Instant) -> ClosedRange<Int64> {

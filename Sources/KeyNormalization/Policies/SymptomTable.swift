@@ -72,6 +72,8 @@ package struct SymptomTable: Hashable, Sendable {
   package var statusUnknown = Days()
   /// What holds for a key of which nothing is known.
   package var notGiven: Entry = .asSent
+  /// The same for keys of these origins, by their names in capitals.
+  package var notGivenByOrigin: [String: Entry] = [:]
   /// What holds for given days that the table does not name. A table that does not name all of them needs it.
   package var otherwise: Entry? = nil
 
@@ -179,7 +181,8 @@ extension SymptomTable {
       return "\(part.name): "
         + runs.map { days, entry in "\(Days.text(days)) \(entry?.text ?? "not named")" }.joined(separator: ", ")
     }
-    return rows + ["not given: \(notGiven.text)"] + (otherwise.map { ["other days: \($0.text)"] } ?? [])
+    let notGiven = notGivenByOrigin.sorted { $0.key < $1.key }.map { ", of \($0): \($1.text)" }.joined()
+    return rows + ["not given: \(self.notGiven.text)\(notGiven)"] + (otherwise.map { ["other days: \($0.text)"] } ?? [])
   }
 }
 

@@ -18,9 +18,9 @@ extension BeliefRule {
       let withheld = context.policy.withheldFromApps
       guard !withheld.isEmpty else { return .goOn }
       belief.notes.insert(.fieldWithheld)
-      if withheld.contains(.reportType), !belief.isRevoked { belief.appReportType = nil }
-      if withheld.contains(.onset) { belief.appDaysSinceOnset = nil }
-      if withheld.contains(.risk) { belief.withholdsRisk = true }
+      if withheld.contains(.reportType), !belief.isRevoked { belief.said.reportType = nil }
+      if withheld.contains(.onset) { belief.said.daysSinceOnset = nil }
+      if withheld.contains(.risk) { belief.said.transmissionRisk = nil }
       return .goOn
     })
 }

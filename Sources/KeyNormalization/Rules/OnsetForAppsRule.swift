@@ -22,7 +22,7 @@ extension BeliefRule {
       let status = belief.said.symptomStatus
       let exact = status?.daysSinceOnsetForApps
       let days = context.policy.daysSinceOnsetForApps(status)
-      belief.appDaysSinceOnset = days
+      belief.said.daysSinceOnset = days
       if exact != nil {
         if days != exact { belief.notes.insert(.onsetReplaced) }
       } else if days != nil {

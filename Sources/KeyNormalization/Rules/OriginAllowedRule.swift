@@ -4,11 +4,16 @@ extension AdmissionRule {
   static let originAllowed = AdmissionRule(
     documentation: RuleDocumentation(
       name: "origin-allowed",
-      rule: "The source may speak for the key's origin. A key that names none has the source's origin; where there is "
+      rule:
+        "The source may speak for the key's origin, and the policy does not exclude it. A key that names none has the source's origin; where there is "
         + "none either, and for relays, the origin is lost.",
       why: "An origin is what a revocation and a recall rest on, so no peer may speak for another by naming it.",
       source: "Federation gateway, origin bound to the certificate; NHS list of valid origins",
       outcome: "allow: origin-assumed, origin-lost; reject: origin-not-allowed"),
-    value: { $0.speaksFor.map { "origins: " + $0.sorted().joined(separator: ", ") } ?? "any origin" },
+    value: { policy in
+      let taken = policy.speaksFor.map { "origins: " + $0.sorted().joined(separator: ", ") } ?? "any origin"
+      let excluded = policy.excludedOrigins.sorted().joined(separator: ", ")
+      return taken + (excluded.isEmpty ? "" : "; but \(excluded)")
+    },
     apply: .toStatements { reading, _ in reading.origin.isAllowed ? .admit : .reject(.originNotAllowed) })
 }

@@ -5,16 +5,16 @@ extension BeliefRule {
     documentation: RuleDocumentation(
       name: "published-risk",
       rule:
-        "The transmission risk level is published as sent, derived from the report type, or derived from the symptom "
+        "Apps are told the transmission risk level as sent, derived from the report type, or derived from the symptom "
         + "status by a table; then the default, the cap and the minimum apply. A revocation is never left out for its "
-        + "risk.",
+        + "risk. Other gateways are told the level as sent.",
       why: "Apps of the first generation warn by this level, and each country gave the numbers its own meaning.",
       source: "Google key server; Corona-Warn-App, Koronavilkku and CoronaMelder back ends; iOS allows 0...7",
       outcome: "note: risk-derived, risk-defaulted, risk-capped, risk-not-named; leave out: risk-not-published"),
     value: { $0.risk.summary },
     apply: { belief, context in
       let policy = context.policy.risk
-      let derived = policy.derived(from: belief)
+      let derived = policy.derived(from: belief, context)
       if !derived.isNamed { belief.notes.insert(.riskNotNamed) }
       switch derived.entry {
       case .leaveOut: if !belief.isRevoked { return .leaveOut(.riskNotPublished) }
@@ -40,10 +40,14 @@ extension BeliefRule {
 
 extension RiskPolicy {
   /// What the policy says of the level, and whether it names the case.
-  fileprivate func derived(from belief: Belief) -> (entry: SymptomTable.Entry, isNamed: Bool) {
+  fileprivate func derived(from belief: Belief, _ context: BeliefContext) -> (entry: SymptomTable.Entry, isNamed: Bool)
+  {
     switch derivation {
     case .asSent: return (.asSent, true)
-    case .fromSymptoms(let table): return table.entry(for: belief.said.symptomStatus)
+    case .fromSymptoms(let table):
+      let status = belief.said.symptomStatus
+      if status?.isGiven != true, let entry = context.notGiven(from: belief.origin) { return (entry, true) }
+      return table.entry(for: status)
     case .fromReportType(let levels, let replacement):
       let isReplaced =
         switch replacement {

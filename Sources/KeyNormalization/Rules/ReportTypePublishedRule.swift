@@ -5,8 +5,8 @@ extension BeliefRule {
     documentation: RuleDocumentation(
       name: "report-type-published",
       rule:
-        "Each report type is published as itself, as another, or not at all; for some origins otherwise than for all. A "
-        + "claim that states none counts as unknown.",
+        "Each report type is published as itself, as another, or not at all; for some origins otherwise than for all. An "
+        + "opinion that states none counts as unknown. Other gateways are told the report type as it was said.",
       why: "Apps of the second generation ignore keys without a report type, and recursive ones match on no device.",
       source: "Apple, reportTypeNoneMap; Google's framework",
       outcome: "note: report-type-mapped; leave out: report-type-not-published, revoked"),
@@ -28,7 +28,6 @@ extension BeliefRule {
         belief.notes.insert(.reportTypeMapped)
       case .publish: break
       }
-      belief.appReportType = belief.said.reportType
       return .goOn
     })
 }

@@ -12,11 +12,10 @@ extension BeliefRule {
     value: { $0.riskEncoding.rawValue },
     apply: { belief, context in
       guard context.policy.riskEncoding == .coronaWarnApp, !belief.isRevoked else { return .goOn }
-      guard let risk = belief.said.transmissionRisk, let fields = AdmissionRule.reencode(risk: risk) else {
+      guard let risk = belief.said.transmissionRisk, AdmissionRule.reencode(risk: risk) != nil else {
         return .leaveOut(.riskNotPublished)
       }
-      belief.appReportType = fields.reportType.rawValue
-      belief.appDaysSinceOnset = fields.daysSinceOnset
+      // It is written when all published opinions are known: the highest level of theirs.
       belief.notes.insert(.riskReencoded)
       return .goOn
     })

@@ -4,7 +4,7 @@ extension BeliefRule {
   static let shortPeriods = BeliefRule(
     documentation: RuleDocumentation(
       name: "short-periods",
-      rule: "Rolling periods below 144 are published as they are, or as 144.",
+      rule: "Apps are told rolling periods below 144 as they are, or as 144.",
       why: "Some iOS versions of mid-2020 were said to refuse short keys. A key published as 144 is held until those "
         + "intervals are over.",
       source: "DP-3T key server",
@@ -13,6 +13,7 @@ extension BeliefRule {
     apply: { belief, context in
       if context.policy.expandsShortPeriods, belief.said.rollingPeriodWord < RollingPeriod.fullDay {
         belief.said.rollingPeriod = RollingPeriod.fullDay
+        belief.longestPeriod = max(belief.longestPeriod, RollingPeriod.fullDay)
         belief.notes.insert(.rollingPeriodExpanded)
       }
       return .goOn

@@ -5,8 +5,10 @@ extension BeliefRule {
     documentation: RuleDocumentation(
       name: "visited-regions",
       rule: "A key goes to the regions that the person visited, and to its origin where the policy says so. Naming no "
-        + "region means all, none or the origin alone; where the policy ignores the names, so does naming some.",
-      why: "An empty list means all regions to some readers and none to others. Regions of several origins are united.",
+        + "region means all, none or the origin alone. Where the policy ignores the names, every key goes to all regions.",
+      why:
+        "An empty list means all regions to some readers and none to others. One origin's claims are read one by one "
+        + "and then united.",
       source: "Federation, visitedCountries",
       outcome: "leave out: other-region"),
     value: {

@@ -4,7 +4,7 @@ package import KeyNormalization
 /// What the fold asks: what was said, now or at an earlier event.
 package protocol ClaimState: AnyObject {
   /// Claims in the order of their key data, about `limit` of them and never a part of one key's, from `start` on.
-  /// Withdrawn claims are left out.
+  /// Withdrawn claims are left out, but for the embargo, to which those belong that are held for the operator now.
   ///
   /// - Parameter event: as they were known when this event had happened; `nil` is now. Keys that have expired since
   ///   are gone for every event.

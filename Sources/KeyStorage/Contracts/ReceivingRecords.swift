@@ -194,11 +194,14 @@ package struct UploadRecord: Hashable, Sendable {
 /// A part of all claims, in the order of key data.
 package struct ClaimPage: Sendable {
   package let claims: ClaimSet
+  /// What withdrawn and held claims say about how long keys of this part are valid.
+  package let embargo: Embargo
   /// Where the next page starts; `nil` after the last one.
   package let next: TemporaryExposureKey?
 
-  package init(claims: ClaimSet, next: TemporaryExposureKey?) {
+  package init(claims: ClaimSet, embargo: Embargo = Embargo(), next: TemporaryExposureKey?) {
     self.claims = claims
+    self.embargo = embargo
     self.next = next
   }
 }

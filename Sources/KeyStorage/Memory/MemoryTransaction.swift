@@ -123,14 +123,23 @@ final class MemoryTransaction: StoreTransaction {
 
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) -> ClaimPage {
     var page = ClaimSet()
+    var embargo = Embargo()
     var index = state.keys.partition { $0 >= start }
     while index < state.keys.count, page.count < max(1, limit) {
       add(state.keys[index], to: &page, asOf: event)
+      for (claim, arrival) in state.claims[state.keys[index]] ?? [:] where !arrival.stands(asOf: event) {
+        embargo.add(claim.statement, about: claim.subject)
+      }
       index += 1
+    }
+    if event == nil, !page.isEmpty {
+      for claim in state.held.values.joined() where claim.subject.key >= start {
+        embargo.add(claim.statement, about: claim.subject)
+      }
     }
     // Withdrawn claims at the end would make a page without claims.
     while index < state.keys.count, !hasClaims(state.keys[index], asOf: event) { index += 1 }
-    return ClaimPage(claims: page, next: index < state.keys.count ? state.keys[index] : nil)
+    return ClaimPage(claims: page, embargo: embargo, next: index < state.keys.count ? state.keys[index] : nil)
   }
 
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) -> ClaimSet {

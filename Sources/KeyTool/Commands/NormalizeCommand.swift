@@ -18,7 +18,7 @@ struct NormalizeCommand: ParsableCommand {
       Examples:
         keyferry normalize de.zip it.zip nl.bin --to efgs-json -o all.json
         keyferry normalize --input DE=de.zip,policy=corona-warn-app,origin=DE \\
-          --input IT=it.zip,policy=immuni,origin=IT \\
+          --input IT=it.zip,origin=IT \\
           --publishing swisscovid --region CH --to gaen-export -o ch.zip \\
           --sign-key key.pem --key-id 228 --key-version v1
         keyferry normalize *.zip --now 2020-12-01 --rejected rejected.jsonl \\

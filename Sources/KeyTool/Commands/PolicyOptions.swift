@@ -29,7 +29,8 @@ struct SourceOptions: ParsableArguments {
     name: .customLong("input"),
     help: ArgumentHelp(
       "An input with a name and settings of its own: a policy, the origin of keys that name none, and relay for a "
-        + "source that passes on others' keys. Repeatable.", valueName: "name=file[,policy=...][,origin=...][,relay]"))
+        + "source that passes on others' keys, of any origin or of those named: relay=DE+IT. Repeatable.",
+      valueName: "name=file[,policy=...][,origin=...][,relay[=...]]"))
   var named: [NamedInput] = []
 
   @Option(
@@ -68,19 +69,22 @@ struct SourceOptions: ParsableArguments {
     }
     return try inputs.map { try incoming($0, nil, common) }
       + named.map { input in
-        let sender = Sender(name: input.name, isRelay: input.isRelay, origin: input.origin ?? origin)
+        let sender = Sender(
+          name: input.name, isRelay: input.isRelay, carries: input.carries, origin: input.origin ?? origin)
         return try incoming(input.path, sender, try input.policy.map(PolicyChoice.read) ?? common)
       }
   }
 }
 
-/// `NAME=FILE,policy=POLICY,origin=DE,relay`.
+/// `NAME=FILE,policy=POLICY,origin=DE,relay=DE+IT`.
 struct NamedInput: ExpressibleByArgument {
   let name: String
   let path: String
   let policy: String?
   let origin: String?
   let isRelay: Bool
+  /// The origins whose keys a relay may carry; `nil` is any.
+  let carries: Set<String>?
 
   init?(argument: String) {
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
@@ -91,12 +95,25 @@ struct NamedInput: ExpressibleByArgument {
     for part in parts.dropFirst() {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = pair.count == 2 ? String(pair[1]) : ""
-      let isAllowed = pair[0] == "relay" ? pair.count == 1 : ["policy", "origin"].contains(pair[0]) && !value.isEmpty
+      let isAllowed =
+        pair[0] == "relay"
+        ? pair.count == 1 || Self.codes(value) != nil : ["policy", "origin"].contains(pair[0]) && !value.isEmpty
       guard isAllowed, settings.updateValue(value, forKey: pair[0]) == nil else { return nil }
     }
     guard !name.isEmpty, !path.isEmpty else { return nil }
     policy = settings["policy"]
     origin = settings["origin"]
     isRelay = settings["relay"] != nil
+    carries = settings["relay"].flatMap(Self.codes)
+  }
+
+  /// `DE+IT`; `nil` where one of them is no code.
+  private static func codes(_ text: String) -> Set<String>? {
+    let codes = text.split(separator: "+", omittingEmptySubsequences: false)
+    let areCodes = codes.allSatisfy { code in
+      (2...16).contains(code.utf8.count)
+        && code.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == 45 }
+    }
+    return areCodes ? Set(codes.map(String.init)) : nil
   }
 }

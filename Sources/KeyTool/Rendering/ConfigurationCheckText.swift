@@ -26,7 +26,9 @@ extension ConfigurationCheck {
         heads: ["source", "protocol", "every", "origins", "vouched for by", "location"],
         rows: sources.map { source in
           let origins =
-            source.isRelay ? "lost (relay)" : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
+            source.isRelay
+            ? source.carries.map { "lost of \($0.sorted().joined(separator: " "))" } ?? "lost (relay)"
+            : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
           return [
             source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
           ]

@@ -61,19 +61,6 @@ extension StatedClaim {
   }
 }
 
-extension Explanation.Line.Standing {
-  fileprivate var text: String {
-    switch self {
-    case .decided: "decided"
-    case .lesserOfItsOrigin(let criterion): "another claim of its origin is greater by \(criterion)"
-    case .lesserAcrossOrigins(let criterion): "another origin's claim is greater by \(criterion)"
-    case .leftOut(let reason): "would be left out, \(reason.rawValue)"
-    case .revocationOutvoted: "a revocation that does not count, another origin stands behind the key"
-    case .notCounted: "not counted, since an origin's own claim is known"
-    }
-  }
-}
-
 extension BeliefOutcome {
   fileprivate var text: String {
     switch self {

@@ -139,10 +139,10 @@ import Testing
       name: "three regions", selection: RegionSelection(include: ["IT", "BE", "FR"]), expected: [3, 4, 5, 7, 8, 9]),
     Routing(name: "all", selection: RegionSelection(), expected: [1, 2, 3, 4, 5, 7, 8, 9, 10]),
     Routing(
-      name: "without two regions", selection: RegionSelection(exclude: ["NL", "DE"]), expected: [3, 4, 5, 10]),
+      name: "without two regions", selection: RegionSelection(exclude: ["NL", "DE"]), expected: [3, 4, 5, 9, 10]),
     Routing(
       name: "without, but with", selection: RegionSelection(include: ["BE"], exclude: ["NL"]), expected: [4, 8]),
-    Routing(name: "travellers", selection: RegionSelection(travellersOnly: true), expected: [7, 8, 9]),
+    Routing(name: "travellers", selection: RegionSelection(travellersOnly: true), expected: [7, 8]),
     Routing(
       name: "travellers to three regions",
       selection: RegionSelection(include: ["BE", "FR", "DE"], travellersOnly: true),
@@ -151,7 +151,7 @@ import Testing
       name: "from two origins", selection: RegionSelection(origins: ["DE", "it"]), expected: [2, 3, 8, 9]),
     Routing(
       name: "from an origin, to a region", selection: RegionSelection(include: ["NL"], origins: ["DE", "IT", "BE"]),
-      expected: [8, 9]),
+      expected: [8]),
   ])
   func regions(routing: Routing) async throws {
     try await Press.run(.sample { $0.selection = routing.selection }) { press in
@@ -160,7 +160,7 @@ import Testing
         (key(7), "NL", ["DE", "FR"]), (key(8), "DE", ["NL", "BE"]), (key(9), "NL", ["NL"]), (key(10), nil, nil),
       ]
       try await press.say(said)
-      // Another region knows key 9 too: its regions are united, and both origins stand behind it.
+      // Another region knows key 9 too. Each is asked alone: one that stayed at home in two regions has not travelled.
       try await press.say([(key(9), "IT", ["IT"])], source: "other")
       try await press.round(at(10))
       let published = try press.index("NL").isEmpty ? [] : press.increments("NL")[0].keys

@@ -155,6 +155,42 @@ import Testing
       #expect(try await press.round(at(16))[0].revised == 1)
     }
   }
+
+  // MARK: Embargo and outvoted revocations
+
+  /// A key that a paused source says is valid until midnight is not told before, though that source counts for nothing
+  /// else.
+  @Test func whatIsPausedDelaysAllTheSame() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, age: -1, period: 6)], origin: "DE", visited: ["NL"], source: "other")
+      try await press.say([key(1, age: -1, period: 144)])
+      try await press.ledger.paused(.source("peer"), by: word, at: at(1))
+      let receipt = try await press.round(at(10))[0]
+      #expect(receipt.published == 0 && receipt.held == 1)
+      #expect(receipt.nextRelease == at(2, days: 1))
+      #expect(try await press.round(at(2, days: 1))[0].published == 1)
+    }
+  }
+
+  @Test func whatIsRecalledDelaysAllTheSame() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, age: -1, period: 6)], origin: "DE", visited: ["NL"], source: "other")
+      try await press.say([key(1, age: -1, period: 144)])
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(1))
+      #expect(try await press.round(at(10))[0].nextRelease == at(2, days: 1))
+    }
+  }
+
+  @Test func anOutvotedRevocationIsToldToTheOperator() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, type: .selfReport), key(2)])
+      try await press.say([key(1, type: .revoked)], origin: "DE", visited: ["NL"], source: "other")
+      let receipt = try await press.round(at(10))[0]
+      #expect(receipt.published == 2)
+      #expect(receipt.warnings.map(\.code) == [.revocationOutvoted])
+      #expect(receipt.warnings.first?.reason.hasPrefix("1 key ") == true)
+    }
+  }
 }
 
 private let word = OperatorWord(by: "ada")

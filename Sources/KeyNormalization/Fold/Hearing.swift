@@ -1,0 +1,94 @@
+/// What all opinions about one key come to. Which one is heard first makes no difference.
+struct Hearing {
+  /// The published opinions that say that the key stands, and those that revoke it.
+  private var standing: Together?
+  private var revoked: Together?
+  /// The relays' word, where it is an echo.
+  private var echo: Together?
+  /// Revocations that would be published, but for their regions.
+  private var revokedElsewhere: Together?
+  /// An opinion that the key stands would be published, but for its regions.
+  private var isPublishedElsewhere = false
+  private var isEchoPublishedElsewhere = false
+  /// An origin's own opinion is that the key stands, whether it is published or not. Without one, an echo keeps nothing
+  /// alive that its origin revoked.
+  private var isUpheld = false
+  private var hasRevocation = false
+  /// Why nothing is published, by the weightiest opinion.
+  private var reason: (weight: UInt32, reason: LeaveOutReason)?
+
+  enum Result {
+    case publish(Together)
+    case leaveOut(LeaveOutReason)
+  }
+
+  /// - Parameter origins: the names, by their number.
+  mutating func take(_ opinion: Opinion, _ belief: Belief, _ verdict: OpinionVerdict, origins: [String]) {
+    if opinion.isEcho {
+      takeEcho(opinion, belief, verdict)
+    } else if opinion.isRevocation {
+      hasRevocation = true
+      switch verdict {
+      case .publish(let hold): revoked.add(Together(opinion, belief, hold: hold), origins: origins)
+      case .elsewhere(let hold):
+        revokedElsewhere.add(Together(opinion, belief, hold: hold), origins: origins)
+        tell(.otherRegion, weight: 0)
+      case .leaveOut(let reason): tell(reason, weight: 0)
+      }
+    } else {
+      isUpheld = true
+      switch verdict {
+      case .publish(let hold): standing.add(Together(opinion, belief, hold: hold), origins: origins)
+      case .elsewhere:
+        isPublishedElsewhere = true
+        tell(.otherRegion, weight: 1 + opinion.said.typeWeight)
+      case .leaveOut(let reason): tell(reason, weight: 1 + opinion.said.typeWeight)
+      }
+    }
+  }
+
+  /// An echo revokes nothing; whose claim it echoes says so himself.
+  private mutating func takeEcho(_ opinion: Opinion, _ belief: Belief, _ verdict: OpinionVerdict) {
+    guard !opinion.isRevocation else { return }
+    switch verdict {
+    case .publish(let hold): echo = Together(opinion, belief, hold: hold)
+    case .elsewhere: isEchoPublishedElsewhere = true
+    case .leaveOut: break
+    }
+  }
+
+  private mutating func tell(_ new: LeaveOutReason, weight: UInt32) {
+    guard let known = reason else { return reason = (weight, new) }
+    if (known.weight, new.place) < (weight, known.reason.place) { reason = (weight, new) }
+  }
+
+  /// Whether a revocation is outvoted.
+  var isRevocationOutvoted: Bool { hasRevocation && isPublished }
+
+  /// An opinion that the key stands is published, here or elsewhere.
+  private var isPublished: Bool {
+    standing != nil || isPublishedElsewhere || isUpheld && (echo != nil || isEchoPublishedElsewhere)
+  }
+
+  /// Whether an echo counts.
+  var isEchoCounted: Bool { isUpheld }
+
+  func result(origins: [String]) -> Result {
+    var result = standing
+    if isPublished {
+      if let echo, isUpheld { result.add(echo, origins: origins) }
+      if hasRevocation { result?.note(.revocationOutvoted) }
+      return result.map(Result.publish) ?? .leaveOut(.otherRegion)
+    }
+    // The revocation follows the key wherever its echo has carried it.
+    result = revoked ?? (echo == nil ? nil : revokedElsewhere)
+    if let echo { result?.add(echo, origins: origins) }
+    return result.map(Result.publish) ?? .leaveOut(reason?.reason ?? .otherRegion)
+  }
+}
+
+extension Optional where Wrapped == Together {
+  fileprivate mutating func add(_ other: Together, origins: [String]) {
+    if self == nil { self = other } else { self?.add(other, origins: origins) }
+  }
+}
