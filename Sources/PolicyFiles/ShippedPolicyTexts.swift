@@ -72,7 +72,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # left out, ten days, the level hidden again for the app. An empty list of visited countries means the origin.
     # Sounder than there: days that the back end's table leaves to chance (-4 and -3, and the spans and submission days
     # between those known) have the level of their neighbours; an absent onset keeps the level that was sent, where the back
-    # end drops the key and with it the most infectious day; of two claims the greater wins, not the first; a key need not
+    # end drops the key and with it the most infectious day; several claims are merged, where the first wins there; a key need not
     # start at midnight; REVOKED goes out as what it is.
     name: corona-warn-app
     summary: Germany's re-encoded risk levels, read and written.
