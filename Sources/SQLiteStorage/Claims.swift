@@ -229,17 +229,11 @@ extension SQLiteTransaction {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
     // Only a claim that is there is passed over; a row that the schema refuses is an error.
-    let insertion = "INSERT INTO claims (\(ClaimRow.columns), arrival) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7"
-    let conflict = "ON CONFLICT (\(ClaimRow.columns)) DO NOTHING"
-    let any = try RawStatement(database, "\(insertion) WHERE 1 \(conflict)")
-    any.bind(arrival, at: 7)
-    // Nearly all key data is known under one start: the rest is looked at one by one.
     let statement = try RawStatement(
       database,
       """
-      \(insertion) WHERE NOT EXISTS (
-        SELECT 1 FROM claims AS other WHERE other.key = ?1 AND other.rolling_start <> ?2 AND other.recall IS NULL)
-      \(conflict)
+      INSERT INTO claims (\(ClaimRow.columns), arrival) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (\(ClaimRow.columns)) DO NOTHING
       """)
     statement.bind(arrival, at: 7)
     let starts = try FirstStarts(database)
@@ -248,20 +242,11 @@ extension SQLiteTransaction {
     var new: (origin: Int32, count: Int64) = (0, 0)
     var total = 0
     for row in rows.sorted(by: ClaimRow.precedes) {
-      let isNew: Bool
-      if holdsOtherStarts {
-        if try row.bound(to: statement, { try statement.run() }) {
-          isNew = true
-        } else if try starts.isOtherOrigins(row) {
-          aside.append(row)
-          continue
-        } else {
-          isNew = try row.bound(to: any) { try any.run() }
-        }
-      } else {
-        isNew = try row.bound(to: any) { try any.run() }
+      if holdsOtherStarts, try starts.areOthers(than: row), try starts.isOtherOrigins(row) {
+        aside.append(row)
+        continue
       }
-      guard isNew else { continue }
+      guard try row.bound(to: statement, { try statement.run() }) else { continue }
       total += 1
       if new.origin != row.origin {
         newOfOrigins[new.origin, default: 0] += new.count
@@ -312,11 +297,15 @@ extension SQLiteTransaction {
 
 /// Under which rolling start key data was admitted first, and by whom.
 private struct FirstStarts {
+  private let other: RawStatement
   private let same: RawStatement
   private let first: RawStatement
   private let own: RawStatement
 
   init(_ database: Database) throws {
+    // A statement of its own: an insertion that reads its own table copies what it reads.
+    other = try RawStatement(
+      database, "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start <> ?2 AND recall IS NULL LIMIT 1")
     same = try RawStatement(
       database,
       """
@@ -329,6 +318,16 @@ private struct FirstStarts {
     own = try RawStatement(
       database,
       "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND origin = ?3 AND recall IS NULL LIMIT 1")
+  }
+
+  /// Whether the key data is known under another start; nearly none is.
+  func areOthers(than row: ClaimRow) throws -> Bool {
+    try withBytes(of: row.key) { bytes in
+      other.bind(key: bytes, at: 1)
+      other.bind(row.rollingStart, at: 2)
+      defer { other.reset() }
+      return try other.step()
+    }
   }
 
   /// Whether another origin was the first to name this key data, and under another start; not so of a claim that is known.
