@@ -26,7 +26,7 @@ struct KeySelection: Sendable {
     var omissions: [LeaveOutReason: Int] = [:]
     /// Only paused sources and origins stand behind them.
     var paused = 0
-    /// Not released, because the same key data went out under other rolling starts.
+    /// Not released, because the origins that claim them have had the same key data released under other rolling starts.
     var repeated = 0
     /// Released keys that nobody claims any more since a recall: revoked now, or of a report type that devices do not let
     /// go.
@@ -36,11 +36,12 @@ struct KeySelection: Sendable {
     var outvoted = 0
   }
 
-  /// Under how many rolling starts a series releases one key data. One is normal; a few lose nothing where a sender made
-  /// a mistake, and no sender can fill bundles with the same key.
+  /// Under how many rolling starts a series releases one key data for an origin. One is normal; a few lose nothing where a
+  /// sender made a mistake, and no sender can fill bundles with the same key, or take its place from another.
   static let maximumRepetitions = 4
 
-  private var lastReleased: (key: TemporaryExposureKey, count: Int)?
+  /// The key data that was met last, and the rolling starts under which it is released.
+  private var lastReleased: (key: TemporaryExposureKey, starts: [Int32])?
 
   /// - Parameters:
   ///   - instant: what "still valid" and "too old" refer to: the window's end.
@@ -58,15 +59,16 @@ struct KeySelection: Sendable {
     while let from = start {
       let page = try state.claims(from: from, limit: pageSize)
       var beliefs = selector.beliefs(of: page)
+      var claimants = Claimants(of: page.claims)
       while let belief = beliefs.next() {
         while let other = try released.peek(), other.subject < belief.subject {
           recall(other, selector)
           released.advance()
         }
         let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
-        take(belief, known)
+        take(belief, known, &claimants)
         if let known {
-          count(releaseOf: known.key.key)
+          count(releaseOf: known.subject)
           released.advance()
         }
       }
@@ -80,15 +82,28 @@ struct KeySelection: Sendable {
     counts.revised = revised.count - counts.recalled
   }
 
-  /// - Returns: under how many rolling starts the key data is released so far, this one included.
-  @discardableResult
-  private mutating func count(releaseOf key: TemporaryExposureKey) -> Int {
-    let count = lastReleased?.key == key ? (lastReleased?.count ?? 0) + 1 : 1
-    lastReleased = (key, count)
-    return count
+  private mutating func count(releaseOf subject: KeySubject) {
+    if lastReleased?.key != subject.key {
+      var starts = lastReleased?.starts ?? []
+      starts.removeAll(keepingCapacity: true)
+      lastReleased = (subject.key, starts)
+    }
+    lastReleased?.starts.append(subject.rollingStart)
   }
 
-  private mutating func take(_ belief: PausedBelief, _ released: ReleasedKey?) {
+  /// Whether one of those who claim the key has room for another rolling start of its data.
+  private func isRepeated(_ subject: KeySubject, _ claimants: inout Claimants) -> Bool {
+    guard let lastReleased, lastReleased.key == subject.key, lastReleased.starts.count >= Self.maximumRepetitions else {
+      return false
+    }
+    let starts = claimants.starts(of: subject.key)
+    return !starts.values.contains { claimed in
+      claimed.contains(subject.rollingStart)
+        && lastReleased.starts.count(where: claimed.contains) < Self.maximumRepetitions
+    }
+  }
+
+  private mutating func take(_ belief: PausedBelief, _ released: ReleasedKey?, _ claimants: inout Claimants) {
     counts.believed += 1
     if case .publish(let key) = belief.outcome, key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
     switch (belief.outcome, released) {
@@ -106,10 +121,11 @@ struct KeySelection: Sendable {
         counts.omissions[.revoked, default: 0] += 1
         return
       }
-      guard count(releaseOf: key.key) <= Self.maximumRepetitions else {
+      guard !isRepeated(belief.subject, &claimants) else {
         counts.repeated += 1
         return
       }
+      count(releaseOf: belief.subject)
       key.regions = .none
       key.isRevised = false
       new.append(key)
@@ -124,7 +140,7 @@ struct KeySelection: Sendable {
 
   /// Nobody claims this key any more.
   private mutating func recall(_ released: ReleasedKey, _ selector: Selector) {
-    count(releaseOf: released.key.key)
+    count(releaseOf: released.subject)
     guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue, selector.isYoung(released.key)
     else { return }
     var revocation = released.key
@@ -135,6 +151,26 @@ struct KeySelection: Sendable {
     }
     revised.append(revision)
     counts.recalled += 1
+  }
+}
+
+/// Who claims key data of a page under which rolling starts, gathered when it is asked for: only repeated key data is.
+private struct Claimants {
+  private let claims: ClaimSet
+  private var starts: [TemporaryExposureKey: [String: Set<Int32>]]?
+
+  init(of claims: ClaimSet) { self.claims = claims }
+
+  /// The starts by origin; the lost one has no name.
+  mutating func starts(of key: TemporaryExposureKey) -> [String: Set<Int32>] {
+    if starts == nil {
+      var all: [TemporaryExposureKey: [String: Set<Int32>]] = [:]
+      for claim in claims.statedClaims {
+        all[claim.subject.key, default: [:]][claim.origin ?? "", default: []].insert(claim.subject.rollingStart)
+      }
+      starts = all
+    }
+    return starts?[key] ?? [:]
   }
 }
 

@@ -342,6 +342,7 @@ package struct Setting {
   var word: String? { node.scalar?.string }
 
   package var isText: Bool { node.scalar != nil }
+  package var isList: Bool { node.sequence != nil }
 
   package func fault<Value>(_ reason: String) -> Value? {
     add(reason)

@@ -169,8 +169,9 @@ extension SQLiteTransaction {
     var receipt = ImportReceipt(beforeRecording: batch)
     if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
     let numbers = try numbers(of: batch)
-    try insert(batch.claims.map { ClaimRow($0, numbers) }, of: document, in: event, counting: &receipt)
-    try putAside(batch.held.map { ClaimRow($0, numbers) }, of: document)
+    let aside = try insert(
+      batch.claims.map { ClaimRow($0, numbers) }, of: document, in: event, counting: &receipt, holdsOtherStarts: true)
+    try putAside(batch.held.map { ClaimRow($0, numbers) } + aside, of: document)
     return receipt
   }
 
@@ -186,7 +187,7 @@ extension SQLiteTransaction {
 
     var receipt = ImportReceipt()
     receipt.received = rows.count
-    try insert(rows, of: document, in: event, counting: &receipt)
+    _ = try insert(rows, of: document, in: event, counting: &receipt, holdsOtherStarts: false)
     if var facts = try self.document(document)?.facts {
       facts.counts.heldWasReleased(new: receipt.new)
       try setFacts(facts, of: document)
@@ -217,10 +218,15 @@ extension SQLiteTransaction {
   }
 
   /// Writes the rows that are new, in the order of the table.
+  ///
+  /// - Parameter holdsOtherStarts: whether the operator is asked about a claim of key data that another origin has named
+  ///   first, under another rolling start.
+  /// - Returns: the rows that are for the operator.
   private func insert(
-    _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt
-  ) throws {
-    if rows.isEmpty { return }
+    _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt,
+    holdsOtherStarts: Bool
+  ) throws -> [ClaimRow] {
+    if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
     // Only a claim that is there is passed over; a row that the schema refuses is an error.
     let statement = try RawStatement(
@@ -230,10 +236,17 @@ extension SQLiteTransaction {
       ON CONFLICT (\(ClaimRow.columns)) DO NOTHING
       """)
     statement.bind(arrival, at: 7)
+    let starts = try FirstStarts(database)
+    var aside: [ClaimRow] = []
     var newOfOrigins: [Int32: Int64] = [:]
     var new: (origin: Int32, count: Int64) = (0, 0)
     var total = 0
-    for row in rows.sorted(by: ClaimRow.precedes) where try row.bound(to: statement, { try statement.run() }) {
+    for row in rows.sorted(by: ClaimRow.precedes) {
+      if holdsOtherStarts, try starts.areOthers(than: row), try starts.isOtherOrigins(row) {
+        aside.append(row)
+        continue
+      }
+      guard try row.bound(to: statement, { try statement.run() }) else { continue }
       total += 1
       if new.origin != row.origin {
         newOfOrigins[new.origin, default: 0] += new.count
@@ -243,7 +256,8 @@ extension SQLiteTransaction {
     }
     newOfOrigins[new.origin, default: 0] += new.count
     receipt.new += total
-    receipt.known += rows.count - total
+    receipt.known += rows.count - total - aside.count
+    receipt.heldForOperator += aside.count
     for (origin, count) in newOfOrigins where origin != 0 && count > 0 {
       try database.execute(
         sql: """
@@ -252,6 +266,7 @@ extension SQLiteTransaction {
           """, arguments: [arrival, origin, count])
     }
     try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [total])
+    return aside
   }
 
   private func putAside(_ rows: [ClaimRow], of document: DocumentID) throws {
@@ -277,6 +292,63 @@ extension SQLiteTransaction {
       sql: "INSERT INTO arrivals (document, event, time) VALUES (?, ?, ?)",
       arguments: [document.rawValue, event.id.rawValue, event.time.secondsSince1970])
     return database.lastInsertedRowID
+  }
+}
+
+/// Under which rolling start key data was admitted first, and by whom.
+private struct FirstStarts {
+  private let other: RawStatement
+  private let same: RawStatement
+  private let first: RawStatement
+  private let own: RawStatement
+
+  init(_ database: Database) throws {
+    // A statement of its own: an insertion that reads its own table copies what it reads.
+    other = try RawStatement(
+      database, "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start <> ?2 AND recall IS NULL LIMIT 1")
+    same = try RawStatement(
+      database,
+      """
+      SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5
+      AND regions = ?6
+      """)
+    first = try RawStatement(
+      database,
+      "SELECT rolling_start FROM claims WHERE key = ?1 AND recall IS NULL ORDER BY arrival, rolling_start LIMIT 1")
+    own = try RawStatement(
+      database,
+      "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND origin = ?3 AND recall IS NULL LIMIT 1")
+  }
+
+  /// Whether the key data is known under another start; nearly none is.
+  func areOthers(than row: ClaimRow) throws -> Bool {
+    try withBytes(of: row.key) { bytes in
+      other.bind(key: bytes, at: 1)
+      other.bind(row.rollingStart, at: 2)
+      defer { other.reset() }
+      return try other.step()
+    }
+  }
+
+  /// Whether another origin was the first to name this key data, and under another start; not so of a claim that is known.
+  func isOtherOrigins(_ row: ClaimRow) throws -> Bool {
+    let isKnown = try row.bound(to: same) {
+      defer { same.reset() }
+      return try same.step()
+    }
+    if isKnown { return false }
+    return try withBytes(of: row.key) { bytes in
+      first.bind(key: bytes, at: 1)
+      defer { first.reset() }
+      guard try first.step() else { return false }
+      let start = first.int32(at: 0)
+      if start == row.rollingStart { return false }
+      own.bind(key: bytes, at: 1)
+      own.bind(start, at: 2)
+      own.bind(row.origin, at: 3)
+      defer { own.reset() }
+      return try !own.step()
+    }
   }
 }
 

@@ -114,6 +114,43 @@ struct ClaimTests {
     }
   }
 
+  /// The first start stands. Its origin may name others; who else names one waits for the operator.
+  @Test("another origin's other start of a key waits for the operator", arguments: StoreKind.allCases)
+  func otherStarts(kind: StoreKind) async throws {
+    @Sendable func said(_ start: Int32, _ origin: String?) -> (key: ClaimedKey, region: RegionClaim) {
+      var key = ClaimedKey(key: TemporaryExposureKey(high: 1, low: 9))
+      (key.rollingStart, key.rollingPeriod) = (start, 144)
+      return (key, RegionClaim(origin: origin))
+    }
+    try await withStore(kind) { store in
+      let document = try await store.write { try $0.document("a") }
+      func record(_ said: [(key: ClaimedKey, region: RegionClaim)]) async throws -> ImportReceipt {
+        let batch = admit(said, from: Arrivals.sources[0])
+        let receipt = try await store.write { try $0.record(batch, of: document, at: Times.now) }
+        #expect(receipt.isBalanced)
+        return receipt
+      }
+      #expect(try await record([said(2_670_000, "DE")]).new == 1)
+      let attack = try await record([said(2_669_856, "IT"), said(2_670_144, "IT"), said(2_670_144, nil)])
+      #expect(attack.heldForOperator == 3 && attack.new == 0)
+      // The first one may, and who agrees with him; what is known stays known.
+      let honest = try await record([said(2_670_144, "DE"), said(2_670_000, "CH"), said(2_670_000, "DE")])
+      #expect(honest.new == 2 && honest.known == 1 && honest.heldForOperator == 0)
+      #expect(try await record([said(2_670_144, "CH")]).new == 1)
+      #expect(try await record([said(2_670_144, "IT")]).heldForOperator == 1)
+      #expect(try await store.read { try $0.document(document)?.held } == 3)
+
+      #expect(try await store.write { try $0.releaseHeld(of: document, at: Times.now) }.new == 3)
+      #expect(try await record([said(2_670_144, "IT")]).known == 1)
+      #expect(try await store.read { try $0.claimCount() } == 7)
+      // Once nobody stands behind the first start any more, another one is the first.
+      for origin in ["DE", "CH"] {
+        _ = try await store.write { try $0.recall(RecallRequest(origin: origin), at: Times.now) }
+      }
+      #expect(try await record([said(2_670_000, "FR")]).heldForOperator == 1)
+    }
+  }
+
   /// How long a key is valid is told by claims that count for nothing else: those that were recalled, and those that the
   /// operator has not decided about. Keys that nobody claims are not in a page.
   @Test("pages tell what withdrawn and held claims say about validity", arguments: StoreKind.allCases)

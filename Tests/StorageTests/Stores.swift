@@ -129,8 +129,10 @@ struct Arrivals {
   mutating func key() -> ClaimedKey {
     var key = ClaimedKey(
       key: TemporaryExposureKey(high: UInt64.random(in: 0..<12, using: &random) << 60, low: random.pick([0, 1, .max])))
-    let midnight = Day(daysSince1970: 18_597 - random.pick([1, 3, 14])).firstInterval.rawValue
-    key.rollingStart = Int32(midnight + random.pick([0, 0, 0, 17]))
+    // One start for each key data: what becomes of another one has a test of its own.
+    let place = Int(key.key.high >> 60) + (key.key.low == 0 ? 1 : 0)
+    let midnight = Day(daysSince1970: Int64(18_597 - [1, 3, 14][place % 3])).firstInterval.rawValue
+    key.rollingStart = Int32(midnight + (place % 4 == 0 ? 17 : 0))
     key.rollingPeriod = random.pick([144, 144, 1, 143])
     key.transmissionRisk = random.pick([nil, 0, 8, 3])
     key.reportType = random.pick([nil] + ReportType.allCases.map(\.rawValue))

@@ -66,25 +66,30 @@ package struct KeyStory: Sendable {
   }
 
   /// Tells what a store knows about the key: `claims` are all that it has about it.
-  package init(of key: TemporaryExposureKey, stored claims: ClaimSet, publishing: PublishingPolicy, now: Instant) {
+  ///
+  /// - Parameter embargo: what else the store has about how long the key is valid.
+  package init(
+    of key: TemporaryExposureKey, stored claims: ClaimSet, embargo: Embargo = Embargo(), publishing: PublishingPolicy,
+    now: Instant
+  ) {
     let stored = claims.statedClaims.sorted {
       ($0.source.name, $0.origin ?? "", $0.key.rollingStartWord) < (
         $1.source.name, $1.origin ?? "", $1.key.rollingStartWord
       )
     }
-    self.init(of: key, claims, mentions: [], stored: stored, publishing: publishing, now: now)
+    self.init(of: key, claims, mentions: [], stored: stored, embargo: embargo, publishing: publishing, now: now)
   }
 
   private init(
     of key: TemporaryExposureKey, _ claims: ClaimSet, mentions: [Mention], stored: [StatedClaim],
-    publishing: PublishingPolicy, now: Instant
+    embargo: Embargo = Embargo(), publishing: PublishingPolicy, now: Instant
   ) {
     self.mentions = mentions
     self.stored = stored
-    explanations = explain(key, claims, policy: publishing, now: now)
+    explanations = explain(key, claims, policy: publishing, embargo: embargo, now: now)
     let regions = Set(claims.statedClaims.flatMap { ($0.visited ?? []) + ($0.origin.map { [$0] } ?? []) })
     func outcomes(_ region: String) -> [BeliefOutcome] {
-      explain(key, claims, policy: publishing, region: region, now: now).map(\.outcome)
+      explain(key, claims, policy: publishing, region: region, embargo: embargo, now: now).map(\.outcome)
     }
     deliveries =
       claims.isEmpty

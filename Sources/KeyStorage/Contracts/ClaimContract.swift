@@ -40,7 +40,8 @@ extension ClaimState {
 
 /// What changes about claims. Each claim keeps the number of the event that brought it.
 package protocol ClaimChanges: AnyObject {
-  /// Adds the claims that are new; held claims are put aside for the operator.
+  /// Adds the claims that are new; held claims are put aside for the operator. So are those of key data that another
+  /// origin has named first, under another rolling start: nobody but the first one says when a key began to be used.
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
   /// Admits what was put aside for the operator.
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt

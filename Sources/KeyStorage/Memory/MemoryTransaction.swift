@@ -164,10 +164,17 @@ final class MemoryTransaction: StoreTransaction {
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
     var receipt = ImportReceipt(beforeRecording: batch)
-    insert(batch.claims.lazy.map { StatedClaim($0, of: batch) }, of: document, in: event, counting: &receipt)
-    if !batch.held.isEmpty {
-      state.held[document, default: []].formUnion(batch.held.lazy.map { StatedClaim($0, of: batch) })
+    var aside = batch.held.map { StatedClaim($0, of: batch) }
+    let claims = batch.claims.map { StatedClaim($0, of: batch) }.sorted { $0.subject < $1.subject }
+    for claim in claims {
+      if isOtherOrigins(claim) {
+        aside.append(claim)
+        receipt.heldForOperator += 1
+      } else {
+        insert(CollectionOfOne(claim), of: document, in: event, counting: &receipt)
+      }
     }
+    if !aside.isEmpty { state.held[document, default: []].formUnion(aside) }
     return receipt
   }
 
@@ -188,6 +195,18 @@ final class MemoryTransaction: StoreTransaction {
 
   private func add(_ key: TemporaryExposureKey, to claims: inout ClaimSet, asOf event: EventID?) {
     for (claim, arrival) in state.claims[key] ?? [:] where arrival.stands(asOf: event) { claims.insert(stored: claim) }
+  }
+
+  /// Whether another origin was the first to name this key data, and under another rolling start; not so of a claim that is
+  /// known.
+  private func isOtherOrigins(_ claim: StatedClaim) -> Bool {
+    guard let said = state.claims[claim.subject.key], said[claim] == nil else { return false }
+    let standing = said.filter { !$0.value.isRecalled }
+    let first = standing.min {
+      ($0.value.event.id, $0.key.subject.rollingStart) < ($1.value.event.id, $1.key.subject.rollingStart)
+    }
+    guard let start = first?.key.subject.rollingStart, start != claim.subject.rollingStart else { return false }
+    return !standing.keys.contains { $0.subject.rollingStart == start && $0.origin == claim.origin }
   }
 
   private func hasClaims(_ key: TemporaryExposureKey, asOf event: EventID?) -> Bool {

@@ -72,28 +72,35 @@ struct ExplainCommand: AsyncParsableCommand {
       config, environment: ProcessInfo.processInfo.environment, now: now
     ).plan
     let ledger = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
-    let claims = try await ledger.read { try $0.claims(about: key) }
-    try tell(key, claims, of: plan, now: now)
+    // Withdrawn and held claims say nothing but how long the key is valid.
+    let (claims, embargo) = try await ledger.read {
+      (try $0.claims(about: key), try $0.claims(from: key, limit: 1).embargo)
+    }
+    try tell(key, claims, embargo, of: plan, now: now)
   }
 
   /// What the store knows, and what each series makes of it.
-  private func tell(_ key: TemporaryExposureKey, _ claims: ClaimSet, of plan: GatewayPlan, now: Instant) throws {
+  private func tell(
+    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ embargo: Embargo, of plan: GatewayPlan, now: Instant
+  ) throws {
     guard !claims.isEmpty else {
       Console.note("the store does not know the key \(self.key)")
       return try exit(.rejected)
     }
     for series in plan.series {
       try tell(
-        key, claims, series.publishing, "key \(self.key), series \(series.name) (policy \(series.publishing.name))", now
+        key, claims, embargo, series.publishing,
+        "key \(self.key), series \(series.name) (policy \(series.publishing.name))", now
       )
     }
-    if plan.series.isEmpty { try tell(key, claims, try PolicyChoice.read(publishing), "key \(self.key)", now) }
+    if plan.series.isEmpty { try tell(key, claims, embargo, try PolicyChoice.read(publishing), "key \(self.key)", now) }
   }
 
   private func tell(
-    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ policy: Policy, _ title: String, _ now: Instant
+    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ embargo: Embargo, _ policy: Policy, _ title: String,
+    _ now: Instant
   ) throws {
-    let story = KeyStory(of: key, stored: claims, publishing: policy.publishing, now: now)
+    let story = KeyStory(of: key, stored: claims, embargo: embargo, publishing: policy.publishing, now: now)
     try Console.result(title + "\n\n" + story.text + "\n")
   }
 

@@ -238,6 +238,20 @@ import Testing
     }
   }
 
+  /// Repetitions are counted for each origin: what one repeats takes no place from another's key.
+  @Test func oneOriginsRepetitionsDropNobodysKey() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      let earlier = (1...5).map { age in key(1).with { $0.rollingStart = ($0.rollingStart ?? 0) - 144 * Int32(age) } }
+      let document = try await press.say(earlier, origin: "DE", visited: ["NL"], source: "other")
+      // They wait for the operator, who lets them in.
+      _ = try await press.ledger.heldReleased(document, by: OperatorWord(by: "ada"), at: at(1))
+      let receipt = try await press.round(at(10))[0]
+      #expect(receipt.published == 5 && receipt.omissions == ["repeated-key-data": 1])
+      #expect(try press.increments("NL").flatMap(\.keys).map(\.rollingStart).contains(key(1).rollingStart))
+    }
+  }
+
   // MARK: Days
 
   /// A day holds what its increments hold, each key once; so does everything since a midnight.

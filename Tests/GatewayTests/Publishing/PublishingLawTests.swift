@@ -29,14 +29,15 @@ import Testing
     return all
   }
 
-  static func claims(_ random: inout SeededRandom, count: Int) -> [(
+  /// - Parameter haveOneStart: whether each key data stands under one rolling start.
+  static func claims(_ random: inout SeededRandom, count: Int, haveOneStart: Bool = false) -> [(
     key: ClaimedKey, origin: String?, visited: [String]?
   )] {
     (0..<count).map { _ in
       let type = random.pick(RevisionTests.types)
       let number = UInt64.random(in: 0..<40, using: &random)
       // Ages belong to keys, so that there are few keys with two rolling starts.
-      let age = Int64(number % 5) - 1 + (random.once(in: 20) ? 1 : 0)
+      let age = Int64(number % 5) - 1 + (!haveOneStart && random.once(in: 20) ? 1 : 0)
       let visited: [String]? = random.pick([nil, [], ["DE"], ["NL", "BE"], ["FR", "DE", "NL"]])
       return (
         key(number, age: age, period: random.pick([144, 144, 72]), type: type, risk: random.pick([nil, 1, 7])),
@@ -90,11 +91,12 @@ import Testing
     }
   }
 
-  /// Two gateways that were told the same in another order publish the same `export.bin`.
+  /// Two gateways that were told the same in another order publish the same `export.bin`. Under which rolling start a key
+  /// data stands is decided by who comes first, and by nothing else.
   @Test(arguments: 0..<2) func theOrderOfArrivalChangesNothing(number: Int) async throws {
     var random = SeededRandom(for: "order of arrival \(number)")
     let series = Self.series(&random)
-    let waves = (0..<3).map { _ in Self.claims(&random, count: 30) }
+    let waves = (0..<3).map { _ in Self.claims(&random, count: 30, haveOneStart: true) }
     var digests: [[String: String]] = []
     for shuffles in [false, true] {
       try await Press.run(series) { press in
