@@ -320,9 +320,9 @@ struct ReloadService: Service {
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
-        || new.server != old.server || new.ownOrigins != old.ownOrigins
+        || new.server != old.server || new.uploads != old.uploads || new.ownOrigins != old.ownOrigins
       {
-        logger.warning("folders, server and own origins stay as they are until a restart")
+        logger.warning("folders, server, its door for uploads, and own origins stay as they are until a restart")
       }
       plan.value = new
       logger.info(

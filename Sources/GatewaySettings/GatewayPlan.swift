@@ -33,4 +33,10 @@ package struct GatewayPlan: Sendable {
     self.server = server
     self.uploads = uploads
   }
+
+  /// What claims call their sources: those that are asked, and the door for uploads.
+  package var sourceNames: [String] {
+    let asked = sources.map(\.name)
+    return asked + (uploads.map { asked.contains($0.name) ? [] : [$0.name] } ?? [])
+  }
 }

@@ -177,21 +177,39 @@ extension GatewayReader {
       sources.first { $0.settings.peer == .files && $0.settings.location == folder }?.settings
     }
     guard let origin = stated.origin ?? reader?.origin else {
-      document.add(
-        stated.section.place,
-        "origin is missing: the region whose keys come in by this door; add a line such as origin: DE")
+      if !stated.section.states("origin") {
+        document.add(
+          stated.section.place,
+          "origin is missing: the region whose keys come in by this door; add a line such as origin: DE")
+      }
       return nil
     }
-    if stated.folder != nil {
-      let line = stated.origin == nil ? "; add origin: \(origin) in its place" : "; remove it"
-      let rest =
-        reader.map { "; the source \($0.name) reads what lies in it, and can be removed once the folder is empty" }
-        ?? ""
-      warn(stated.section.place(of: "folder"), "is not used any more: uploads are recorded directly\(line)\(rest)")
+    let name = "uploads"
+    if let other = sources.first(where: { $0.settings.name == name && $0.settings.name != reader?.name }) {
+      document.add(
+        other.section.place, "a source cannot be called uploads beside a door for uploads, whose claims have this name")
     }
+    if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
     return UploadSource(
-      name: reader?.name ?? "uploads", origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
-      regions: stated.regions.sorted())
+      name: reader?.name ?? name, origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
+      regions: stated.regions?.sorted())
+  }
+
+  /// What to write in place of the folder of an earlier version, so that nothing changes but the way of the keys.
+  private func advice(
+    _ stated: StatedUploads, _ folder: String, _ origin: String, _ reader: SourceSettings?
+  ) -> String {
+    var lines: [String] = []
+    if stated.origin == nil { lines.append("origin: \(origin)") }
+    if stated.reading == nil, let reading = reader?.reading, reading.name != defaultPolicy.name {
+      lines.append("reading: \(reading.name)")
+    }
+    let place = lines.isEmpty ? "remove it" : "write \(lines.joined(separator: " and ")) in its place"
+    let rest =
+      reader.map {
+        "; the source \($0.name) reads what lies there, and can be removed once its last file is in (status tells)"
+      } ?? "; no source reads what may lie in \(folder)"
+    return "is not used any more, uploads are recorded directly: \(place)\(rest)"
   }
 
   func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {

@@ -18,7 +18,8 @@ struct StatedUploads {
   let folder: String?
   let origin: String?
   let reading: Policy?
-  let regions: Set<String>
+  /// `nil` is the origin alone.
+  let regions: Set<String>?
 }
 
 extension GatewayReader {
@@ -56,7 +57,7 @@ extension GatewayReader {
       uploads = StatedUploads(
         section: section, folder: section.take("folder").flatMap(resolvedPath),
         origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
-        regions: section.take("regions").flatMap(codes) ?? [])
+        regions: section.take("regions").flatMap(codes))
       if let token { settings.uploads = UploadSettings(token: token) }
     }
     return StatedServer(settings: settings, section: section, uploads: uploads)

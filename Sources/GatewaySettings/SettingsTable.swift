@@ -244,7 +244,7 @@ package enum SettingsTable {
         "server.uploads.reading",
         "The policy by which its keys are read; keys that expired more than 15 days ago and "
           + "keys from the future are never taken.", "`default`", "a policy's name or path"),
-      Row("server.uploads.regions", "The regions that its keys are for.", none, codes),
+      Row("server.uploads.regions", "The regions that its keys are for.", "the origin", codes),
       Row(
         "server.uploads.folder",
         "Where an earlier version put uploads. The `files` source that reads it says origin and "

@@ -21,15 +21,21 @@ package struct StatusReport: Sendable {
   package let recalls: [Recall]
   package let claimCount: Int
 
-  /// - Parameter settings: the sources of the configuration; others that the store knows are listed behind them.
-  package init(_ state: any StoredState, settings: [SourceSettings], now: Instant) throws {
+  /// - Parameters:
+  ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
+  ///   - uploads: the door for uploads, which nobody asks.
+  package init(
+    _ state: any StoredState, settings: [SourceSettings], uploads: UploadSource? = nil, now: Instant
+  ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
-    let configured = settings.map(\.name)
+    let asked = settings.map(\.name)
+    let door = uploads.flatMap { asked.contains($0.name) ? nil : $0.name }
+    let configured = asked + [door].compactMap(\.self)
     let others = records.keys.filter { !configured.contains($0) }.sorted()
     sources = try (configured + others).map { name in
       Source(
-        name: name, peer: settings.first { $0.name == name }?.peer.rawValue,
+        name: name, peer: name == door ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
         quarantine: try state.documents(of: name, in: [.quarantined], limit: 20))
@@ -47,9 +53,10 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  /// `paused`, `failing`, `never asked` or `fine`.
+  /// `paused`, `failing`, `never asked` or `fine`; a door for uploads is `open`.
   package var state: String {
     if pausedSince != nil { return "paused" }
+    if peer == "uploads" { return "open" }
     if record.lastFault != nil { return "failing" }
     return record.lastSuccess == nil ? "never asked" : "fine"
   }

@@ -57,19 +57,15 @@ extension SQLiteTransaction {
     ).map { row in
       UploadRecord(
         event: EventID(rawValue: row["event"]), door: row["door_name"],
-        regions: try JSONText.decode([String].self, row["regions"]), certificate: row["certificate"],
-        received: row["received"], new: row["new"])
+        regions: try JSONText.decode([String].self, row["regions"]), certificate: row["certificate"])
     }
   }
 
   func note(_ upload: UploadRecord) throws {
     let door = try sourceNumber(upload.door)
     try database.execute(
-      sql: "INSERT INTO uploads (event, door, regions, certificate, received, new) VALUES (?, ?, ?, ?, ?, ?)",
-      arguments: [
-        upload.event.rawValue, door, try JSONText.encode(upload.regions), upload.certificate, upload.received,
-        upload.new,
-      ])
+      sql: "INSERT INTO uploads (event, door, regions, certificate) VALUES (?, ?, ?, ?)",
+      arguments: [upload.event.rawValue, door, try JSONText.encode(upload.regions), upload.certificate])
   }
 }
 

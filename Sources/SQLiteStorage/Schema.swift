@@ -29,8 +29,8 @@ enum Schema {
     migrator.registerMigration("whose keys relays carry") { database in
       try database.execute(sql: carrying)
     }
-    migrator.registerMigration("archives by key day") { database in
-      try database.execute(sql: bundlesOfAnyKind)
+    migrator.registerMigration("archives by key day; uploads without counts", foreignKeyChecks: .deferred) { database in
+      try database.execute(sql: bundlesOfAnyKind + uploadsWithoutCounts)
     }
     return migrator
   }
@@ -354,6 +354,13 @@ enum Schema {
       name TEXT PRIMARY KEY,
       value BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """
+
+  /// How many keys an upload had tells who it was.
+  private static let uploadsWithoutCounts = """
+
+    ALTER TABLE uploads DROP COLUMN received;
+    ALTER TABLE uploads DROP COLUMN new;
     """
 
   /// Which kinds there are is said by ``BundleKind``, and no table repeats it.

@@ -58,7 +58,9 @@ import Testing
     let door = try #require(plan.uploads)
     #expect(door.name == "phones" && door.origin == "BQ" && door.reading.name == "google-key-server")
     let reason = try #require(warnings.first { $0.place == "server.uploads.folder" }?.reason)
-    #expect(reason.contains("add origin: BQ in its place") && reason.contains("the source phones reads"))
+    #expect(
+      reason.contains("write origin: BQ and reading: google-key-server in its place")
+        && reason.contains("the source phones reads"))
 
     let faults = Fixture.faults(text.replacing("location: /srv/up", with: "location: /srv/other"))
     #expect(faults.contains { $0.contains("server.uploads: origin is missing") && $0.contains("origin: DE") })

@@ -41,7 +41,8 @@ import Testing
         "received 3 = 2 new + 0 known + 1 rejected", "  rejected, rolling-period-out-of-range: 1",
         "  allowed, rolling period absent, read as 144: 1", "  allowed, origin absent, read as the source's: 2",
         "believed 1 = 1 published + 0 held + 0 left out",
-        "  published, claims contradicted each other, the greater one decided: 1",
+        "  published, claims contradicted each other, merged field by field: 1",
+        "  published, revoked by one origin, another one stands behind the key: 1",
         "published 1 = 1 written to out.csv (csv) + 0 refused by the format",
       ])
     let rejected = receipt.documents.flatMap {

@@ -44,7 +44,7 @@ struct TransactionTests {
       {
         try $0.note(
           UploadRecord(
-            event: EventID(rawValue: 1), door: "door", regions: ["NL", "BE"], certificate: "a", received: 3, new: 2))
+            event: EventID(rawValue: 1), door: "door", regions: ["NL", "BE"], certificate: "a"))
       },
       { _ = try $0.enter(NewEvent(.attempted, about: "DE", at: Times.days(-30))) },
       { try $0.enqueue([7, 0], kind: "bundle", event: EventID(rawValue: 1)) },

@@ -70,7 +70,6 @@ package struct UploadIntake: Sendable {
 
   /// The keys, for the regions of the door.
   private func addressed(_ keys: DecodedDocument) throws -> DecodedDocument {
-    guard !source.regions.isEmpty else { return keys }
     var keys = keys
     var regions = RegionTable()
     guard let number = regions.intern(RegionClaim(origin: nil, visited: source.regions)) else { return keys }

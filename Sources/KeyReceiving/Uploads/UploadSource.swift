@@ -1,20 +1,21 @@
 package import KeyNormalization
 
 /// The door for uploads, as a source: whose keys come in by it, and how they are read.
-package struct UploadSource: Sendable {
+package struct UploadSource: Hashable, Sendable {
   /// What claims call it.
   package var name: String
   /// The origin of its keys.
   package var origin: String
   package var reading: Policy
-  /// The regions that its keys are for; empty where the uploads do not say.
+  /// The regions that its keys are for.
   package var regions: [String]
 
-  package init(name: String = "uploads", origin: String, reading: Policy, regions: [String] = []) {
+  /// - Parameter regions: the origin alone, where `nil`.
+  package init(name: String = "uploads", origin: String, reading: Policy, regions: [String]? = nil) {
     self.name = name
     self.origin = origin
     self.reading = reading
-    self.regions = regions
+    self.regions = regions ?? [origin.uppercased()]
   }
 
   /// Days after their expiry that keys are taken, where the reading policy states no limit.

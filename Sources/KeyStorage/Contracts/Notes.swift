@@ -1,6 +1,6 @@
 package import ExposureKeys
 
-/// What publishing keeps under a name.
+/// What publishing and receiving keep under a name.
 package enum StoredNote: Hashable, Sendable {
   /// The secret behind look-alikes. It is made once, and bundles that are out cannot be made again without it.
   case paddingSecret
@@ -8,6 +8,8 @@ package enum StoredNote: Hashable, Sendable {
   case paddingRounds(Day, series: String?)
   /// Where a series stands: its window, its key, the recalls that it knows.
   case seriesState(String)
+  /// The first event of the newest day on which uploads came in by a door: its number and its time.
+  case firstUploads(door: String)
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -16,6 +18,7 @@ package enum StoredNote: Hashable, Sendable {
     case .paddingRounds(let day, series: nil): "publishing/padding/\(day)"
     case .paddingRounds(let day, let series?): "publishing/padding/\(series)/\(day)"
     case .seriesState(let series): "publishing/series/\(series)"
+    case .firstUploads(let door): "receiving/uploads/\(door)"
     }
   }
 }

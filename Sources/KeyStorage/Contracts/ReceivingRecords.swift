@@ -168,7 +168,7 @@ package struct DiscoveredDocuments: Hashable, Sendable {
 
 /// What is kept of an upload: that it came, and not what was in it. Its claims are among all others.
 package struct UploadRecord: Hashable, Sendable {
-  /// The event in which it was recorded, with others that came in the same moment.
+  /// The first event of its day: not the one in which it was recorded, by which its keys would be found.
   package var event: EventID
   /// The source that its claims have.
   package var door: String
@@ -176,18 +176,12 @@ package struct UploadRecord: Hashable, Sendable {
   package var regions: [String]
   /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where the door asks for none.
   package var certificate: String?
-  package var received: Int
-  package var new: Int
 
-  package init(
-    event: EventID, door: String, regions: [String], certificate: String?, received: Int, new: Int
-  ) {
+  package init(event: EventID, door: String, regions: [String], certificate: String?) {
     self.event = event
     self.door = door
     self.regions = regions
     self.certificate = certificate
-    self.received = received
-    self.new = new
   }
 }
 

@@ -224,7 +224,9 @@ extension Ledger {
 
   /// Uploads came in, and share a commit. When this returns, they may be answered.
   ///
-  /// A door has one document a day, whose facts add up: an upload's own keys are not told apart from those of others.
+  /// A door has one document a day, whose facts add up, and its claims keep the number of the first event of that day and
+  /// not of their own commit, which may have had one upload alone: nobody who reads the store can tell which keys came
+  /// together. What was known at an event is exact to the day, as far as uploads are concerned.
   ///
   /// - Returns: what became of each, in their order.
   package func uploaded(_ uploads: [AdmittedUpload], at now: Instant) async throws -> [ImportReceipt] {
@@ -233,21 +235,20 @@ extension Ledger {
     return try await transact(.uploaded, at: now) { page in
       let transaction = page.transaction
       let stamp = try page.open(.uploaded, about: doors.joined(separator: ", "))
-      var documents: [String: (id: DocumentID, facts: DocumentFacts)] = [:]
+      var documents: [String: (id: DocumentID, facts: DocumentFacts, stamp: EventStamp)] = [:]
       for door in doors {
         guard let document = try transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
         else { continue }
-        documents[door] = (document.id, document.facts ?? .ofUploads)
+        documents[door] = (document.id, document.facts ?? .ofUploads, try page.firstOfDay(stamp, at: door))
       }
       var receipts: [ImportReceipt] = []
       var records: [UploadRecord] = []
       for upload in uploads {
-        guard let document = documents[upload.door]?.id else { continue }
-        let receipt = try transaction.record(upload.batch, of: document, in: stamp)
+        guard let document = documents[upload.door] else { continue }
+        let receipt = try transaction.record(upload.batch, of: document.id, in: document.stamp)
         documents[upload.door]?.facts.add(receipt, of: upload)
         let record = UploadRecord(
-          event: stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate,
-          received: receipt.received + upload.rejections.values.reduce(0, +), new: receipt.new)
+          event: document.stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate)
         try transaction.note(record)
         records.append(record)
         receipts.append(receipt)
@@ -260,6 +261,20 @@ extension Ledger {
 }
 
 extension LedgerPage {
+  /// The first event of a door's uploads on the day of `stamp`, which is `stamp` where there was none.
+  fileprivate func firstOfDay(_ stamp: EventStamp, at door: String) throws -> EventStamp {
+    let note = StoredNote.firstUploads(door: door)
+    let words = try transaction.note(note).map { String(decoding: $0, as: UTF8.self).split(separator: " ") } ?? []
+    if words.count == 2, let number = Int64(words[0]), let seconds = Int64(words[1]),
+      case let time = Instant(secondsSince1970: seconds), time.day == stamp.time.day
+    {
+      return EventStamp(id: EventID(rawValue: number), time: time)
+    }
+    try transaction.setNote(
+      Array("\(stamp.id.rawValue) \(stamp.time.secondsSince1970)".utf8), named: note.name)
+    return stamp
+  }
+
   fileprivate func move(_ cursor: CursorMove?) throws {
     if let cursor { try transaction.setCursor(cursor.cursor, of: cursor.source) }
   }

@@ -17,7 +17,7 @@ struct PauseTarget: ParsableArguments {
   func resolved(_ plan: GatewayPlan) throws -> Pause.Subject {
     if subject.hasPrefix("source:") { return try source(String(subject.dropFirst(7)), plan) }
     if subject.hasPrefix("origin:") { return .origin(subject.dropFirst(7).uppercased()) }
-    if plan.sources.contains(where: { $0.name == subject }) { return .source(subject) }
+    if plan.sourceNames.contains(subject) { return .source(subject) }
     guard subject.count == 2 || subject.count == 3, subject.allSatisfy({ $0.isASCII && $0.isLetter }) else {
       return try source(subject, plan)
     }
@@ -25,8 +25,8 @@ struct PauseTarget: ParsableArguments {
   }
 
   private func source(_ name: String, _ plan: GatewayPlan) throws -> Pause.Subject {
-    guard plan.sources.contains(where: { $0.name == name }) else {
-      let known = plan.sources.map(\.name).joined(separator: ", ")
+    guard plan.sourceNames.contains(name) else {
+      let known = plan.sourceNames.joined(separator: ", ")
       throw ValidationError("the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
     }
     return .source(name)

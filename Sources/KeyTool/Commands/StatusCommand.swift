@@ -26,7 +26,7 @@ struct StatusCommand: AsyncParsableCommand {
     let plan = try gateway.plan()
     let ledger = try gateway.ledger(plan, as: .reader)
     let now = gateway.clock()
-    let report = try await ledger.read { try StatusReport($0, settings: plan.sources, now: now) }
+    let report = try await ledger.read { try StatusReport($0, settings: plan.sources, uploads: plan.uploads, now: now) }
     if json {
       try Console.result(line: try JSONText.render(report))
     } else {
