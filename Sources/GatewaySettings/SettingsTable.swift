@@ -83,7 +83,9 @@ package enum SettingsTable {
         PeerProtocol.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
       Row("sources[].location", "Where it is.", "`https://…` or `http://…`; for `files` a folder"),
       Row("sources[].options", "What else the protocol needs.", none, "a section"),
-      Row("sources[].options.*", "As the protocol says.", none, "a line of text"),
+      Row(
+        "sources[].options.*", "As the protocol says.", none,
+        "a line of text; \(secret) where the protocol calls it a secret"),
       Row(
         "sources[].trust",
         "Who must stand behind what it sends. A ring: one of its keys has signed each document. `host`: its host has "
