@@ -37,7 +37,7 @@ package struct GatewayApplication: Sendable {
       guard let recorder else {
         throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
       }
-      return try UploadDoor(door, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
+      return try UploadDoors(door, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
     }
     let retrievals = RetrievalResponder(
       settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,

@@ -16,7 +16,7 @@ package struct GatewayResponder: HTTPResponder {
   let clock: ServerClock
   let logger: Logger
   let limiter: RateLimiter?
-  let uploads: UploadDoor?
+  let uploads: UploadDoors?
   let stored = StoredResponses()
 
   var limits: ServerLimits { reader.limits }
@@ -45,8 +45,7 @@ package struct GatewayResponder: HTTPResponder {
       logger.error(
         "a request could not be answered",
         metadata: ["path": .string(exchange.path), "reason": .string("\(error)")])
-      final =
-        Problem(.internalServerError, "internal-error", "the server could not answer; its log says why").finalResponse
+      final = Problem.internalError.finalResponse
     }
     if !exchange.isStored {
       addCommonFields(to: &final.response, exchange)
@@ -161,7 +160,7 @@ package struct GatewayResponder: HTTPResponder {
       return stored.response
     }
     exchange.route = "unknown"
-    if uploads?.door(at: target.segments) == .publish { throw notAllowed(target) }
+    if let door = uploads?.door(at: target.segments), !door.description.isReadable { throw notAllowed(target) }
     exchange.retrieval = retrieval
     let retrieved = await retrievals.response(to: retrieval, at: exchange.now)
     exchange.route = retrieved.route
@@ -200,11 +199,7 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func allowed(at target: RequestTarget) -> String {
-    switch uploads?.door(at: target.segments) {
-    case nil: "GET, HEAD, OPTIONS"
-    case .sampleApp: "GET, HEAD, POST, OPTIONS"
-    case .publish: "POST, OPTIONS"
-    }
+    uploads?.door(at: target.segments)?.description.methods ?? "GET, HEAD, OPTIONS"
   }
 
   // MARK: Fields of every response

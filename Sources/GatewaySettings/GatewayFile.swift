@@ -31,11 +31,15 @@ package enum GatewayFile {
   }
 
   /// As ``read(path:environment:now:layouts:checkingOptions:)``, of a text whose files are found elsewhere.
+  ///
+  /// - Parameter peers: the protocols that sources may speak.
   package static func parse(
     _ text: String, path: String, files: any SettingFiles, environment: [String: String], now: Instant,
-    layouts: Set<String>, checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+    layouts: Set<String>, peers: [PeerProtocol] = PeerCatalog.peers,
+    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
   ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
-    let reader = GatewayReader(path: path, files: files, environment: environment, now: now, layouts: layouts)
+    let reader = GatewayReader(
+      path: path, files: files, environment: environment, now: now, layouts: layouts, peers: peers)
     let plan = reader.plan(text, checkingOptions: checkingOptions)
     let faults = reader.faults
     guard let plan, !faults.contains(where: { $0.severity == .error }) else { throw GatewayFaults(all: faults) }

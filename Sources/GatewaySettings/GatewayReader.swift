@@ -13,6 +13,7 @@ final class GatewayReader {
   let environment: [String: String]
   let now: Instant
   let layouts: Set<String>
+  let peers: [PeerProtocol]
   private let path: String
   private var policyFaults: [GatewayFault] = []
   private var policiesByName: [String: Policy] = [:]
@@ -21,12 +22,16 @@ final class GatewayReader {
   /// Where the file asks for no policy.
   let defaultPolicy = (try? ShippedPolicies.policy(named: "default")) ?? Policy(name: "default")
 
-  init(path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>) {
+  init(
+    path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>,
+    peers: [PeerProtocol] = PeerCatalog.peers
+  ) {
     self.path = path
     self.files = files
     self.environment = environment
     self.now = now
     self.layouts = layouts
+    self.peers = peers
   }
 
   /// In the order of the file, then those of the policies.

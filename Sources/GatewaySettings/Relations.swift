@@ -21,7 +21,9 @@ extension GatewayReader {
           section.place(of: "name"), "line \(other.section.place(of: "name").line) has a source of that name")
       }
       let options = settings.options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-      let place = ([settings.peer.rawValue, settings.location.withoutEndingSlash] + options).joined(separator: "\n")
+      let secrets = settings.secrets.sorted { $0.key < $1.key }.map { "\($0.key)=#\($0.value.hashValue)" }
+      let place = ([settings.peer.rawValue, settings.location.withoutEndingSlash] + options + secrets).joined(
+        separator: "\n")
       if let other = places.updateValue(source, forKey: place) {
         document.add(
           section.place(of: "location"),
@@ -167,6 +169,12 @@ extension GatewayReader {
     if settings.certificatePEM == nil, isLocal != true {
       warn(
         door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+    }
+    if isLocal == true, !door.states("rate") {
+      warn(
+        door.place,
+        "behind a proxy on this machine all phones share one address and 30 uploads a minute; state rate here, and limit "
+          + "clients at the proxy")
     }
   }
 

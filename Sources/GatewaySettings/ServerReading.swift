@@ -58,7 +58,9 @@ extension GatewayReader {
         section: section, folder: section.take("folder").flatMap(resolvedPath),
         origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
         regions: section.take("regions").flatMap(codes))
-      if let token { settings.uploads = UploadSettings(token: token) }
+      var door = UploadSettings(token: token ?? "")
+      section.read("rate") { door.requestsPerMinute = rate($0) }
+      if token != nil { settings.uploads = door }
     }
     return StatedServer(settings: settings, section: section, uploads: uploads)
   }

@@ -83,7 +83,9 @@ package enum SettingsTable {
         PeerProtocol.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
       Row("sources[].location", "Where it is.", "`https://…` or `http://…`; for `files` a folder"),
       Row("sources[].options", "What else the protocol needs.", none, "a section"),
-      Row("sources[].options.*", "As the protocol says.", none, "a line of text"),
+      Row(
+        "sources[].options.*", "As the protocol says.", none,
+        "a line of text; \(secret) where the protocol calls it a secret"),
       Row(
         "sources[].trust",
         "Who must stand behind what it sends. A ring: one of its keys has signed each document. `host`: its host has "
@@ -249,6 +251,9 @@ package enum SettingsTable {
         "server.uploads.folder",
         "Where an earlier version put uploads. The `files` source that reads it says origin and "
           + "policy where the door does not.", none, path),
+      Row(
+        "server.uploads.rate", "Uploads a minute from one address. Behind a proxy all phones have the proxy's address.",
+        "`30/min`", "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
       Row("server.uploads.token", "The bearer token that opens it, 16 characters or more.", secret),
       Row("server.uploads.token.file", "The file that holds the token.", none, path),
       Row("server.uploads.token.env", "The variable that holds the token.", none, "a name"),

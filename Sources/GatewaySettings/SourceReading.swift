@@ -15,20 +15,30 @@ extension GatewayReader {
   func source(_ setting: Setting, checkingOptions: (SourceSettings) -> [String]) -> StatedSource? {
     guard let section = setting.section(labelledBy: "name") else { return nil }
     let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
-    let peer = section.need("protocol", PeerProtocol.allCases.map(\.rawValue).joined(separator: ", "))?
-      .option(PeerProtocol.self)
+    let peer = section.need("protocol", peers.map(\.rawValue).joined(separator: ", ")).flatMap(self.peer)
     let location = section.need("location", "an address: https://keys.example.org, or a folder for files")
       .flatMap { self.location($0, of: peer) }
     var options: [String: String] = [:]
+    var secrets: [String: Secret] = [:]
+    /// What is wrong with these is told already.
+    var unread: Set<String> = []
     section.section("options") { section in
-      section.readAll { name, setting in options[name] = self.line(setting) }
+      section.readAll { name, setting in
+        if peer?.description.isSecret(name) != true {
+          options[name] = self.line(setting)
+        } else if let secret = self.secret(setting) {
+          secrets[name] = secret
+        } else {
+          unread.insert(name)
+        }
+      }
     }
     removeOldOrigins(from: &options, of: peer, section)
     let trust = section.need("trust", "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem")
       .flatMap { self.trust($0, of: peer, isSecure: location?.hasPrefix("http://") != true) }
     let reading = section.take("reading").flatMap(policy)
     var settings = SourceSettings(
-      name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options,
+      name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, secrets: secrets,
       // Without one there is a fault, and no plan comes of it.
       trust: trust ?? .operator, reading: reading ?? defaultPolicy)
     settings.origin = section.take("origin").flatMap(code)
@@ -45,7 +55,9 @@ extension GatewayReader {
     if peer.description.way == .folder, section.states("http") {
       document.add(section.place(of: "http"), "files are read from a folder, without HTTP")
     }
-    for reason in checkingOptions(settings) { add(reason, toOptionsOf: section) }
+    for reason in checkingOptions(settings) where !unread.contains(where: { reason.hasPrefix("\($0): ") }) {
+      add(reason, toOptionsOf: section)
+    }
     return StatedSource(settings: settings, section: section)
   }
 
@@ -62,6 +74,12 @@ extension GatewayReader {
       }
     }
     document.add(place, reason)
+  }
+
+  private func peer(_ setting: Setting) -> PeerProtocol? {
+    guard let name = setting.text() else { return nil }
+    return peers.first { $0.rawValue == name }
+      ?? setting.fault("\(setting.shown), allowed \(peers.map(\.rawValue).joined(separator: ", "))")
   }
 
   // MARK: Where

@@ -37,6 +37,8 @@ extension FaultCode {
   package static let nameNotFound = FaultCode(rawValue: "name-not-found")
   package static let unreachable = FaultCode(rawValue: "unreachable")
   package static let hostRefused = FaultCode(rawValue: "host-refused")
+  /// A secret was to be sent to another host than the location's.
+  package static let secretRefused = FaultCode(rawValue: "secret-refused")
   package static let connectionRefused = FaultCode(rawValue: "connection-refused")
   package static let connectionClosed = FaultCode(rawValue: "connection-closed")
   package static let tls = FaultCode(rawValue: "tls")

@@ -24,9 +24,21 @@ package enum PeerCatalog {
         faults.append("options.\(name): unknown to protocol \(settings.peer.rawValue), \(description.knownOptions)")
         continue
       }
+      guard !option.isSecret else {
+        faults.append("options.\(name): a secret is never written here, allowed {file: PATH} or {env: NAME}")
+        continue
+      }
       if let fault = option.values.fault(of: value) { faults.append("options.\(name): \(fault)") }
     }
-    for option in description.options where option.isRequired && settings.options[option.name] == nil {
+    for (name, secret) in settings.secrets.sorted(by: { $0.key < $1.key }) {
+      guard description.isSecret(name) else {
+        faults.append("options.\(name): no secret of protocol \(settings.peer.rawValue), \(description.knownOptions)")
+        continue
+      }
+      if let fault = PeerOption.Values.secret.fault(of: secret.disclosed) { faults.append("options.\(name): \(fault)") }
+    }
+    for option in description.options
+    where option.isRequired && settings.options[option.name] == nil && settings.secrets[option.name] == nil {
       faults.append("options.\(option.name): missing; protocol \(settings.peer.rawValue) needs it: \(option.meaning)")
     }
     return faults
@@ -88,6 +100,9 @@ package struct PeerDescription: Sendable {
     self.makeMachine = makeMachine
   }
 
+  /// Whether the operator says this option by a file or the environment alone.
+  package func isSecret(_ option: String) -> Bool { options.contains { $0.name == option && $0.isSecret } }
+
   var knownOptions: String {
     guard !options.isEmpty else { return "which has no options" }
     return "which knows \(options.map(\.name).joined(separator: ", "))"
@@ -101,6 +116,11 @@ package struct PeerOption: Sendable {
   package let meaning: String
   package let isRequired: Bool
   package let values: Values
+
+  package var isSecret: Bool {
+    guard case .secret = values else { return false }
+    return true
+  }
 
   init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
     self.name = name
@@ -122,11 +142,17 @@ package struct PeerOption: Sendable {
     case ending
     /// A P-256 public key: PEM, or base64 of its SubjectPublicKeyInfo.
     case publicKey
+    /// What nobody may see: 8 to 1,024 characters of visible ASCII. A machine says where it belongs, and never has it:
+    /// ``SourceSettings/secrets``.
+    case secret
 
     /// What is wrong with a value, and what is allowed; `nil` is nothing.
     func fault(of value: String) -> String? {
-      if case .publicKey = self { return publicKeyFault(of: value) }
-      return isAllowed(value) ? nil : "\(peerText(value)), allowed \(allowed)"
+      switch self {
+      case .publicKey: publicKeyFault(of: value)
+      case .secret: isAllowed(value) ? nil : "what the secret is, is not allowed; allowed \(allowed)"
+      default: isAllowed(value) ? nil : "\(peerText(value)), allowed \(allowed)"
+      }
     }
 
     private func isAllowed(_ value: String) -> Bool {
@@ -138,6 +164,7 @@ package struct PeerOption: Sendable {
       case .address: (1...2048).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       case .ending: value.utf8.count <= 32 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       case .publicKey: publicKeyFault(of: value) == nil
+      case .secret: (8...1024).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       }
     }
 
@@ -151,6 +178,7 @@ package struct PeerOption: Sendable {
       case .address: "an address or a path in visible ASCII, at most 2048 characters"
       case .ending: "an ending such as .zip, at most 32 characters"
       case .publicKey: "a P-256 public key in PEM, or base64 of its SubjectPublicKeyInfo"
+      case .secret: "8 to 1024 characters of visible ASCII"
       }
     }
 

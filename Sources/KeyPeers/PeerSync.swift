@@ -37,6 +37,10 @@ package enum PeerStep: Hashable, Sendable {
 }
 
 /// A request to a peer; only GET is ever needed.
+///
+/// Where a secret of the source belongs, in the address or in a header, stands `{name}`, the option's name in braces. The
+/// transport alone puts the secret there, and only for the host of the location. It takes it out again of what the peer
+/// answers to a question, so that no machine ever sees it.
 package struct PeerRequest: Hashable, Sendable {
   /// Absolute, or relative to the location of the source.
   package var url: String

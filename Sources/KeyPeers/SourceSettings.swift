@@ -10,6 +10,9 @@ package struct SourceSettings: Sendable {
   package var location: String
   /// What else the protocol needs: `country`, `index`, `series`, …, as the protocol's file says.
   package var options: [String: String]
+  /// The options that are secrets. A machine does not see them: it writes `{name}` into an address or a header of a
+  /// ``PeerRequest``, and the transport puts the secret there when it asks.
+  package var secrets: [String: Secret]
   /// Who has to stand behind what it sends.
   package var trust: Trust
   package var reading: Policy
@@ -28,8 +31,9 @@ package struct SourceSettings: Sendable {
   package var documentByteLimit: Int
 
   package init(
-    name: String, peer: PeerProtocol, location: String, options: [String: String] = [:], trust: Trust,
-    reading: Policy, origin: String? = nil, isRelay: Bool = false, carries: Set<String>? = nil,
+    name: String, peer: PeerProtocol, location: String, options: [String: String] = [:],
+    secrets: [String: Secret] = [:], trust: Trust, reading: Policy, origin: String? = nil, isRelay: Bool = false,
+    carries: Set<String>? = nil,
     speaksFor: Set<String>? = nil,
     transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
   ) {
@@ -37,6 +41,7 @@ package struct SourceSettings: Sendable {
     self.peer = peer
     self.location = location
     self.options = options
+    self.secrets = secrets
     self.trust = trust
     self.reading = reading
     self.origin = origin

@@ -34,7 +34,8 @@ package struct KeyferryCommand: ParsableCommand {
     subcommands: [
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
-      RegistrationCommand.self, PullCommand.self, StatusCommand.self, QuarantineCommand.self, PauseCommand.self,
+      RegistrationCommand.self, PullCommand.self, StatusCommand.self, EventsCommand.self, QuarantineCommand.self,
+      PauseCommand.self,
       ResumeCommand.self, RecallCommand.self, PublishCommand.self, PreviewCommand.self, RunCommand.self,
       ServeCommand.self,
     ])

@@ -16,8 +16,8 @@ internal import NIOHTTP1
 ///
 /// Faults have the codes `bad-address`, `bad-header`, `host-refused`, `redirect-refused`, `too-many-redirects`,
 /// `name-not-found`, `connection-refused`, `unreachable`, `connection-closed`, `tls`, `time-out`,
-/// `malformed-response`, `too-large` and `storage`. Their texts hold neither queries nor headers. A cancelled task gets
-/// `CancellationError`.
+/// `malformed-response`, `too-large`, `secret-refused` and `storage`. Their texts hold neither queries nor headers, and
+/// `{name}` for a secret of the source. A cancelled task gets `CancellationError`.
 package final class HTTPPeerTransport: Transport {
   private static let redirectLimit = 5
   /// What is read of the body of an answer that is not the document.
@@ -27,6 +27,7 @@ package final class HTTPPeerTransport: Transport {
   private let location: WebAddress
   private let allowedHosts: Set<String>
   private let secretHeaders: [TransportSettings.Header]
+  private let secrets: RequestSecrets
   private let concurrency: Int
   private let retryPolicy: RetryPolicy
   private let client: HTTPClient
@@ -37,7 +38,8 @@ package final class HTTPPeerTransport: Transport {
   private let onEvent: @Sendable (TransportEvent) -> Void
 
   init(
-    location: String, settings: TransportSettings, client: HTTPClient, budget: ConnectionBudget, limits: TimeLimits,
+    location: String, settings: TransportSettings, secrets: [String: Secret], client: HTTPClient,
+    budget: ConnectionBudget, limits: TimeLimits,
     clock: TransportClock, version: String, onEvent: @escaping @Sendable (TransportEvent) -> Void
   ) throws {
     self.location = try WebAddress(location)
@@ -49,6 +51,7 @@ package final class HTTPPeerTransport: Transport {
     try Self.check(Self.disclosed(settings.headers))
     allowedHosts = Set(settings.allowedHosts.map { $0.lowercased() })
     secretHeaders = settings.headers
+    self.secrets = RequestSecrets(secrets)
     concurrency = settings.connectionsPerHost
     retryPolicy = RetryPolicy(retries: settings.retries)
     self.client = client
@@ -118,6 +121,7 @@ extension HTTPPeerTransport {
     from first: WebAddress, _ headers: [PeerRequest.Header], _ destination: Destination
   ) async throws -> Answer {
     var address = first
+    try checkSecrets(of: address, headers)
     for _ in 0...Self.redirectLimit {
       let answer = try await budget.withPermit(for: address.authority, limit: concurrency) {
         try await exchange(address, headers, destination)
@@ -125,7 +129,8 @@ extension HTTPPeerTransport {
       guard [301, 302, 303, 307, 308].contains(answer.head.status), let target = answer.head["location"] else {
         return answer
       }
-      let next = try redirectTarget(target, from: address)
+      let next = try redirectTarget(secrets.masked(target), from: address)
+      try checkSecrets(of: next, headers)
       onEvent(.redirected(from: address.description, to: next.description))
       address = next
     }
@@ -146,6 +151,16 @@ extension HTTPPeerTransport {
     return next
   }
 
+  /// A secret is for the location's scheme, host and port alone.
+  private func checkSecrets(of address: WebAddress, _ headers: [PeerRequest.Header]) throws {
+    guard !address.hasSameOrigin(as: location) else { return }
+    guard !secrets.belong(in: address), !headers.contains(where: secrets.belong) else {
+      throw TransportFault(
+        code: .secretRefused, reason: "\(address): a secret of the source is for \(location.authority) alone",
+        isTemporary: false)
+    }
+  }
+
   private func isAllowed(_ host: String) -> Bool { host == location.host || allowedHosts.contains(host) }
 }
 
@@ -161,22 +176,23 @@ extension HTTPPeerTransport {
       let response = try await client.execute(
         request(to: address, headers), deadline: .now() + TimeAmount(patience))
       let head = ResponseHead(
-        status: Int(response.status.code), headers: response.headers.map { PeerRequest.Header($0.name, $0.value) },
+        status: Int(response.status.code),
+        headers: secrets.masked(response.headers.map { PeerRequest.Header($0.name, $0.value) }),
         provenHost: address.scheme == .https ? ProvenHost(provenByTLS: address.host) : nil)
       guard head.status == 200 else {
-        return (head, await otherBody(of: response, at: address, destination, since: start))
+        return (head, secrets.masked(await otherBody(of: response, at: address, destination, since: start)))
       }
-      return (head, try await body(of: response, at: address, destination, since: start))
+      return (head, secrets.masked(try await body(of: response, at: address, destination, since: start)))
     } catch {
       throw try TransportFault.translating(error, at: address, limits)
     }
   }
 
   private func request(to address: WebAddress, _ headers: [PeerRequest.Header]) -> HTTPClientRequest {
-    var request = HTTPClientRequest(url: address.text)
-    request.headers.add(name: "User-Agent", value: userAgent)
     let isHome = address.hasSameOrigin(as: location)
-    for header in (isHome ? Self.disclosed(secretHeaders) : []) + headers {
+    var request = HTTPClientRequest(url: isHome ? secrets.disclosed(in: address) : address.text)
+    request.headers.add(name: "User-Agent", value: userAgent)
+    for header in isHome ? Self.disclosed(secretHeaders) + headers.map(secrets.disclosed) : headers {
       request.headers.replaceOrAdd(name: header.name, value: header.value)
     }
     // Limits and digests count the bytes that are sent, so nothing may be compressed on the way.

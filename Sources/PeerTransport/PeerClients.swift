@@ -45,8 +45,9 @@ package final class PeerClients: Sendable {
     onEvent: @escaping @Sendable (TransportEvent) -> Void = { _ in }
   ) throws -> HTTPPeerTransport {
     try HTTPPeerTransport(
-      location: source.location, settings: source.transport, client: client(for: source.transport), budget: budget,
-      limits: limits, clock: clock, version: version, onEvent: onEvent)
+      location: source.location, settings: source.transport, secrets: source.secrets,
+      client: client(for: source.transport), budget: budget, limits: limits, clock: clock, version: version,
+      onEvent: onEvent)
   }
 
   /// Closes all connections; requests under way end with `CancellationError` or a ``TransportFault``.

@@ -49,10 +49,12 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// What is sent.
-  package var text: String { "\(description)\(query.map { "?\($0)" } ?? "")" }
+  package var text: String { "\(beginning)\(query.map { "?\($0)" } ?? "")" }
 
-  /// What people and logs may see.
-  package var description: String { "\(scheme.rawValue)://\(authority)\(path.isEmpty ? "/" : path)" }
+  /// What people and logs may see, with the braces around the names of secrets.
+  package var description: String { beginning.replacing("%7B", with: "{").replacing("%7D", with: "}") }
+
+  private var beginning: String { "\(scheme.rawValue)://\(authority)\(path.isEmpty ? "/" : path)" }
 
   /// Host, and the port where it is not the scheme's.
   package var authority: String { port == scheme.port ? host : "\(host):\(port)" }

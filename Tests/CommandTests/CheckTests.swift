@@ -95,6 +95,8 @@ import Testing
       #expect(try schema.faults(in: Data(outcome.output)) == [])
       #expect(outcome.text.contains("\"severity\" : \"error\"") == (text != Self.sound))
       #expect(outcome.text.contains("\"trusted_keys\" : 2") == (text == Self.sound))
+      #expect(
+        outcome.text.contains("\"speaks_for\" : [") == (text == Self.sound) && !outcome.text.contains("\"origins\""))
     }
   }
 

@@ -5,7 +5,7 @@ import Testing
 @Suite struct HelpTests {
   static let commands = [
     "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats", "check",
-    "registration",
+    "registration", "events",
   ]
 
   @Test(arguments: commands)
@@ -59,7 +59,8 @@ import Testing
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
     ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["pull", "x"], ["pause"], ["recall"],
-    ["quarantine", "show", "x"], ["preview", "NL"], ["serve", "--port", "x"],
+    ["quarantine", "show", "x"], ["events", "--limit", "0"], ["events", "--from", "x"], ["preview", "NL"],
+    ["serve", "--port", "x"],
     ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {

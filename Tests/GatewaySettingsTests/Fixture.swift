@@ -162,6 +162,6 @@ enum Fixture {
       roaming: {NL: NL, DE: travel}
       exposure-configuration: exposure.json
       rate: 600/min
-      uploads: {origin: nl, reading: google-key-server, regions: [NL, DE], token: {env: TOKEN}}
+      uploads: {origin: nl, reading: google-key-server, regions: [NL, DE], rate: none, token: {env: TOKEN}}
     """
 }

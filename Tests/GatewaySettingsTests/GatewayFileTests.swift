@@ -66,7 +66,7 @@ import Testing
     #expect(server.layouts == ["google", "dp3t"] && server.defaultSeries == "NL" && server.travelSeries == "travel")
     #expect(server.roaming == ["NL": "NL", "DE": "travel"])
     #expect(server.exposureConfiguration == "{\"minimumRiskScore\": 1}" && server.requestsPerMinute == 600)
-    #expect(server.uploads == UploadSettings(token: Secret(Fixture.secret)))
+    #expect(server.uploads == UploadSettings(token: Secret(Fixture.secret), requestsPerMinute: nil))
     let door = try #require(plan.uploads)
     #expect(door.name == "uploads" && door.origin == "NL" && door.regions == ["DE", "NL"])
     #expect(door.reading.name == "google-key-server")

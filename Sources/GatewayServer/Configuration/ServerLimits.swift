@@ -7,8 +7,6 @@ package struct ServerLimits: Hashable, Sendable {
   package var headerCount = 100
   /// Bytes of an upload.
   package var uploadBytes = 64_000
-  /// Uploads a minute from one address.
-  package var uploadsPerMinute = 30
   /// Bytes of archives, members and compressed answers that are kept in memory.
   package var cacheBytes = 256 << 20
   /// Connections at a time; further ones wait to be accepted.

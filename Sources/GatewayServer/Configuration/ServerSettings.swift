@@ -40,10 +40,13 @@ package struct UploadSettings: Hashable, Sendable {
   package var token: Secret
   /// Whose verification certificates are accepted; `nil` is nobody's.
   package var certificates: CertificateSettings?
+  /// Uploads a minute from one address; `nil` is without a limit.
+  package var requestsPerMinute: Int?
 
-  package init(token: Secret, certificates: CertificateSettings? = nil) {
+  package init(token: Secret, certificates: CertificateSettings? = nil, requestsPerMinute: Int? = 30) {
     self.token = token
     self.certificates = certificates
+    self.requestsPerMinute = requestsPerMinute
   }
 }
 

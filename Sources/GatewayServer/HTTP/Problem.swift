@@ -36,6 +36,10 @@ struct Problem: Error, Hashable {
     return problem
   }
 
+  /// The fault is the server's.
+  static let internalError = Problem(
+    .internalServerError, "internal-error", "the server could not answer; its log says why")
+
   var finalResponse: FinalResponse { FinalResponse(response: response, closesConnection: closesConnection) }
 
   private var response: Response {

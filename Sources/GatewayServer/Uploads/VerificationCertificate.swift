@@ -28,7 +28,7 @@ struct VerificationCertificate: Hashable, Sendable {
 /// Why a certificate is not believed.
 struct CertificateFault: Error, Hashable {
   /// As Google's key server says it.
-  var code = UploadDoor.invalidCertificate
+  var code = PublishDoor.invalidCertificate
   var reason: String
 }
 

