@@ -11,7 +11,7 @@ package struct Serving {
   package let publications: PublicationStore
   package let metrics = GatewayMetrics()
   package let readiness = Readiness()
-  package let server: GatewayServer
+  package let server: ServerService
 
   /// - Parameters:
   ///   - folder: where bundles are published.
@@ -37,7 +37,7 @@ package struct Serving {
       clock: ServerClock(now: clock))
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil
-    server = GatewayServer(application) { port in
+    server = ServerService(application) { port in
       onListening(isPublic ? address : "\(address):\(port)/")
     }
   }

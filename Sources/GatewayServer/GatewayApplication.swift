@@ -5,7 +5,7 @@ package import Logging
 internal import NIOHTTP2
 internal import NIOSSL
 
-/// The server as a value: what it serves and how, without a socket. ``GatewayServer`` runs it; tests ask it directly.
+/// The server as a value: what it serves and how, without a socket. ``ServerService`` runs it; tests ask it directly.
 package struct GatewayApplication: Sendable {
   package let settings: ServerSettings
   package let limits: ServerLimits

@@ -180,7 +180,7 @@ final class GatewayReader {
   func policy(_ setting: Setting) -> Policy? {
     guard let name = setting.text() else { return nil }
     if let policy = policiesByName[name] { return policy }
-    do throws(PolicyFileError) {
+    do throws(PolicyFileFault) {
       if let policy = try ShippedPolicies.policy(named: name) { return policy }
     } catch {
       return setting.fault("\(error)")
@@ -207,7 +207,7 @@ final class GatewayReader {
   }
 
   private func parsed(_ text: String, _ path: String) -> Policy? {
-    do throws(PolicyFileError) {
+    do throws(PolicyFileFault) {
       return try PolicyFile.parse(text, named: path)
     } catch {
       policyFaults += error.faults.map {

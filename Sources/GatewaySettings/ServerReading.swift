@@ -58,7 +58,7 @@ extension GatewayReader {
         section: section, folder: section.take("folder").flatMap(resolvedPath),
         origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
         regions: section.take("regions").flatMap(codes))
-      var door = UploadSettings(token: token ?? "")
+      var door = UploadSettings(token: token ?? Secret(""))
       section.read("rate") { door.requestsPerMinute = rate($0) }
       if token != nil { settings.uploads = door }
     }

@@ -253,7 +253,8 @@ package enum SettingsTable {
           + "policy where the door does not.", none, path),
       Row(
         "server.uploads.rate", "Uploads a minute from one address. Behind a proxy all phones have the proxy's address.",
-        "`30/min`", "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
+        "`30/min`",
+        "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
       Row("server.uploads.token", "The bearer token that opens it, 16 characters or more.", secret),
       Row("server.uploads.token.file", "The file that holds the token.", none, path),
       Row("server.uploads.token.env", "The variable that holds the token.", none, "a name"),

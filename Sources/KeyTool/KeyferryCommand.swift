@@ -91,8 +91,8 @@ package struct KeyferryCommand: ParsableCommand {
       // The reader of our output has seen enough: `keyferry … | head` is not a failure worth a line.
       if error.number != EPIPE { Console.note("\(error)") }
     case let error as KeyFault: Console.note("\(error)")
-    case let error as TrustRingFileError: Console.note("\(error)")
-    case let error as PolicyFileError: Console.note("\(error)")
+    case let error as TrustRingFileFault: Console.note("\(error)")
+    case let error as PolicyFileFault: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
     case let error as StorageFault: Console.note("\(error)")
     case let error as PublishingFault: Console.note("\(error)")

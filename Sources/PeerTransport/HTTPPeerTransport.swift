@@ -64,27 +64,27 @@ package final class HTTPPeerTransport: Transport {
 
   /// Answers of other statuses than 200 come without their body where that is larger than 64 KiB, or encoded.
   package func ask(_ request: PeerRequest) async throws -> (head: ResponseHead, body: [UInt8]) {
-    try await answer(to: request, Destination(path: nil, byteLimit: request.byteLimit))
+    try await answer(to: request, BodyDestination(path: nil, byteLimit: request.byteLimit))
   }
 
   /// The file appears whole, in the place of one that stands there, or not at all.
   package func fetch(_ request: PeerRequest, into path: String, byteLimit: Int) async throws -> ResponseHead {
-    try await answer(to: request, Destination(path: path, byteLimit: byteLimit)).head
+    try await answer(to: request, BodyDestination(path: path, byteLimit: byteLimit)).head
   }
 }
 
 /// Where a body goes; `nil` is memory.
-private struct Destination: Sendable {
+private struct BodyDestination: Sendable {
   let path: String?
   let byteLimit: Int
 }
 
-private typealias Answer = (head: ResponseHead, body: [UInt8])
+private typealias HeadAndBody = (head: ResponseHead, body: [UInt8])
 
 // MARK: - Retries and redirects
 
 extension HTTPPeerTransport {
-  private func answer(to request: PeerRequest, _ destination: Destination) async throws -> Answer {
+  private func answer(to request: PeerRequest, _ destination: BodyDestination) async throws -> HeadAndBody {
     try Self.check(request.headers)
     let address = try location.address(for: request.url)
     guard isAllowed(address.host) else {
@@ -118,8 +118,8 @@ extension HTTPPeerTransport {
   }
 
   private func followRedirects(
-    from first: WebAddress, _ headers: [PeerRequest.Header], _ destination: Destination
-  ) async throws -> Answer {
+    from first: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination
+  ) async throws -> HeadAndBody {
     var address = first
     try checkSecrets(of: address, headers)
     for _ in 0...Self.redirectLimit {
@@ -168,8 +168,8 @@ extension HTTPPeerTransport {
 
 extension HTTPPeerTransport {
   private func exchange(
-    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: Destination
-  ) async throws -> Answer {
+    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination
+  ) async throws -> HeadAndBody {
     let start = ContinuousClock.now
     do {
       let patience = min(limits.total, limits.connect + limits.idle)
@@ -206,7 +206,7 @@ extension HTTPPeerTransport {
 
   /// The body of a 200: whole, within its limit, as it is.
   private func body(
-    of response: HTTPClientResponse, at address: WebAddress, _ destination: Destination,
+    of response: HTTPClientResponse, at address: WebAddress, _ destination: BodyDestination,
     since start: ContinuousClock.Instant
   ) async throws -> [UInt8] {
     if let encoding = response.contentEncoding {
@@ -251,7 +251,7 @@ extension HTTPPeerTransport {
   /// The body of an answer that says something else than the document. It is small talk: whatever is wrong with it, the
   /// status stands.
   private func otherBody(
-    of response: HTTPClientResponse, at address: WebAddress, _ destination: Destination,
+    of response: HTTPClientResponse, at address: WebAddress, _ destination: BodyDestination,
     since start: ContinuousClock.Instant
   ) async -> [UInt8] {
     let limit = min(Self.otherBodyLimit, destination.byteLimit)

@@ -8,15 +8,15 @@ package enum PolicyFile {
 
   /// Reads a policy.
   ///
-  /// - Throws: ``PolicyFileError`` with all faults of the file at once.
-  package static func parse(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
+  /// - Throws: ``PolicyFileFault`` with all faults of the file at once.
+  package static func parse(_ text: String, named file: String) throws(PolicyFileFault) -> Policy {
     try read(text, named: file) { _, _ in }
   }
 
   /// Reads a policy that an operator has written, whose name must not hide one that ships.
   ///
-  /// - Throws: ``PolicyFileError`` with all faults of the file at once.
-  package static func check(_ text: String, named file: String) throws(PolicyFileError) -> Policy {
+  /// - Throws: ``PolicyFileFault`` with all faults of the file at once.
+  package static func check(_ text: String, named file: String) throws(PolicyFileFault) -> Policy {
     try read(text, named: file) { policy, document in
       guard let shipped = try? ShippedPolicies.policy(named: policy.name), shipped != policy else { return }
       document.add(
@@ -27,9 +27,9 @@ package enum PolicyFile {
 
   private static func read(
     _ text: String, named file: String, _ check: (Policy, SettingsDocument) -> Void
-  ) throws(PolicyFileError) -> Policy {
+  ) throws(PolicyFileFault) -> Policy {
     let document = SettingsDocument(holding: "policy", byteLimit: byteLimit)
-    guard let section = document.root(of: text) else { throw PolicyFileError(file: file, faults: document.faults) }
+    guard let section = document.root(of: text) else { throw PolicyFileFault(file: file, faults: document.faults) }
     var policy = Policy(name: "")
     section.read("name") { policy.name = $0.text() ?? policy.name }
     section.read("summary") { policy.summary = $0.text() ?? policy.summary }
@@ -38,13 +38,13 @@ package enum PolicyFile {
     section.finish()
     for fault in policy.faults { document.add(document.place(of: fault.place), fault.reason) }
     check(policy, document)
-    guard document.faults.isEmpty else { throw PolicyFileError(file: file, faults: document.faults) }
+    guard document.faults.isEmpty else { throw PolicyFileFault(file: file, faults: document.faults) }
     return policy
   }
 }
 
 /// Everything that is wrong with a policy file.
-package struct PolicyFileError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct PolicyFileFault: Error, Hashable, Sendable, CustomStringConvertible {
   package let file: String
   /// In the order of their places in the file.
   package let faults: [PolicyFault]

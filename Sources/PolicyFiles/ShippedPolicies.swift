@@ -11,7 +11,7 @@ package enum ShippedPolicies {
   }
 
   /// The policy of this name; `nil` when there is none.
-  package static func policy(named name: String) throws(PolicyFileError) -> Policy? {
+  package static func policy(named name: String) throws(PolicyFileFault) -> Policy? {
     guard let text = text(of: name) else { return nil }
     return try PolicyFile.parse(text, named: "\(name).yaml")
   }

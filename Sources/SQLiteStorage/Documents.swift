@@ -56,7 +56,7 @@ extension SQLiteTransaction {
       sql: "SELECT rejections FROM documents WHERE source = ? AND state = 'recorded' AND rejections <> '{}'",
       arguments: [number])
     while let text = try rejections.next() {
-      summary.counts.rejections.merge(try JSONText.decode([String: Int].self, text), uniquingKeysWith: +)
+      summary.counts.rejections.merge(try JSONColumn.decode([String: Int].self, text), uniquingKeysWith: +)
     }
     return summary
   }
@@ -120,8 +120,8 @@ extension SQLiteTransaction {
       """,
       [
         facts.byteCount, facts.digest, facts.entityTag, facts.lastModified, facts.format, facts.vouchedBy,
-        facts.received, facts.new, facts.known, facts.held, try JSONText.encode(facts.rejections),
-        try JSONText.encode(facts.allowances),
+        facts.received, facts.new, facts.known, facts.held, try JSONColumn.encode(facts.rejections),
+        try JSONColumn.encode(facts.allowances),
       ])
   }
 
@@ -167,7 +167,7 @@ extension DocumentFacts {
       format: row["format"], vouchedBy: row["vouched_by"],
       counts: KeyCounts(
         received: row["received"], new: row["new"], known: row["known"], held: row["held"],
-        rejections: try JSONText.decode([String: Int].self, row["rejections"]),
-        allowances: try JSONText.decode([String: Int].self, row["allowances"])))
+        rejections: try JSONColumn.decode([String: Int].self, row["rejections"]),
+        allowances: try JSONColumn.decode([String: Int].self, row["allowances"])))
   }
 }

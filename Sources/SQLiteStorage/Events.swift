@@ -57,7 +57,7 @@ extension SQLiteTransaction {
     ).map { row in
       UploadRecord(
         event: EventID(rawValue: row["event"]), door: row["door_name"],
-        regions: try JSONText.decode([String].self, row["regions"]), certificate: row["certificate"])
+        regions: try JSONColumn.decode([String].self, row["regions"]), certificate: row["certificate"])
     }
   }
 
@@ -65,7 +65,7 @@ extension SQLiteTransaction {
     let door = try sourceNumber(upload.door)
     try database.execute(
       sql: "INSERT INTO uploads (event, door, regions, certificate) VALUES (?, ?, ?, ?)",
-      arguments: [upload.event.rawValue, door, try JSONText.encode(upload.regions), upload.certificate])
+      arguments: [upload.event.rawValue, door, try JSONColumn.encode(upload.regions), upload.certificate])
   }
 }
 

@@ -31,7 +31,7 @@ struct Names: Sendable {
     for row in try Row.fetchAll(
       database, sql: "SELECT id, names FROM regions WHERE id >= ?", arguments: [regions.count])
     {
-      setRegions(try JSONText.decode([String].self, row["names"]), number: row["id"])
+      setRegions(try JSONColumn.decode([String].self, row["names"]), number: row["id"])
     }
     for row in try Row.fetchAll(
       database, sql: "SELECT * FROM claim_sources WHERE id >= ?", arguments: [sources.count])
@@ -54,7 +54,7 @@ struct Names: Sendable {
     guard let names else { return 0 }
     if let number = regionNumbers[names] { return number }
     try database.execute(
-      sql: "INSERT INTO regions (id, names) VALUES (?, ?)", arguments: [regions.count, try JSONText.encode(names)])
+      sql: "INSERT INTO regions (id, names) VALUES (?, ?)", arguments: [regions.count, try JSONColumn.encode(names)])
     let number = Int64(regions.count)
     setRegions(names, number: number)
     return number
@@ -69,7 +69,7 @@ struct Names: Sendable {
         """,
       arguments: [
         sources.count, source.name, source.isRelay ? 1 : 0,
-        try source.isRelay ? source.carries.map { try JSONText.encode($0.sorted()) } : nil, source.origin,
+        try source.isRelay ? source.carries.map { try JSONColumn.encode($0.sorted()) } : nil, source.origin,
         source.provenance.kind,
         source.provenance.signer, source.provenance.host,
       ])
@@ -93,7 +93,7 @@ struct Names: Sendable {
     if number < regions.count, let names = regions[Int(number)] { return names }
     let text = try String.fetchOne(database, sql: "SELECT names FROM regions WHERE id = ?", arguments: [number])
     guard let text else { throw Self.missing("set of regions", number) }
-    let names = try JSONText.decode([String].self, text)
+    let names = try JSONColumn.decode([String].self, text)
     setRegions(names, number: number)
     return names
   }
@@ -169,7 +169,7 @@ extension Source {
   fileprivate init(_ row: Row) throws {
     self.init(
       name: row["name"], isRelay: row["is_relay"],
-      carries: try (row["carries"] as String?).map { Set(try JSONText.decode([String].self, $0)) },
+      carries: try (row["carries"] as String?).map { Set(try JSONColumn.decode([String].self, $0)) },
       origin: row["origin"], provenance: try Provenance(row))
   }
 }

@@ -64,6 +64,8 @@ import Testing
         4:94: error: sources.a.colour: no such setting
         5:1: error: server: there is nothing to serve, publication.folder is missing
         5:10: error: server.listn: no such setting, did you mean listen
+        5:20: warning: server.uploads: behind a proxy on this machine all phones share one address and 30 uploads a minute; \
+        state rate here, and limit clients at the proxy
         5:20: error: server.uploads: origin is missing: the region whose keys come in by this door; add a line such as \
         origin: DE
         5:20: error: server.uploads.token: missing, allowed {file: PATH} or {env: NAME}
@@ -295,6 +297,8 @@ import Testing
         11:34: error: server.roaming.DE: no series "DE", allowed NL
         12:3: error: server.exposure-configuration: the file is no JSON object
         13:3: error: server.rate: "600", allowed none, 1/min...1000000/min
+        14:3: warning: server.uploads: behind a proxy on this machine all phones share one address and 30 uploads a minute; \
+        state rate here, and limit clients at the proxy
         14:25: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
         makes one
         14:33: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it

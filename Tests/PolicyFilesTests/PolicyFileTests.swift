@@ -188,7 +188,7 @@ import Testing
   @Test func aNameThatShadowsAShippedOneIsAtFault() throws {
     let shipped = try #require(ShippedPolicies.text(of: "efgs"))
     #expect(try PolicyFile.check(shipped, named: "copy.yaml").name == "efgs")
-    let error = #expect(throws: PolicyFileError.self) {
+    let error = #expect(throws: PolicyFileFault.self) {
       try PolicyFile.check("summary: mine\nname: efgs", named: "p.yaml")
     }
     #expect(

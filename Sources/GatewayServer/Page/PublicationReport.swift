@@ -27,7 +27,7 @@ struct PublicationReport: Encodable, Hashable {
     var listedKeys: Int
     var listedRevisedKeys: Int
     /// The one that signs now last.
-    var signingKeys: [SigningKey]
+    var signingKeys: [SeriesKey]
     /// The last fourteen days in UTC, today last.
     var days: [KeyDay]
     /// The newest first.
@@ -47,7 +47,7 @@ struct PublicationReport: Encodable, Hashable {
     }
   }
 
-  struct SigningKey: Encodable, Hashable {
+  struct SeriesKey: Encodable, Hashable {
     var id: String
     var version: String
     /// SHA-256 of the SubjectPublicKeyInfo in lower-case hexadecimal; `nil` where the manifest has no readable key.
@@ -127,7 +127,7 @@ extension PublicationReport.Series {
       listedKeys: listed.reduce(0) { $0 + $1.facts.keys },
       listedRevisedKeys: listed.reduce(0) { $0 + $1.facts.revisedKeys },
       signingKeys: manifest.keys.enumerated().map { index, key in
-        PublicationReport.SigningKey(
+        PublicationReport.SeriesKey(
           id: key.id, version: key.version, fingerprint: (try? P256PublicKey(text: key.publicKey))?.fingerprint,
           isCurrent: index == manifest.keys.count - 1,
           listedBundles: all.count { $0.facts.keyID == key.id && $0.facts.keyVersion == key.version })

@@ -26,7 +26,7 @@ package struct InspectionReport: Codable, Hashable, Sendable {
   package var signatureFileSize: Int?
   /// The entries of `export.sig`.
   package var signatures: [Signature]
-  package var keys: KeyCounts
+  package var keys: KeyTotals
   package var distributions: Distributions
   /// The guess of how often each real key was cloned to hide small numbers; absent when it cannot be told.
   package var padding: PaddingGuess?
@@ -122,7 +122,7 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var encoding: SignatureEncoding
   }
 
-  package struct KeyCounts: Codable, Hashable, Sendable {
+  package struct KeyTotals: Codable, Hashable, Sendable {
     /// Keys that were taken in, revised ones included.
     package var total: Int
     /// Those among them that stand in `revised_keys`.

@@ -62,7 +62,7 @@ extension InspectionReport {
           info: Info(signature.info), batch: Batch(number: signature.batchNum, size: signature.batchSize),
           size: signature.signature.count, encoding: encoding)
       },
-      keys: KeyCounts(
+      keys: KeyTotals(
         total: keys.keyCount, revised: keys.revisedCount, rejected: keys.rejectedCount, distinct: keys.distinctKeys),
       distributions: Distributions(keys), padding: padding,
       findings: sortedFindings(fileFindings(facts) + keyFindings(facts, keys)),

@@ -9,7 +9,7 @@ struct MemoryState: Sendable {
   var documentIDs: [DocumentName: DocumentID] = [:]
   var contents: [DocumentID: Content] = [:]
 
-  var claims: [TemporaryExposureKey: [StatedClaim: Arrival]] = [:]
+  var claims: [TemporaryExposureKey: [StatedClaim: Recording]] = [:]
   /// The keys of `claims` in their order.
   var keys: [TemporaryExposureKey] = []
   var held: [DocumentID: Set<StatedClaim>] = [:]
@@ -41,7 +41,7 @@ struct MemoryState: Sendable {
   }
 
   /// When a claim came in first, and with what.
-  struct Arrival: Hashable {
+  struct Recording: Hashable {
     var document: DocumentID
     var event: EventStamp
     /// The event that withdrew it.

@@ -217,7 +217,7 @@ final class MemoryTransaction: StoreTransaction {
     _ claims: some Sequence<StatedClaim>, of document: DocumentID, in event: EventStamp,
     counting receipt: inout ImportReceipt
   ) {
-    let arrival = MemoryState.Arrival(document: document, event: event)
+    let arrival = MemoryState.Recording(document: document, event: event)
     let keyCount = state.keys.count
     for claim in claims {
       let key = claim.subject.key

@@ -55,7 +55,7 @@ struct PolicyCommand: ParsableCommand {
         do {
           let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file)
           try Console.result(line: "\(file): sound, policy \(policy.name)")
-        } catch let error as PolicyFileError {
+        } catch let error as PolicyFileFault {
           try Console.result(line: "\(error)")
           status = .rejected
         }

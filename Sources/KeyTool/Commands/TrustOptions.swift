@@ -17,7 +17,7 @@ enum TrustRingFile {
       }
       return try TrustRing(files: try pemFiles(in: path))
     } catch let error as TrustRingError {
-      throw TrustRingFileError(path: path, error: error)
+      throw TrustRingFileFault(path: path, error: error)
     }
   }
 
@@ -42,7 +42,7 @@ enum TrustRingFile {
 }
 
 /// The faults of a ring, each with the ring's path.
-struct TrustRingFileError: Error, CustomStringConvertible {
+struct TrustRingFileFault: Error, CustomStringConvertible {
   let path: String
   let error: TrustRingError
   var description: String { error.faults.map { "\(path): \($0)" }.joined(separator: "\n") }

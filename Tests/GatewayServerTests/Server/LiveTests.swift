@@ -34,7 +34,7 @@ struct LiveTests {
     settings.port = 0
     let application = try GatewayApplication.testing(fixture, settings: settings)
     let (ports, bound) = AsyncStream.makeStream(of: Int.self)
-    let server = GatewayServer(application) { bound.yield($0) }
+    let server = ServerService(application) { bound.yield($0) }
     let group = ServiceGroup(
       configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
     let running = Task { try await group.run() }
@@ -110,7 +110,7 @@ struct LiveTests {
     settings.port = 0
     settings.requestsPerMinute = 4
     let (ports, bound) = AsyncStream.makeStream(of: Int.self)
-    let server = GatewayServer(try GatewayApplication.testing(fixture, settings: settings)) { bound.yield($0) }
+    let server = ServerService(try GatewayApplication.testing(fixture, settings: settings)) { bound.yield($0) }
     let group = ServiceGroup(
       configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
     let running = Task { try await group.run() }

@@ -370,7 +370,7 @@ extension GatewayApplication {
     _ body: (Int, ServiceGroup) async throws -> Value
   ) async throws -> Value {
     let (ports, bound) = AsyncStream.makeStream(of: Int.self)
-    let server = GatewayServer(self) { bound.yield($0) }
+    let server = ServerService(self) { bound.yield($0) }
     let group = ServiceGroup(
       configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
     let running = Task {

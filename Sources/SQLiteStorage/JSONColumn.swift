@@ -2,7 +2,7 @@ import Foundation
 import KeyStorage
 
 /// Lists and counts that are columns of text.
-enum JSONText {
+enum JSONColumn {
   static func encode(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -3,7 +3,7 @@ internal import Logging
 internal import ServiceLifecycle
 
 /// The running server: a service that listens until it is told to shut down, and then answers what it has begun.
-package struct GatewayServer: Service {
+package struct ServerService: Service {
   private let application: GatewayApplication
   private let onBound: @Sendable (Int) async -> Void
 
