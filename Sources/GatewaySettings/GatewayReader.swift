@@ -65,7 +65,7 @@ final class GatewayReader {
     check(series)
     if let server { check(server, series: series, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
-    let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources) }
+    let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources, series: series) }
     guard let state else { return nil }
     return GatewayPlan(
       stateFolder: state, sources: sources.map(\.settings), series: series.map(\.settings),

@@ -180,7 +180,9 @@ extension GatewayReader {
 
   /// The door for uploads as a source. What it does not say itself, an old configuration says in the source that reads
   /// the folder of its uploads.
-  func uploadSource(_ stated: StatedUploads, sources: [StatedSource]) -> UploadSource? {
+  func uploadSource(
+    _ stated: StatedUploads, sources: [StatedSource], series: [StatedSeries]
+  ) -> UploadSource? {
     let reader = stated.folder.flatMap { folder in
       sources.first { $0.settings.peer == .files && $0.settings.location == folder }?.settings
     }
@@ -198,9 +200,18 @@ extension GatewayReader {
         other.section.place, "a source cannot be called uploads beside a door for uploads, whose claims have this name")
     }
     if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
-    return UploadSource(
+    let door = UploadSource(
       name: reader?.name ?? name, origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
       regions: stated.regions?.sorted())
+    let isWanted = series.contains { series in
+      series.settings.selection.include.map { !$0.isDisjoint(with: door.regions) } ?? true
+    }
+    if !isWanted {
+      warn(
+        stated.section.place,
+        "no series publishes keys for \(door.regions.joined(separator: ", ")): what comes in by this door goes nowhere")
+    }
+    return door
   }
 
   /// What to write in place of the folder of an earlier version, so that nothing changes but the way of the keys.

@@ -46,6 +46,20 @@ import Testing
     #expect(!new.warnings.contains { $0.contains("is called") }, "\(new.warnings)")
   }
 
+  /// A door whose keys go nowhere is told, and a source cannot have its name.
+  @Test func doorsBesideOtherThings() throws {
+    let text = """
+      state: /s
+      publication: {folder: /p}
+      server: {uploads: {origin: AW, rate: none, token: {env: TOKEN}}}
+      """
+    let (plan, warnings) = try Fixture.parse(text)
+    #expect(plan.uploads?.regions == ["AW"], "its own region, where nothing is said")
+    #expect(warnings.contains { $0.reason.contains("no series publishes keys for AW") })
+    let faults = Fixture.faults(text + "\nsources: [{name: uploads, protocol: files, location: /f, trust: operator}]")
+    #expect(faults.contains { $0.contains("a source cannot be called uploads beside a door") }, "\(faults)")
+  }
+
   /// Uploads were files that a source read: what that source says holds for the door, which is told what to write.
   @Test func oldUploadFolders() throws {
     let text = """

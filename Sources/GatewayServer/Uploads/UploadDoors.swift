@@ -101,6 +101,12 @@ struct UploadDoors: Sendable {
       return Array(try await request.body.collect(upTo: limits.uploadBytes).readableBytesView)
     } catch is NIOTooManyBytesError {
       throw tooLarge
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      // The client hung up, or its chunks are none: its fault, and none of ours to log.
+      throw UploadRefusal.unread(
+        Problem(.badRequest, "unreadable-body", "the body ended before it was whole").closingConnection())
     }
   }
 

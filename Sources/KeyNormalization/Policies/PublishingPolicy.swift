@@ -88,11 +88,23 @@ package struct PublishingPolicy: Hashable, Sendable {
   var effectiveHoldMinutes: Int { max(holdMinutes, Self.holdMinutesAllowed.lowerBound) }
 
   /// When a key may go out whose latest expiry is at this instant.
-  func release(after expiry: Instant) -> Instant {
-    let earliest = expiry.secondsSince1970 + Int64(effectiveHoldMinutes) * 60
-    guard let minutes = holdToNextMinutes, minutes > 0 else { return Instant(secondsSince1970: earliest) }
-    let step = Int64(minutes) * 60
-    return Instant(secondsSince1970: earliest - earliest % step + step)
+  func release(after expiry: Instant) -> Instant { release.instant(after: expiry) }
+
+  /// When keys go out, in seconds.
+  struct Release {
+    let hold: Int64
+    /// The next multiple of this is waited for, where it is not 0.
+    let step: Int64
+
+    @inline(__always)
+    func instant(after expiry: Instant) -> Instant {
+      let earliest = expiry.secondsSince1970 + hold
+      return Instant(secondsSince1970: step == 0 ? earliest : earliest - earliest % step + step)
+    }
+  }
+
+  var release: Release {
+    Release(hold: Int64(effectiveHoldMinutes) * 60, step: Int64(max(0, holdToNextMinutes ?? 0)) * 60)
   }
 
   /// What becomes of a report type that this origin states; the lost origin has no name.

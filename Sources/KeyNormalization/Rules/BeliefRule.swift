@@ -10,6 +10,8 @@ package struct BeliefRule: Sendable {
   package let documentation: RuleDocumentation
   /// What a policy sets it to, for the rule table.
   let value: @Sendable (PublishingPolicy) -> String
+  /// Whether it does anything under a policy. Where it does not, it is not asked of each key.
+  var isNeeded: @Sendable (PublishingPolicy) -> Bool = { _ in true }
   let apply: @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
 }
 
@@ -37,12 +39,16 @@ final class BeliefContext: Sendable {
   /// The same for the origins of which the policy says something else.
   private let outcomesByOrigin: [OriginID: ByReportType<PublishingPolicy.ReportTypeOutcome>]
   private let notGivenByOrigin: [OriginID: SymptomTable.Entry]
-  private let judges = BeliefRules.judges
+  private let judges: [BeliefRules.Judge]
+  /// When keys go out, asked once of the policy and not once of it for each key.
+  private let release: PublishingPolicy.Release
 
   /// - Parameter origins: the names of the origins by their numbers; the lost one has none.
   init(policy: PublishingPolicy, now: Instant, origins: [String]) {
     self.policy = policy
     self.now = now
+    judges = BeliefRules.judges(for: policy)
+    release = policy.release
     outcomes = ByReportType { policy.outcome(of: $0, from: nil) }
     var byOrigin: [OriginID: ByReportType<PublishingPolicy.ReportTypeOutcome>] = [:]
     for (number, name) in origins.enumerated() where policy.reportTypesByOrigin[name] != nil {
@@ -58,6 +64,10 @@ final class BeliefContext: Sendable {
         table.notGivenByOrigin[name].map { (OriginID(rawValue: UInt32(number)), $0) }
       })
   }
+
+  /// When a key may go out whose latest expiry is at this instant.
+  @inline(__always)
+  func release(after expiry: Instant) -> Instant { release.instant(after: expiry) }
 
   /// What a table of levels says of a key of which nothing is given, where it says something else for its origin.
   func notGiven(from origin: OriginID) -> SymptomTable.Entry? {
@@ -108,5 +118,7 @@ package enum BeliefRules {
     let apply: @Sendable (inout Belief, BeliefContext) -> BeliefVerdict
   }
 
-  static let judges = all.map { Judge(apply: $0.apply) }
+  static func judges(for policy: PublishingPolicy) -> [Judge] {
+    all.filter { $0.isNeeded(policy) }.map { Judge(apply: $0.apply) }
+  }
 }

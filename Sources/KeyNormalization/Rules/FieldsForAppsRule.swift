@@ -14,6 +14,7 @@ extension BeliefRule {
       let fields = PublishingPolicy.AppField.allCases.filter(policy.withheldFromApps.contains).map(\.rawValue)
       return fields.isEmpty ? "all are told" : "not told: \(fields.joined(separator: ", "))"
     },
+    isNeeded: { !$0.withheldFromApps.isEmpty },
     apply: { belief, context in
       let withheld = context.policy.withheldFromApps
       guard !withheld.isEmpty else { return .goOn }

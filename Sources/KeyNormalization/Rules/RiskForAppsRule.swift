@@ -10,6 +10,7 @@ extension BeliefRule {
       source: "Corona-Warn-App server, transmission risk encoding",
       outcome: "note: risk-reencoded; leave out: risk-not-published"),
     value: { $0.riskEncoding.rawValue },
+    isNeeded: { $0.riskEncoding == .coronaWarnApp },
     apply: { belief, context in
       guard context.policy.riskEncoding == .coronaWarnApp, !belief.isRevoked else { return .goOn }
       guard let risk = belief.said.transmissionRisk, AdmissionRule.reencode(risk: risk) != nil else {

@@ -10,6 +10,7 @@ extension BeliefRule {
       source: "DP-3T key server",
       outcome: "note: rolling-period-expanded"),
     value: { $0.expandsShortPeriods ? "published as 144" : "as they are" },
+    isNeeded: { $0.expandsShortPeriods },
     apply: { belief, context in
       if context.policy.expandsShortPeriods, belief.said.rollingPeriodWord < RollingPeriod.fullDay {
         belief.said.rollingPeriod = RollingPeriod.fullDay

@@ -16,7 +16,7 @@ extension BeliefRule {
         + (policy.holdToNextMinutes.map { ", then to the next multiple of \($0) minutes" } ?? "")
     },
     apply: { belief, context in
-      let release = context.policy.release(after: belief.expiry)
+      let release = context.release(after: belief.expiry)
       return context.now < release ? .hold(until: release, .stillValid) : .goOn
     })
 }
