@@ -163,6 +163,14 @@ extension GatewayReader {
     for case (let place, let name?) in named where !names.contains(name) {
       document.add(place, "no series \"\(printable(name))\", \(allowed)")
     }
+    if settings.layouts?.contains("dp3t") == true {
+      for name in series.filter({ !$0.settings.makesKeyDays }).map(\.settings.name) {
+        warn(
+          section.place(of: "layouts"),
+          "apps of DP-3T's first SDK ask for days of exposure, and the series \(name) has no archives by key day: add "
+            + "key-day to its rollups (and since, for new apps of the second SDK)")
+      }
+    }
     guard let door = server.uploads?.section else { return }
     let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
       .isLoopback

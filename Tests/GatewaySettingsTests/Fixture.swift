@@ -136,7 +136,7 @@ enum Fixture {
         minimum: {keys: 100, too-few: pad}
         empty-windows: publish
         split: {keys: 1000, bytes: 500 KB}
-        rollups: [since]
+        rollups: [since, key-day]
         listed: 10 days
         grace: 2 hours
         sign:
@@ -148,7 +148,7 @@ enum Fixture {
             from: 2020-06-01
             until: 2021-01-01T00:00:00Z
           - {key: {file: b.key}, id: "204", version: v2, app: nl.example.app, android: nl.example, from: 2020-12-31}
-      - {name: travel, sign: [{key: {file: b.key}, id: "204", version: t1, app: nl.example.app, android: nl.example}]}
+      - {name: travel, rollups: [day, key-day], sign: [{key: {file: b.key}, id: "204", version: t1, app: nl.example.app, android: nl.example}]}
     publication: {folder: /srv/keys}
     server:
       listen: "[::1]:0"

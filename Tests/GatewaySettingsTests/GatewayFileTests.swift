@@ -52,7 +52,9 @@ import Testing
     #expect(series.publishing.name == "mine" && series.period == 14_400)
     #expect(series.minimumKeys == 100 && series.pads && series.publishesEmptyWindows)
     #expect(series.maximumKeys == 1000 && series.maximumBytes == 500_000)
-    #expect(!series.makesDays && series.makesSince && series.listedDays == 10 && series.graceSeconds == 7200)
+    #expect(
+      !series.makesDays && series.makesSince && series.makesKeyDays && series.listedDays == 10
+        && series.graceSeconds == 7200)
     #expect(series.identities.map(\.identity.keyVersion) == ["v1", "v2"])
     #expect(series.identities[0].identity.key.publicKey == Fixture.keys[0].publicKey)
     #expect(series.identities[0].identity.appBundleID == "nl.example.app")

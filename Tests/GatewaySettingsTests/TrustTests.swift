@@ -46,6 +46,22 @@ import Testing
     #expect(!new.warnings.contains { $0.contains("is called") }, "\(new.warnings)")
   }
 
+  /// Apps of DP-3T would be told that the series has nothing for them.
+  @Test func dp3tNeedsKeyDays() throws {
+    func warnings(_ rollups: String) throws -> [String] {
+      try Fixture.parse(
+        """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: CH, rollups: [\(rollups)], sign: [{key: {file: a.key}, id: "228", version: v1}]}]
+        server: {layouts: [dp3t]}
+        """
+      ).warnings.map(\.reason)
+    }
+    #expect(try warnings("day").contains { $0.contains("the series CH has no archives by key day") })
+    #expect(try !warnings("key-day").contains { $0.contains("key day") })
+  }
+
   /// A door whose keys go nowhere is told, and a source cannot have its name.
   @Test func doorsBesideOtherThings() throws {
     let text = """
