@@ -132,6 +132,9 @@ struct LedgerTests {
         // Nobody can tell by the claims which of them came together.
         let before = try allClaims(state, limit: 100, asOf: events[0].id)
         #expect(before.count == receipts[0...2].reduce(0) { $0 + $1.new })
+        // Nor which came first, so a recall since a moment of the day means the whole day, and never less.
+        let recall = RecallRequest(origin: "NL", since: Times.after(7200))
+        #expect(try state.preview(recall).claims == everything.count { $0.origin == "NL" })
         // One document a door and day, with the sums of all its uploads and none of their bytes.
         let documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: 9)
         #expect(documents.map(\.name) == ["uploads/2020-12-01", "uploads/2020-12-02"])

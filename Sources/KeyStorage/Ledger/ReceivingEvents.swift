@@ -261,18 +261,20 @@ extension Ledger {
 }
 
 extension LedgerPage {
-  /// The first event of a door's uploads on the day of `stamp`, which is `stamp` where there was none.
+  /// The first event of a door's uploads on the day of `stamp`, which is `stamp` where there was none. Its claims have the
+  /// last second of the day as their time: who withdraws what came since some moment of the day means them too, since
+  /// nobody can tell which of them came before.
   fileprivate func firstOfDay(_ stamp: EventStamp, at door: String) throws -> EventStamp {
     let note = StoredNote.firstUploads(door: door)
     let words = try transaction.note(note).map { String(decoding: $0, as: UTF8.self).split(separator: " ") } ?? []
     if words.count == 2, let number = Int64(words[0]), let seconds = Int64(words[1]),
       case let time = Instant(secondsSince1970: seconds), time.day == stamp.time.day
     {
-      return EventStamp(id: EventID(rawValue: number), time: time)
+      return EventStamp(id: EventID(rawValue: number), time: time.endOfDay)
     }
     try transaction.setNote(
       Array("\(stamp.id.rawValue) \(stamp.time.secondsSince1970)".utf8), named: note.name)
-    return stamp
+    return EventStamp(id: stamp.id, time: stamp.time.endOfDay)
   }
 
   fileprivate func move(_ cursor: CursorMove?) throws {
@@ -297,4 +299,9 @@ extension DocumentFacts {
     for (reason, count) in upload.rejections { counts.reject(reason, count: count) }
     counts.add(receipt)
   }
+}
+
+extension Instant {
+  /// The last second of its UTC day.
+  fileprivate var endOfDay: Instant { Instant(secondsSince1970: day.start.secondsSince1970 + 86_399) }
 }

@@ -61,6 +61,22 @@ extension StatedClaim {
   }
 }
 
+extension Explanation.Line.Standing {
+  fileprivate var text: String {
+    func list(_ parts: [Explanation.Line.Part]) -> String { parts.map(\.rawValue).joined(separator: ", ") }
+    return switch self {
+    case .gives([.regions]): "counts for its regions; in all else another claim says more"
+    case .gives(let parts): "counts: gives \(list(parts))"
+    case .echoes(let parts): "an echo of an origin's own claim: gives \(list(parts)), and nothing else"
+    case .leftOut(let reason): "its origin's word is left out, \(reason.rawValue)"
+    case .revokedByItsOrigin: "revoked by its origin"
+    case .revocationOutvoted: "a revocation that does not count, another origin stands behind the key"
+    case .notCounted: "not counted, since the key's own origin says otherwise"
+    case .setAside: "not counted, an origin with precedence has claimed the key"
+    }
+  }
+}
+
 extension BeliefOutcome {
   fileprivate var text: String {
     switch self {
