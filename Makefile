@@ -16,7 +16,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile formats-alone build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
+.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -34,6 +34,9 @@ must-not-compile: packages ## show that some mistakes do not compile
 
 formats-alone: packages ## show that who uses the formats alone resolves none of the gateway's packages
 	Tests/FormatsAlone/run
+
+sample-call-sites: ## show that apps of the sample's generations compile against KeyferryClient as they are
+	Tests/SampleCallSites/run
 
 build: packages ## build everything for debugging
 	swift build

@@ -261,7 +261,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySettingsTests",
       dependencies: [
-        "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "BundleTrust",
+        "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "BundleTrust",
         "ExposureKeys",
         "KeyNormalization", "GatewayTesting",
       ],
@@ -281,8 +282,9 @@ let package = Package(
     .testTarget(
       name: "GatewayServerTests",
       dependencies: [
-        "GatewayServer", "GatewayDaemon", "KeyferryClient", "KeyConversion", "KeyIntake", "KeyInspection",
-        "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust", "ExposureKeys",
+        "GatewayServer", "GatewayDaemon", "GatewaySettings", "KeyferryClient", "KeyConversion", "KeyIntake",
+        "KeyInspection", "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust",
+        "ExposureKeys",
         "KeyFormats", "GatewayTesting",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "Crypto", package: "swift-crypto"),

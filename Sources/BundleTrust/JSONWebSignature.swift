@@ -47,6 +47,8 @@ package struct JSONWebSignature: Sendable {
       guard case .string(let text)? = members.first(where: { $0.name == name })?.value else { return nil }
       return text
     }
+    // Whoever does not understand what is critical refuses it (RFC 7515, 4.1.11), and nothing is understood here.
+    guard !members.contains(where: { $0.name == "crit" }) else { throw .headerNotObject }
     algorithm = member("alg")
     keyID = member("kid")
     self.payload = payload

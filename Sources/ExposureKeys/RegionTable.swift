@@ -27,27 +27,63 @@ public struct RegionTable: Sendable {
   /// The numbers of the claims that name a region.
   private var numbers: [RegionClaim: UInt32] = [:]
 
-  /// No document names more distinct sets than this; a hostile one is cut off here.
+  /// No document has more distinct sets than this for keys that name no origin; a hostile one is cut off here.
   public static let limit = 1_000_000
+  /// No document has more distinct sets than this for keys of one origin, so that none takes the room of another. All
+  /// origins that no country can have share the room of one.
+  public static let limitOfOrigin = 10_000
 
-  private let limit: Int
+  private let isLimited: Bool
+  /// How many sets each origin has.
+  private var sizes: [Substring: Int] = [:]
 
-  public init() { self.init(limit: Self.limit) }
+  public init() { isLimited = true }
 
-  /// A table that is no document's.
-  package init(limit: Int) { self.limit = limit }
+  /// A table that is no document's has no limits.
+  package init(isLimited: Bool) { self.isLimited = isLimited }
 
   public subscript(id: RegionClaim.ID) -> RegionClaim { claims[Int(id.rawValue)] }
 
-  /// The number of this claim, which is added when it is new; `nil` when the table is full.
+  /// The number of this claim, which is added when it is new; `nil` when its origin has no room left.
   public mutating func intern(_ claim: RegionClaim) -> RegionClaim.ID? {
     if claim == RegionClaim() { return RegionClaim.ID.none }
     if let number = numbers[claim] { return RegionClaim.ID(rawValue: number) }
-    guard claims.count < limit else { return nil }
+    guard !isLimited || hasRoom(for: claim.origin) else { return nil }
     let number = UInt32(claims.count)
     claims.append(claim)
     numbers[claim] = number
     return RegionClaim.ID(rawValue: number)
+  }
+
+  /// Why a key with this claim has no room, for people.
+  package static func refusal(of claim: RegionClaim) -> String {
+    claim.origin == nil
+      ? "keys without an origin name more than \(limit) distinct sets of regions"
+      : "keys of one origin name more than \(limitOfOrigin) distinct sets of regions"
+  }
+
+  /// Whether there is room for one more set of this origin, which is then taken.
+  private mutating func hasRoom(for origin: String?) -> Bool {
+    let holder = origin.map(Self.holder) ?? ""
+    let size = sizes[holder, default: 0]
+    guard size < (origin == nil ? Self.limit : Self.limitOfOrigin) else { return false }
+    sizes[holder] = size + 1
+    return true
+  }
+
+  /// Whose room an origin takes: that of its country, by two letters or three digits, or that of all invented ones. Nobody
+  /// gets more room by inventing parts of a country.
+  private static func holder(of origin: String) -> Substring {
+    let bytes = origin.utf8
+    func areAll(_ count: Int, _ isAllowed: (UInt8) -> Bool) -> Bool {
+      bytes.count >= count && bytes.prefix(count).allSatisfy(isAllowed)
+    }
+    let isLetter: (UInt8) -> Bool = { (65...90).contains($0 & 0xDF) }
+    let isDigit: (UInt8) -> Bool = { (48...57).contains($0) }
+    if areAll(2, isLetter), bytes.count == 2 || bytes.dropFirst(2).first == UInt8(ascii: "-") {
+      return origin.prefix(2).uppercased()[...]
+    }
+    return bytes.count == 3 && areAll(3, isDigit) ? origin[...] : "?"
   }
 }
 

@@ -44,6 +44,8 @@ public enum RejectionReason: String, Sendable, Hashable, CaseIterable {
   case markedFake = "marked-fake"
   /// The entry is not an object, a row has too few cells, and the like.
   case malformedEntry = "malformed-entry"
+  /// Its origin, or all keys without one, name more distinct sets of regions than a document has room for.
+  case tooManyRegionSets = "too-many-region-sets"
   /// The target format requires a field that the key does not state.
   case fieldRequired = "field-required"
   /// The target format, or the devices that read it, refuse the field's value.

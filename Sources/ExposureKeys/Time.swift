@@ -148,6 +148,18 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
   public static func < (left: Self, right: Self) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
 }
 
+extension Instant: Codable {
+  /// One whole number: seconds since 1970.
+  public init(from decoder: any Decoder) throws {
+    self.init(secondsSince1970: try decoder.singleValueContainer().decode(Int64.self))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(secondsSince1970)
+  }
+}
+
 extension Instant: CustomStringConvertible {
   /// RFC 3339 in UTC: `2020-06-01T00:00:00Z`.
   public var description: String {

@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 internal import GatewayServer
 package import GatewaySettings
 package import KeyStorage
@@ -14,7 +14,7 @@ package struct Daemon: Sendable {
   private let ledger: Ledger
   private let serving: Serving?
   private let version: String
-  private let clock: @Sendable () -> Instant
+  private let clock: GatewayClock
   private let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
 
   /// - Parameters:
@@ -24,7 +24,7 @@ package struct Daemon: Sendable {
   ///   - readAgain: reads the configuration once more, on SIGHUP.
   package init(
     _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, version: String,
-    clock: @escaping @Sendable () -> Instant,
+    clock: GatewayClock,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
@@ -41,16 +41,20 @@ package struct Daemon: Sendable {
   package func run(hangups: UnixSignalsSequence) async throws {
     let metrics = serving?.metrics ?? GatewayMetrics()
     let current = CurrentPlan(plan)
-    let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock)
+    let readiness = serving?.publishing ?? Readiness()
+    let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
     var services: [any Service] = [
-      PullService(plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics),
-      ReloadService(plan: current, hangups: hangups, readAgain: readAgain),
+      ClockService(
+        clock: clock, ledger: ledger, hosts: receiving.hostTimes, readiness: readiness, metrics: metrics),
+      PullService(
+        plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
+      ReloadService(plan: current, hangups: hangups, exposure: serving?.exposure, readAgain: readAgain),
     ]
     if let folder = plan.publicationFolder {
       services.append(
         PublishService(
-          plan: current, ledger: ledger, folder: folder, clock: clock, metrics: metrics,
+          plan: current, ledger: ledger, folder: folder, clock: clock, metrics: metrics, readiness: readiness,
           publications: serving?.publications))
     }
     if let serving { services.append(serving.server) }

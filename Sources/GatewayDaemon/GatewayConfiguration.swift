@@ -1,7 +1,10 @@
 package import ExposureKeys
 internal import GatewayServer
 package import GatewaySettings
+internal import Glibc
 internal import KeyPeers
+internal import KeyStorage
+internal import PeerTransport
 
 /// The configuration with everything that it is checked against.
 package enum GatewayConfiguration {
@@ -12,8 +15,45 @@ package enum GatewayConfiguration {
     try GatewayFile.read(
       path: path, environment: environment, now: now,
       layouts: Set(LayoutCatalog.all.map(\.name)),
-      checkingOptions: { source in
-        PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
-      })
+      trials: SettingTrials(
+        options: { source in
+          PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
+        }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } }))
+  }
+
+  /// What opening the store says, and where it could not be made; nothing is made.
+  package static func storeFaults(of plan: GatewayPlan, _ path: String, now: Instant) -> [GatewayFault] {
+    let fault = { (severity, reason) in [GatewayFault(severity: severity, file: path, place: "state", reason: reason)] }
+    do {
+      _ = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
+      return []
+    } catch let error as StorageFault where error.code == .notFound {
+      var folder = plan.stateFolder
+      while access(folder, F_OK) != 0 {
+        let parent = folder.lastIndex(of: "/").map { folder[..<$0] }
+        folder = parent.map { $0.isEmpty ? "/" : String($0) } ?? "."
+      }
+      // Whoever checks a configuration is not always whoever runs it.
+      return access(folder, W_OK | X_OK) == 0
+        ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
+    } catch {
+      return fault(.error, "\(error)")
+    }
+  }
+
+  private static func misfits(of source: SourceSettings) -> [SettingMisfit] {
+    guard source.peer.description.way == .web else { return [] }
+    do {
+      try PeerClients.check(source)
+      return []
+    } catch let error as TransportFault {
+      switch error.code {
+      case .badAddress: return [SettingMisfit("location", error.reason)]
+      case .badHeader: return [SettingMisfit("http.headers", error.reason)]
+      default: return [SettingMisfit("http", error.reason)]
+      }
+    } catch {
+      return [SettingMisfit("http", "\(error)")]
+    }
   }
 }

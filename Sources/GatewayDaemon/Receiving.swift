@@ -3,7 +3,7 @@ package import GatewaySettings
 package import KeyPeers
 package import KeyReceiving
 package import KeyStorage
-internal import PeerTransport
+package import PeerTransport
 
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.
 package final class Receiving: Sendable {
@@ -11,7 +11,8 @@ package final class Receiving: Sendable {
   private let paths: PeerPaths
   private let ledger: Ledger
   private let retention: Retention
-  private let clock: @Sendable () -> Instant
+  /// What the peers' clocks say.
+  package let hostTimes = HostTimes()
 
   /// - Parameters:
   ///   - version: what peers are told of this program.
@@ -23,9 +24,8 @@ package final class Receiving: Sendable {
     puller = try Puller(
       ledger: ledger, spool: "\(plan.stateFolder)/spool", ownOrigins: plan.ownOrigins, retention: plan.retention,
       clock: clock, watch: watch)
-    paths = PeerPaths(version: version, clock: clock)
+    paths = PeerPaths(version: version, clock: clock, hosts: hostTimes)
     self.ledger = ledger
-    self.clock = clock
     retention = plan.retention
   }
 
@@ -60,11 +60,10 @@ package final class Receiving: Sendable {
     try await puller.retry(document, of: source)
   }
 
-  /// Removes what has been kept long enough.
-  package func expire() async throws -> ExpiryReceipt {
-    let now = clock()
-    let limit = Instant(secondsSince1970: now.secondsSince1970 - retention.keyDays * 86_400)
-    return try await ledger.expired(keysExpiredBefore: limit, at: now)
+  /// Removes what was to go at this time, at most once an hour; `nil` where that was done not long ago.
+  /// ``ClockLook/settled`` is a day ago as a rule, so that nothing is lost by one look at a clock.
+  package func expire(at settled: SoundTime) async throws -> ExpiryReceipt? {
+    try await retention.carryOut(in: ledger, at: settled)
   }
 }
 
@@ -72,8 +71,11 @@ package final class Receiving: Sendable {
 package struct PeerPaths: Sendable {
   private let clients: PeerClients
   private let clock: @Sendable () -> Instant
+  private let hosts: HostTimes
 
-  package init(version: String, clock: @escaping @Sendable () -> Instant) {
+  /// - Parameter hosts: hears what time it is where peers are.
+  package init(version: String, clock: @escaping @Sendable () -> Instant, hosts: HostTimes = HostTimes()) {
+    self.hosts = hosts
     clients = PeerClients(version: version)
     self.clock = clock
   }
@@ -82,7 +84,7 @@ package struct PeerPaths: Sendable {
   package func transport(for source: SourceSettings) throws -> any Transport {
     switch source.peer.description.way {
     case .folder: FolderTransport(path: source.location, now: clock)
-    case .web: try clients.transport(for: source)
+    case .web: HeardTransport(try clients.transport(for: source), hosts: hosts)
     }
   }
 

@@ -25,7 +25,7 @@ final class CurrentPlan: Sendable {
 }
 
 /// Sleeps, and says whether to go on: no, once the process is told to end.
-private func pause(seconds: Int64) async -> Bool {
+func pause(seconds: Int64) async -> Bool {
   do {
     try await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(seconds)) }
     return !Task.isShuttingDownGracefully && !Task.isCancelled
@@ -39,21 +39,24 @@ struct PullService: Service {
   let plan: CurrentPlan
   let receiving: Receiving
   let ledger: Ledger
-  let clock: @Sendable () -> Instant
+  let clock: GatewayClock
   let metrics: GatewayMetrics
+  /// For pulling and publishing.
+  let readiness: Readiness
 
   private let logger = Logger(label: "keyferry.pull")
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, receiving: Receiving, ledger: Ledger, clock: @escaping @Sendable () -> Instant,
-    metrics: GatewayMetrics
+    plan: CurrentPlan, receiving: Receiving, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics,
+    readiness: Readiness
   ) {
     self.plan = plan
     self.receiving = receiving
     self.ledger = ledger
     self.clock = clock
     self.metrics = metrics
+    self.readiness = readiness
   }
 
   /// Which sources are being pulled, when the others are due, and when each was last pulled without a fault.
@@ -69,10 +72,15 @@ struct PullService: Service {
 
     func note(_ lastSuccess: Instant, of source: String) { state.withLock { $0.lastSuccess[source] = lastSuccess } }
 
-    func begin(_ source: String, at now: Instant) -> Bool {
+    func begin(_ source: SourceSettings, at now: Instant) -> Bool {
       state.withLock { state in
-        guard state.due[source].map({ $0 <= now }) ?? true else { return false }
-        return state.pulling.insert(source).inserted
+        // What is further away than the schedule ever is was noted by a clock that was ahead.
+        if let due = state.due[source.name]?.secondsSince1970 {
+          guard due <= now.secondsSince1970 || due > now.secondsSince1970 + max(source.interval, 60) else {
+            return false
+          }
+        }
+        return state.pulling.insert(source.name).inserted
       }
     }
 
@@ -86,19 +94,23 @@ struct PullService: Service {
 
   func run() async throws {
     metrics.whenRead { [plan, busy, clock] metrics in
-      metrics.setSources(Set(plan.value.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock())
+      metrics.setSources(Set(plan.value.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock.now)
     }
+    let start = clock.now
+    readiness.ask { [plan, busy, clock] in silence(of: plan.value, since: start, busy.lastSuccess, at: clock.now) }
     // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
     await withDiscardingTaskGroup { group in
       var lastExpiry: Instant?
       repeat {
-        let now = clock()
-        for source in plan.value.sources where busy.begin(source.name, at: now) {
+        let look = clock.look()
+        for source in plan.value.sources where busy.begin(source, at: look.now) {
           group.addTask { await pull(source) }
         }
-        if lastExpiry.map({ now.secondsSince1970 - $0.secondsSince1970 >= 3600 }) ?? true {
-          lastExpiry = now
-          await expire()
+        if let settled = look.settled,
+          lastExpiry.map({ abs(settled.instant.secondsSince1970 - $0.secondsSince1970) >= 3600 }) ?? true
+        {
+          lastExpiry = settled.instant
+          await expire(at: settled)
         }
       } while await pause(seconds: 1)
     }
@@ -106,7 +118,7 @@ struct PullService: Service {
 
   private func pull(_ source: SourceSettings) async {
     let start = ContinuousClock.now
-    var next = Instant(secondsSince1970: clock().secondsSince1970 + source.interval)
+    var next = Instant(secondsSince1970: clock.now.secondsSince1970 + source.interval)
     defer { busy.end(source.name, next: next) }
     do {
       let receipt = try await cancelWhenGracefulShutdown {
@@ -119,13 +131,15 @@ struct PullService: Service {
         )
       }
       if let due = state.record?.nextAttempt { next = min(due, next) }
+      readiness.release("store")
       tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
     } catch is CancellationError {
       return
     } catch {
       // A disk that is full, say: the gateway goes on serving, and tries again soon.
-      next = Instant(secondsSince1970: clock().secondsSince1970 + 60)
-      metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock())
+      next = Instant(secondsSince1970: clock.now.secondsSince1970 + 60)
+      metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock.now)
+      readiness.hold("store", because: "what is pulled cannot be recorded: \(error)")
       logger.error("pull failed", metadata: ["source": .string(source.name), "reason": .string("\(error)")])
     }
   }
@@ -133,7 +147,7 @@ struct PullService: Service {
   private func tell(
     _ receipt: PullReceipt, since start: ContinuousClock.Instant, lastSuccess: Instant?, quarantined: Int
   ) {
-    let now = clock()
+    let now = clock.now
     let seconds = Double((ContinuousClock.now - start).components.seconds)
     let source = receipt.source
     if let lastSuccess { busy.note(lastSuccess, of: source) }
@@ -178,10 +192,11 @@ struct PullService: Service {
     }
   }
 
-  private func expire() async {
+  private func expire(at settled: SoundTime) async {
     let receipt: ExpiryReceipt
     do {
-      receipt = try await receiving.expire()
+      guard let removed = try await receiving.expire(at: settled) else { return }
+      receipt = removed
     } catch {
       logger.error("retention failed", metadata: ["reason": .string("\(error)")])
       return
@@ -197,42 +212,56 @@ struct PullService: Service {
   }
 }
 
+/// Why nothing would come in: every source has been silent for too long.
+private func silence(
+  of plan: GatewayPlan, since start: Instant, _ lastSuccess: [String: Instant], at now: Instant
+) -> [String] {
+  guard !plan.sources.isEmpty else { return [] }
+  let newest = plan.sources.map { lastSuccess[$0.name] ?? start }.max() ?? start
+  guard now.secondsSince1970 - newest.secondsSince1970 > plan.silenceLimit else { return [] }
+  return ["no source has been pulled without a fault since \(newest)"]
+}
+
 /// Publishes when a window is over.
 struct PublishService: Service {
   let plan: CurrentPlan
   let ledger: Ledger
   let folder: String
-  let clock: @Sendable () -> Instant
+  let clock: GatewayClock
   let metrics: GatewayMetrics
+  /// For pulling and publishing.
+  let readiness: Readiness
   /// Is told when there is something new.
   let publications: PublicationStore?
 
   private let logger = Logger(label: "keyferry.publish")
 
   init(
-    plan: CurrentPlan, ledger: Ledger, folder: String, clock: @escaping @Sendable () -> Instant,
-    metrics: GatewayMetrics, publications: PublicationStore?
+    plan: CurrentPlan, ledger: Ledger, folder: String, clock: GatewayClock, metrics: GatewayMetrics,
+    readiness: Readiness, publications: PublicationStore?
   ) {
     self.plan = plan
     self.ledger = ledger
     self.folder = folder
     self.clock = clock
     self.metrics = metrics
+    self.readiness = readiness
     self.publications = publications
   }
 
   func run() async throws {
     metrics.whenRead { [plan, clock] metrics in
-      let now = clock()
+      let now = clock.now
       metrics.setSigningKeys(plan.value.series.map { GatewayMetrics.SigningKeys($0, at: now) })
     }
     var last: [String: Int64] = [:]
     repeat {
-      let (series, now) = (plan.value.series, clock())
+      let (series, look) = (plan.value.series, clock.look())
+      let now = look.now
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
       if !due.isEmpty {
-        let receipts = try await Publisher(ledger: ledger, series: series, folder: folder).round(now: now)
+        let receipts = try await Publisher(ledger: ledger, series: series, folder: folder).round(at: look)
         for receipt in receipts { tell(receipt, at: now) }
         publications?.reload()
         // A series that could not be published is tried again soon.
@@ -244,7 +273,7 @@ struct PublishService: Service {
   }
 
   private func due(in series: [SeriesSettings], _ last: [String: Int64]) -> Bool {
-    let now = clock()
+    let now = clock.now
     return series.contains { last[$0.name] != now.secondsSince1970 / $0.period }
   }
 
@@ -258,12 +287,14 @@ struct PublishService: Service {
         ])
     }
     if let fault = receipt.fault {
+      readiness.hold("series \(series)", because: "series \(series): \(fault.reason)")
       metrics.recordPublication(series: series, outcome: fault.code, isSuccess: false, at: now)
       logger.error(
         "series could not be published",
         metadata: ["series": .string(series), "code": .string(fault.code), "reason": .string(fault.reason)])
       return
     }
+    readiness.release("series \(series)")
     metrics.recordPublication(
       series: series, outcome: receipt.bundles.isEmpty ? "nothing-due" : "published", isSuccess: true, at: now)
     metrics.recordPublishedKeys(series: series, outcome: "published", count: receipt.published)
@@ -284,6 +315,15 @@ struct PublishService: Service {
   }
 }
 
+extension ServerSettings {
+  /// Those that a running server keeps.
+  fileprivate var listening: ServerSettings {
+    var settings = self
+    settings.exposureConfiguration = nil
+    return settings
+  }
+}
+
 extension GatewayMetrics.SigningKeys {
   fileprivate init(_ series: SeriesSettings, at now: Instant) {
     self.init(
@@ -298,16 +338,19 @@ struct ReloadService: Service {
   let plan: CurrentPlan
   let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   let hangups: UnixSignalsSequence
+  /// `nil` where nothing is served.
+  let exposure: ServedConfiguration?
 
   private let logger = Logger(label: "keyferry.configuration")
 
   init(
-    plan: CurrentPlan, hangups: UnixSignalsSequence,
+    plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
     self.readAgain = readAgain
     self.hangups = hangups
+    self.exposure = exposure
   }
 
   func run() async throws {
@@ -320,11 +363,13 @@ struct ReloadService: Service {
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
-        || new.server != old.server || new.uploads != old.uploads || new.ownOrigins != old.ownOrigins
+        || new.server?.listening != old.server?.listening || new.uploads != old.uploads
+        || new.ownOrigins != old.ownOrigins
       {
         logger.warning("folders, server, its door for uploads, and own origins stay as they are until a restart")
       }
       plan.value = new
+      exposure?.replace(with: new.server?.exposureConfiguration ?? .default)
       logger.info(
         "configuration read again",
         metadata: [

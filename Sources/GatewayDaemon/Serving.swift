@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import Foundation
 package import GatewayServer
 package import KeyPublishing
 package import KeyReceiving
@@ -11,29 +12,43 @@ package struct Serving {
   package let publications: PublicationStore
   package let metrics = GatewayMetrics()
   package let readiness = Readiness()
+  /// For pulling and publishing; whoever only serves does not know.
+  package let publishing: Readiness?
   package let server: ServerService
+  /// Can be replaced while the server runs.
+  let exposure: ServedConfiguration
 
   /// - Parameters:
   ///   - folder: where bundles are published.
   ///   - uploads: whose uploads are taken, and the ledger that records them; `nil` where there is no door.
+  ///   - publishing: answers `/ready/publishing`; `nil` where this process neither pulls nor publishes.
   ///   - onListening: is told the address, once it listens.
   /// - Throws: `ServerFault` where the settings cannot be used.
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
-    uploads: (source: UploadSource, ledger: Ledger)? = nil,
+    uploads: (source: UploadSource, ledger: Ledger)? = nil, publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
+    self.publishing = publishing
     publications = PublicationStore(
       folder: folder, order: series.map(\.name),
       defaultSeries: settings.defaultSeries)
-    let exposure =
-      try settings.exposureConfiguration.map { try ExposureConfiguration(json: Array($0.utf8)).json }
-      ?? ExposureConfiguration.defaultJSON
+    readiness.ask {
+      FileManager.default.isReadableFile(atPath: folder)
+        ? [] : ["the publication folder \(folder) cannot be read"]
+    }
+    exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(
       settings: settings, store: publications, layouts: layouts,
-      uploads: uploads.map { UploadRecording(intake: UploadIntake($0.source, ledger: $0.ledger, clock: clock)) },
-      metrics: metrics, readiness: readiness,
+      uploads: uploads.map {
+        UploadRecording($0.source, intake: UploadIntake($0.source, ledger: $0.ledger, clock: clock))
+      },
+      scope: UploadScope(
+        series: uploads?.source.series ?? [], home: uploads?.source.origin ?? "",
+        regions: uploads?.source.regions ?? []),
+      caller: OutsideCaller(),
+      metrics: metrics, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil

@@ -5,26 +5,48 @@ internal import KeyReceiving
 /// The server's doors, and the one way in behind them.
 struct UploadRecording: UploadRecorder {
   let intake: UploadIntake
+  let source: UploadSource
+
+  init(_ source: UploadSource, intake: UploadIntake) {
+    self.source = source
+    self.intake = intake
+  }
 
   func record(_ upload: ReceivedUpload) async throws -> RecordedUpload {
     try await refusing {
       let receipt = try await intake.accept(
-        upload.keys, certificate: upload.certificate, byteCount: upload.byteCount)
+        upload.keys, for: regions(upload.audience), proof: upload.proof, certificate: upload.certificate,
+        byteCount: upload.byteCount)
       return RecordedUpload(
-        accepted: receipt.accepted,
-        dropped: receipt.dropped.map { DroppedKey(position: $0.position, reason: $0.detail) })
+        accepted: receipt.accepted, inserted: receipt.inserted,
+        dropped: receipt.dropped.map { DroppedKey(position: $0.position, reason: $0.detail) },
+        revisable: receipt.recorded)
     }
   }
 
   func pass() async throws { try await refusing { try await intake.pass() } }
+
+  /// `nil` is what the door says.
+  private func regions(_ audience: UploadAudience) -> [String]? {
+    let home = source.origin.uppercased()
+    switch audience {
+    case .regionsOfDoor: return nil
+    case .homeRegion: return [home]
+    case .regions(let names): return Set(names + [home]).sorted()
+    }
+  }
 
   private func refusing<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
       return try await body()
     } catch UploadIntake.Refusal.fault(let reason) {
       throw UploadFault(reason: reason)
+    } catch UploadIntake.Refusal.noKeys(let reason) {
+      throw UploadFault(.noKeys, reason: reason)
+    } catch UploadIntake.Refusal.revision(let fault) {
+      throw UploadFault(.revision(fault), reason: fault.reason)
     } catch UploadIntake.Refusal.busy {
-      throw UploadFault(reason: "too many uploads wait; try again later", isTemporary: true)
+      throw UploadFault(.moment, reason: "too many uploads wait; try again later")
     }
   }
 }

@@ -9,20 +9,28 @@ internal import NIOSSL
 package struct GatewayApplication: Sendable {
   package let settings: ServerSettings
   package let limits: ServerLimits
+  /// For requests.
   package let readiness: Readiness
   package let responder: GatewayResponder
   let logger: Logger
+  private let tls: NIOSSLContext?
 
   /// - Parameters:
   ///   - store: what is published.
   ///   - layouts: those that apps are served.
   ///   - uploads: where uploads go; needed where the settings have a door for them.
+  ///   - readiness: for requests.
+  ///   - publishing: for pulling and publishing; `nil` where this process does neither.
+  ///   - scope: for which regions and series the doors take keys; needed with `uploads`.
+  ///   - caller: the way to other servers; needed where the doors ask one.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
-    uploads recorder: (any UploadRecorder)? = nil, metrics: GatewayMetrics = GatewayMetrics(),
-    metricsPath: String? = "metrics", readiness: Readiness = Readiness(),
+    uploads recorder: (any UploadRecorder)? = nil,
+    scope: UploadScope = UploadScope(series: [], home: "", regions: []), caller: (any WebCaller)? = nil,
+    metrics: GatewayMetrics = GatewayMetrics(),
+    metricsPath: String? = "metrics", readiness: Readiness = Readiness(), publishing: Readiness? = nil,
     limits: ServerLimits = ServerLimits(), clock: ServerClock = .system,
     logger: Logger = Logger(label: "keyferry.server")
   ) throws {
@@ -30,21 +38,23 @@ package struct GatewayApplication: Sendable {
     self.limits = limits
     self.readiness = readiness
     self.logger = logger
-    let signer = try settings.responseKeyPEM.map { pem in
-      try ServerFault.at("response key") { try ResponseSigner(pem: pem.disclosed) }
-    }
+    let signer = try Self.signer(settings)
+    tls = try Self.tls(settings)
     let uploads = try settings.uploads.map { door in
       guard let recorder else {
         throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
       }
-      return try UploadDoors(door, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
+      let trust = try UploadTrust(door, scope: scope, caller: caller, logger: logger)
+      return UploadDoors(trust, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
     }
     let retrievals = RetrievalResponder(
       settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,
-      readiness: readiness, logger: logger, cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics),
+      readiness: readiness, publishing: publishing, logger: logger,
+      cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics),
       signer: signer)
     responder = GatewayResponder(
-      settings: settings, reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil),
+      settings: settings,
+      reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil, proxies: settings.proxies),
       retrievals: retrievals, metrics: metrics, clock: clock, logger: logger,
       limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads)
   }
@@ -52,12 +62,11 @@ package struct GatewayApplication: Sendable {
   /// What Hummingbird runs.
   ///
   /// - Parameter onBound: is told the port when the server listens; with port 0 the system has chosen it.
-  /// - Throws: ``ServerFault`` where certificate or key cannot be used.
   package func application(
     onBound: @escaping @Sendable (Int) async -> Void = { _ in }
-  ) throws -> Application<GatewayResponder> {
+  ) -> Application<GatewayResponder> {
     Application(
-      responder: responder, server: try server(),
+      responder: responder, server: server,
       configuration: ApplicationConfiguration(
         address: .hostname(settings.host, port: settings.port), serverName: nil, backlog: 1024,
         availableConnectionsDelegate: .maximum(limits.connections, logger: logger)),
@@ -65,13 +74,42 @@ package struct GatewayApplication: Sendable {
   }
 
   /// The framework makes no response of its own: what it has for that is not used.
-  private func server() throws -> HTTPServerBuilder {
-    let (responder, context) = (responder, try tlsContext())
-    return HTTPServerBuilder { _ in GatewayChannel(responder, tls: context) }
+  private var server: HTTPServerBuilder {
+    HTTPServerBuilder { [responder, tls] _ in GatewayChannel(responder, tls: tls) }
+  }
+
+  // MARK: What is made of settings
+
+  /// Everything for which ``init(settings:store:layouts:uploads:metrics:metricsPath:readiness:limits:clock:logger:)`` would
+  /// throw. It makes the same as that does, and keeps nothing.
+  package static func faults(of settings: ServerSettings) -> [ServerFault] {
+    let doors = { (uploads: UploadSettings) in
+      _ = try UploadTrust(
+        uploads, scope: UploadScope(series: [], home: "", regions: []), caller: NoCaller(),
+        logger: Logger(label: "keyferry.server"))
+    }
+    return [
+      fault { _ = try signer(settings) }, fault { _ = try tls(settings) },
+      fault { try settings.uploads.map(doors) },
+    ].compactMap(\.self)
+  }
+
+  private static func fault(of make: () throws -> Void) -> ServerFault? {
+    do {
+      try make()
+      return nil
+    } catch {
+      return error as? ServerFault ?? ServerFault(place: "server", reason: "\(error)")
+    }
+  }
+
+  private static func signer(_ settings: ServerSettings) throws -> ResponseSigner? {
+    guard let pem = settings.responseKeyPEM else { return nil }
+    return try ServerFault.at("response key") { try ResponseSigner(pem: pem.disclosed) }
   }
 
   /// It is made once, so that a key that is not the certificate's is found before a socket opens.
-  private func tlsContext() throws -> NIOSSLContext? {
+  private static func tls(_ settings: ServerSettings) throws -> NIOSSLContext? {
     guard let certificates = settings.certificatePEM else { return nil }
     guard let key = settings.privateKeyPEM else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
@@ -89,6 +127,11 @@ package struct GatewayApplication: Sendable {
   }
 }
 
+/// Calls nobody: to see what the settings would make.
+private struct NoCaller: WebCaller {
+  func call(_ call: WebCall) async throws -> WebAnswer { throw CancellationError() }
+}
+
 /// Why the server cannot begin.
 package struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// Which setting: `TLS certificate`, `response key`.
@@ -101,6 +144,16 @@ package struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   package var description: String { "\(place): \(reason)" }
+
+  /// Below `server` in the configuration.
+  package var setting: String {
+    switch place {
+    case "response key": "response-key"
+    case "TLS private key": "key"
+    case "TLS", "TLS certificate": "certificate"
+    default: place
+    }
+  }
 
   static func at<Value>(_ place: String, _ body: () throws -> Value) throws(ServerFault) -> Value {
     do { return try body() } catch { throw ServerFault(place: place, reason: "\(error)") }

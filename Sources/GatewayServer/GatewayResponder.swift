@@ -130,14 +130,16 @@ package struct GatewayResponder: HTTPResponder {
     try checkHead(request)
     let target = try reader.target(of: request.head)
     exchange.path = "/" + target.path
-    if !retrievals.isForOperators(target) { try checkRate(exchange.context) }
+    let client = reader.client(of: request.head, from: exchange.context.channel.remoteAddress)
+    if !retrievals.isForOperators(target) { try checkRate(client) }
 
     switch request.method {
     case .get, .head: return FinalResponse(response: try await retrieve(target, &exchange))
     case .post:
       guard let uploads, let door = uploads.door(at: target.segments) else { throw notAllowed(target) }
       exchange.route = "upload"
-      return try await uploads.take(exchange.request, at: door, from: exchange.context, now: exchange.now)
+      return try await uploads.take(
+        exchange.request, at: door, on: target.segments, from: client, now: exchange.now)
     case .options:
       exchange.route = "options"
       return FinalResponse(
@@ -160,7 +162,9 @@ package struct GatewayResponder: HTTPResponder {
       return stored.response
     }
     exchange.route = "unknown"
-    if let door = uploads?.door(at: target.segments), !door.description.isReadable { throw notAllowed(target) }
+    if let door = uploads?.door(at: target.segments), !door.description.isReadable(at: target.segments) {
+      throw notAllowed(target)
+    }
     exchange.retrieval = retrieval
     let retrieved = await retrievals.response(to: retrieval, at: exchange.now)
     exchange.route = retrieved.route
@@ -183,10 +187,8 @@ package struct GatewayResponder: HTTPResponder {
     }
   }
 
-  private func checkRate(_ context: GatewayRequestContext) throws(Problem) {
-    guard let limiter else { return }
-    let client = RateLimitedClient(context.channel.remoteAddress)
-    guard let wait = limiter.take(for: client, at: monotonicSeconds()) else { return }
+  private func checkRate(_ client: RateLimitedClient) throws(Problem) {
+    guard let wait = limiter?.take(for: client, at: monotonicSeconds()) else { return }
     metrics.countRateLimited()
     let seconds = max(1, Int(wait.rounded(.up)))
     throw Problem(.tooManyRequests, "too-many-requests", "too many requests from this address; wait \(seconds) s")
@@ -199,7 +201,7 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func allowed(at target: RequestTarget) -> String {
-    uploads?.door(at: target.segments)?.description.methods ?? "GET, HEAD, OPTIONS"
+    uploads?.door(at: target.segments)?.description.methods(at: target.segments) ?? "GET, HEAD, OPTIONS"
   }
 
   // MARK: Fields of every response

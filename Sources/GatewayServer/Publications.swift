@@ -34,6 +34,8 @@ package struct PublishedSeries: Sendable {
   package let since: [PublishedBundle]
   /// Everything about the keys of one day, by day and end.
   package let keyDays: [PublishedBundle]
+  /// Everything published in a day or a part of it, by ordinal.
+  package let editions: [PublishedBundle]
 
   package init(_ manifest: SeriesManifest) {
     self.manifest = manifest
@@ -45,11 +47,12 @@ package struct PublishedSeries: Sendable {
     days = all.filter { $0.facts.kind == "day" }.sorted(by: byWindow)
     since = all.filter { $0.facts.kind == "since" }.sorted(by: byWindow)
     keyDays = all.filter { $0.facts.kind == "key-day" }.sorted(by: byWindow)
+    editions = all.filter { $0.facts.kind == "edition" }.sorted { $0.facts.ordinal < $1.facts.ordinal }
     byFileName = Dictionary(all.map { ($0.fileName, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// All kinds.
-  package var bundles: [PublishedBundle] { increments + days + since + keyDays }
+  package var bundles: [PublishedBundle] { increments + days + since + keyDays + editions }
 
   private let byFileName: [String: PublishedBundle]
 

@@ -1,9 +1,11 @@
 internal import Synchronization
 
-/// Whether the gateway wants requests, beyond having something to serve: `/ready` answers 503 for as long as anybody
-/// holds it back. The lock owns the reasons.
+/// Whether something is as it should be: an address answers 503 with the reasons for as long as it is not. `/ready` says
+/// whether downloads and uploads can be answered, `/ready/publishing` whether keys are pulled and published. The locks own
+/// the reasons, and who is asked for more.
 package final class Readiness: Sendable {
   private let holds = Mutex<[String: String]>([:])
+  private let probes = Mutex<[@Sendable () -> [String]]>([])
 
   package init() {}
 
@@ -14,8 +16,11 @@ package final class Readiness: Sendable {
 
   package func release(_ name: String) { holds.withLock { $0[name] = nil } }
 
-  /// Why not, in the order of the names; empty where nobody holds it back.
+  /// Asks each time: a probe returns reasons, none where all is well, and is quick.
+  package func ask(_ probe: @escaping @Sendable () -> [String]) { probes.withLock { $0.append(probe) } }
+
+  /// Why not: those who hold it back in the order of their names, then what probes find. Empty where all is well.
   package var reasons: [String] {
-    holds.withLock { $0 }.sorted { $0.key < $1.key }.map(\.value)
+    holds.withLock { $0 }.sorted { $0.key < $1.key }.map(\.value) + probes.withLock { $0 }.flatMap { $0() }
   }
 }

@@ -19,6 +19,8 @@ struct RetrievalResponder: Sendable {
   let metrics: GatewayMetrics
   let metricsPath: String?
   let readiness: Readiness
+  /// `nil` where this process neither pulls nor publishes, and so does not know.
+  let publishing: Readiness?
   let logger: Logger
   let cache: BundleCache
   let signer: ResponseSigner?
@@ -37,7 +39,7 @@ struct RetrievalResponder: Sendable {
 
   /// Whoever watches over the server is not counted among its clients.
   func isForOperators(_ target: RequestTarget) -> Bool {
-    target.path == "health" || target.path == "ready" || target.path == metricsPath
+    ["health", "ready", "ready/publishing", metricsPath].contains(target.path)
   }
 
   func response(to request: RetrievalRequest, at now: Instant) async -> Retrieved {
@@ -72,6 +74,9 @@ struct RetrievalResponder: Sendable {
     case "ready":
       route = "ready"
       return ready(snapshot)
+    case "ready/publishing":
+      route = "ready"
+      return publishing.map { Self.readiness($0.reasons) }
     case _ where path == metricsPath:
       route = "metrics"
       metrics.setListedBundles(snapshot.publications)
@@ -202,8 +207,12 @@ struct RetrievalResponder: Sendable {
   private func ready(_ snapshot: PublicationSnapshot) -> Response {
     var reasons = readiness.reasons
     if snapshot.publications.series.isEmpty { reasons.append("no series has been published yet") }
-    guard !reasons.isEmpty else { return Self.status(.ok, ["status": "ready"]) }
-    return Self.status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
+    return Self.readiness(reasons)
+  }
+
+  private static func readiness(_ reasons: [String]) -> Response {
+    guard !reasons.isEmpty else { return status(.ok, ["status": "ready"]) }
+    return status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
   }
 
   private func report(

@@ -17,7 +17,7 @@ package struct ServerService: Service {
   ///
   /// - Throws: ``ServerFault``, or what the system says where the address cannot be bound.
   package func run() async throws {
-    let server = try application.application { [application, onBound] port in
+    let server = application.application { [application, onBound] port in
       application.logger.info(
         "listening",
         metadata: [

@@ -1,6 +1,9 @@
 /// What settings may be; the table of the documentation is made of the same values.
 enum Allowed {
   static let nameLength = 64
+  static let clockBack: ClosedRange<Int64> = 60...86_400
+  static let clockAhead: ClosedRange<Int64> = 3600...2_592_000
+  static let silence: ClosedRange<Int64> = 60...2_592_000
   static let keyDays: ClosedRange<Int64> = 1...60
   static let evidenceDays: ClosedRange<Int64> = 0...3650
   /// Seconds.
@@ -16,11 +19,21 @@ enum Allowed {
   /// What devices take in one bundle.
   static let splitKeys = 1...750_000
   static let splitBytes = 1024...16 << 20
+  /// A day.
+  static let editions = 1...24
   static let listedDays: ClosedRange<Int64> = 1...60
   static let graceSeconds: ClosedRange<Int64> = 0...2_592_000
   static let port = 0...65_535
   static let requestsPerMinute = 1...1_000_000
   static let tokenLength = 16...4096
+  /// Characters of what revision tokens are sealed with.
+  static let revisionKeyLength = 32...4096
+  /// Seconds.
+  static let answerSeconds: ClosedRange<Int64> = 0...30
+  static let codeTimeoutSeconds: ClosedRange<Int64> = 1...10
+  static let keySetRefreshSeconds: ClosedRange<Int64> = 60...86_400
+  static let dp3tValiditySeconds: ClosedRange<Int64> = 60...604_800
+  static let publicKeyBytes = 16_384
   /// Seconds before the end of the last signing key at which to warn.
   static let endingSoon: Int64 = 30 * 86_400
   static let secretBytes = 65_536

@@ -15,32 +15,30 @@ package enum GatewayFile {
   ///   - environment: where `{env: NAME}` looks.
   ///   - now: the clock, for signing keys that begin and end.
   ///   - layouts: the names that `server.layouts` may state.
-  ///   - checkingOptions: what is wrong with a source's options, by its protocol; a message that begins with
-  ///     `NAME: ` is placed at that option.
+  ///   - trials: what is wrong with settings that are each as they should be.
   /// - Returns: the plan, and what is likely wrong with it.
   /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` with everything that is wrong.
   package static func read(
     path: String, environment: [String: String], now: Instant, layouts: Set<String>,
-    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+    trials: SettingTrials = SettingTrials()
   ) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     let files = SystemFiles()
     let text = String(decoding: try files.contents(of: path, limit: byteLimit), as: UTF8.self)
     return try parse(
-      text, path: path, files: files, environment: environment, now: now, layouts: layouts,
-      checkingOptions: checkingOptions)
+      text, path: path, files: files, environment: environment, now: now, layouts: layouts, trials: trials)
   }
 
-  /// As ``read(path:environment:now:layouts:checkingOptions:)``, of a text whose files are found elsewhere.
+  /// As ``read(path:environment:now:layouts:trials:)``, of a text whose files are found elsewhere.
   ///
   /// - Parameter peers: the protocols that sources may speak.
   package static func parse(
     _ text: String, path: String, files: any SettingFiles, environment: [String: String], now: Instant,
     layouts: Set<String>, peers: [PeerProtocol] = PeerCatalog.peers,
-    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+    trials: SettingTrials = SettingTrials()
   ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     let reader = GatewayReader(
-      path: path, files: files, environment: environment, now: now, layouts: layouts, peers: peers)
-    let plan = reader.plan(text, checkingOptions: checkingOptions)
+      path: path, files: files, environment: environment, now: now, layouts: layouts, peers: peers, trials: trials)
+    let plan = reader.plan(text)
     let faults = reader.faults
     guard let plan, !faults.contains(where: { $0.severity == .error }) else { throw GatewayFaults(all: faults) }
     return (plan, faults)

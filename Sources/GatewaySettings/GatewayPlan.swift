@@ -2,6 +2,7 @@ package import GatewayServer
 package import KeyPeers
 package import KeyPublishing
 package import KeyReceiving
+package import KeyStorage
 
 /// Everything the operator says: `gateway.yaml`, read and checked as a whole.
 package struct GatewayPlan: Sendable {
@@ -14,6 +15,10 @@ package struct GatewayPlan: Sendable {
   /// The gateway's own origins: their keys are recognised when they come back.
   package var ownOrigins: Set<String>
   package var retention: Retention
+  /// Seconds after which it is an alarm that no source could be pulled, 60...2592000.
+  package var silenceLimit: Int64 = 21_600
+  /// How far the system's clock may step.
+  package var clock = ClockBounds()
   /// `nil` where the gateway does not serve.
   package var server: ServerSettings?
   /// Whose keys come in by the server's doors; `nil` where there are none.

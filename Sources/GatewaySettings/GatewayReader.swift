@@ -4,6 +4,7 @@ internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyReceiving
+internal import KeyStorage
 internal import PolicyFiles
 
 /// One reading of a configuration: where its files, its secrets and its policies come from, and what is wrong so far.
@@ -14,8 +15,11 @@ final class GatewayReader {
   let now: Instant
   let layouts: Set<String>
   let peers: [PeerProtocol]
+  let trials: SettingTrials
   private let path: String
   private var policyFaults: [GatewayFault] = []
+  /// The regions and origins that the configuration names: there are such, whatever they are called.
+  private var namedCodes: Set<String> = []
   private var policiesByName: [String: Policy] = [:]
   /// `nil` is a file that is at fault; that is told once.
   private var policiesByPath: [String: Policy?] = [:]
@@ -24,7 +28,7 @@ final class GatewayReader {
 
   init(
     path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>,
-    peers: [PeerProtocol] = PeerCatalog.peers
+    peers: [PeerProtocol] = PeerCatalog.peers, trials: SettingTrials = SettingTrials()
   ) {
     self.path = path
     self.files = files
@@ -32,6 +36,7 @@ final class GatewayReader {
     self.now = now
     self.layouts = layouts
     self.peers = peers
+    self.trials = trials
   }
 
   /// In the order of the file, then those of the policies.
@@ -44,14 +49,21 @@ final class GatewayReader {
   }
 
   /// `nil` adds a fault.
-  func plan(_ text: String, checkingOptions: (SourceSettings) -> [String]) -> GatewayPlan? {
+  func plan(_ text: String) -> GatewayPlan? {
     guard let root = document.root(of: text) else { return nil }
     let state = root.need("state", "a folder").flatMap(resolvedPath)
     root.read("policies") { readPolicies($0) }
     let ownOrigins = root.take("own-origins").flatMap(codes) ?? []
     var retention = Retention()
     root.section("retention") { self.retention(&retention, $0) }
-    let sources = entries(of: root.take("sources")) { source($0, checkingOptions: checkingOptions) }
+    var clock = ClockBounds()
+    root.section("clock") { section in
+      set(&clock.back, section.take("back")?.duration(Allowed.clockBack))
+      set(&clock.ahead, section.take("ahead")?.duration(Allowed.clockAhead))
+    }
+    var silenceLimit: Int64 = 21_600
+    set(&silenceLimit, root.take("silence")?.duration(Allowed.silence))
+    let sources = entries(of: root.take("sources"), source)
     let series = entries(of: root.take("series"), self.series)
     var publication: String?
     root.section("publication") { section in
@@ -67,10 +79,17 @@ final class GatewayReader {
     checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
     let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources, series: series) }
     guard let state else { return nil }
-    return GatewayPlan(
-      stateFolder: state, sources: sources.map(\.settings), series: series.map(\.settings),
+    var plan = GatewayPlan(
+      stateFolder: state,
+      sources: sources.map { source in
+        var settings = source.settings
+        settings.declaredRegions = namedCodes
+        return settings
+      }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: uploads)
+    (plan.clock, plan.silenceLimit) = (clock, silenceLimit)
+    return plan
   }
 
   private func retention(_ retention: inout Retention, _ section: Section) {
@@ -82,6 +101,21 @@ final class GatewayReader {
   private func entries<Entry>(of list: Setting?, _ read: (Setting) -> Entry?) -> [Entry] {
     (list?.list() ?? []).compactMap(read)
   }
+
+  // MARK: Trials
+
+  /// Reads a section, and then tries it where nothing is wrong with what it states.
+  func tried<Stated>(_ read: () -> Stated, _ misfits: (Stated) -> (section: Section, [SettingMisfit])?) -> Stated {
+    let before = errorCount
+    let stated = read()
+    guard errorCount == before, let (section, misfits) = misfits(stated) else { return stated }
+    for misfit in misfits {
+      document.add(document.place(of: "\(section.place.path).\(misfit.setting)"), misfit.reason)
+    }
+    return stated
+  }
+
+  private var errorCount: Int { document.faults.count { !$0.isWarning } }
 
   // MARK: Values
 
@@ -113,6 +147,7 @@ final class GatewayReader {
     guard (2...16).contains(text.utf8.count), text.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" }) else {
       return setting.fault("\(setting.shown), allowed a region's code: DE, US-VA")
     }
+    namedCodes.insert(text.uppercased())
     return text.uppercased()
   }
 

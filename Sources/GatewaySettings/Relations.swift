@@ -41,7 +41,17 @@ extension GatewayReader {
     if settings.isRelay, settings.origin != nil {
       document.add(section.place(of: "origin"), "a relay's keys have no origin; leave out origin, or relay")
     }
-    guard let allowed = settings.speaksFor else { return }
+    if settings.speaksFor == nil, settings.reading.reading.speaksFor == nil, settings.peer == .efgs,
+      settings.origin == nil, !settings.isRelay, settings.trust.kind != .origins
+    {
+      document.add(
+        section.place(of: "speaks-for"),
+        "missing: its keys name their origins; say which it may speak for, [DE, IT], or any")
+    }
+    for warning in settings.reading.warnings {
+      warn(section.place(of: "reading"), "\(settings.reading.name): \(warning.place): \(warning.reason)")
+    }
+    guard case .only(let allowed) = settings.speaksFor else { return }
     if let origin = settings.origin, !allowed.contains(origin) {
       document.add(section.place(of: "speaks-for"), "lacks \(origin), which is the source's own origin")
     }
@@ -171,18 +181,45 @@ extension GatewayReader {
             + "key-day to its rollups (and since, for new apps of the second SDK)")
       }
     }
-    guard let door = server.uploads?.section else { return }
+    for one in series { checkPhones(of: one, settings.layouts) }
     let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
       .isLoopback
-    if settings.certificatePEM == nil, isLocal != true {
+    checkProxies(server, isLocal: isLocal == true)
+    guard let door = server.uploads?.section else { return }
+    if door.states("token") || !door.states("certificates"), settings.certificatePEM == nil, isLocal != true {
       warn(
         door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
     }
-    if isLocal == true, !door.states("rate") {
+    if isLocal == true, settings.proxies.isEmpty, !door.states("rate") {
       warn(
         door.place,
-        "behind a proxy on this machine all phones share one address and 30 uploads a minute; state rate here, and limit "
-          + "clients at the proxy")
+        "behind a proxy on this machine all phones share one address and 30 uploads a minute; name it in server.proxies, "
+          + "or state rate here, and limit clients at the proxy")
+    }
+  }
+
+  /// Where the server listens on this machine alone, something stands in front of it.
+  private func checkProxies(_ server: StatedServer, isLocal: Bool) {
+    let (settings, section) = (server.settings, server.section)
+    if isLocal, settings.proxies.isEmpty, settings.requestsPerMinute != nil, settings.certificatePEM == nil {
+      warn(
+        section.place(of: "rate"),
+        "behind a proxy on this machine all phones share one address, and this rate; name the proxy in proxies: "
+          + "[127.0.0.1, \"::1\"]")
+    }
+    if settings.proxies.isEmpty, section.states("proxy-field") {
+      warn(section.place(of: "proxy-field"), "has no effect without proxies")
+    }
+  }
+
+  private func checkPhones(of series: StatedSeries, _ layouts: Set<String>?) {
+    for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where load.phone == "iOS 13.5" && !load.fits {
+      let stated = ["editions", "listed"].first { series.section.states($0) } ?? "every"
+      warn(
+        series.section.place(of: stated),
+        "a new phone with iOS 13.5 is given \(load.firstFiles) files by the layout apple in one call, which takes "
+          + "15 in 24 hours: it never gets further; make editions: 1 and listed: 14 days, or leave apple out of server.layouts"
+      )
     }
   }
 
@@ -208,18 +245,29 @@ extension GatewayReader {
         other.section.place, "a source cannot be called uploads beside a door for uploads, whose claims have this name")
     }
     if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
-    let door = UploadSource(
+    var door = UploadSource(
       name: reader?.name ?? name, origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
-      regions: stated.regions?.sorted())
-    let isWanted = series.contains { series in
-      series.settings.selection.include.map { !$0.isDisjoint(with: door.regions) } ?? true
+      regions: stated.regions?.sorted(), series: seriesOfDoor(stated, of: series))
+    let wanting = series.filter { series in
+      series.settings.selection.include.map { !$0.isDisjoint(with: door.regions + [origin]) } ?? true
     }
-    if !isWanted {
+    if stated.series == nil { door.series = wanting.map(\.settings.name) }
+    if wanting.isEmpty {
       warn(
         stated.section.place,
         "no series publishes keys for \(door.regions.joined(separator: ", ")): what comes in by this door goes nowhere")
     }
     return door
+  }
+
+  private func seriesOfDoor(_ stated: StatedUploads, of series: [StatedSeries]) -> [String] {
+    let names = series.map(\.settings.name)
+    return (stated.series ?? []).compactMap { setting in
+      guard let name = setting.text() else { return nil }
+      return names.contains(name)
+        ? name
+        : setting.fault("no series \(setting.shown), allowed \(names.joined(separator: ", "))")
+    }
   }
 
   /// What to write in place of the folder of an earlier version, so that nothing changes but the way of the keys.

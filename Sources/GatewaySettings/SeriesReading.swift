@@ -63,6 +63,8 @@ extension GatewayReader {
       settings.makesSince = rollups.contains(.since)
       settings.makesKeyDays = rollups.contains(.keyDay)
     }
+    section.read("names") { set(&settings.namePattern, names($0)) }
+    section.read("editions") { set(&settings.editionsPerDay, editions($0)) }
     set(&settings.listedDays, section.take("listed")?.days(Allowed.listedDays))
     set(&settings.graceSeconds, section.take("grace")?.duration(Allowed.graceSeconds))
     section.finish()
@@ -76,6 +78,20 @@ extension GatewayReader {
       return setting.fault("\(TimeSpan.text(seconds)), allowed what divides a day: 30 min, 2 hours, 1 day")
     }
     return seconds
+  }
+
+  private func names(_ setting: Setting) -> NamePattern? {
+    guard let text = setting.text() else { return nil }
+    return NamePattern(text)
+      ?? setting.fault(
+        "\(setting.shown), allowed {start}, {number} and perhaps {end}, each once, with letters, digits, - or _ between, and .zip"
+      )
+  }
+
+  private func editions(_ setting: Setting) -> Int? {
+    if setting.isWord("none") { return 0 }
+    guard let number = setting.number(Allowed.editions) else { return nil }
+    return 24 % number == 0 ? number : setting.fault("\(number), allowed none, or what divides 24: 1, 2, 4")
   }
 
   private func identity(_ setting: Setting) -> StatedIdentity? {

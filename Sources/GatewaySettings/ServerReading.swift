@@ -1,5 +1,4 @@
 internal import BundleTrust
-internal import FoundationEssentials
 internal import GatewayServer
 internal import KeyNormalization
 internal import PolicyFiles
@@ -20,10 +19,16 @@ struct StatedUploads {
   let reading: Policy?
   /// `nil` is the origin alone.
   let regions: Set<String>?
+  /// `nil` is those that publish its keys.
+  let series: [Setting]?
 }
 
 extension GatewayReader {
   func server(_ section: Section) -> StatedServer {
+    tried({ stated(section) }) { ($0.section, trials.server($0.settings)) }
+  }
+
+  private func stated(_ section: Section) -> StatedServer {
     var settings = ServerSettings()
     if let listen = section.take("listen").flatMap(listen) {
       (settings.host, settings.port) = (listen.host, listen.port)
@@ -50,17 +55,19 @@ extension GatewayReader {
       }
     }
     settings.exposureConfiguration = section.take("exposure-configuration").flatMap(exposureConfiguration)
+    settings.dp3tConfiguration = section.take("dp3t-configuration").flatMap(dp3tConfiguration)
     section.read("rate") { settings.requestsPerMinute = rate($0) }
+    section.read("proxies") { setting in
+      settings.proxies.blocks = (setting.list() ?? []).compactMap(addressBlock)
+    }
+    set(&settings.proxies.field, section.take("proxy-field")?.option(TrustedProxies.Field.self))
     var uploads: StatedUploads?
     section.section("uploads") { section in
-      let token = section.need("token", Self.secretForm).flatMap(uploadToken)
       uploads = StatedUploads(
         section: section, folder: section.take("folder").flatMap(resolvedPath),
         origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
-        regions: section.take("regions").flatMap(codes))
-      var door = UploadSettings(token: token ?? Secret(""))
-      section.read("rate") { door.requestsPerMinute = rate($0) }
-      if token != nil { settings.uploads = door }
+        regions: section.take("regions").flatMap(codes), series: section.take("series").flatMap(seriesNames))
+      settings.uploads = uploadSettings(section)
     }
     return StatedServer(settings: settings, section: section, uploads: uploads)
   }
@@ -85,15 +92,35 @@ extension GatewayReader {
     }
   }
 
-  private func exposureConfiguration(_ setting: Setting) -> String? {
+  private func exposureConfiguration(_ setting: Setting) -> ExposureConfiguration? {
     guard let bytes = contents(setting, limit: Allowed.exposureConfigurationBytes) else { return nil }
-    guard (try? JSONDecoder().decode([String: AnyMember].self, from: Data(bytes))) != nil else {
-      return setting.fault("the file is no JSON object")
+    do throws(ExposureConfigurationFault) {
+      let (configuration, completions) = try ExposureConfiguration.completing(bytes)
+      for completion in completions { setting.add(completion, isWarning: true) }
+      return configuration
+    } catch {
+      for fault in error.faults { setting.add(fault) }
+      return nil
+    }
+  }
+
+  private func dp3tConfiguration(_ setting: Setting) -> String? {
+    guard let bytes = contents(setting, limit: Allowed.exposureConfigurationBytes) else { return nil }
+    do {
+      _ = try DP3TApplicationSettings(json: bytes)
+    } catch {
+      return setting.fault("\(error)")
     }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  private func rate(_ setting: Setting) -> Int? {
+  private func addressBlock(_ setting: Setting) -> AddressBlock? {
+    guard let text = setting.text() else { return nil }
+    return AddressBlock(text)
+      ?? setting.fault("\(setting.shown), allowed an address or a block of them: 127.0.0.1, 10.0.0.0/8, \"fd00::/8\"")
+  }
+
+  func rate(_ setting: Setting) -> Int? {
     if setting.isWord("none") { return nil }
     let allowed = Allowed.requestsPerMinute
     guard let text = setting.text(), text.hasSuffix("/min"),
@@ -105,7 +132,7 @@ extension GatewayReader {
     return number
   }
 
-  private func uploadToken(_ setting: Setting) -> Secret? {
+  func uploadToken(_ setting: Setting) -> Secret? {
     guard let secret = secret(setting) else { return nil }
     let token = secret.disclosed
     guard Allowed.tokenLength.contains(token.utf8.count), token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
@@ -115,9 +142,4 @@ extension GatewayReader {
     }
     return secret
   }
-}
-
-/// Any member of a JSON object.
-private struct AnyMember: Decodable {
-  init(from decoder: any Decoder) throws {}
 }

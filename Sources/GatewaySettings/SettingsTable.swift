@@ -5,6 +5,7 @@ internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
 internal import KeyReceiving
+internal import KeyStorage
 
 /// Every setting of `gateway.yaml`: the documentation is made of it, and a test holds it against what is read.
 package enum SettingsTable {
@@ -65,6 +66,16 @@ package enum SettingsTable {
       Row(
         "retention.quarantine", "How long the bytes of refused documents are kept.",
         TimeSpan.text(retention.quarantineDays * 86_400), Allowed.evidenceDays.days),
+      Row("clock", "How far the system's clock may step without being doubted.", "the defaults", "a section"),
+      Row(
+        "clock.back", "How far it may fall behind the greatest time seen.", TimeSpan.text(ClockBounds().back),
+        Allowed.clockBack.durations),
+      Row(
+        "clock.ahead", "How far it may run ahead of the time that has passed.", TimeSpan.text(ClockBounds().ahead),
+        Allowed.clockAhead.durations),
+      Row(
+        "silence", "When it is an alarm that no source at all could be pulled: `/ready/publishing`.",
+        TimeSpan.text(21_600), Allowed.silence.durations),
       Row("policies", "Policy files that can then be named by the name that they state.", none, "a list of paths"),
       Row("sources", "Where keys are pulled from.", none, "a list of sections"),
       Row("series", "What is published.", none, "a list of sections"),
@@ -100,8 +111,14 @@ package enum SettingsTable {
           + "what the relay says about report type, risk and onset does not count.", "`\(source.isRelay)`",
         "`true`, `false`, a list of codes: `[DE, US-VA]`"),
       Row(
-        "sources[].speaks-for", "The origins that it may speak for; its reading policy must allow them, too.", "any",
-        codes),
+        "sources[].speaks-for",
+        "The origins that it may speak for; its reading policy must allow them, too. A source without an origin speaks for "
+          + "any that its keys name.", "its origin", "`any`, \(codes)"),
+      Row(
+        "sources[].regions",
+        "The regions that its keys may name. Others are dropped, and a key that names no other is rejected.", "any",
+        codes
+      ),
       Row("sources[].every", "The time between pulls.", TimeSpan.text(source.interval), Allowed.interval.durations),
       Row("sources[].limits", "What is refused for its size.", "the defaults", "a section"),
       Row(
@@ -192,6 +209,15 @@ package enum SettingsTable {
         series.makesDays ? (series.makesSince ? "`[day, since]`" : "`[day]`") : "`[]`",
         "a list of `day`, `since`, `key-day`"),
       Row(
+        "series[].names",
+        "How the files of windows are called, for apps that read names; the series' name is the folder.",
+        "`\(series.namePattern)`", "`{start}`, `{number}` and perhaps `{end}`, with letters, digits, `-`, `_` between"),
+      Row(
+        "series[].editions",
+        "How many archives a day, at most, apps made from Apple's sample are given: each holds what was published in a day "
+          + "or a part of it, once that is over; with `none` these apps are given the windows.",
+        "\(series.editionsPerDay)", "`none`, or a number that divides 24"),
+      Row(
         "series[].listed", "How long indexes name a bundle.", TimeSpan.text(series.listedDays * 86_400),
         Allowed.listedDays.days),
       Row(
@@ -237,27 +263,114 @@ package enum SettingsTable {
       Row("server.roaming.*", "A country by its code: `DE`.", none, "a series"),
       Row("server.exposure-configuration", "The exposure configuration to serve.", "a default", "a JSON file"),
       Row(
-        "server.rate", "Requests a minute from one address.",
+        "server.dp3t-configuration",
+        "What the layout `dp3t` tells apps at `/v1/config`: thresholds, factors and texts, in place of the defaults.",
+        "the defaults", "a JSON file"),
+      Row(
+        "server.rate", "Requests a minute from one client.",
         server.requestsPerMinute.map { "`\($0)/min`" } ?? "`none`",
         "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
-      Row("server.uploads", "The upload door.", "closed", "a section"),
-      Row("server.uploads.origin", "The region whose keys come in by it.", "a code: `DE`"),
+      Row(
+        "server.proxies",
+        "Proxies in front of the server. What they say about the client is believed; the last hop that is none of them "
+          + "is who asks.", none, "a list of addresses and blocks: `[127.0.0.1, 10.0.0.0/8, \"fd00::/8\"]`"),
+      Row(
+        "server.proxy-field", "The field in which they say it. They must write it, and not pass it on as it came.",
+        "`\(server.proxies.field.rawValue)`",
+        TrustedProxies.Field.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+    ] + uploads
+  }()
+
+  private static let uploads: [Row] = {
+    let codes = CodeServiceSettings(address: "")
+    let certificates = CertificateSettings(issuer: "", audience: "")
+    let dp3t = DP3TUploadSettings(keys: [], nextDayKey: Secret(""))
+    let settings = UploadSettings(token: Secret(""))
+    let rates = "`\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"
+    return [
+      Row("server.uploads", "The doors for uploads.", "closed", "a section"),
+      Row("server.uploads.origin", "The region whose keys come in by them: their own region.", "a code: `DE`"),
       Row(
         "server.uploads.reading",
         "The policy by which its keys are read; keys that expired more than 15 days ago and "
           + "keys from the future are never taken.", "`default`", "a policy's name or path"),
-      Row("server.uploads.regions", "The regions that its keys are for.", "the origin", codes),
+      Row(
+        "server.uploads.regions",
+        "The regions that its keys are for. Of a person who has not travelled they are for the origin alone.",
+        "the origin", Self.codes),
+      Row(
+        "server.uploads.series", "The series at whose addresses keys are taken: `/apple/{series}/keys`.",
+        "those that publish its keys", "a list of series"),
       Row(
         "server.uploads.folder",
         "Where an earlier version put uploads. The `files` source that reads it says origin and "
           + "policy where the door does not.", none, path),
       Row(
-        "server.uploads.rate", "Uploads a minute from one address. Behind a proxy all phones have the proxy's address.",
-        "`30/min`",
-        "`none`, `\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"),
-      Row("server.uploads.token", "The bearer token that opens it, 16 characters or more.", secret),
+        "server.uploads.rate", "Uploads a minute from one client; those that are refused are counted by themselves.",
+        settings.requestsPerMinute.map { "`\($0)/min`" } ?? "`none`", "`none`, \(rates)"),
+      Row(
+        "server.uploads.answer-after",
+        "When every request is answered, real or fake, taken or refused; 0 s is at once, and tells them apart.",
+        "`1 s`, or a second more than `codes.time-out`", Allowed.answerSeconds.durations),
+      Row(
+        "server.uploads.token",
+        "The bearer token that opens the doors, 16 characters or more; must be stated where nothing else opens them.",
+        none, secret),
       Row("server.uploads.token.file", "The file that holds the token.", none, path),
       Row("server.uploads.token.env", "The variable that holds the token.", none, "a name"),
+      Row("server.uploads.clients", "Bearer tokens of single clients.", none, "a section"),
+      Row("server.uploads.clients.*", "A client's token, under its name.", none, secret),
+      Row("server.uploads.clients.*.file", "The file that holds the token.", none, path),
+      Row("server.uploads.clients.*.env", "The variable that holds the token.", none, "a name"),
+      Row(
+        "server.uploads.certificates", "Verification servers whose certificates let uploads in.", none,
+        "a list of sections"),
+      Row("server.uploads.certificates[].issuer", "What the claim `iss` says.", "a line of text"),
+      Row("server.uploads.certificates[].audience", "What the claim `aud` says.", "a line of text"),
+      Row(
+        "server.uploads.certificates[].health-authority",
+        "What `healthAuthorityID` of a request says, or its `appPackageName`.", "anything", "a line of text"),
+      Row("server.uploads.certificates[].keys", "Its public keys.", none, "a section"),
+      Row("server.uploads.certificates[].keys.*", "A P-256 key, under the `kid` of certificates.", none, "a PEM file"),
+      Row(
+        "server.uploads.certificates[].key-set", "Its public keys as a JWK set.", none,
+        "a file, or an address: `https://…`"),
+      Row(
+        "server.uploads.certificates[].refresh", "When a set is fetched again.",
+        TimeSpan.text(certificates.refreshSeconds), Allowed.keySetRefreshSeconds.durations),
+      Row("server.uploads.codes", "A service that says whether a code of a request is good.", none, "a section"),
+      Row("server.uploads.codes.url", "Its address.", "`https://…`"),
+      Row("server.uploads.codes.token", "The bearer token that it is shown.", none, secret),
+      Row("server.uploads.codes.token.file", "The file that holds the token.", none, path),
+      Row("server.uploads.codes.token.env", "The variable that holds the token.", none, "a name"),
+      Row(
+        "server.uploads.codes.member", "The member of a request that holds the code.", "`\(codes.member)`",
+        "a line of text"),
+      Row(
+        "server.uploads.codes.time-out", "Until it must have answered.", TimeSpan.text(codes.timeoutSeconds),
+        Allowed.codeTimeoutSeconds.durations),
+      Row(
+        "server.uploads.codes.rate", "Calls a minute, of all phones together.", "`\(codes.callsPerMinute)/min`", rates),
+      Row("server.uploads.dp3t", "What lets the apps of DP-3T upload.", "their doors are closed", "a section"),
+      Row(
+        "server.uploads.dp3t.keys", "The public keys of whom signs the tokens of their diagnoses.",
+        "a list of PEM files"),
+      Row(
+        "server.uploads.dp3t.next-day-key", "The P-256 key that signs the token for the key of the next day.", secret),
+      Row("server.uploads.dp3t.next-day-key.file", "The file that holds the key.", none, path),
+      Row("server.uploads.dp3t.next-day-key.env", "The variable that holds the key.", none, "a name"),
+      Row(
+        "server.uploads.dp3t.validity", "For how long a token may be valid at most.",
+        TimeSpan.text(dp3t.validitySeconds), Allowed.dp3tValiditySeconds.durations),
+      Row(
+        "server.uploads.revision-key",
+        "What revision tokens are sealed with, 32 characters or more; without it none are given, and nobody can say "
+          + "something new about his keys.", none, secret),
+      Row("server.uploads.revision-key.file", "The file that holds it.", none, path),
+      Row("server.uploads.revision-key.env", "The variable that holds it.", none, "a name"),
+      Row(
+        "server.uploads.ignored-members", "Members of a publish request that are passed over, in any case.", none,
+        "a list of names"),
     ]
   }()
 }

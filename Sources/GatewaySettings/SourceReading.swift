@@ -12,7 +12,11 @@ struct StatedSource {
 
 extension GatewayReader {
   /// `nil` adds a fault.
-  func source(_ setting: Setting, checkingOptions: (SourceSettings) -> [String]) -> StatedSource? {
+  func source(_ setting: Setting) -> StatedSource? {
+    tried({ stated(setting) }) { source in source.map { ($0.section, trials.way($0.settings)) } }
+  }
+
+  private func stated(_ setting: Setting) -> StatedSource? {
     guard let section = setting.section(labelledBy: "name") else { return nil }
     let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
     let peer = section.need("protocol", peers.map(\.rawValue).joined(separator: ", ")).flatMap(self.peer)
@@ -44,6 +48,7 @@ extension GatewayReader {
     settings.origin = section.take("origin").flatMap(code)
     section.read("relay") { relay($0, &settings) }
     settings.speaksFor = speaksFor(section)
+    settings.regions = section.take("regions").flatMap(codes)
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
     section.section("limits") { section in
       set(&settings.documentByteLimit, section.take("document")?.byteCount(Allowed.documentBytes))
@@ -55,7 +60,7 @@ extension GatewayReader {
     if peer.description.way == .folder, section.states("http") {
       document.add(section.place(of: "http"), "files are read from a folder, without HTTP")
     }
-    for reason in checkingOptions(settings) where !unread.contains(where: { reason.hasPrefix("\($0): ") }) {
+    for reason in trials.options(settings) where !unread.contains(where: { reason.hasPrefix("\($0): ") }) {
       add(reason, toOptionsOf: section)
     }
     return StatedSource(settings: settings, section: section)
@@ -160,16 +165,22 @@ extension GatewayReader {
   }
 
   /// The origins that a source may speak for, by the setting's name of today or of before.
-  private func speaksFor(_ section: Section) -> Set<String>? {
-    guard section.states("origins") else { return section.take("speaks-for").flatMap(codes) }
+  private func speaksFor(_ section: Section) -> ReadingPolicy.SpokenOrigins? {
+    guard section.states("origins") else { return section.take("speaks-for").flatMap(spokenOrigins) }
     let isRepeated = section.states("speaks-for")
     document.add(
       section.place(of: "origins"),
       isRepeated
         ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
       isWarning: !isRepeated)
-    let old = section.take("origins").flatMap(codes)
-    return section.take("speaks-for").flatMap(codes) ?? old
+    let old = section.take("origins").flatMap(codes).map(ReadingPolicy.SpokenOrigins.only)
+    return section.take("speaks-for").flatMap(spokenOrigins) ?? old
+  }
+
+  private func spokenOrigins(_ setting: Setting) -> ReadingPolicy.SpokenOrigins? {
+    guard setting.isWord("any") else { return codes(setting).map(ReadingPolicy.SpokenOrigins.only) }
+    setting.add("any: whatever origin its keys name is taken to have said so", isWarning: true)
+    return .any
   }
 
   /// An option of efgs that `trust` has replaced.

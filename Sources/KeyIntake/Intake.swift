@@ -8,12 +8,13 @@ package import KeyNormalization
 /// ``Arrival``, and in where its claims are recorded.
 package struct Intake: Sendable {
   private let ownOrigins: Set<String>
-  private let usualVolumes: [String: Int]
+  private let usualVolumes: [String: Int]?
 
   /// - Parameters:
   ///   - ownOrigins: the gateway's own; their keys are recognised when a peer brings them back.
-  ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
-  package init(ownOrigins: Set<String> = [], usualVolumes: [String: Int] = [:]) {
+  ///   - usualVolumes: how many keys each origin sends on a usual day before today, for the flood rule; `nil` where nobody
+  ///     knows, and then it is not asked.
+  package init(ownOrigins: Set<String> = [], usualVolumes: [String: Int]? = nil) {
     self.ownOrigins = ownOrigins
     self.usualVolumes = usualVolumes
   }
@@ -38,11 +39,16 @@ package struct Intake: Sendable {
     report: (RejectedKey) throws -> Void = { _ in }
   ) throws -> IntakeSummary {
     var summary = IntakeSummary(verified)
-    var admission = admission(of: verified, by: policy)
+    var admission = admission(
+      of: verified, by: policy, today: try usualVolumes == nil ? [:] : recorder.volumes(on: verified.arrival.time.day))
     let reading = try verified.decode { chunk, context in
       let batch = admission.admit(chunk, regions: context.regions)
       try summary.reject(chunk.rejections, report)
-      summary.add(try recorder.record(batch))
+      let receipt = try recorder.record(batch)
+      if admission.countsVolumes, receipt.new < batch.claims.count {
+        admission.correct(volumes: try recorder.volumes(on: verified.arrival.time.day))
+      }
+      summary.add(receipt)
       for rejection in batch.rejected { try summary.show(RejectedKey(rejection, of: summary.name), report) }
     }
     summary.finish(reading)
@@ -50,13 +56,17 @@ package struct Intake: Sendable {
   }
 
   /// How the keys of an arrival are judged.
-  package func admission(of verified: VerifiedArrival, by policy: ReadingPolicy) -> Admission {
+  ///
+  /// - Parameter today: how many keys each origin has sent today.
+  package func admission(
+    of verified: VerifiedArrival, by policy: ReadingPolicy, today: [String: Int] = [:]
+  ) -> Admission {
     let sender = verified.arrival.sender
     return Admission(
       of: verified.document, from: sender, policy: policy,
       // The server of an own origin may say what that origin says.
-      own: ownOrigins.filter { $0.uppercased() != sender.origin?.uppercased() }, usualVolumes: usualVolumes,
-      now: verified.arrival.time)
+      own: ownOrigins.filter { $0.uppercased() != sender.origin?.uppercased() },
+      volumes: usualVolumes.map { OriginVolumes(usual: $0, today: today) }, now: verified.arrival.time)
   }
 }
 
@@ -77,6 +87,9 @@ package struct IntakeSummary: Sendable {
     sender = verified.arrival.sender
     provenance = Provenance(verified.document)
   }
+
+  /// Whether its keys that name no origin have it as their origin.
+  package var isOriginOfItsOwn: Bool { sender.origin.map(RegionName.isFile) ?? false }
 
   mutating func add(_ receipt: ImportReceipt) { counts.add(receipt) }
 

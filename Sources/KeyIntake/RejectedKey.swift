@@ -14,7 +14,7 @@ package struct RejectedKey: Hashable, Sendable, Encodable {
   package let document: String
   package let step: Step
   /// Counted from 0 over all keys of the document.
-  package let position: Int
+  package private(set) var position: Int
   /// Of the key's first byte in the (uncompressed) document; `nil` where it is not known.
   package let byteOffset: Int?
   /// The stable code.
@@ -37,6 +37,13 @@ package struct RejectedKey: Hashable, Sendable, Encodable {
     byteOffset = rejection.position.byteOffset >= 0 ? rejection.position.byteOffset : nil
     reason = rejection.reason.rawValue
     detail = rejection.detail
+  }
+
+  /// The same key of a document that has more keys.
+  package func placed(at position: Int) -> RejectedKey {
+    var key = self
+    key.position = position
+    return key
   }
 
   init(_ rejection: AdmissionRejection, of document: String) {
@@ -69,6 +76,14 @@ extension AdmissionReason {
     case .reportTypeUnrecognized: "report type\(number), allowed \(ReportType.numbers)"
     case .reportTypeNotAccepted: "report type\(number) is not accepted by the policy"
     case .daysSinceOnsetUndefined: "days since onset\(number) have no meaning by the policy"
+    case .keyTooYoung: "the key is in use, or was not long ago"
+    case .tooManyKeysADay: "more keys of the origin than are taken a day"
+    case .otherRollingStart: "another origin named the key data first, under another rolling start"
+    case .originUnknown: "there is no origin of the name that the key states"
+    case .tooManyRegions:
+      "\(value.map(String.init) ?? "too many") regions, allowed are at most \(ReadingPolicy.maximumRegions)"
+    case .regionsUnknown: "none of the regions that the key names can be one"
+    case .regionsNotAllowed: "the source may name none of the key's regions"
     case .originNotAllowed: "the source may not speak for the key's origin"
     case .ownKeyReturned: "a key of our own that came back"
     case .notRepresentable: "a number that no claim can state:\(number)"

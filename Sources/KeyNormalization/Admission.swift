@@ -11,7 +11,9 @@ package struct Admission: Sendable {
 
   private let context: AdmissionContext
   private let own: Set<String>
-  private let usualVolumes: [String: Int]
+  /// The origin of keys that name none; in capitals.
+  private let sendersOrigin: String?
+  private let volumes: OriginVolumes?
 
   /// The origins met so far; the first is the lost one.
   private var origins: [OriginEntry] = []
@@ -30,20 +32,24 @@ package struct Admission: Sendable {
   /// - Parameters:
   ///   - document: that somebody vouches for the document whose keys are to be judged.
   ///   - own: the gateway's own origins, when `sender` is a peer; their keys are recognised when they come back.
-  ///   - usualVolumes: how many keys each origin sends usually, for the flood rule.
+  ///   - volumes: how many keys each origin sends, for the flood rule; `nil` where that is not known.
   package init(
     of document: VerifiedDocument, from sender: Sender, policy: ReadingPolicy, own: Set<String> = [],
-    usualVolumes: [String: Int] = [:], rules: AdmissionRules = .standard, now: Instant
+    volumes: OriginVolumes? = nil, rules: AdmissionRules = .standard, now: Instant
   ) {
     source = Source(sender, vouchedForBy: document)
     self.policy = policy
     self.own = Set(own.map { $0.uppercased() })
-    self.usualVolumes = Dictionary(usualVolumes.map { ($0.uppercased(), $1) }, uniquingKeysWith: max)
+    self.volumes = volumes
     context = AdmissionContext(policy: policy, now: now)
     judgesOfKeys = rules.ofKeys
     judgesOfStatements = rules.ofStatements
     judgesOfVolumes = rules.ofVolumes
-    origins = [OriginEntry(standing: OriginStanding(isAllowed: policy.speaksFor == nil || sender.isRelay))]
+    let own = sender.isRelay ? nil : sender.origin.map(RegionName.normalized)
+    sendersOrigin = own
+    origins = [
+      OriginEntry(standing: OriginStanding(isAllowed: sender.isRelay || policy.takes(origin: nil, from: own)))
+    ]
   }
 
   /// Judges the keys of one chunk.
@@ -83,13 +89,25 @@ package struct Admission: Sendable {
         subject: KeySubject(key: key.key, rollingStart: answer.rollingStart), statement: answer.statement,
         regions: self.number(ofVisited: region, number: number, in: &batch),
         origin: self.number(ofOrigin: region.origin, in: &batch), source: SourceID(rawValue: 0))
-      if answer.verdict == .admit { batch.claims.append(claim) } else { batch.held.append(claim) }
+      if case .holdForOperator(let reason) = answer.verdict {
+        batch.hold(claim, because: reason)
+      } else {
+        batch.claims.append(claim)
+      }
       if !answer.allowances.isEmpty { answer.allowances.count(in: &allowances) }
     }
     for allowance in Allowance.allCases where allowances[Int(allowance.rawValue)] > 0 {
       batch.allowances[allowance] = allowances[Int(allowance.rawValue)]
     }
     return batch
+  }
+
+  /// Whether volumes count, so that claims which were known are to be told by ``correct(volumes:)``.
+  package var countsVolumes: Bool { volumes != nil }
+
+  /// Corrects how much of each origin has come today: a claim that was known already is no volume.
+  package mutating func correct(volumes today: [String: Int]) {
+    for number in origins.indices.dropFirst() { origins[number].volume.admitted = today[originNames[number]] ?? 0 }
   }
 
   /// Asks every rule, in their order, until one rejects the claim.
@@ -119,7 +137,9 @@ package struct Admission: Sendable {
 
   /// Asks the rules about what is said, whichever the key.
   private func judge(_ said: StatedFields, of region: RegionReading) -> StatementMemory.Answer {
-    var reading = Reading(said: said.tidied, allowances: region.allowances, origin: origins[region.origin].standing)
+    var reading = Reading(
+      said: said.tidied, allowances: region.allowances, origin: origins[region.origin].standing,
+      regions: region.standing)
     if said.hasUnknownFields { reading.allowances.insert(.unknownFieldsDropped) }
     var verdict = AdmissionVerdict.admit
     for judge in judgesOfStatements {
@@ -150,6 +170,7 @@ package struct Admission: Sendable {
     var origin: Int
     /// A position in `visitedSets`; -1 where no regions are named.
     var visited = -1
+    var standing = RegionStanding()
     var allowances = AllowanceSet()
     var batchNumber: UInt32 = 0
     var chunk = 0
@@ -157,9 +178,10 @@ package struct Admission: Sendable {
 
   private mutating func read(_ claim: RegionClaim, number: Int) -> RegionReading {
     var allowances = AllowanceSet()
-    let visited = claim.visited.map { Set($0.map { $0.uppercased() }).sorted() }
+    var visited = claim.visited.map { Set($0.map { $0.uppercased() }).subtracting([""]).sorted() }
     if visited != claim.visited { allowances.insert(.regionsTidied) }
     var reading = RegionReading(origin: origin(of: claim, allowances: &allowances))
+    reading.standing = take(&visited, allowances: &allowances)
     reading.allowances = allowances
     if let visited {
       reading.visited = visitedSets.count
@@ -169,23 +191,40 @@ package struct Admission: Sendable {
     return reading
   }
 
+  /// Drops the names that do not count. Where none is left, the claim must not look as if it had named none.
+  private func take(_ visited: inout [String]?, allowances: inout AllowanceSet) -> RegionStanding {
+    guard let named = visited, !named.isEmpty else { return RegionStanding() }
+    var standing = RegionStanding(count: named.count)
+    guard named.count <= ReadingPolicy.maximumRegions else { return standing }
+    let known = named.filter(policy.knows)
+    let allowed = policy.regions.map { regions in known.filter(regions.contains) } ?? known
+    standing.areUnknown = known.isEmpty
+    standing.areNotAllowed = allowed.isEmpty
+    if known.count < named.count { allowances.insert(.regionsUnknown) }
+    if allowed.count < known.count { allowances.insert(.regionsNotAllowed) }
+    visited = allowed
+    return standing
+  }
+
   private mutating func origin(of claim: RegionClaim, allowances: inout AllowanceSet) -> Int {
     let stated = claim.origin.flatMap { $0.isEmpty ? nil : $0 }
-    guard !source.isRelay, let name = stated ?? source.origin else {
+    guard !source.isRelay, let name = stated?.uppercased() ?? sendersOrigin else {
       allowances.insert(.originLost)
       return 0
     }
     if stated == nil { allowances.insert(.originAssumed) }
-    return number(ofOriginNamed: name.uppercased())
+    return number(ofOriginNamed: name)
   }
 
   private mutating func number(ofOriginNamed name: String) -> Int {
     if let number = originNumbers[name] { return number }
-    let standing = OriginStanding(isAllowed: policy.takes(origin: name), isOwn: own.contains(name))
+    let standing = OriginStanding(
+      isKnown: name == sendersOrigin || policy.knows(region: name),
+      isAllowed: policy.takes(origin: name, from: sendersOrigin), isOwn: own.contains(name))
     var volume = OriginVolume()
-    if let factor = policy.floodFactor, let usual = usualVolumes[name] {
-      let (limit, isOverflown) = usual.multipliedReportingOverflow(by: factor)
-      volume.floodLimit = isOverflown ? .max : max(policy.floodFloor, limit)
+    if let volumes {
+      volume.admitted = volumes.today[name] ?? 0
+      volume.limit = policy.volumeLimit(usual: volumes.usual[name] ?? 0)
     }
     origins.append(OriginEntry(standing: standing, volume: volume))
     originNames.append(name)
@@ -223,7 +262,9 @@ package struct AdmittedBatch: Sendable {
   /// The admitted claims; their numbers refer to this batch.
   package internal(set) var claims: [AdmittedClaim] = []
   /// The claims that an operator has to decide about.
-  package internal(set) var held: [AdmittedClaim] = []
+  package private(set) var held: [AdmittedClaim] = []
+  /// Why, for each of them.
+  package private(set) var heldReasons: [AdmissionReason] = []
   package internal(set) var rejected: [AdmissionRejection] = []
   package internal(set) var allowances: [Allowance: Int] = [:]
 
@@ -235,6 +276,19 @@ package struct AdmittedBatch: Sendable {
   init(source: Source, received: Int) {
     self.source = source
     self.received = received
+  }
+
+  mutating func hold(_ claim: AdmittedClaim, because reason: AdmissionReason) {
+    held.append(claim)
+    heldReasons.append(reason)
+  }
+
+  /// The same, but that an operator decides about all of it.
+  package func heldForOperator(because reason: AdmissionReason) -> AdmittedBatch {
+    var batch = self
+    for claim in claims { batch.hold(claim, because: reason) }
+    batch.claims = []
+    return batch
   }
 
   /// What the operator decided to admit: the held claims alone.

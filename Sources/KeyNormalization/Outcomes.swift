@@ -6,6 +6,7 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case rollingStartTooEarly = "rolling-start-too-early"
   case rollingStartInFuture = "rolling-start-in-future"
   case keyTooOld = "key-too-old"
+  case keyTooYoung = "key-too-young"
   case rollingStartNotMidnight = "rolling-start-not-midnight"
   case rollingPeriodAbsent = "rolling-period-absent"
   case rollingPeriodZero = "rolling-period-zero"
@@ -14,12 +15,22 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case reportTypeUnrecognized = "report-type-unrecognized"
   case reportTypeNotAccepted = "report-type-not-accepted"
   case daysSinceOnsetUndefined = "days-since-onset-undefined"
+  case originUnknown = "origin-unknown"
   case originNotAllowed = "origin-not-allowed"
+  /// More regions than one claim may name.
+  case tooManyRegions = "too-many-regions"
+  case regionsUnknown = "regions-unknown"
+  case regionsNotAllowed = "regions-not-allowed"
   case ownKeyReturned = "own-key-returned"
   /// A number that the rules admit, but for which a ``Statement`` has no room. No rule's: admission itself says so.
   case notRepresentable = "not-representable"
   /// Held for an operator, not rejected.
   case flood
+  /// More than the policy takes of an origin a day: held for an operator.
+  case tooManyKeysADay = "too-many-keys-a-day"
+  /// Another origin was the first to name the key data, under another rolling start: held for an operator. No rule's: who
+  /// records the claims says so.
+  case otherRollingStart = "other-rolling-start"
 }
 
 /// A named leniency: a value that was read as another one. Every use is counted.
@@ -38,6 +49,8 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   case regionsTidied
   case unknownFieldsDropped
   case riskReadAsZero
+  case regionsUnknown
+  case regionsNotAllowed
 
   /// The stable code for programs.
   package var code: String {
@@ -56,6 +69,8 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .regionsTidied: "regions-tidied"
     case .unknownFieldsDropped: "unknown-fields-dropped"
     case .riskReadAsZero: "risk-read-as-zero"
+    case .regionsUnknown: "regions-unknown"
+    case .regionsNotAllowed: "regions-not-allowed"
     }
   }
 
@@ -76,6 +91,8 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .regionsTidied: "visited regions repeated, unordered or in lower case, read as a set"
     case .unknownFieldsDropped: "fields that this version does not know, dropped"
     case .riskReadAsZero: "risk level outside 0...8, read as 0"
+    case .regionsUnknown: "names of regions that there are not, dropped"
+    case .regionsNotAllowed: "names of regions that the source may not name, dropped"
     }
   }
 }
@@ -104,8 +121,6 @@ package enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
   case tooOld = "too-old"
   case otherRegion = "other-region"
   case riskNotPublished = "risk-not-published"
-  /// One origin names more regions for the key than it may.
-  case tooManyRegions = "too-many-regions"
 }
 
 /// What the publishing policy changed about a believed key. Every use is counted.

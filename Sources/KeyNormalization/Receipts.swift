@@ -1,3 +1,5 @@
+package import ExposureKeys
+
 /// What became of the claims of one import. `received = new + known + rejected + heldForOperator`; nothing is held for
 /// an operator in normal times.
 package struct ImportReceipt: Hashable, Sendable {
@@ -42,12 +44,31 @@ package struct ImportReceipt: Hashable, Sendable {
   package static func += (left: inout Self, right: Self) { left = left + right }
 }
 
+/// How many new keys each origin sends a day, by its name in capitals.
+package struct OriginVolumes: Hashable, Sendable {
+  /// On an average day with any, those before today.
+  package var usual: [String: Int]
+  /// Today so far, through whatever source.
+  package var today: [String: Int]
+
+  package init(usual: [String: Int] = [:], today: [String: Int] = [:]) {
+    self.usual = usual
+    self.today = today
+  }
+}
+
 /// Where admitted claims go: a transaction of a store, or a set in memory.
 package protocol ClaimRecorder {
+  /// How many keys each origin has sent on this day, as far as the recorder knows.
+  func volumes(on day: Day) throws -> [String: Int]
   /// Adds the claims that are new.
   ///
   /// - Returns: what became of each key of the batch.
   mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt
+}
+
+extension ClaimRecorder {
+  package func volumes(on day: Day) -> [String: Int] { [:] }
 }
 
 /// What became of the keys of one document or of many: `received = new + known + held + rejected`. The one set of counts
@@ -108,8 +129,12 @@ package struct KeyCounts: Hashable, Sendable {
   }
 
   /// The held keys were refused.
-  package mutating func heldWasDiscarded() {
-    if held > 0 { rejections[AdmissionReason.flood.rawValue, default: 0] += held }
+  ///
+  /// - Parameter reasons: why they were held, by the code of the reason; what is missing is of older times.
+  package mutating func heldWasDiscarded(_ reasons: [String: Int]) {
+    for (reason, count) in reasons { rejections[reason, default: 0] += count }
+    let rest = held - reasons.values.reduce(0, +)
+    if rest > 0 { rejections[AdmissionReason.flood.rawValue, default: 0] += rest }
     held = 0
   }
 
@@ -198,7 +223,6 @@ extension LeaveOutReason {
     case .tooOld: 2
     case .otherRegion: 3
     case .riskNotPublished: 4
-    case .tooManyRegions: 5
     }
   }
 }

@@ -9,7 +9,8 @@ extension PeerProtocol {
 /// The layout of DP-3T (CH, and EC, EE, ES, MT, PT): a bundle is put together for each request, from what was published
 /// after the time that the request states; the answer says up to when.
 ///
-/// Version 1 has a bundle a day, and a time for each of them; version 2 has one bundle, and its tag is the time. The
+/// Version 1 has a bundle for each day on which keys began to be used, whenever they were published, so a key of any day may
+/// still come: every day is asked for by every pull, each with a time of its own. Version 2 has one bundle, and its tag is the time. The
 /// same request brings more later, so a document's name says what was asked: the day and the time, `2020-12-01@0`.
 /// Times in the future are not believed: keys would be passed over.
 struct DP3TPeer: PeerSync {
@@ -17,7 +18,8 @@ struct DP3TPeer: PeerSync {
     "dp3t", summary: "bundles of what is new since a time (DP-3T)",
     options: [
       PeerOption(
-        "version", .choice(["v1", "v2"]), isRequired: true, "v1: a bundle a day; v2: one bundle for all days"),
+        "version", .choice(["v1", "v2"]), isRequired: true,
+        "v1: a bundle for each day of the keys; v2: one bundle for all days"),
       PeerOption("key", .publicKey, "the P-256 key that signs the header Signature; unchecked where not given"),
       PeerOption("days", .number(1...21), "v1: how many days are asked for, today included; 14 where not given"),
       PeerOption("withFederationGateway", .flag, "v2: whether keys of other countries are asked for"),

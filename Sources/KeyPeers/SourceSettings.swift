@@ -22,8 +22,12 @@ package struct SourceSettings: Sendable {
   package var isRelay: Bool
   /// The origins whose keys a relay may carry; `nil` is any.
   package var carries: Set<String>?
-  /// The origins it may speak for; `nil` is any.
-  package var speaksFor: Set<String>?
+  /// The origins it may speak for; `nil` is its own alone, or any where it has none.
+  package var speaksFor: ReadingPolicy.SpokenOrigins?
+  /// The regions that its keys may name; `nil` is any.
+  package var regions: Set<String>?
+  /// Regions and origins that the operator names anywhere: there are such.
+  package var declaredRegions: Set<String> = []
   package var transport: TransportSettings
   /// Seconds between pulls.
   package var interval: Int64
@@ -34,7 +38,7 @@ package struct SourceSettings: Sendable {
     name: String, peer: PeerProtocol, location: String, options: [String: String] = [:],
     secrets: [String: Secret] = [:], trust: Trust, reading: Policy, origin: String? = nil, isRelay: Bool = false,
     carries: Set<String>? = nil,
-    speaksFor: Set<String>? = nil,
+    speaksFor: ReadingPolicy.SpokenOrigins? = nil, regions: Set<String>? = nil,
     transport: TransportSettings = TransportSettings(), interval: Int64 = 3600, documentByteLimit: Int = 256 << 20
   ) {
     self.name = name
@@ -48,6 +52,7 @@ package struct SourceSettings: Sendable {
     self.isRelay = isRelay
     self.carries = carries
     self.speaksFor = speaksFor
+    self.regions = regions
     self.transport = transport
     self.interval = interval
     self.documentByteLimit = documentByteLimit
@@ -97,5 +102,16 @@ extension SourceSettings {
   package var host: String? {
     guard location.hasPrefix("https://") else { return nil }
     return location.split(separator: "/").dropFirst().first.map(String.init)
+  }
+}
+
+extension SourceSettings {
+  /// The origins that it may speak for, sorted; `nil` is any. Its reading policy may allow fewer.
+  package var spokenOrigins: [String]? {
+    switch speaksFor {
+    case .only(let origins): origins.sorted()
+    case .any: nil
+    case nil: isRelay ? nil : origin.map { [$0] }
+    }
   }
 }

@@ -30,7 +30,12 @@ struct BundleSealer {
   ///
   /// Devices tell bundles apart by their windows, so no two may end at the same time. The first ends with the window, and
   /// each further one a second later, never earlier: a key must have expired two hours before the end that its bundle states.
-  func seal(_ keys: [ClaimedKey], start: Int64, end: Int64) throws -> [SealedBundle] {
+  ///
+  /// - Parameter firstEnd: the end that the first one states, where it is not that of the window.
+  func seal(
+    _ keys: [ClaimedKey], start: Int64, windowEnd: Int64, firstEnd: Int64? = nil
+  ) throws -> [SealedBundle] {
+    let end = firstEnd ?? windowEnd
     let keys = keys.sorted { $0.subject < $1.subject }
     var parts = max(1, (keys.count + settings.maximumKeys - 1) / max(1, settings.maximumKeys), multiplicity(of: keys))
     while true {
@@ -43,7 +48,7 @@ struct BundleSealer {
       var bundles: [SealedBundle] = []
       for part in 0..<parts {
         let share = stride(from: part, to: keys.count, by: parts).map { keys[$0] }
-        bundles.append(try sealOne(share, start: start, windowEnd: end, end: end + Int64(part)))
+        bundles.append(try sealOne(share, start: start, windowEnd: windowEnd, end: end + Int64(part)))
         // One that is too large is a reason to begin again with more of them.
         if bundles[part].content.count > settings.maximumBytes { break }
       }

@@ -11,11 +11,33 @@ internal import KeyStorage
 struct KeySelection: Sendable {
   /// First releases, in order.
   private(set) var new: [ClaimedKey] = []
+  /// Whose opinions publish them.
+  private(set) var origins: [KeySubject: ReleasingOrigins] = [:]
   /// Second statements about released keys, in order, marked as revised.
   private(set) var revised: [ClaimedKey] = []
   private(set) var counts = Counts()
   /// When the first of the held keys may go out.
   private(set) var nextRelease: Instant?
+  /// What becomes of each key, where one key alone is asked about.
+  private(set) var fates: [KeySubject: Fate] = [:]
+  private let keepsFates: Bool
+
+  /// What becomes of one key in the round.
+  enum Fate: Hashable, Sendable {
+    case new(ClaimedKey)
+    case revised(ClaimedKey)
+    /// It was released, and devices take nothing more about it.
+    case alreadyReleased
+    case held(until: Instant, HoldReason)
+    case leftOut(LeaveOutReason)
+    case repeated
+    case paused
+    /// Nobody claims it since a recall: it goes out as revoked, or devices do not let go of its report type.
+    case recalled
+    case notRevocable
+    /// It was released, and its claims are gone.
+    case forgotten
+  }
 
   struct Counts: Hashable, Sendable {
     var believed = 0
@@ -26,7 +48,8 @@ struct KeySelection: Sendable {
     var omissions: [LeaveOutReason: Int] = [:]
     /// Only paused sources and origins stand behind them.
     var paused = 0
-    /// Not released, because the origins that claim them have had the same key data released under other rolling starts.
+    /// Not released, because the origins that claim them have the same key data released under other rolling starts: often
+    /// before, or once in this round.
     var repeated = 0
     /// Released keys that nobody claims any more since a recall: revoked now, or of a report type that devices do not let
     /// go.
@@ -40,6 +63,9 @@ struct KeySelection: Sendable {
   /// sender made a mistake, and no sender can fill bundles with the same key, or take its place from another.
   static let maximumRepetitions = 4
 
+  /// The key data that goes out last in this round, and under which rolling starts.
+  private var chosen: (key: TemporaryExposureKey, starts: [Int32])?
+
   /// The key data that was met last, and the rolling starts under which it is released.
   private var lastReleased: (key: TemporaryExposureKey, starts: [Int32])?
 
@@ -48,16 +74,20 @@ struct KeySelection: Sendable {
   ///   - followsRecall: whether claims were withdrawn since the last round. Otherwise a released key without claims is one
   ///     whose claims have expired.
   ///   - pageSize: how many claims, and how many released keys, are in memory at once.
+  ///   - key: the one key data that is asked about; `nil` is all.
   init(
     of settings: SeriesSettings, from state: any StoredState, at instant: Instant, followsRecall: Bool,
-    pageSize: Int = 1 << 15
+    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil
   ) throws {
+    keepsFates = key != nil
     let selector = Selector(
       settings: settings, instant: instant, pauses: PauseSet(try state.pauses()), followsRecall: followsRecall)
-    var released = ReleasedKeys(by: settings.name, from: state, pageSize: pageSize)
-    var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
+    var released = ReleasedKeys(by: settings.name, from: state, pageSize: pageSize, only: key)
+    var start: TemporaryExposureKey? = key ?? TemporaryExposureKey(high: 0, low: 0)
     while let from = start {
-      let page = try state.claims(from: from, limit: pageSize)
+      // A page never has a part of one key's claims.
+      let page = try state.claims(from: from, limit: key == nil ? pageSize : 1)
+      if let key, !page.claims.isAbout(key) { break }
       var beliefs = selector.beliefs(of: page)
       var claimants = Claimants(of: page.claims)
       while let belief = beliefs.next() {
@@ -66,13 +96,13 @@ struct KeySelection: Sendable {
           released.advance()
         }
         let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
-        take(belief, known, &claimants)
+        take(belief, known, &claimants, &beliefs)
         if let known {
           count(releaseOf: known.subject)
           released.advance()
         }
       }
-      start = page.next
+      start = key == nil ? page.next : nil
     }
     while let other = try released.peek() {
       recall(other, selector)
@@ -103,54 +133,102 @@ struct KeySelection: Sendable {
     }
   }
 
-  private mutating func take(_ belief: PausedBelief, _ released: ReleasedKey?, _ claimants: inout Claimants) {
+  private mutating func choose(_ subject: KeySubject) {
+    let starts = chosen?.key == subject.key ? chosen?.starts ?? [] : []
+    chosen = (subject.key, starts + [subject.rollingStart])
+  }
+
+  /// Whether all who claim the key have its data in this round already, under another start: it waits for the next one,
+  /// since a bundle holds key data once, and one sender's repetitions are no reason for more bundles.
+  private func isTwin(_ subject: KeySubject, _ claimants: inout Claimants) -> Bool {
+    guard let chosen, chosen.key == subject.key else { return false }
+    return claimants.starts(of: subject.key).values.allSatisfy { claimed in
+      !claimed.contains(subject.rollingStart) || chosen.starts.contains(where: claimed.contains)
+    }
+  }
+
+  private mutating func take(
+    _ belief: PausedBelief, _ released: ReleasedKey?, _ claimants: inout Claimants, _ beliefs: inout PausedBeliefs
+  ) {
     counts.believed += 1
     if case .publish(let key) = belief.outcome, key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
     switch (belief.outcome, released) {
     case (.publish(let key), let released?):
       let believed = key.forApps
-      guard let revision = released.revision(to: believed), revision.isRevocation ? belief.isRevokedByAll : true else {
+      guard var revision = released.revision(to: believed), revision.isRevocation ? belief.isRevokedByAll : true else {
         counts.alreadyReleased += 1
-        return
+        return note(.alreadyReleased, of: belief.subject)
       }
+      if let origins = released.origins {
+        // Devices take one revision. It is for those whose opinions were in the first release.
+        guard let own = beliefs.believed(by: origins, includingPaused: revision.isRevocation),
+          let ownRevision = released.revision(to: own)
+        else {
+          counts.alreadyReleased += 1
+          return note(.alreadyReleased, of: belief.subject)
+        }
+        revision = ownRevision
+      }
+      guard !isTwin(belief.subject, &claimants) else {
+        counts.alreadyReleased += 1
+        return note(.alreadyReleased, of: belief.subject)
+      }
+      choose(belief.subject)
+      note(.revised(revision), of: belief.subject)
       revised.append(revision)
     case (.publish(let key), nil):
       var key = key.forApps
       // A key that was never released has nothing to be revoked.
       guard !key.isRevocation else {
         counts.omissions[.revoked, default: 0] += 1
-        return
+        return note(.leftOut(.revoked), of: belief.subject)
       }
-      guard !isRepeated(belief.subject, &claimants) else {
+      guard !isRepeated(belief.subject, &claimants), !isTwin(belief.subject, &claimants) else {
         counts.repeated += 1
-        return
+        return note(.repeated, of: belief.subject)
       }
+      choose(belief.subject)
       count(releaseOf: belief.subject)
       key.regions = .none
       key.isRevised = false
       new.append(key)
-    case (.paused, nil): counts.paused += 1
-    case (.paused, _?): counts.alreadyReleased += 1
+      note(.new(key), of: belief.subject)
+      origins[belief.subject] = ReleasingOrigins(beliefs.publishingOrigins)
+    case (.paused, nil):
+      counts.paused += 1
+      note(.paused, of: belief.subject)
+    case (.paused, _?):
+      counts.alreadyReleased += 1
+      note(.alreadyReleased, of: belief.subject)
     case (.hold(let release, let reason), _):
+      note(.held(until: release, reason), of: belief.subject)
       counts.holds[reason, default: 0] += 1
       nextRelease = nextRelease.map { min($0, release) } ?? release
-    case (.leaveOut(let reason), _): counts.omissions[reason, default: 0] += 1
+    case (.leaveOut(let reason), _):
+      counts.omissions[reason, default: 0] += 1
+      note(.leftOut(reason), of: belief.subject)
     }
+  }
+
+  @inline(__always)
+  private mutating func note(_ fate: Fate, of subject: KeySubject) {
+    if keepsFates { fates[subject] = fate }
   }
 
   /// Nobody claims this key any more.
   private mutating func recall(_ released: ReleasedKey, _ selector: Selector) {
     count(releaseOf: released.subject)
     guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue, selector.isYoung(released.key)
-    else { return }
+    else { return note(.forgotten, of: released.subject) }
     var revocation = released.key
     revocation.reportType = ReportType.revoked.rawValue
     guard selector.publishesRevocations, let revision = released.revision(to: revocation) else {
       counts.notRevocable += 1
-      return
+      return note(.notRevocable, of: released.subject)
     }
     revised.append(revision)
     counts.recalled += 1
+    note(.recalled, of: released.subject)
   }
 }
 
@@ -171,6 +249,13 @@ private struct Claimants {
       starts = all
     }
     return starts?[key] ?? [:]
+  }
+}
+
+extension ClaimSet {
+  /// Whether it has a claim about the key; for small sets.
+  fileprivate func isAbout(_ key: TemporaryExposureKey) -> Bool {
+    statedClaims.contains { $0.subject.key == key }
   }
 }
 
@@ -263,7 +348,7 @@ extension RegionSelection {
 }
 
 /// The kill switches that are thrown.
-private struct PauseSet: Sendable {
+struct PauseSet: Sendable {
   private(set) var sources: Set<String> = []
   private(set) var origins: Set<String> = []
 
@@ -283,12 +368,12 @@ private struct PauseSet: Sendable {
   }
 }
 
-private struct Selector {
+struct Selector {
   let settings: SeriesSettings
   let instant: Instant
   let pauses: PauseSet
   let followsRecall: Bool
-  private let selection: RegionSelection
+  let selection: RegionSelection
 
   init(settings: SeriesSettings, instant: Instant, pauses: PauseSet, followsRecall: Bool) {
     self.settings = settings
@@ -298,7 +383,7 @@ private struct Selector {
     selection = settings.selection.normalized
   }
 
-  var policy: PublishingPolicy { settings.publishing.publishing }
+  var policy: PublishingPolicy { settings.publishing.at(instant).publishing }
   var publishesRevocations: Bool { policy.reportTypes[.revoked] == .publish(as: .revoked) }
 
   /// Whether phones may still have sightings of it.
@@ -308,12 +393,13 @@ private struct Selector {
   }
 
   /// What is paused counts for the embargo all the same.
-  func beliefs(of page: ClaimPage) -> PausedBeliefs {
+  fileprivate func beliefs(of page: ClaimPage) -> PausedBeliefs {
     let all = fold(page.claims, page.embargo)
-    if pauses.isEmpty { return PausedBeliefs(all: all, unpaused: nil) }
+    if pauses.isEmpty { return PausedBeliefs(all: all, unpaused: nil) { _ in false } }
     var embargo = page.embargo
     embargo.add(page.claims.removing { !pauses.covers($0) })
-    return PausedBeliefs(all: all, unpaused: fold(page.claims.removing(where: pauses.covers), embargo))
+    return PausedBeliefs(
+      all: all, unpaused: fold(page.claims.removing(where: pauses.covers), embargo), isPaused: pauses.covers)
   }
 
   private func fold(_ claims: ClaimSet, _ embargo: Embargo) -> Beliefs {
@@ -346,10 +432,27 @@ private struct PausedBeliefs {
   var unpaused: Beliefs?
   private var nextUnpaused: (subject: KeySubject, outcome: BeliefOutcome)?
 
-  init(all: Beliefs, unpaused: Beliefs?) {
+  private let isPaused: (StatedClaim) -> Bool
+
+  init(all: Beliefs, unpaused: Beliefs?, isPaused: @escaping (StatedClaim) -> Bool) {
     self.all = all
     self.unpaused = unpaused
+    self.isPaused = isPaused
     nextUnpaused = self.unpaused?.next()
+  }
+
+  /// Whose opinions publish the key that was returned last.
+  var publishingOrigins: Set<String> {
+    mutating get { all.publishingOrigins { [isPaused] in !isPaused($0) } }
+  }
+
+  /// What apps would be told of the key that was returned last, if these origins alone had spoken.
+  ///
+  /// - Parameter includingPaused: whether those who are paused are asked as well.
+  mutating func believed(by origins: ReleasingOrigins, includingPaused: Bool) -> ClaimedKey? {
+    let outcome = all.outcome { [isPaused] in origins.contains($0.origin) && (includingPaused || !isPaused($0)) }
+    guard case .publish(let key)? = outcome else { return nil }
+    return key.forApps
   }
 
   mutating func next() -> PausedBelief? {
@@ -362,13 +465,15 @@ private struct PausedBeliefs {
       outcome = .init(next.outcome)
       nextUnpaused = unpaused?.next()
     }
+    let isHeld = if case .hold = full { true } else { false }
     let stands = if case .publish(let key) = full { !key.forApps.isRevocation } else { false }
     switch outcome {
     case .publish(let key)? where !key.forApps.isRevocation: break
     case .hold?: break
     // Those who are not paused revoked it, or do not know it, or not for this series.
     case .publish?, .leaveOut?: if stands { outcome = .paused }
-    case .paused?, nil: outcome = stands ? .paused : .init(full)
+    // Nor is what is still valid promised for a time while it stands still.
+    case .paused?, nil: outcome = stands || isHeld ? .paused : .init(full)
     }
     let revoked = if case .publish(let key) = full { key.forApps.isRevocation } else { false }
     return PausedBelief(subject: subject, outcome: outcome ?? .init(full), isRevokedByAll: revoked)
@@ -386,24 +491,29 @@ extension PausedBelief.Outcome {
 }
 
 /// What a series has released, one key at a time, read in pages.
-private struct ReleasedKeys {
+struct ReleasedKeys {
   private let series: String
   private let state: any StoredState
+  private let only: TemporaryExposureKey?
   private var pageSize: Int
   private var page: [ReleasedKey] = []
   private var position = 0
   private var last: KeySubject?
   private var isAtEnd = false
 
-  init(by series: String, from state: any StoredState, pageSize: Int) {
+  /// - Parameter key: the one key data that is asked about; `nil` is all.
+  package init(by series: String, from state: any StoredState, pageSize: Int, only key: TemporaryExposureKey?) {
     self.series = series
     self.state = state
-    self.pageSize = pageSize
+    only = key
+    self.pageSize = key == nil ? pageSize : 2 * KeySelection.maximumRepetitions
   }
 
   mutating func peek() throws -> ReleasedKey? {
     while position == page.count, !isAtEnd { try readPage() }
-    return position < page.count ? page[position] : nil
+    guard position < page.count else { return nil }
+    if let only, page[position].key.key != only { return nil }
+    return page[position]
   }
 
   mutating func advance() {
@@ -412,7 +522,7 @@ private struct ReleasedKeys {
   }
 
   private mutating func readPage() throws {
-    let start = last?.key ?? TemporaryExposureKey(high: 0, low: 0)
+    let start = last?.key ?? only ?? TemporaryExposureKey(high: 0, low: 0)
     let read = try state.released(by: series, from: start, limit: pageSize)
     isAtEnd = read.count < pageSize
     page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read

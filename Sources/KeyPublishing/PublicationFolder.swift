@@ -2,6 +2,7 @@ internal import ExposureKeys
 internal import Glibc
 internal import KeyFormats
 internal import KeyIntake
+internal import KeyStorage
 
 /// Where published files are put. Paths are relative: `NL/index.txt`, `NL/day/2020-12-01-1606867200.zip`.
 ///
@@ -17,6 +18,25 @@ package protocol PublicationFolder: Sendable {
   func byteCount(of path: String) throws -> Int?
   /// Removes a file; that there is none is no fault.
   func remove(_ path: String) throws
+}
+
+extension PublicationFolder {
+  /// What is wrong with the file of a bundle that was published; `nil` where it is there and whole.
+  ///
+  /// - Parameter digest: whether its bytes are read, too.
+  func fault(of bundle: NewBundle, digest: Bool) throws -> PublishingWarning? {
+    let path = bundle.path
+    guard let count = try byteCount(of: path) else {
+      return PublishingWarning(.fileMissing, "\(path) is not in the folder any more; no index names it")
+    }
+    guard count == bundle.byteCount else {
+      return PublishingWarning(
+        .fileDamaged, "\(path) has \(count) bytes, published were \(bundle.byteCount); no index names it")
+    }
+    guard digest, let content = try content(of: path, limit: max(count, 1)), sha256(content) != bundle.archiveDigest
+    else { return nil }
+    return PublishingWarning(.fileDamaged, "\(path) has other bytes than were published; no index names it")
+  }
 }
 
 /// A folder of this machine. One process publishes into it at a time.

@@ -37,13 +37,16 @@ package struct Publisher: Sendable {
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
   /// its receipt.
   ///
+  /// - Parameter look: the gateway's clock. While it is in doubt nothing is unlisted or removed.
   /// - Returns: what was done, in the order of the series.
   /// - Throws: `CancellationError` alone, between two steps.
-  package func round(now: Instant) async throws -> [SeriesReceipt] {
-    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, now: now) }
+  package func round(at look: ClockLook) async throws -> [SeriesReceipt] {
+    let now = look.now
+    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, at: look) }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
         try await round.resume()
+        try await round.makeAgain()
         try await round.signAgain()
         try await round.select()
       }
@@ -85,8 +88,7 @@ package struct Publisher: Sendable {
     try settings.check()
     return try await ledger.read { state in
       let known = try SeriesState(of: settings.name, from: state)
-      var window = ExportWindow(over: now, period: settings.period)
-      while let last = known.windowEnd, window.start < last { window = window.next(period: settings.period) }
+      let window = ExportWindow.next(of: settings, after: known, now: now)
       let selection = try KeySelection(
         of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls)
       let request = Padding.Request(settings, selection)
@@ -101,6 +103,18 @@ package struct Publisher: Sendable {
 package func systemRandomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
   return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+}
+
+extension ExportWindow {
+  /// The window that is published next: one that is over, or the one that goes on.
+  static func next(of settings: SeriesSettings, after state: SeriesState, now: Instant) -> ExportWindow {
+    var window = ExportWindow(over: now, period: settings.period)
+    // A window that ended in the future was closed by a clock that was ahead, and does not count.
+    while let last = state.windowEnd, last <= now.secondsSince1970 + 3600, window.start < last {
+      window = window.next(period: settings.period)
+    }
+    return window
+  }
 }
 
 extension Padding.Request {

@@ -7,29 +7,36 @@ internal import KeyStorage
 struct SeriesListing {
   let settings: SeriesSettings
   let now: Instant
+  private let windowEnd: Int64?
   /// In the order in which they were staged.
   let records: [BundleRecord]
   /// The numbers of those that are listed.
   private(set) var listed: Set<BundleID>
 
-  init(of settings: SeriesSettings, _ records: [BundleRecord], _ state: SeriesState, now: Instant) {
+  /// - Parameter agesBundles: whether what is too old leaves; not while the clock is in doubt.
+  init(
+    of settings: SeriesSettings, _ records: [BundleRecord], _ state: SeriesState, now: Instant, agesBundles: Bool = true
+  ) {
     self.settings = settings
     self.now = now
+    windowEnd = state.windowEnd
     self.records = records
-    let oldest = now.secondsSince1970 - settings.listedDays * 86_400
-    let oldestDay = now.day.start.secondsSince1970 - settings.listedDays * 86_400
+    let age = settings.listedDays * 86_400
+    let oldest = agesBundles ? now.secondsSince1970 - age : .min
+    let oldestDay = agesBundles ? now.day.start.secondsSince1970 - age : .min
     let current = records.filter { record in
       guard record.state == .staged || record.state == .published,
         record.bundle.ordinal >= state.firstOrdinals[record.bundle.kind.rawValue] ?? 0
       else { return false }
       return switch record.bundle.kind {
       case .increment: record.bundle.end > oldest
+      case .edition: settings.editionsPerDay > 0 && record.bundle.end > oldest
       case .day: settings.makesDays && record.bundle.end > oldest
       case .since: settings.makesSince && record.bundle.start > oldestDay
       case .keyDay: settings.makesKeyDays && record.bundle.start > oldestDay
       }
     }
-    listed = Set(current.filter { $0.bundle.kind == .increment }.map(\.id))
+    listed = Set(current.filter { $0.bundle.kind == .increment || $0.bundle.kind == .edition }.map(\.id))
     for kind in [BundleKind.day, .since, .keyDay] {
       let rollUps = Dictionary(grouping: current.filter { $0.bundle.kind == kind }, by: \.bundle.start)
       for versions in rollUps.values { listed.formUnion(Self.newest(of: versions).map(\.id)) }
@@ -92,7 +99,9 @@ struct SeriesListing {
     return SeriesManifest(
       series: settings.name, title: settings.title, regions: settings.selection.include?.sorted(),
       headerRegion: settings.headerRegion, appBundleID: signer.appBundleID, androidPackage: signer.androidPackage,
-      period: settings.period, keys: keys(signer), written: now.secondsSince1970, bundles: bundles)
+      period: settings.period, editionsPerDay: settings.editionsPerDay > 0 ? settings.editionsPerDay : nil,
+      keys: keys(signer), written: now.secondsSince1970, windowEnd: windowEnd,
+      bundles: bundles)
   }
 
   private func isKept(_ record: BundleRecord) -> Bool { record.state != .removed && !isRemovable(record) }

@@ -16,10 +16,14 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
   package var androidPackage: String?
   /// Seconds of a window.
   package var period: Int64
+  /// How many editions a day has at most; `nil` where none are made.
+  package var editionsPerDay: Int?
   /// The public keys of its signatures by the order of their use, the one that signs now last.
   package var keys: [Key]
   /// Seconds since 1970 at which this manifest was written.
   package var written: Int64
+  /// Where the last window ended that is over, with or without keys, in seconds since 1970; `nil` in old manifests.
+  package var windowEnd: Int64?
   /// Oldest first by kind and ordinal. Expired increments stay for as long as ordinals are counted, without a file.
   package var bundles: [Bundle]
 
@@ -42,7 +46,7 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
   }
 
   package struct Bundle: Hashable, Sendable, Codable {
-    /// `increment`, `day` or `since`.
+    /// `increment`, `day`, `since`, `key-day` or `edition`.
     package var kind: String
     /// Counted from 0 in its kind; never used twice.
     package var ordinal: Int
@@ -97,13 +101,17 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
   enum CodingKeys: String, CodingKey {
     case version, series, title, regions, period, keys, written, bundles
     case headerRegion = "header_region"
+    case editionsPerDay = "editions_per_day"
+    case windowEnd = "window_end"
     case appBundleID = "app_bundle_id"
     case androidPackage = "android_package"
   }
 
   package init(
     series: String, title: String, regions: [String]?, headerRegion: String?, appBundleID: String?,
-    androidPackage: String?, period: Int64, keys: [Key], written: Int64, bundles: [Bundle]
+    androidPackage: String?, period: Int64, editionsPerDay: Int? = nil, keys: [Key], written: Int64,
+    windowEnd: Int64? = nil,
+    bundles: [Bundle]
   ) {
     version = Self.currentVersion
     self.series = series
@@ -113,8 +121,10 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
     self.appBundleID = appBundleID
     self.androidPackage = androidPackage
     self.period = period
+    self.editionsPerDay = editionsPerDay
     self.keys = keys
     self.written = written
+    self.windowEnd = windowEnd
     self.bundles = bundles
   }
 }

@@ -41,6 +41,8 @@ package struct SeriesReceipt: Hashable, Sendable {
   package internal(set) var bundles: [Bundle] = []
   /// How many bundles were signed again because another key signs now.
   package internal(set) var signedAgain = 0
+  /// How many bundles were made again because files were gone or damaged.
+  package internal(set) var madeAgain = 0
   /// How many bundles left the index, and how many files were removed.
   package internal(set) var expired = 0
   package internal(set) var removed = 0
@@ -69,6 +71,11 @@ package struct SeriesReceipt: Hashable, Sendable {
     self.now = now
   }
 
+  /// Whether files were gone or damaged, or the folder knew more than the store.
+  package var hasLostFiles: Bool {
+    warnings.contains { [.fileMissing, .fileDamaged, .folderAhead].contains($0.code) }
+  }
+
   package var held: Int { holds.values.reduce(0, +) }
   package var leftOut: Int { omissions.values.reduce(0, +) }
 
@@ -89,6 +96,10 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     /// A published file is gone or was changed. No index names it any more.
     case fileMissing = "file-missing"
     case fileDamaged = "file-damaged"
+    /// The folder has bundles that the store does not know: the store was lost, or is older than the folder.
+    case folderAhead = "folder-ahead"
+    /// The last window ended in the future: a clock that was ahead has closed it. Windows go on by the time as it is.
+    case windowAhead = "window-ahead"
     /// An origin has revoked keys behind which another one stands: they go out.
     case revocationOutvoted = "revocation-outvoted"
   }
@@ -140,6 +151,7 @@ extension SeriesReceipt: Encodable {
     case notRevocable = "not_revocable"
     case nextRelease = "next_release"
     case signedAgain = "signed_again"
+    case madeAgain = "made_again"
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -164,6 +176,7 @@ extension SeriesReceipt: Encodable {
     try members.encodeIfPresent(nextRelease?.description, forKey: .nextRelease)
     try members.encode(bundles, forKey: .bundles)
     try members.encode(signedAgain, forKey: .signedAgain)
+    try members.encode(madeAgain, forKey: .madeAgain)
     try members.encode(expired, forKey: .expired)
     try members.encode(removed, forKey: .removed)
     try members.encode(warnings, forKey: .warnings)

@@ -1,12 +1,14 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyStorage
 
 /// One round of one series, step by step.
 struct SeriesRound: Sendable {
   let settings: SeriesSettings
-  let now: Instant
+  /// The clock as the round began.
+  private let look: ClockLook
   private let ledger: Ledger
   private let folder: any PublicationFolder
 
@@ -15,17 +17,31 @@ struct SeriesRound: Sendable {
   private var state = SeriesState()
   private var records: [BundleRecord] = []
   private var windows: [ExportWindow] = []
+  private var erasures = Erasures()
   private var selection: KeySelection?
   private var recalls = 0
+  /// Bundles whose files are gone or damaged.
+  private var lost: Set<BundleID> = []
+  /// Those in whose place others were staged.
+  private var replaced: Set<BundleID> = []
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
-  init(_ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, now: Instant) {
+  init(_ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, at look: ClockLook) {
     self.settings = settings
     self.ledger = ledger
     self.folder = folder
-    self.now = now
-    receipt = SeriesReceipt(series: settings.name, now: now)
+    self.look = look
+    receipt = SeriesReceipt(series: settings.name, now: look.now)
+  }
+
+  private var now: Instant { look.now }
+
+  /// What the index names now. While the clock is in doubt nothing is too old for it.
+  private var listing: SeriesListing {
+    var listing = SeriesListing(of: settings, records, state, now: now, agesBundles: look.doubt == nil)
+    for record in records where lost.contains(record.id) || replaced.contains(record.id) { listing.drop(record) }
+    return listing
   }
 
   /// Takes a step, unless an earlier one failed. A fault ends the round of this series.
@@ -57,7 +73,48 @@ struct SeriesRound: Sendable {
     try settings.check()
     signer = try settings.signer(at: now)
     if let warning = settings.signingWarning(at: now) { receipt.warn(warning) }
+    try await adopt()
     try await settle()
+  }
+
+  /// Takes over what the folder has and the store does not know: numbers go on behind it, no name gets other bytes, and
+  /// what apps have seen is released.
+  private mutating func adopt() async throws {
+    try await load()
+    let found: FoundBundles
+    do {
+      guard let new = try FoundBundles(of: settings.name, in: folder, beside: records) else { return }
+      found = new
+    } catch let damaged as DamagedManifest {
+      receipt.warn(PublishingWarning(.fileDamaged, "\(damaged.path) cannot be read; it is made again from the store"))
+      return
+    }
+    receipt.warn(
+      PublishingWarning(
+        .folderAhead,
+        "the folder has \(counted(found.count, "bundle")) of series \(settings.name) that the store does not know: the store"
+          + " was lost, or is older than the folder; what apps have seen is taken as released, and keys that only the lost"
+          + " store knew have to be pulled again"))
+    if found.clashes > 0 {
+      receipt.warn(
+        PublishingWarning(
+          .folderAhead,
+          "\(counted(found.clashes, "bundle")) of the folder have numbers under which the store knows others; no index names"
+            + " them, and their keys go out again where the store knows them"))
+    }
+    guard !found.listed.isEmpty || !found.unlisted.isEmpty else { return }
+    let oldState = state
+    var newState = state
+    newState.editionEnd = [state.editionEnd, found.editionEnd].compactMap(\.self).max()
+    newState.windowEnd = [state.windowEnd, found.windowEnd(settings.period)].compactMap(\.self).max()
+    newState.key = found.key ?? state.key
+    for (kind, ordinal) in found.firstOrdinals {
+      newState.firstOrdinals[kind] = max(newState.firstOrdinals[kind] ?? 0, ordinal)
+    }
+    try await ledger.adopted(found.listed, unlisted: found.unlisted, by: settings.name, at: now) {
+      [name = settings.name, newState] state in
+      [try newState.change(for: name, replacing: oldState, in: state)]
+    }
   }
 
   /// Writes the files of all staged bundles, then the index, marks them, and retires old files. Doing it again changes
@@ -67,27 +124,27 @@ struct SeriesRound: Sendable {
     let staged = records.filter { $0.state == .staged }
     for record in staged { try await writeFile(of: record) }
 
-    var listing = SeriesListing(of: settings, records, state, now: now)
-    for record in records where listing.isListed(record) {
-      guard let fault = try missing(record) else { continue }
-      listing.drop(record)
-      receipt.warn(fault)
-    }
+    try look(at: listing.listed)
+    let listing = self.listing
     try write(listing)
 
-    let now = now
-    let leaving = SeriesListing(of: settings, records, state, now: now).leaving
-    try await ledger.published(
-      staged.map(\.id), unlisting: leaving.map(\.id), by: settings.name, at: now)
+    try await ledger.published(staged.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
+    guard let sound = look.sound else { return }
+    // What is lost stays in the store until it was made again.
+    let leaving = self.listing.leaving.filter { !lost.contains($0.id) || replaced.contains($0.id) }
+    try await ledger.unlisted(leaving.map(\.id), by: settings.name, at: sound)
     receipt.expired += leaving.count
-    try await remove(listing.removable)
+    try await remove(listing.removable, at: sound)
   }
 
   private mutating func load() async throws {
     let name = settings.name
-    (records, state) = try await ledger.read { state in
-      (try state.bundles(of: name, in: Set(BundleState.allCases)), try SeriesState(of: name, from: state))
+    (records, state, erasures) = try await ledger.read { state in
+      (
+        try state.bundles(of: name, in: Set(BundleState.allCases)), try SeriesState(of: name, from: state),
+        try state.erasures()
+      )
     }
   }
 
@@ -104,18 +161,22 @@ struct SeriesRound: Sendable {
     try folder.put(content, at: bundle.path)
   }
 
-  /// An index names only what is there.
-  private func missing(_ record: BundleRecord) throws -> PublishingWarning? {
-    let (path, length) = (record.bundle.path, record.bundle.byteCount)
-    guard let count = try folder.byteCount(of: path) else {
-      return PublishingWarning(.fileMissing, "\(path) is not in the folder any more; no index names it")
+  /// An index names only what is there and whole. Lengths are looked at each time, digests in turns.
+  private mutating func look(at listed: Set<BundleID>) throws {
+    let all = records.filter { listed.contains($0.id) }
+    let turn = all.isEmpty ? 0 : Int(now.secondsSince1970 / 60 % Int64(all.count))
+    var budget = Self.digestedBytes
+    for record in all[turn...] + all[..<turn] {
+      let isDigested = budget > 0
+      budget -= record.bundle.byteCount
+      guard let fault = try folder.fault(of: record.bundle, digest: isDigested) else { continue }
+      lost.insert(record.id)
+      receipt.warn(fault)
     }
-    guard count == length else {
-      return PublishingWarning(
-        .fileDamaged, "\(path) has \(count) bytes, published were \(length); no index names it")
-    }
-    return nil
   }
+
+  /// Bytes of files that are read in one round to find damage.
+  private static let digestedBytes = 32 << 20
 
   /// The index goes last: by then everything that it names is there, and so is what describes it.
   private func write(_ listing: SeriesListing) throws {
@@ -138,14 +199,100 @@ struct SeriesRound: Sendable {
     try folder.put(content, at: path)
   }
 
-  private mutating func remove(_ records: [BundleRecord]) async throws {
+  private mutating func remove(_ records: [BundleRecord], at sound: SoundTime) async throws {
     guard !records.isEmpty else { return }
     for record in records { try folder.remove(record.bundle.path) }
-    try await ledger.removed(records.map(\.id), by: settings.name, at: now)
+    try await ledger.removed(records.map(\.id), by: settings.name, at: sound)
     receipt.removed += records.count
   }
 
-  // MARK: 2. Sign again
+  // MARK: 2. Make again what is lost
+
+  /// Makes lost bundles again from what the store has released: under new names and numbers, since a signature is never
+  /// the same twice, and a name never stands for two contents. Everything up to the last lost one moves behind the others
+  /// with it: some apps count from the newest number down, and would never see what lies before a gap.
+  mutating func makeAgain() async throws {
+    guard let signer, !lost.isEmpty else { return }
+    try await load()
+    let sealer = BundleSealer(settings: settings, signer: signer)
+    var staging = Staging(settings, signer, records, beside: folder)
+    if let first = state.firstEdition { staging.beginEditions(at: first) }
+    let increments = records.filter { lost.contains($0.id) && $0.bundle.kind == .increment }
+    if let last = increments.map(\.bundle.ordinal).max() {
+      let moving = increments + listing.listed(.increment).filter { $0.bundle.ordinal < last }
+      let contents = try await releasedKeys(of: Set(moving.map(\.id)))
+      for record in moving.sorted(by: { $0.bundle.ordinal < $1.bundle.ordinal }) {
+        let released = contents.keys[record.id] ?? []
+        let isLost = lost.contains(record.id)
+        let keys = isLost ? released : try keys(of: record) ?? released
+        for key in released { staging.released[key.subject] = contents.origins[key.subject] }
+        replaced.insert(record.id)
+        if keys.isEmpty && record.bundle.keyCount + record.bundle.revisedKeyCount > 0 { continue }
+        try staging.add(
+          sealer.sealOne(
+            keys, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
+            end: record.bundle.end),
+          .increment)
+      }
+    }
+    let window = ExportWindow(
+      over: Instant(secondsSince1970: state.windowEnd ?? now.secondsSince1970), period: settings.period)
+    let days = records.filter { lost.contains($0.id) && $0.bundle.kind == .day }
+    let ends = Dictionary(
+      days.map { (Instant(secondsSince1970: $0.bundle.start).day, $0.bundle.windowEnd(settings.period)) },
+      uniquingKeysWith: max)
+    replaced.formUnion(lost)
+    try makeEditionsAgain(&staging, sealer)
+    try rollUp(&staging, sealer, until: window, again: ends)
+    if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
+    try await stage(staging, state)
+    receipt.madeAgain = staging.bundles.count
+    lost = []
+    try await settle()
+  }
+
+  /// Each holds what the increments of its time hold now.
+  private mutating func makeEditionsAgain(_ staging: inout Staging, _ sealer: BundleSealer) throws {
+    let made = staging.bundles.map(\.sealed)
+    let listed = listing.listed(.increment)
+    for record in records where lost.contains(record.id) && record.bundle.kind == .edition {
+      let time = record.bundle.start..<record.bundle.end
+      let old = try keys(of: listed.filter { time.contains($0.bundle.start) }) ?? []
+      let keys = PublishedKeys.union(of: old + made.filter { time.contains($0.start) }.map(\.keys))
+      if keys.isEmpty { continue }
+      try staging.add(
+        sealer.sealOne(
+          keys, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period), end: record.bundle.end),
+        .edition)
+    }
+  }
+
+  /// What bundles released, as the store has it: look-alikes beside the keys, revised ones as such.
+  private func releasedKeys(of bundles: Set<BundleID>) async throws -> ReleasedContents {
+    let name = settings.name
+    return try await ledger.read { state in
+      var contents = ReleasedContents()
+      var all = ReleasedKeys(by: name, from: state, pageSize: 50_000, only: nil)
+      while let released = try all.peek() {
+        all.advance()
+        guard bundles.contains(released.bundle) else { continue }
+        var key = released.key
+        key.isRevised = released.revisions > 0
+        contents.keys[released.bundle, default: []].append(key)
+        contents.origins[key.subject] = .some(released.origins)
+      }
+      if let secret = try state.note(.paddingSecret) {
+        let padding = Padding(secret: secret, rounds: [:])
+        for (bundle, keys) in contents.keys {
+          contents.keys[bundle]? += padding.lookalikes(
+            of: keys, rounds: try Padding.releasedRounds(of: keys, by: name, from: state))
+        }
+      }
+      return contents
+    }
+  }
+
+  // MARK: 3. Sign again
 
   /// When another key has taken over, signs everything that is listed with it: a server's files change over at once
   /// (Apple), and phones that know the new key alone still find everything of the last days.
@@ -155,15 +302,19 @@ struct SeriesRound: Sendable {
   mutating func signAgain() async throws {
     guard let signer, let key = state.key, key != signer.key.publicKey.fingerprint else { return }
     try await load()
-    let listing = SeriesListing(of: settings, records, state, now: now)
-    var staging = Staging(settings, signer, records)
+    let listing = self.listing
+    var staging = Staging(settings, signer, records, beside: folder)
+    if let first = state.firstEdition { staging.beginEditions(at: first) }
     let sealer = BundleSealer(settings: settings, signer: signer)
+    // So that the store knows what the new bundles hold, should they be lost.
+    let contents = try await releasedKeys(of: listing.listed)
+    staging.released = contents.origins
     for record in BundleKind.allCases.flatMap(listing.listed) {
       guard let published = try keys(of: record) else { continue }
       let sealed = try sealer.sealOne(
         published, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
         end: record.bundle.end)
-      staging.add(sealed, record.bundle.kind)
+      try staging.add(sealed, record.bundle.kind)
     }
     var newState = state
     newState.key = signer.key.publicKey.fingerprint
@@ -173,7 +324,8 @@ struct SeriesRound: Sendable {
     try await settle()
   }
 
-  /// What a published bundle holds; `nil` with a warning when its file is not what was published.
+  /// What a published bundle holds, without keys that were erased since; `nil` with a warning when its file is not what
+  /// was published.
   private mutating func keys(of record: BundleRecord) throws -> [ClaimedKey]? {
     let bundle = record.bundle
     guard let content = try folder.content(of: bundle.path, limit: max(bundle.byteCount, 1)) else {
@@ -184,15 +336,29 @@ struct SeriesRound: Sendable {
       receipt.warn(PublishingWarning(.fileDamaged, "\(bundle.path) has other bytes than were published"))
       return nil
     }
-    return try PublishedKeys.keys(of: content, path: bundle.path)
+    let keys = try PublishedKeys.keys(of: content, path: bundle.path)
+    if erasures.moments.isEmpty { return keys }
+    return keys.filter { key in
+      erasures.moments[sha256(key.key.bytes)].map { $0 < record.published ?? now } ?? true
+    }
   }
 
-  // MARK: 3. Select, fold, compare
+  // MARK: 4. Select, fold, compare
 
   mutating func select() async throws {
     try await load()
+    var last = state.windowEnd
+    if let end = last, end > now.secondsSince1970 + Self.smallStep {
+      // The clock was ahead then. To wait until that time comes again would be silence.
+      receipt.warn(
+        PublishingWarning(
+          .windowAhead,
+          "the last window of series \(settings.name) ended at \(Instant(secondsSince1970: end)), which is still to come: the"
+            + " clock was ahead then; windows go on by the time as it is now"))
+      last = records.map { $0.bundle.windowEnd(self.settings.period) }.filter { $0 <= now.secondsSince1970 }.max()
+    }
     windows = ExportWindow.due(
-      period: settings.period, now: now, last: state.windowEnd,
+      period: settings.period, now: now, last: last,
       earliest: now.secondsSince1970 - settings.listedDays * 86_400)
     let newest = ExportWindow(over: now, period: settings.period)
     receipt.nextWindow = newest.next(period: settings.period).instant
@@ -209,12 +375,15 @@ struct SeriesRound: Sendable {
     if let selection { receipt.count(selection) }
   }
 
+  /// Seconds by which a clock may go back without a word, and the next window waits.
+  private static let smallStep: Int64 = 3600
+
   var paddingRequest: Padding.Request? {
     guard receipt.fault == nil, let selection else { return nil }
     return Padding.Request(settings, selection)
   }
 
-  // MARK: 4. Prepare, encode, sign, seal, stage, publish
+  // MARK: 5. Prepare, encode, sign, seal, stage, publish
 
   mutating func publish(_ padding: Padding?) async throws {
     guard let signer, let window = windows.last, let selection else { return }
@@ -229,7 +398,7 @@ struct SeriesRound: Sendable {
       receipt.published = 0
       (released, lookalikes) = ([], [])
     }
-    var staging = Staging(settings, signer, records)
+    var staging = Staging(settings, signer, records, beside: folder)
     // What becomes of a key becomes of its look-alikes.
     staging.padded = released
     lookalikes += padding?.lookalikes(of: selection.revised, rounds: releasedRounds) ?? []
@@ -238,18 +407,24 @@ struct SeriesRound: Sendable {
 
     let sealer = BundleSealer(settings: settings, signer: signer)
     for empty in windows.dropLast() where settings.publishesEmptyWindows {
-      staging.add(try sealer.sealOne([], start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
+      try staging.add(sealer.sealOne([], start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
     }
     if !released.isEmpty || settings.publishesEmptyWindows {
-      for bundle in try sealer.seal(released + lookalikes, start: window.start, end: window.end) {
-        staging.add(bundle, .increment)
+      // A clock that was ahead may have closed a window of this time.
+      let latest = records.filter { $0.bundle.kind == .increment && $0.bundle.windowEnd(settings.period) == window.end }
+      let end = latest.map { $0.bundle.end + 1 }.max() ?? window.end
+      for bundle in try sealer.seal(released + lookalikes, start: window.start, windowEnd: window.end, firstEnd: end) {
+        try staging.add(bundle, .increment)
       }
     }
     try rollUp(&staging, sealer, until: window)
     if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
-    staging.released = Set(released.map(\.subject))
+    try closeEditions(&staging, sealer, until: window, &newState)
+    staging.released = Dictionary(
+      released.map { ($0.subject, selection.origins[$0.subject]) }, uniquingKeysWith: { first, _ in first })
     try await stage(staging, newState, padding)
-    if !staging.bundles.isEmpty { try await settle() }
+    // Also where nothing is new: the manifest says which window was the last.
+    try await settle()
   }
 
   private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
@@ -267,28 +442,32 @@ struct SeriesRound: Sendable {
   // MARK: Roll-ups
 
   /// Makes the roll-ups of every day that has new increments, and those since each listed midnight. They hold exactly
-  /// what their increments hold, look-alikes included. Those that need a file that is gone are not made, and the last
+  /// what their increments hold, look-alikes included, but key data once. Those that need a file that is gone are not made, and the last
   /// ones stay.
-  private mutating func rollUp(_ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow) throws {
+  ///
+  /// - Parameter again: days whose roll-ups were lost, and where they ended.
+  private mutating func rollUp(
+    _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow, again: [Day: Int64] = [:]
+  ) throws {
     let added = Dictionary(grouping: staging.bundles.map(\.sealed)) { Instant(secondsSince1970: $0.start).day }
-    guard !added.isEmpty, settings.makesDays || settings.makesSince else { return }
-    let listing = SeriesListing(of: settings, records, state, now: now)
+    guard !added.isEmpty || !replaced.isEmpty, settings.makesDays || settings.makesSince else { return }
+    let listing = self.listing
     let old = Dictionary(grouping: listing.listed(.increment)) { Instant(secondsSince1970: $0.bundle.start).day }
 
     var since: [ClaimedKey]? = settings.makesSince ? [] : nil
-    for day in rollUpDays(old: Set(old.keys), added: Set(added.keys), newest: window.day) {
+    for day in rollUpDays(old: Set(old.keys), added: Set(added.keys).union(again.keys), newest: window.day) {
       guard let earlier = try keys(of: old[day] ?? []) else {
         since = nil
         continue
       }
-      let keys = PublishedKeys.union(of: earlier + (added[day] ?? []).map(\.keys))
+      let keys = PublishedKeys.union(of: earlier + (added[day] ?? []).map(\.keys)).oncePerKeyData
       let start = day.start.secondsSince1970
-      if settings.makesDays, let end = added[day]?.map(\.windowEnd).max() {
-        for bundle in try sealer.seal(keys, start: start, end: end) { staging.add(bundle, .day) }
+      if settings.makesDays, let end = ((added[day] ?? []).map(\.windowEnd) + [again[day]].compactMap(\.self)).max() {
+        for bundle in try sealer.seal(keys, start: start, windowEnd: end) { try staging.add(bundle, .day) }
       }
       guard let later = since else { continue }
-      let union = PublishedKeys.union(of: [keys, later])
-      for bundle in try sealer.seal(union, start: start, end: window.end) { staging.add(bundle, .since) }
+      let union = PublishedKeys.union(of: [keys, later]).oncePerKeyData
+      for bundle in try sealer.seal(union, start: start, windowEnd: window.end) { try staging.add(bundle, .since) }
       since = union
     }
   }
@@ -299,10 +478,10 @@ struct SeriesRound: Sendable {
   private mutating func gatherKeyDays(
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow
   ) throws {
-    let listing = SeriesListing(of: settings, records, state, now: now)
+    let listing = self.listing
     let added = staging.bundles.filter { $0.bundle.kind == .increment }.map(\.sealed.keys)
     let made = Set(listing.listed(.keyDay).map(\.bundle.start))
-    guard !added.isEmpty || made.isEmpty else { return }
+    guard !added.isEmpty || made.isEmpty || !replaced.isEmpty else { return }
     // Without a file that is gone a day would lose keys; the last archives stay.
     guard let old = try keys(of: listing.listed(.increment)) else { return }
     let oldest = now.day.daysSince1970 - settings.listedDays
@@ -312,9 +491,53 @@ struct SeriesRound: Sendable {
     })
     where day.daysSince1970 > oldest && (changed.contains(day) || !made.contains(day.start.secondsSince1970)) {
       let start = day.start.secondsSince1970
-      staging.add(
-        try sealer.sealOne(keys.oncePerKeyData, start: start, windowEnd: window.end, end: window.end), .keyDay)
+      try staging.add(
+        sealer.sealOne(keys.oncePerKeyData, start: start, windowEnd: window.end, end: window.end), .keyDay)
     }
+  }
+
+  /// Makes the editions that are over: each holds once what the increments of its time hold, and is never made again.
+  ///
+  /// Apps go on where they stopped counting. Where editions begin on top of increments, those of the time before are
+  /// numbered so that they end where the increments ended: an app that was given all of these is given none of them again,
+  /// and one that lacks the last few gets at least these, since an edition has one increment or more.
+  private mutating func closeEditions(
+    _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow, _ newState: inout SeriesState
+  ) throws {
+    guard settings.editionsPerDay > 0 else {
+      (newState.editionEnd, newState.firstEdition) = (nil, nil)
+      return
+    }
+    let length = 86_400 / Int64(settings.editionsPerDay)
+    let end = window.end / length * length
+    var begin = state.editionEnd ?? .min
+    if begin > now.secondsSince1970 + Self.smallStep {
+      // A clock that was ahead has closed it.
+      begin = records.filter { $0.bundle.kind == .edition }.map(\.bundle.end).filter { $0 <= end }.max() ?? .min
+    }
+    let isOpen = { [begin] (start: Int64) in start >= begin && start < end }
+    let listing = self.listing
+    let old = listing.listed(.increment).filter { isOpen($0.bundle.start) }
+    let new = staging.bundles.filter { $0.bundle.kind == .increment && isOpen($0.bundle.start) }.map(\.sealed)
+    var sealed: [SealedBundle] = []
+    var earlier = 0
+    let parts = Set(old.map { $0.bundle.start / length } + new.map { $0.start / length })
+    for part in parts.sorted() {
+      // An increment whose file is gone is in no index either.
+      let before = try old.filter { $0.bundle.start / length == part }.compactMap { try keys(of: $0) }
+      let added = new.filter { $0.start / length == part }
+      let union = PublishedKeys.union(of: before + added.map(\.keys))
+      guard !union.isEmpty else { continue }
+      sealed += try sealer.seal(union, start: max(part * length, begin), windowEnd: (part + 1) * length)
+      if added.isEmpty { earlier = sealed.count }
+    }
+    if state.editionEnd == nil {
+      let increments = (records.filter { $0.bundle.kind == .increment }.map(\.bundle.ordinal).max() ?? -1) + 1
+      newState.firstEdition = max(0, increments - earlier)
+    }
+    if let first = newState.firstEdition { staging.beginEditions(at: first) }
+    for bundle in sealed { try staging.add(bundle, .edition) }
+    newState.editionEnd = max(end, begin)
   }
 
   /// Newest first: every listed day of which there is something, and with `since` those between.
@@ -335,6 +558,13 @@ struct SeriesRound: Sendable {
     }
     return all
   }
+}
+
+/// What bundles released.
+private struct ReleasedContents: Sendable {
+  var keys: [BundleID: [ClaimedKey]] = [:]
+  /// Whose opinions were in the first release.
+  var origins: [KeySubject: ReleasingOrigins?] = [:]
 }
 
 extension ClaimedKey {

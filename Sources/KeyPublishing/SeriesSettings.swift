@@ -31,6 +31,10 @@ package struct SeriesSettings: Sendable {
   package var makesSince: Bool
   /// Archives by the keys' own day, for apps that ask for days of exposure.
   package var makesKeyDays: Bool
+  /// How the file of a window is called.
+  package var namePattern: NamePattern
+  /// How many editions a day has at most, for apps that count files; 0 is none. Divides 24.
+  package var editionsPerDay: Int
   /// Days that a bundle is listed.
   package var listedDays: Int64
   /// Seconds that a file stays after the last index that named it.
@@ -40,7 +44,8 @@ package struct SeriesSettings: Sendable {
     name: String, title: String? = nil, selection: RegionSelection, publishing: Policy, headerRegion: String? = nil,
     identities: [ScheduledIdentity], period: Int64 = 7200, minimumKeys: Int = 0, pads: Bool = false,
     publishesEmptyWindows: Bool = false, maximumKeys: Int = 750_000, maximumBytes: Int = 16 << 20,
-    makesDays: Bool = true, makesSince: Bool = false, makesKeyDays: Bool = false,
+    makesDays: Bool = true, makesSince: Bool = false, makesKeyDays: Bool = false, namePattern: NamePattern = .standard,
+    editionsPerDay: Int = 1,
     listedDays: Int64 = 14, graceSeconds: Int64 = 86_400
   ) {
     self.name = name
@@ -58,6 +63,8 @@ package struct SeriesSettings: Sendable {
     self.makesDays = makesDays
     self.makesSince = makesSince
     self.makesKeyDays = makesKeyDays
+    self.namePattern = namePattern
+    self.editionsPerDay = editionsPerDay
     self.listedDays = listedDays
     self.graceSeconds = graceSeconds
   }

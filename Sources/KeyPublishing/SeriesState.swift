@@ -11,6 +11,10 @@ struct SeriesState: Hashable, Sendable, Codable {
   var key: String?
   /// By kind, the first bundle that this key signed. Earlier ones are in no index any more.
   var firstOrdinals: [String: Int] = [:]
+  /// Where the last edition ended, or the time in which one would have been and had nothing; `nil` while none are made.
+  var editionEnd: Int64?
+  /// No edition is numbered lower.
+  var firstEdition: Int?
 
   init(of series: String, from state: any PublishingState) throws {
     let name = StoredNote.seriesState(series)

@@ -6,21 +6,29 @@ internal import KeyStorage
 /// What one transaction is to stage: bundles with their numbers and names.
 struct Staging: Sendable {
   private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle)] = []
-  /// The keys that are released; all others in the bundles are look-alikes, or were released before.
-  var released: Set<KeySubject> = []
+  /// The keys that are released, and of first releases whose opinions publish them; all others in the bundles are
+  /// look-alikes, or were released before.
+  var released: [KeySubject: ReleasingOrigins?] = [:]
   /// Of these the first releases, which have look-alikes beside them.
   var padded: [ClaimedKey] = []
   /// By kind, the number of the first bundle that is staged.
-  let firstOrdinals: [String: Int]
+  private(set) var firstOrdinals: [String: Int]
 
+  private let folder: any PublicationFolder
   private let settings: SeriesSettings
   private let signer: SigningIdentity
   private var nextOrdinals: [BundleKind: Int]
   /// Apps of the sample's kind name their copies by the last part of the path.
   private var fileNames: Set<Substring>
 
-  /// - Parameter records: all bundles that the series ever had.
-  init(_ settings: SeriesSettings, _ signer: SigningIdentity, _ records: [BundleRecord]) {
+  /// - Parameters:
+  ///   - records: all bundles that the series ever had.
+  ///   - folder: no file of it gets other bytes, whatever the store knows.
+  init(
+    _ settings: SeriesSettings, _ signer: SigningIdentity, _ records: [BundleRecord],
+    beside folder: any PublicationFolder
+  ) {
+    self.folder = folder
     self.settings = settings
     self.signer = signer
     var next: [BundleKind: Int] = [:]
@@ -31,45 +39,71 @@ struct Staging: Sendable {
     fileNames = Set(records.compactMap { $0.bundle.path.split(separator: "/").last })
   }
 
+  func nextOrdinal(_ kind: BundleKind) -> Int { nextOrdinals[kind] ?? 0 }
+
+  /// Editions are numbered from here on, or behind those that there were.
+  mutating func beginEditions(at ordinal: Int) {
+    nextOrdinals[.edition] = max(nextOrdinals[.edition] ?? 0, ordinal)
+    firstOrdinals[BundleKind.edition.rawValue] = nextOrdinals[.edition]
+  }
+
   /// What a bundle releases, as the series remembers it.
   func releases(of sealed: SealedBundle) -> [NewRelease] {
-    sealed.keys.filter { released.contains($0.subject) }.map { key in
+    sealed.keys.compactMap { key in
+      guard let origins = released[key.subject] else { return nil }
       var plain = key
       plain.isRevised = false
-      return NewRelease(key: plain, revisions: key.isRevised ? 1 : 0)
+      return NewRelease(key: plain, revisions: key.isRevised ? 1 : 0, origins: origins)
     }
   }
 
-  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) {
+  /// - Throws: what the folder throws.
+  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) throws {
     let ordinal = nextOrdinals[kind] ?? 0
     nextOrdinals[kind] = ordinal + 1
     let revised = sealed.revisedKeyCount
     let bundle = NewBundle(
       series: settings.name, kind: kind, ordinal: ordinal, start: sealed.start, end: sealed.end,
-      path: path(of: sealed, kind), keyCount: sealed.keys.count - revised, revisedKeyCount: revised,
+      path: try path(of: sealed, kind), keyCount: sealed.keys.count - revised, revisedKeyCount: revised,
       byteCount: sealed.content.count, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
       keyID: signer.keyID, keyVersion: signer.keyVersion)
     bundles.append((bundle, sealed))
   }
 
-  /// Increments are named as the Google key server does: window, and a number that counts the bundles of the window, those
-  /// that are signed again included. Roll-ups and key days are named by their day and their end.
-  private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) -> String {
+  /// Increments are named by the series' pattern: window, and a number that counts the bundles of the window, those that are
+  /// signed again included. Roll-ups and key days are named by their day and their end,
+  /// editions by the time that they are of.
+  private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) throws -> String {
     let day = Instant(secondsSince1970: sealed.start).day
     let (folder, name, firstNumber) =
       switch kind {
-      case .increment: ("\(settings.name)/", "\(sealed.start)-\(sealed.windowEnd)", 1)
+      case .increment: ("\(settings.name)/", "", 1)
       case .day: ("\(settings.name)/day/", "\(day)-\(sealed.end)", 0)
       case .since: ("\(settings.name)/since/", "since-\(day)-\(sealed.end)", 0)
       case .keyDay: ("\(settings.name)/key-day/", "keys-\(day)-\(sealed.end)", 0)
+      case .edition: ("\(settings.name)/edition/", "edition-\(sealed.start)-\(sealed.end)", 0)
       }
-    var number = firstNumber
+    // Only the newest name of an archive may be known after a loss; older ones are not given again either.
+    var number = kind == .increment ? firstNumber : (numbers(of: name).max().map { $0 + 1 } ?? firstNumber)
     while true {
       let digits = String(number)
       let suffix = number == 0 ? "" : "-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
-      let fileName = "\(name)\(suffix).zip"
-      if fileNames.insert(Substring(fileName)).inserted { return folder + fileName }
+      let fileName =
+        kind == .increment
+        ? settings.namePattern.name(start: sealed.start, end: sealed.windowEnd, number: number) : "\(name)\(suffix).zip"
+      let isNew = fileNames.insert(Substring(fileName)).inserted
+      if isNew, try self.folder.byteCount(of: folder + fileName) == nil { return folder + fileName }
       number += number == 0 ? 2 : 1
+    }
+  }
+
+  /// Under which numbers archives of this name are known; the one without a number is the first.
+  private func numbers(of name: String) -> [Int] {
+    fileNames.compactMap { fileName in
+      guard fileName.hasPrefix(name), fileName.hasSuffix(".zip") else { return nil }
+      let rest = fileName.dropFirst(name.utf8.count).dropLast(4)
+      if rest.isEmpty { return 1 }
+      return rest.first == "-" ? Int(rest.dropFirst()) : nil
     }
   }
 }

@@ -228,6 +228,16 @@ struct PeerVisit {
       }
       let fault = DocumentFault(
         code: .status(head.status), reason: "\(document.name): the peer answers \(head.status)")
+      if [404, 410].contains(head.status), conversation == nil, record.state == .quarantined {
+        // Its bytes are not kept any more, and the peer has it no more: nothing could ever come of another attempt.
+        let last = DocumentFault(
+          code: record.fault?.code ?? fault.code,
+          reason:
+            "\(record.fault?.reason ?? fault.reason); its bytes are not kept any more, and the peer has it no more")
+        let refusal = RefusedDocument(last, nextAttempt: nil, content: nil)
+        try await ledger.givenUp(record.id, refusal, cursor: nil, at: clock())
+        return .recorded(nil)
+      }
       try await postpone(record, fault)
       return .fault(fault)
     case .fetched(let head, let path):
@@ -305,13 +315,18 @@ struct PeerVisit {
       let verified = try verified(record, at: path, from: host, now)
       let (digest, byteCount) = (try verified.contentDigest(), try FileSource(path: path).byteCount)
       let evidence = try kept(path, days: retention.evidenceDays, now: now)
-      let (policy, intake) = (source.admissionPolicy, Intake(ownOrigins: ownOrigins, usualVolumes: usualVolumes))
+      let (policy, intake) = (
+        source.admissionPolicy(at: now), Intake(ownOrigins: ownOrigins, usualVolumes: usualVolumes)
+      )
+      let mark = source.readingMark(ownOrigins: ownOrigins, at: now)
       // A file, which is read at any place from any thread; and nobody but the body reads it now.
       nonisolated(unsafe) let arrival = verified
       let facts = try await ledger.recorded(record.id, evidence: evidence, cursor: move(to: cursor), at: now) {
         var recorder = $0
         let summary = try intake.accept(arrival, by: policy, into: &recorder)
-        return DocumentFacts(summary, byteCount: byteCount, digest: digest, head: head)
+        var facts = DocumentFacts(summary, byteCount: byteCount, digest: digest, head: head)
+        facts.reading = mark
+        return facts
       }
       if let cursor { receipt.cursor = cursor }
       receipt.add(facts)

@@ -45,8 +45,12 @@ package struct Puller: Sendable {
     _ source: SourceSettings, through transport: any Transport, isForced: Bool = false, isOnce: Bool = false
   ) async throws -> PullReceipt {
     var receipt = PullReceipt(source: source.name)
+    let today = clock().day
     let state = try await ledger.read { state in
-      (record: try state.source(named: source.name), pauses: try state.pauses(), volumes: try state.usualVolumes())
+      (
+        record: try state.source(named: source.name), pauses: try state.pauses(),
+        volumes: try state.usualVolumes(before: today)
+      )
     }
     guard !state.pauses.contains(where: { $0.subject == .source(source.name) }) else {
       receipt.outcome = .paused
@@ -85,7 +89,8 @@ package struct Puller: Sendable {
   ///
   /// - Returns: what became of it; `nil` when no bytes are kept, so that the next pull has to fetch it.
   package func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
-    let volumes = try await ledger.read { try $0.usualVolumes() }
+    let today = clock().day
+    let volumes = try await ledger.read { try $0.usualVolumes(before: today) }
     var visit = PeerVisit(
       source: source, transport: NoTransport(), ledger: ledger, spool: try spoolFolder(of: source),
       ownOrigins: ownOrigins,

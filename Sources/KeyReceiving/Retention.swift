@@ -1,3 +1,6 @@
+package import ExposureKeys
+package import KeyStorage
+
 /// How long things are kept.
 package struct Retention: Hashable, Sendable {
   /// Days after their expiry that keys are kept, 1...60.
@@ -8,4 +11,29 @@ package struct Retention: Hashable, Sendable {
   package var quarantineDays: Int64 = 14
 
   package init() {}
+
+  private static let pause: Int64 = 3600
+
+  /// Removes what has been kept long enough, at most once an hour: whoever pulls, publishes or runs does it, so that it does
+  /// not depend on how a gateway is run.
+  ///
+  /// - Parameter settled: ``ClockLook/settled``.
+  /// - Returns: `nil` where it was done less than an hour ago.
+  package func carryOut(in ledger: Ledger, at settled: SoundTime) async throws -> ExpiryReceipt? {
+    let now = settled.instant
+    // A time that lies ahead was noted by a clock that was wrong.
+    let last = try await ledger.read { try $0.lastRetention }
+    if let last, last <= now, now.secondsSince1970 - last.secondsSince1970 < Self.pause { return nil }
+    let limit = Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
+    return try await ledger.expired(keysExpiredBefore: limit, at: settled)
+  }
+}
+
+extension StoredState {
+  /// When retention was carried out last; `nil` before the first time.
+  package var lastRetention: Instant? {
+    get throws {
+      try note(.retention).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }.map(Instant.init(secondsSince1970:))
+    }
+  }
 }

@@ -28,6 +28,22 @@ extension SourceSettings {
     return Arrival(document, from: sender, vouching: vouching(for: host, at: now), at: now)
   }
 
+  /// A document of this source whose bytes the store has kept.
+  ///
+  /// - Parameters:
+  ///   - time: when it came.
+  ///   - isVerified: whether somebody has to stand behind it again; otherwise it is only looked at.
+  func arrival(of name: String, kept bytes: [UInt8], at time: Instant, isVerified: Bool) -> Arrival {
+    let limit = documentByteLimit.multipliedReportingOverflow(by: 4)
+    let document = SourceDocument(
+      name: name, source: MemorySource(bytes),
+      limits: ReadLimits(documentBytes: limit.overflow ? .max : limit.partialValue))
+    // The bytes were kept after their host had proved its name, and have been in the store since.
+    let host = host.map(ProvenHost.init(provenByTLS:))
+    return Arrival(
+      document, from: sender, vouching: isVerified ? vouching(for: host, at: time) : .operator, at: time)
+  }
+
   private func vouching(for host: ProvenHost?, at now: Instant) -> Vouching {
     switch trust {
     case .ring(let ring): .ring(ring, at: now)
@@ -37,13 +53,12 @@ extension SourceSettings {
     }
   }
 
-  /// The reading policy, held to the origins that the operator lets the source speak for.
-  var admissionPolicy: ReadingPolicy {
-    var policy = reading.reading
-    if let speaksFor {
-      let allowed = Set(speaksFor.map { $0.uppercased() })
-      policy.speaksFor = policy.speaksFor.map { $0.intersection(allowed) } ?? allowed
-    }
+  /// The reading policy, held to the origins that the operator lets the source speak for, and the regions that it may name.
+  func admissionPolicy(at now: Instant) -> ReadingPolicy {
+    var policy = reading.at(now).reading
+    if let speaksFor { policy.speaksFor = policy.speaksFor?.intersection(speaksFor) ?? speaksFor }
+    if let regions { policy.regions = policy.regions?.intersection(regions) ?? regions }
+    policy.declaredRegions.formUnion(declaredRegions)
     return policy
   }
 }

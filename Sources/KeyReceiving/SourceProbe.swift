@@ -92,7 +92,7 @@ package struct SourceProbe: Sendable {
       }
       let arrival = try source.arrival(of: document.name, at: path, from: head.provenHost, at: now)
       var counter = ClaimCounter()
-      let summary = try Intake().accept(arrival, by: source.admissionPolicy, into: &counter)
+      let summary = try Intake().accept(arrival, by: source.admissionPolicy(at: now), into: &counter)
       let byteCount = try FileSource(path: path).byteCount
       findings.append(
         "\(name): \(grouped(byteCount)) bytes, \(counted(summary.counts.received, "key")), \(summary.provenance)")

@@ -20,6 +20,8 @@ package struct StatusReport: Sendable {
   package let pauses: [Pause]
   package let recalls: [Recall]
   package let claimCount: Int
+  /// When what had been kept long enough was removed last.
+  package let lastRetention: Instant?
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
@@ -44,6 +46,7 @@ package struct StatusReport: Sendable {
     self.pauses = pauses
     recalls = try state.recalls()
     claimCount = try state.claimCount()
+    lastRetention = try state.lastRetention
   }
 }
 
@@ -69,6 +72,7 @@ extension StatusReport: Encodable {
     case now, sources, claims
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
+    case lastRetention = "last_retention"
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -79,6 +83,7 @@ extension StatusReport: Encodable {
     try members.encode(
       pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
     try members.encode(claimCount, forKey: .claims)
+    try members.encodeIfPresent(lastRetention?.description, forKey: .lastRetention)
   }
 
   private struct Row: Encodable {

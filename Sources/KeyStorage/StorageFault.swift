@@ -5,6 +5,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case held
     /// What was asked for is not there.
     case notFound = "not-found"
+    /// The store's file was removed, moved or replaced while this process had it open.
+    case gone
     /// A newer version wrote the store, or it is none of ours.
     case incompatible
     case corrupt

@@ -20,7 +20,8 @@ package struct KeyferryCommand: ParsableCommand {
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
       output, everything else to standard error.
 
-      Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, or seconds since 1970; all are UTC.
+      Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, 2020-06-01T14:00:00+02:00, seconds since 1970, or a
+      distance from now: -2h, +1d, -30m, now. Without a zone they are UTC.
 
       Exit codes:
         0   done
@@ -35,8 +36,9 @@ package struct KeyferryCommand: ParsableCommand {
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
       RegistrationCommand.self, PullCommand.self, StatusCommand.self, EventsCommand.self, QuarantineCommand.self,
-      PauseCommand.self,
-      ResumeCommand.self, RecallCommand.self, PublishCommand.self, PreviewCommand.self, RunCommand.self,
+      PauseCommand.self, ResumeCommand.self, ClockCommand.self, StoreCommand.self, RecallCommand.self,
+      RereadCommand.self, DiscloseCommand.self, EraseCommand.self, PublishCommand.self, PreviewCommand.self,
+      RunCommand.self,
       ServeCommand.self,
     ])
 
@@ -55,6 +57,7 @@ package struct KeyferryCommand: ParsableCommand {
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
+    Descriptors.raise()
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       var command = try parse(arguments)
@@ -97,8 +100,11 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as StorageFault: Console.note("\(error)")
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
+    case let error as Descriptors.TooFew: Console.note("\(error)")
     case let error as ServerFault: Console.note("\(error)")
     case let error as LossRefusal: Console.note("\(error)")
+    case let error as StaleInputs: Console.note("\(error)")
+    case let error as RepeatedKeyRefusal: Console.note("\(error)")
     case let error as DocumentRefusal:
       // An input that cannot be trusted is a verification that failed.
       Console.note("\(error)")

@@ -74,7 +74,7 @@ final class BoundedTransfer: NSObject, URLSessionDataDelegate, @unchecked Sendab
     if let refusal = load.refusal { throw refusal }
     if let error {
       let code = (error as? URLError)?.code ?? .unknown
-      if code == .cancelled { throw CancellationError() }
+      if code == .cancelled, #available(iOS 13, macOS 10.15, tvOS 13, watchOS 6, *) { throw CancellationError() }
       throw ServerError.unreachable(load.url, code)
     }
     guard let response = task.response as? HTTPURLResponse else {

@@ -11,27 +11,25 @@ public import Foundation
 extension Server {
   public func getDiagnosisKeyFileURLs(startingAt index: Int) async throws -> [URL] {
     try await withCheckedThrowingContinuation { continuation in
-      getDiagnosisKeyFileURLs(startingAt: index) { continuation.resume(with: $0) }
+      files(startingAt: index) { continuation.resume(with: $0.map(\.urls)) }
     }
   }
 
   public func getDiagnosisKeyFiles(startingAt index: Int) async throws -> DiagnosisKeyFileList {
     try await withCheckedThrowingContinuation { continuation in
-      getDiagnosisKeyFiles(startingAt: index) { continuation.resume(with: $0) }
+      files(startingAt: index) { continuation.resume(with: $0) }
     }
   }
 
   public func downloadDiagnosisKeyFile(at remoteURL: URL) async throws -> [URL] {
     try await withCheckedThrowingContinuation { continuation in
-      downloadDiagnosisKeyFile(at: remoteURL) { continuation.resume(with: $0) }
+      archive(at: remoteURL) { continuation.resume(with: $0) }
     }
   }
 
   public func postDiagnosisKeys(_ diagnosisKeys: [CodableDiagnosisKey]) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      postDiagnosisKeys(diagnosisKeys) { error in
-        if let error { continuation.resume(throwing: error) } else { continuation.resume() }
-      }
+      post(diagnosisKeys) { continuation.resume(with: $0) }
     }
   }
 
@@ -44,7 +42,7 @@ extension Server {
 
   public func getDiagnosisKeyPage(index: Int, maximumCount: Int) async throws -> DiagnosisKeyPage {
     try await withCheckedThrowingContinuation { continuation in
-      getDiagnosisKeyPage(index: index, maximumCount: maximumCount) { continuation.resume(with: $0) }
+      page(index: index, maximumCount: maximumCount) { continuation.resume(with: $0) }
     }
   }
 
@@ -56,7 +54,7 @@ extension Server {
     as type: Configuration.Type
   ) async throws -> Configuration {
     try await withCheckedThrowingContinuation { continuation in
-      getExposureConfiguration(as: type) { continuation.resume(with: $0) }
+      configuration(as: type) { continuation.resume(with: $0) }
     }
   }
 }

@@ -1,3 +1,4 @@
+public import Dispatch
 public import Foundation
 
 #if canImport(FoundationNetworking)
@@ -21,19 +22,27 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Completions are called once, on a queue of the session's. Nothing is retried. `verifyUniqueTestIdentifier` is not
-/// here: verification is another server's work.
+/// Completions are called once, on ``completionQueue``. Nothing is retried. Verification is another server's work:
+/// ``verifyUniqueTestIdentifier(_:completion:)`` asks ``testVerifier``.
 public final class Server: @unchecked Sendable {
   public static let shared = Server()
 
   private let lock = NSLock()
   private var current: ServerConfiguration?
+  private var verifier: TestVerifier?
+  private var posted: [CodableDiagnosisKey] = []
   private let session: URLSession
   private let transfer = BoundedTransfer()
 
-  /// - Parameter configuration: may be set later.
-  public init(_ configuration: ServerConfiguration? = nil) {
+  /// Where completions are called: one after the other, so that they may change what they share.
+  public let completionQueue: DispatchQueue
+
+  /// - Parameters:
+  ///   - configuration: may be set later.
+  ///   - completionQueue: a serial queue.
+  public init(_ configuration: ServerConfiguration? = nil, completionQueue: DispatchQueue = .main) {
     current = configuration
+    self.completionQueue = completionQueue
     let settings = URLSessionConfiguration.ephemeral
     settings.timeoutIntervalForResource = 600
     settings.httpShouldSetCookies = false
@@ -48,20 +57,26 @@ public final class Server: @unchecked Sendable {
     set { lock.withLock { current = newValue } }
   }
 
-  // MARK: Files of keys
+  /// Says whether an identifier of a test is right: it asks the health authority's verification server.
+  public typealias TestVerifier =
+    @Sendable (_ identifier: String, _ completion: @escaping @Sendable (Result<Bool, any Error>) -> Void) -> Void
 
-  /// The addresses of the archives from this file on.
-  ///
-  /// - Parameter index: counted in files, two an archive, as the sample does: it adds the number of local files.
-  public func getDiagnosisKeyFileURLs(
-    startingAt index: Int, completion: @escaping @Sendable (Result<[URL], any Error>) -> Void
-  ) {
-    getDiagnosisKeyFiles(startingAt: index) { completion($0.map(\.urls)) }
+  /// `nil` knows no identifier.
+  public var testVerifier: TestVerifier? {
+    get { lock.withLock { verifier } }
+    set { lock.withLock { verifier = newValue } }
   }
 
-  /// The same, with the index at which the next list begins. It is right also for an app that comes when archives have
-  /// expired already; who counts local files instead gets some archives twice then.
-  public func getDiagnosisKeyFiles(
+  /// What this process has posted and the server has taken, each key once; in memory alone. The sample's stub kept its
+  /// keys under this name, and its debugging screen shows them and empties it.
+  public var diagnosisKeys: [CodableDiagnosisKey] {
+    get { lock.withLock { posted } }
+    set { lock.withLock { posted = newValue } }
+  }
+
+  // MARK: Files of keys
+
+  func files(
     startingAt index: Int, completion: @escaping @Sendable (Result<DiagnosisKeyFileList, any Error>) -> Void
   ) {
     getDocument("files", ["startingAt": String(max(index, 0))], completion: completion) { answer, url, configuration in
@@ -74,13 +89,7 @@ public final class Server: @unchecked Sendable {
     }
   }
 
-  /// Downloads the two files of an archive into the download folder.
-  ///
-  /// - Parameters:
-  ///   - remoteURL: from ``getDiagnosisKeyFileURLs(startingAt:completion:)``.
-  ///   - completion: gets the addresses of two local files, named as the last component of `remoteURL` with `.bin` and
-  ///     with `.sig` behind it. Either both are there or none.
-  public func downloadDiagnosisKeyFile(
+  func archive(
     at remoteURL: URL, completion: @escaping @Sendable (Result<[URL], any Error>) -> Void
   ) {
     prepare(completion) { configuration in
@@ -105,14 +114,10 @@ public final class Server: @unchecked Sendable {
 
   // MARK: Keys
 
-  /// Posts the user's keys. Posting them again changes nothing.
-  public func postDiagnosisKeys(
-    _ diagnosisKeys: [CodableDiagnosisKey], completion: @escaping @Sendable ((any Error)?) -> Void
+  func post(
+    _ diagnosisKeys: [CodableDiagnosisKey], completion: @escaping @Sendable (Result<Void, any Error>) -> Void
   ) {
-    let done: @Sendable (Result<Void, any Error>) -> Void = { result in
-      if case .failure(let error) = result { completion(error) } else { completion(nil) }
-    }
-    prepare(done) { configuration in
+    prepare(completion) { configuration in
       let url = try configuration.uploadAddress()
       guard Self.isAllowed(url, beside: configuration.baseURL) else { throw ServerError.refusedAddress(url) }
       guard let body = try? JSONEncoder().encode(diagnosisKeys) else {
@@ -126,25 +131,31 @@ public final class Server: @unchecked Sendable {
         request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
       }
       transfer.start(request, to: url, limit: configuration.maximumDocumentBytes, in: session) { result in
-        done(result.map { _ in })
+        completion(result.flatMap { answer in Result { try self.keep(diagnosisKeys, after: answer) } })
       }
     }
   }
 
-  /// A page of keys, for apps of the beta generation: the keys from this place on.
-  ///
-  /// The sample adds the number of keys to its index. An app that can should use ``DiagnosisKeyPage/nextIndex``: who
-  /// begins when keys have expired already gets some keys again otherwise.
-  public func getDiagnosisKeys(
-    index: Int, maximumCount: Int,
-    completion: @escaping @Sendable (Result<(diagnosisKeys: [CodableDiagnosisKey], done: Bool), any Error>) -> Void
-  ) {
-    getDiagnosisKeyPage(index: index, maximumCount: maximumCount) { result in
-      completion(result.map { (diagnosisKeys: $0.keys, done: $0.done) })
+  /// - Throws: ``ServerError/keysRefused(_:accepted:)``.
+  private func keep(_ keys: [CodableDiagnosisKey], after answer: Answer) throws {
+    /// What Keyferry's door answers; another server's may be empty.
+    struct Receipt: Decodable {
+      var accepted: Int
+      /// `key 3: what is wrong`.
+      var rejected: [String]
     }
+    let receipt = try? JSONDecoder().decode(Receipt.self, from: answer.body)
+    let refused = (receipt?.rejected ?? []).map(RefusedKey.init)
+    let positions = Set(refused.compactMap(\.position))
+    lock.withLock {
+      for (position, key) in keys.enumerated() where !positions.contains(position) && !posted.contains(key) {
+        posted.append(key)
+      }
+    }
+    if let receipt, !refused.isEmpty { throw ServerError.keysRefused(refused, accepted: receipt.accepted) }
   }
 
-  public func getDiagnosisKeyPage(
+  func page(
     index: Int, maximumCount: Int, completion: @escaping @Sendable (Result<DiagnosisKeyPage, any Error>) -> Void
   ) {
     let query = ["index": String(max(index, 0)), "maximumCount": String(max(maximumCount, 1))]
@@ -159,16 +170,7 @@ public final class Server: @unchecked Sendable {
 
   // MARK: Configuration
 
-  /// The exposure configuration, as apps since iOS 13.5 have it.
-  public func getExposureConfiguration(
-    completion: @escaping @Sendable (Result<CodableExposureConfiguration, any Error>) -> Void
-  ) {
-    getExposureConfiguration(as: CodableExposureConfiguration.self, completion: completion)
-  }
-
-  /// The same document as another generation's structure: ``CodableExposureConfiguration/Beta``,
-  /// ``CodableExposureConfiguration/Version1``, or the app's own.
-  public func getExposureConfiguration<Configuration: Decodable & Sendable>(
+  func configuration<Configuration: Decodable & Sendable>(
     as type: Configuration.Type, completion: @escaping @Sendable (Result<Configuration, any Error>) -> Void
   ) {
     getDocument("configuration", completion: completion) { answer, url, _ in

@@ -42,13 +42,7 @@ package final class HTTPPeerTransport: Transport {
     budget: ConnectionBudget, limits: TimeLimits,
     clock: TransportClock, version: String, onEvent: @escaping @Sendable (TransportEvent) -> Void
   ) throws {
-    self.location = try WebAddress(location)
-    guard self.location.query == nil else {
-      throw TransportFault(
-        code: .badAddress, reason: "\(self.location): a location has no query; tokens belong in the headers",
-        isTemporary: false)
-    }
-    try Self.check(Self.disclosed(settings.headers))
+    self.location = try Self.address(of: location, settings)
     allowedHosts = Set(settings.allowedHosts.map { $0.lowercased() })
     secretHeaders = settings.headers
     self.secrets = RequestSecrets(secrets)
@@ -60,6 +54,18 @@ package final class HTTPPeerTransport: Transport {
     self.clock = clock
     userAgent = "Keyferry/\(version) (diagnosis key gateway)"
     self.onEvent = onEvent
+  }
+
+  /// A source's address, once it and what is sent with each request can be used.
+  static func address(of location: String, _ settings: TransportSettings) throws -> WebAddress {
+    let address = try WebAddress(location)
+    guard address.query == nil else {
+      throw TransportFault(
+        code: .badAddress, reason: "\(address): a location has no query; tokens belong in the headers",
+        isTemporary: false)
+    }
+    try check(disclosed(settings.headers))
+    return address
   }
 
   /// Answers of other statuses than 200 come without their body where that is larger than 64 KiB, or encoded.

@@ -50,6 +50,12 @@ package final class PeerClients: Sendable {
       onEvent: onEvent)
   }
 
+  /// Throws what ``transport(for:)`` would; nothing is made.
+  package static func check(_ source: SourceSettings) throws {
+    _ = try ConnectionTraits(source.transport).configuration()
+    _ = try HTTPPeerTransport.address(of: source.location, source.transport)
+  }
+
   /// Closes all connections; requests under way end with `CancellationError` or a ``TransportFault``.
   package func shutdown() async {
     let clients = state.withLock { state in

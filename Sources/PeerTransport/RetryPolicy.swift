@@ -54,7 +54,7 @@ package struct RetryPolicy: Sendable {
   }
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`
-  private static func instant(httpDate text: String) -> Instant? {
+  static func instant(httpDate text: String) -> Instant? {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     let words = text.split(separator: " ")
     guard words.count == 6, words[5] == "GMT", let dayOfMonth = number(words[1], digits: 2),

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 package import KeyNormalization
 
 /// Reads policy files: YAML, as `schemas/policy.schema.json` describes it. What a file does not state is as in the
@@ -35,11 +36,28 @@ package enum PolicyFile {
     section.read("summary") { policy.summary = $0.text() ?? policy.summary }
     section.section("reading") { policy.reading.read($0) }
     section.section("publishing") { policy.publishing.read($0) }
+    section.read("changes") { policy.changes = changes($0, after: policy) }
     section.finish()
     for fault in policy.faults { document.add(document.place(of: fault.place), fault.reason) }
     check(policy, document)
     guard document.faults.isEmpty else { throw PolicyFileFault(file: file, faults: document.faults) }
     return policy
+  }
+
+  /// What holds from a day on: each entry says how it differs from what held before.
+  private static func changes(_ setting: Setting, after policy: Policy) -> [Policy.Change] {
+    var last = Policy.Change(from: Day(daysSince1970: 0), reading: policy.reading, publishing: policy.publishing)
+    return (setting.list() ?? []).compactMap { entry in
+      guard let section = entry.section() else { return nil }
+      let allowed = "a date: 2022-01-13"
+      guard let from = section.need("from", allowed) else { return nil }
+      guard let day = from.text().flatMap({ Day($0) }) else { return from.fault("allowed \(allowed)") }
+      last.from = day
+      section.section("reading") { last.reading.read($0) }
+      section.section("publishing") { last.publishing.read($0) }
+      section.finish()
+      return last
+    }
   }
 }
 

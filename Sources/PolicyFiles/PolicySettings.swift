@@ -18,6 +18,10 @@ extension ReadingPolicy {
       }
       section.read("of-day") { set(&startOfDay, $0.option()) }
     }
+    section.read("maximum-age-days") { maximumAge = $0.isWord("none") ? nil : $0.number() ?? maximumAge }
+    section.read("minimum-age-minutes") {
+      minimumAgeMinutes = $0.isWord("none") ? nil : $0.number() ?? minimumAgeMinutes
+    }
     section.section("rolling-period") { section in
       section.read("absent") { set(&absentRollingPeriod, $0.option()) }
       section.read("zero") { set(&zeroRollingPeriod, $0.option()) }
@@ -42,17 +46,26 @@ extension ReadingPolicy {
     section.read(isOld ? "origins" : "speaks-for") { setting in
       if isOld { setting.add("is called speaks-for now; rename it", isWarning: true) }
       if setting.isWord("any") {
-        speaksFor = nil
+        speaksFor = .any
       } else if let list = setting.list() {
-        speaksFor = Set(list.compactMap { $0.text()?.uppercased() })
+        speaksFor = .only(Set(list.compactMap { $0.text()?.uppercased() }))
       }
     }
     section.read("excluded-origins") { setting in
       set(&excludedOrigins, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
     }
+    section.section("regions") { section in
+      section.read("named") { setting in
+        regions = setting.isWord("any") ? nil : setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) }
+      }
+      section.read("declared") { setting in
+        set(&declaredRegions, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
+      }
+    }
     section.section("flood") { section in
       section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
       section.read("floor") { set(&floodFloor, $0.number()) }
+      section.read("most-a-day") { mostKeysADay = $0.isWord("none") ? nil : $0.number() ?? mostKeysADay }
     }
   }
 }

@@ -17,6 +17,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         latest: by-clock             # or: midnight-of-today, end-of-tomorrow (UTC)
         future-tolerance: 12         # ten-minute intervals, 0...288: two hours between clocks
         of-day: any                  # or: midnight (UTC)
+      maximum-age-days: none         # after expiry; doors for uploads have 15 where nothing is said
+      minimum-age-minutes: none      # after expiry; a younger key is rejected, where others are held
       rolling-period:
         absent: full-day             # the export schema's default is 144; or: reject
         zero: reject                 # or: full-day, for early Android builds
@@ -31,11 +33,15 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
       report-types:
         accepted: [unknown, confirmed-test, confirmed-clinical-diagnosis, self-report, recursive, revoked]
         unrecognized: not-given      # or: reject
-      speaks-for: any                # or a list: [DE, IT]
+      # speaks-for: the origins that a source may speak for, [DE, IT], or any. Where nothing is said: its own alone
       excluded-origins: []           # origins whose keys are not taken in any case
+      regions:
+        named: any                   # which regions a source may name; or a list: [DE, IT]
+        declared: []                 # regions and origins that neither ISO 3166 nor a mobile country code names
       flood:
         factor: 10                   # times an origin's usual volume, 2...1000; or: never
-        floor: 10000                 # keys that are no flood in any case
+        floor: 10000                 # keys a day that are no flood in any case; an origin without a history has no more
+        most-a-day: none             # keys a day beyond which an operator is asked in any case
 
     publishing:
       precedence: []                 # origins whose signed word decides alone about keys that they claim: [DE]

@@ -64,7 +64,7 @@ extension SQLiteTransaction {
       database,
       """
       SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle,
-        revisions
+        revisions, origins
       FROM released WHERE series = ? AND key >= ? ORDER BY key, rolling_start LIMIT ?
       """)
     defer { statement.reset() }
@@ -80,7 +80,9 @@ extension SQLiteTransaction {
           reportTypeWord: statement.int32(at: 4), daysSinceOnsetWord: statement.int32(at: 5),
           fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: statement.int(at: 6))))
         keys.append(
-          ReleasedKey(key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8)))
+          ReleasedKey(
+            key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8),
+            origins: statement.text(at: 9).map(ReleasingOrigins.init(text:))))
       }
       return keys
     }
@@ -96,8 +98,8 @@ extension SQLiteTransaction {
       database,
       """
       INSERT INTO released (series, key, rolling_start, rolling_period, transmission_risk, report_type,
-        days_since_onset, fields, bundle, revisions)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        days_since_onset, fields, bundle, revisions, origins)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
         transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
         days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
@@ -116,7 +118,7 @@ extension SQLiteTransaction {
         statement.bind(Int64(key.fields.rawValue), at: 8)
         statement.bind(released.bundle.rawValue, at: 9)
         statement.bind(released.revisions, at: 10)
-        return try statement.run()
+        return try statement.bind(text: released.origins?.text, at: 11) { try statement.run() }
       }
     }
   }

@@ -26,6 +26,15 @@ struct ClaimRow: BitwiseCopyable {
     }
   }
 
+  init(key: TemporaryExposureKey, rollingStart: Int32, said: Int32, origin: Int32, source: Int32, regions: Int32) {
+    self.key = key
+    self.rollingStart = rollingStart
+    self.said = said
+    self.origin = origin
+    self.source = source
+    self.regions = regions
+  }
+
   /// Reads the six columns from column `first` on.
   init(_ statement: RawStatement, from first: Int32 = 0) throws {
     key = try statement.key(at: first)
@@ -90,7 +99,7 @@ extension SQLiteTransaction {
           continue
         }
         if page.claims.count >= limit, let last, last != row.key {
-          if event == nil { try addHeld(from: start, before: row.key, to: &embargo) }
+          try addHeld(from: start, before: row.key, asOf: event, to: &embargo)
           return ClaimPage(claims: page.claims, embargo: embargo, next: row.key)
         }
         last = row.key
@@ -98,24 +107,26 @@ extension SQLiteTransaction {
         withdrawn.removeAll(keepingCapacity: true)
         try page.insert(row, names: &names, database)
       }
-      if event == nil { try addHeld(from: start, before: nil, to: &embargo) }
+      try addHeld(from: start, before: nil, asOf: event, to: &embargo)
       return ClaimPage(claims: page.claims, embargo: embargo, next: nil)
     }
   }
 
-  /// What is held for the operator about keys of a page.
+  /// What is held for the operator about keys of a page, and was when an event had happened.
   private func addHeld(
-    from start: TemporaryExposureKey, before end: TemporaryExposureKey?, to embargo: inout Embargo
+    from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
+    to embargo: inout Embargo
   ) throws {
     let statement = try RawStatement(
       database,
       """
       SELECT \(ClaimRow.columns) FROM held
-      WHERE key >= ? AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key) ORDER BY key
+      WHERE key >= ? AND event <= ? AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key) ORDER BY key
       """)
     defer { statement.reset() }
     try withBytes(of: start) { bytes in
       statement.bind(key: bytes, at: 1)
+      statement.bind(event?.rawValue ?? .max, at: 2)
       while try statement.step() {
         let row = try ClaimRow(statement)
         if let end, row.key >= end { return }
@@ -151,14 +162,30 @@ extension SQLiteTransaction {
     try Int.fetchOne(database, sql: "SELECT claims FROM totals") ?? 0
   }
 
-  func usualVolumes() throws -> [String: Int] {
+  func volumes(on day: Day) throws -> [String: Int] {
+    let start = day.start.secondsSince1970
+    // Numbers of arrivals go up with time, so yesterday's last one is found from the end.
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT origins.name, sum(volumes.claims) AS claims
+        FROM volumes JOIN arrivals ON arrivals.id = volumes.arrival JOIN origins ON origins.id = volumes.origin
+        WHERE volumes.arrival > ifnull((SELECT id FROM arrivals WHERE time < :start ORDER BY id DESC LIMIT 1), 0)
+          AND arrivals.time BETWEEN :start AND :start + 86399
+        GROUP BY volumes.origin
+        """, arguments: ["start": start])
+    return Dictionary(rows.map { ($0["name"], $0["claims"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func usualVolumes(before day: Day) throws -> [String: Int] {
     let rows = try Row.fetchAll(
       database,
       sql: """
         SELECT origins.name, sum(volumes.claims) / count(DISTINCT arrivals.time / 86400) AS usual
         FROM volumes JOIN arrivals ON arrivals.id = volumes.arrival JOIN origins ON origins.id = volumes.origin
+        WHERE arrivals.time < ?
         GROUP BY volumes.origin
-        """)
+        """, arguments: [day.start.secondsSince1970])
     return Dictionary(rows.map { ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
 
@@ -171,7 +198,11 @@ extension SQLiteTransaction {
     let numbers = try numbers(of: batch)
     let aside = try insert(
       batch.claims.map { ClaimRow($0, numbers) }, of: document, in: event, counting: &receipt, holdsOtherStarts: true)
-    try putAside(batch.held.map { ClaimRow($0, numbers) } + aside, of: document)
+    let rows = zip(batch.held, batch.heldReasons).map { (row: ClaimRow($0, numbers), reason: $1) }
+    let known = try putAside(rows, of: document, in: event)
+    receipt.heldForOperator -= known
+    receipt.known += known
+    _ = try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
     return receipt
   }
 
@@ -197,10 +228,11 @@ extension SQLiteTransaction {
 
   func discardHeld(of document: DocumentID) throws -> Int {
     try requireDocument(document)
+    let record = try self.document(document)
     try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
     let count = database.changesCount
-    if var facts = try self.document(document)?.facts {
-      facts.counts.heldWasDiscarded()
+    if let record, var facts = record.facts {
+      facts.counts.heldWasDiscarded(record.holds)
       try setFacts(facts, of: document)
     }
     return count
@@ -228,6 +260,14 @@ extension SQLiteTransaction {
   ) throws -> [ClaimRow] {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
+    return try insert(
+      rows.sorted(by: ClaimRow.precedes), arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
+  }
+
+  /// - Parameter rows: in the order in which they are written.
+  func insert(
+    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool
+  ) throws -> [ClaimRow] {
     // Only a claim that is there is passed over; a row that the schema refuses is an error.
     let statement = try RawStatement(
       database,
@@ -241,7 +281,7 @@ extension SQLiteTransaction {
     var newOfOrigins: [Int32: Int64] = [:]
     var new: (origin: Int32, count: Int64) = (0, 0)
     var total = 0
-    for row in rows.sorted(by: ClaimRow.precedes) {
+    for row in rows {
       if holdsOtherStarts, try starts.areOthers(than: row), try starts.isOtherOrigins(row) {
         aside.append(row)
         continue
@@ -269,21 +309,35 @@ extension SQLiteTransaction {
     return aside
   }
 
-  private func putAside(_ rows: [ClaimRow], of document: DocumentID) throws {
-    if rows.isEmpty { return }
+  /// - Returns: how many are known already, so that nobody has to decide about them.
+  @discardableResult
+  func putAside(
+    _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
+  ) throws -> Int {
+    if rows.isEmpty { return 0 }
+    let starts = try FirstStarts(database)
     let statement = try RawStatement(
       database,
       """
-      INSERT INTO held (document, \(ClaimRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO held (document, \(ClaimRow.columns), event, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
       """)
     statement.bind(document.rawValue, at: 1)
-    for row in rows.sorted(by: ClaimRow.precedes) {
-      _ = try row.bound(to: statement, from: 2) { try statement.run() }
+    statement.bind(event.id.rawValue, at: 8)
+    var known = 0
+    for (row, reason) in rows.sorted(by: { ClaimRow.precedes($0.row, $1.row) }) {
+      if try starts.isKnown(row) {
+        known += 1
+        continue
+      }
+      try statement.bind(text: reason.rawValue, at: 9) {
+        _ = try row.bound(to: statement, from: 2) { try statement.run() }
+      }
     }
+    return known
   }
 
-  private func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
+  func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
     let selection = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND event = ?")
     if let number = try Int64.fetchOne(selection, arguments: [document.rawValue, event.id.rawValue]) {
       return number
@@ -320,6 +374,14 @@ private struct FirstStarts {
       "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND origin = ?3 AND recall IS NULL LIMIT 1")
   }
 
+  /// Whether the claim is there, withdrawn or not.
+  func isKnown(_ row: ClaimRow) throws -> Bool {
+    try row.bound(to: same) {
+      defer { same.reset() }
+      return try same.step()
+    }
+  }
+
   /// Whether the key data is known under another start; nearly none is.
   func areOthers(than row: ClaimRow) throws -> Bool {
     try withBytes(of: row.key) { bytes in
@@ -332,11 +394,7 @@ private struct FirstStarts {
 
   /// Whether another origin was the first to name this key data, and under another start; not so of a claim that is known.
   func isOtherOrigins(_ row: ClaimRow) throws -> Bool {
-    let isKnown = try row.bound(to: same) {
-      defer { same.reset() }
-      return try same.step()
-    }
-    if isKnown { return false }
+    if try isKnown(row) { return false }
     return try withBytes(of: row.key) { bytes in
       first.bind(key: bytes, at: 1)
       defer { first.reset() }

@@ -32,6 +32,11 @@ extension SQLiteTransaction {
     try database.bytes("SELECT bytes FROM contents WHERE document = ?", [document.rawValue])
   }
 
+  func keptContents() throws -> [(document: DocumentID, byteCount: Int)] {
+    try Row.fetchAll(database, sql: "SELECT document, length(bytes) AS size FROM contents ORDER BY document")
+      .map { (DocumentID(rawValue: $0["document"]), $0["size"]) }
+  }
+
   func summary(of source: String) throws -> SourceSummary {
     var summary = SourceSummary()
     guard let number = try numbered(source, in: "sources") else { return summary }
@@ -116,12 +121,13 @@ extension SQLiteTransaction {
       document,
       """
       byte_count = ?, digest = ?, entity_tag = ?, last_modified = ?, format = ?, vouched_by = ?, received = ?, new = ?,
-      known = ?, held = ?, rejections = ?, allowances = ?
+      known = ?, held = ?, rejections = ?, allowances = ?, read_by = ?, read_digest = ?, read_at = ?
       """,
       [
         facts.byteCount, facts.digest, facts.entityTag, facts.lastModified, facts.format, facts.vouchedBy,
         facts.received, facts.new, facts.known, facts.held, try JSONColumn.encode(facts.rejections),
-        try JSONColumn.encode(facts.allowances),
+        try JSONColumn.encode(facts.allowances), facts.reading?.policy, facts.reading?.digest,
+        facts.reading?.time.secondsSince1970,
       ])
   }
 
@@ -143,7 +149,8 @@ extension SQLiteTransaction {
 
   private static let selection = """
     SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name,
-      (SELECT count(*) FROM held WHERE document = documents.id) AS held_count
+      (SELECT json_group_object(reason, claims) FROM (
+        SELECT reason, count(*) AS claims FROM held WHERE document = documents.id GROUP BY reason)) AS holds
     FROM documents
     """
 }
@@ -154,7 +161,8 @@ extension DocumentRecord {
       id: DocumentID(rawValue: row["id"]), source: row["source_name"], name: row["name"],
       state: try row.choice("state"), fault: row.fault, attempts: row["attempts"],
       nextAttempt: row.optionalTime("next_attempt"), discovered: row.time("discovered"), changed: row.time("changed"),
-      facts: try DocumentFacts(row), held: row["held_count"])
+      facts: try DocumentFacts(row),
+      holds: try JSONColumn.decode([String: Int].self, row["holds"]))
   }
 }
 
@@ -164,10 +172,20 @@ extension DocumentFacts {
     guard let digest: String = row["digest"] else { return nil }
     self.init(
       byteCount: row["byte_count"], digest: digest, entityTag: row["entity_tag"], lastModified: row["last_modified"],
-      format: row["format"], vouchedBy: row["vouched_by"],
+      format: row["format"], vouchedBy: row["vouched_by"], reading: ReadingMark(row),
       counts: KeyCounts(
         received: row["received"], new: row["new"], known: row["known"], held: row["held"],
         rejections: try JSONColumn.decode([String: Int].self, row["rejections"]),
         allowances: try JSONColumn.decode([String: Int].self, row["allowances"])))
+  }
+}
+
+extension ReadingMark {
+  /// `nil` where it is not known.
+  fileprivate init?(_ row: Row) {
+    guard let policy: String = row["read_by"], let digest: String = row["read_digest"],
+      let time = row.optionalTime("read_at")
+    else { return nil }
+    self.init(policy: policy, digest: digest, time: time)
   }
 }

@@ -25,6 +25,18 @@ struct RawStatement {
     sqlite3_bind_blob(pointer, index, bytes, Int32(TemporaryExposureKey.byteCount), nil)
   }
 
+  /// Binds a text, or NULL, while `body` runs.
+  func bind<Result>(text: String?, at index: Int32, _ body: () throws -> Result) rethrows -> Result {
+    guard let text else {
+      sqlite3_bind_null(pointer, index)
+      return try body()
+    }
+    return try text.withCString {
+      sqlite3_bind_text(pointer, index, $0, -1, nil)
+      return try body()
+    }
+  }
+
   /// - Returns: whether there is a row.
   func step() throws -> Bool {
     switch sqlite3_step(pointer) {
@@ -50,6 +62,9 @@ struct RawStatement {
   func int(at column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
 
   func int32(at column: Int32) -> Int32 { sqlite3_column_int(pointer, column) }
+
+  /// `nil` where it is NULL.
+  func text(at column: Int32) -> String? { sqlite3_column_text(pointer, column).map { String(cString: $0) } }
 
   func key(at column: Int32) throws -> TemporaryExposureKey {
     guard let bytes = sqlite3_column_blob(pointer, column),

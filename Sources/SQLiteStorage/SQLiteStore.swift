@@ -23,6 +23,8 @@ package final class SQLiteStore: Store {
   private let pool: DatabasePool
   /// `nil` where the store is not owned.
   private let lock: StoreLock?
+  /// Which file was opened.
+  private let identity: FileIdentity?
   /// What the last transaction that was kept knew.
   private let names = SharedNames()
 
@@ -54,6 +56,7 @@ package final class SQLiteStore: Store {
         try Schema.migrator.migrate(pool)
         names.latest = try pool.read { try Names.load(from: $0) }
       }
+      identity = FileIdentity(path)
       withExtendedLifetime(lock) {}
     } catch {
       throw StorageFault(error, path: path)
@@ -78,24 +81,89 @@ package final class SQLiteStore: Store {
     as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result {
     guard role != .reader else { throw StorageFault(.held, "\(path): the store was opened to be read alone") }
+    try checkIdentity()
+    let result: Result
     do {
       // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
-      return try await pool.writeWithoutTransaction { [names] database in
+      result = try await pool.writeWithoutTransaction { [names] database in
         var end: Names?
         var result: Result?
+        var hasErased = false
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         try database.inTransaction(.immediate) {
           let transaction = SQLiteTransaction(database, names: try names.known(to: database))
           result = try body(transaction)
           end = transaction.names
+          hasErased = transaction.hasErased
           return .commit
         }
         guard let end, let result else { throw StorageFault(.inputOutput, "the store did not finish a transaction") }
         names.latest = end
+        // A reader may be in the way; then the pages go when the log is begun anew.
+        if hasErased { _ = try? database.checkpoint(.truncate) }
         return result
       }
     } catch let error as DatabaseError {
       throw StorageFault(error, path: path)
+    }
+    // What was written to a file that is gone by now is lost, and nobody may be told otherwise.
+    try checkIdentity()
+    return result
+  }
+
+  package func copy(to path: String) async throws {
+    guard FileIdentity(path) == nil else { throw StorageFault(.conflict, "\(path): there is a file already") }
+    let partial = path + ".partial"
+    try? FileManager.default.removeItem(atPath: partial)
+    do {
+      // Readable by its owner alone from its first byte.
+      guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
+      else {
+        throw StorageFault(.inputOutput, "\(partial): it cannot be made")
+      }
+      let queue = try DatabaseQueue(path: partial)
+      try pool.backup(to: queue)
+      try await queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+      try queue.close()
+      try Self.publish(partial, as: path)
+    } catch {
+      try? FileManager.default.removeItem(atPath: partial)
+      throw error is StorageFault ? error : StorageFault(error, path: path)
+    }
+  }
+
+  /// Syncs a file and gives it its name, unless that is taken.
+  private static func publish(_ partial: String, as path: String) throws {
+    let handle = try FileHandle(forReadingFrom: URL(filePath: partial))
+    try handle.synchronize()
+    try handle.close()
+    // A link never goes over a file that is there.
+    try FileManager.default.linkItem(atPath: partial, toPath: path)
+    try FileManager.default.removeItem(atPath: partial)
+  }
+
+  package func damage(limit: Int) async throws -> [String] {
+    do {
+      return try await pool.read { database in
+        let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
+        let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
+          let (table, parent): (String, String) = (row["table"], row["parent"])
+          return "a row of \(table) refers to one of \(parent) that is not there"
+        }
+        return Array((found.filter { $0 != "ok" } + orphans).prefix(limit))
+      }
+    } catch let error as DatabaseError {
+      return [StorageFault(error, path: path).reason]
+    }
+  }
+
+  /// Whether the file of this store is still the one that was opened.
+  ///
+  /// - Throws: ``StorageFault`` `gone`.
+  private func checkIdentity() throws {
+    guard FileIdentity(path) == identity else {
+      throw StorageFault(
+        .gone, "\(path) was removed or replaced while it was open: nothing can be recorded; restart the gateway")
     }
   }
 
@@ -152,6 +220,19 @@ package final class SQLiteStore: Store {
       // A process was killed while it wrote: looking begins with undoing what it had not finished.
       return try look(false)
     }
+  }
+}
+
+/// Which file stands under a path: its device and its number there.
+private struct FileIdentity: Hashable, Sendable {
+  let device: UInt64
+  let number: UInt64
+
+  /// `nil` where there is none.
+  init?(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
   }
 }
 

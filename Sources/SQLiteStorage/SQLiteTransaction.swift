@@ -7,6 +7,8 @@ import KeyStorage
 final class SQLiteTransaction: StoreTransaction {
   let database: Database
   var names: Names
+  /// Whether the log of changes has to go as well, which has what was deleted.
+  var hasErased = false
 
   init(_ database: Database, names: Names) {
     self.database = database

@@ -32,6 +32,12 @@ enum Schema {
     migrator.registerMigration("archives by key day; uploads without counts", foreignKeyChecks: .deferred) { database in
       try database.execute(sql: bundlesOfAnyKind + uploadsWithoutCounts)
     }
+    migrator.registerMigration("by which policy documents were read") { database in
+      try database.execute(sql: readingMarks)
+    }
+    migrator.registerMigration("why claims are held; whose opinions were released") { database in
+      try database.execute(sql: holding)
+    }
     return migrator
   }
 
@@ -303,6 +309,14 @@ enum Schema {
     CREATE INDEX held_by_key ON held (key);
     """
 
+  /// Why a claim is put aside and since which event; before this step all are of the first one. And whose opinions were in
+  /// a key's first release, the names with commas between them; NULL where nobody noted it.
+  private static let holding = """
+    ALTER TABLE held ADD COLUMN event INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE held ADD COLUMN reason TEXT NOT NULL DEFAULT 'flood';
+    ALTER TABLE released ADD COLUMN origins TEXT;
+    """
+
   private static let publishing = """
     CREATE TABLE series (
       id INTEGER PRIMARY KEY,
@@ -388,5 +402,13 @@ enum Schema {
     INSERT INTO bundles_of_any_kind SELECT * FROM bundles;
     DROP TABLE bundles;
     ALTER TABLE bundles_of_any_kind RENAME TO bundles;
+    """
+
+  /// Documents that were recorded before do not know.
+  private static let readingMarks = """
+    ALTER TABLE documents ADD COLUMN read_by TEXT;
+    ALTER TABLE documents ADD COLUMN read_digest TEXT;
+    ALTER TABLE documents ADD COLUMN read_at INTEGER
+      CHECK ((read_by IS NULL) = (read_at IS NULL) AND (read_digest IS NULL) = (read_at IS NULL));
     """
 }

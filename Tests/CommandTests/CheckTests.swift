@@ -125,6 +125,26 @@ import Testing
         #expect(outcome.text.contains(words), "\(words)")
       }
       #expect(try workshop.keyferry("registration", "--config", "gateway.yaml", "US").output == outcome.output)
+      // Exposure Notifications Express, which needs no app, asks for addresses.
+      let token = "0123456789abcdef0123456789abcdef"
+      try workshop.write(token, "token")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("token"))
+      try workshop.write(
+        Self.sound + """
+
+          server:
+            url: https://keys.example.org/en
+            uploads: {origin: US, token: {file: token}}
+          """, "served.yaml")
+      let served = try workshop.keyferry("registration", "--config", "served.yaml")
+      for line in [
+        "tekLocalDownloadIndexFile https://keys.example.org/en/US/index.txt\n",
+        "tekLocalDownloadBasePath  https://keys.example.org/en\n", "tekPublishInterval        2\n",
+        "tekUploadURL              https://keys.example.org/en/v1/publish\n",
+      ] {
+        #expect(served.text.contains(line), "\(served.text)\(served.errors)")
+        #expect(!outcome.text.contains(line))
+      }
       let other = try workshop.keyferry("registration", "--config", "gateway.yaml", "CA")
       #expect(other.status == 64 && other.errors.contains("no series is called CA; those of gateway.yaml are US"))
     }

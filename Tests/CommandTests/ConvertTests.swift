@@ -48,6 +48,38 @@ import Testing
     }
   }
 
+  /// A bundle holds key data once: what shares it goes to several in a folder, and is refused for one file. Tables keep
+  /// every row. `normalize` does the same.
+  @Test func keysThatShareTheirData() throws {
+    try Workshop.run { workshop in
+      var document = Sample.document
+      document.keys += document.keys.prefix(3).map { key in
+        var twin = key
+        twin.rollingStart = (key.rollingStart ?? 0) - 144
+        return twin
+      }
+      let sink = MemorySink()
+      try document.encode(with: CSVKeyEncoder(OutputBuffer(sink)))
+      try workshop.write(sink.bytes, "keys.csv")
+      let bundle = ["--to", "gaen-export", "--unsigned"]
+      let refused = try workshop.keyferry(["convert", "keys.csv", "-o", "out.zip"] + bundle)
+      #expect(refused.status == 2 && refused.errors.contains("3 keys share key data"))
+      #expect(refused.errors.contains("-o out/") && !workshop.exists("out.zip"))
+      #expect(try workshop.keyferry(["convert", "keys.csv", "-o", "out/"] + bundle).status == 0)
+      #expect(try workshop.keys("out/keys.zip").keys.count == 30)
+      #expect(try workshop.keys("out/keys-2.zip").keys.count == 3)
+      #expect(try workshop.keyferry("convert", "keys.csv", "--to", "csv", "-o", "all.csv").status == 0)
+      #expect(try workshop.keys("all.csv").keys.count == 33)
+
+      let latest = document.keys.compactMap(\.rollingStart).max() ?? 0
+      let now = ["--now", IntervalNumber(Int64(latest) + 144 + 12).start.description]
+      let one = try workshop.keyferry(["normalize", "keys.csv", "-o", "one.zip"] + bundle + now)
+      #expect(one.status == 2 && one.errors.contains("share") && !workshop.exists("one.zip"))
+      let several = try workshop.keyferry(["normalize", "keys.csv", "-o", "normal/"] + bundle + now)
+      #expect(several.status == 0 && workshop.exists("normal/keys.zip") && workshop.exists("normal/keys-2.zip"))
+    }
+  }
+
   @Test func oneToOneIntoAFolder() throws {
     try Workshop.run { workshop in
       try workshop.write(Sample.csv, "a.csv")

@@ -5,7 +5,7 @@ import Testing
 @Suite struct HelpTests {
   static let commands = [
     "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats", "check",
-    "registration", "events",
+    "registration", "events", "reread", "disclose", "erase",
   ]
 
   @Test(arguments: commands)
@@ -57,6 +57,7 @@ import Testing
     ["convert", "x", "--to", "csv", "-o", "y", "--json"],
     ["convert", "x", "--to", "csv", "-o", "y", "--now", "2020-12-01"],
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
+    ["erase", "00112233445566778899aabbccddeeff"], ["disclose", "nonsense"], ["reread"],
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
     ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["pull", "x"], ["pause"], ["recall"],
     ["quarantine", "show", "x"], ["events", "--limit", "0"], ["events", "--from", "x"], ["preview", "NL"],

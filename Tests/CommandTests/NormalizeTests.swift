@@ -250,7 +250,24 @@ import Testing
       #expect(same.status == 0 && same.text == "0 of 2 keys fare differently\n")
       let outcome = try workshop.keyferry(["policy", "diff", "default", "efgs", "de.csv"] + NormalizeTests.now)
       #expect(outcome.status == 0)
-      #expect(outcome.text == "1  published  ->  unknown\n1 of 2 keys fare differently\n", "\(outcome.text)")
+      #expect(
+        outcome.text == """
+          1  published  ->  unknown
+               origins: file de.csv 1
+               regions: none named 1
+               such as \(NormalizeTests.key)
+          efgs rejects, rolling-period-absent: 1
+          1 of 2 keys fare differently
+
+          """, "\(outcome.text)")
+      let json = try workshop.keyferry(["policy", "diff", "default", "efgs", "de.csv", "--json"] + NormalizeTests.now)
+      #expect(try DocumentSchema(named: "policy-diff.schema.json").faults(in: Data(json.output)) == [], "\(json.text)")
+      let report = try DocumentSchema(named: "policy-report.schema.json")
+      try workshop.write("name: mine\npublishing:\n  hold: 3\n", "bad.yaml")
+      for arguments in [["list"], ["show", "efgs"], ["check", "bad.yaml"]] {
+        let outcome = try workshop.keyferry(["policy"] + arguments + ["--json"])
+        #expect(try report.faults(in: Data(outcome.output)) == [], "\(outcome.text)")
+      }
       #expect(outcome.errors == "keyferry: efgs: 1 key rejected at admission\n")
     }
   }

@@ -79,4 +79,12 @@ import Testing
       #expect(index.contains("(\(name))"), "\(name)")
     }
   }
+
+  @Test func formats() throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry("formats", "--json")
+      #expect(outcome.status == 0)
+      #expect(try DocumentSchema(named: "formats.schema.json").faults(in: Data(outcome.output)) == [])
+    }
+  }
 }

@@ -10,20 +10,22 @@ import Testing
   @Test("the sample app's client downloads what a gateway publishes, and the keys verify")
   func sampleApp() async throws {
     try await Neighbourhood.visit { place in
-      try place.gateway("nl", origin: "NL")
+      try place.gateway("nl", origin: "NL", extra: "retention: {keys: 60 days}")
       try place.drop(200, seed: 1, in: "nl", as: "a.csv")
       try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
       try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
       try place.drop(100, seed: 2, in: "nl", as: "b.csv")
-      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", "2020-12-01T14:00:00Z")
-      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", "2020-12-01T14:00:00Z")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", "2020-12-02T14:00:00Z")
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", "2020-12-02T14:00:00Z")
+      // Archives for this app are of whole days.
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", "2020-12-03T00:00:00Z")
 
       try await place.serving("nl") { address in
         let configuration = ServerConfiguration(
           baseURL: address, series: "all", downloadFolder: place.folder.appending(path: "app"))
         let server = Server(configuration)
         let urls = try await server.getDiagnosisKeyFileURLs(startingAt: 0)
-        #expect(urls.count == 2)
+        try #require(urls.count == 2)
         var files: [URL] = []
         for url in urls { files += try await server.downloadDiagnosisKeyFile(at: url) }
         #expect(files.count == 4)

@@ -12,7 +12,7 @@ import Testing
   @Test("while it pulls") func pulling() async throws {
     try await Neighbourhood.visit { place in
       for name in ["calm", "killed"] {
-        try place.gateway(name, origin: "DE")
+        try place.gateway(name, origin: "DE", extra: "retention: {keys: 60 days}")
         for file in 0..<12 { try place.drop(400, seed: UInt64(file), in: name, as: "\(file).csv") }
       }
       try place.keyferry("pull", "--config", "calm/gateway.yaml", "--now", Neighbourhood.noon)

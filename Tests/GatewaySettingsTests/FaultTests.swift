@@ -65,7 +65,7 @@ import Testing
         5:1: error: server: there is nothing to serve, publication.folder is missing
         5:10: error: server.listn: no such setting, did you mean listen
         5:20: warning: server.uploads: behind a proxy on this machine all phones share one address and 30 uploads a minute; \
-        state rate here, and limit clients at the proxy
+        name it in server.proxies, or state rate here, and limit clients at the proxy
         5:20: error: server.uploads: origin is missing: the region whose keys come in by this door; add a line such as \
         origin: DE
         5:20: error: server.uploads.token: missing, allowed {file: PATH} or {env: NAME}
@@ -101,8 +101,8 @@ import Testing
         state: /s
         sources:
           - {name: a, protocol: sample-app, location: "https://a.example", trust: keys/de.pem}
-          - {name: b, protocol: efgs, location: "https://b.example", trust: keys/de.pem}
-          - {name: c, protocol: efgs, location: "https://c.example", trust: gateway}
+          - {name: b, protocol: efgs, location: "https://b.example", trust: keys/de.pem, speaks-for: [DE]}
+          - {name: c, protocol: efgs, location: "https://c.example", trust: gateway, speaks-for: [DE]}
           - {name: d, protocol: index, location: "https://d.example", trust: gateway}
           - {name: e, protocol: index, location: "https://e.example", trust: keys/bad.pem}
           - {name: f, protocol: index, location: "http://f.example", trust: keys/old.json}
@@ -298,10 +298,57 @@ import Testing
         12:3: error: server.exposure-configuration: the file is no JSON object
         13:3: error: server.rate: "600", allowed none, 1/min...1000000/min
         14:3: warning: server.uploads: behind a proxy on this machine all phones share one address and 30 uploads a minute; \
-        state rate here, and limit clients at the proxy
+        name it in server.proxies, or state rate here, and limit clients at the proxy
         14:25: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
         makes one
         14:33: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
+        """),
+    Case(
+      name: "doors for uploads",
+      text: """
+        state: s
+        publication: {folder: /p}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server:
+          dp3t-configuration: list.json
+          proxies: [10.0.0.0/33, proxy.example.org]
+          proxy-field: via
+          uploads:
+            origin: NL
+            series: [DE]
+            rate: 30/min
+            answer-after: 1 s
+            clients: {a: {file: short}}
+            certificates:
+              - {issuer: i, audience: a}
+              - {issuer: j, keys: {k: a.key}, key-set: list.json}
+            codes: {url: "https://v.example.org/c", rate: none}
+            dp3t: {keys: [keys/bad.pem]}
+            revision-key: {env: TOKEN}
+        """,
+      faults: """
+        5:3: error: server.dp3t-configuration: the document is not a JSON object
+        6:13: error: server.proxies.0: "10.0.0.0/33", allowed an address or a block of them: 127.0.0.1, 10.0.0.0/8, \
+        "fd00::/8"
+        6:26: error: server.proxies.1: "proxy.example.org", allowed an address or a block of them: 127.0.0.1, \
+        10.0.0.0/8, "fd00::/8"
+        7:3: error: server.proxy-field: "via", allowed x-forwarded-for, forwarded
+        7:3: warning: server.proxy-field: has no effect without proxies
+        10:14: error: server.uploads.series.0: no series "DE", allowed NL
+        12:5: error: server.uploads.answer-after: 1 s, allowed more than codes.time-out, 1 s: otherwise the time of an \
+        answer tells real uploads
+        13:15: error: server.uploads.clients.a: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
+        makes one
+        13:19: warning: server.uploads.clients.a: mode 0660: its group may write it; chmod g-w it
+        15:9: error: server.uploads.certificates.i: without a key; state keys: {KID: FILE}, or key-set: a JWK set
+        16:9: error: server.uploads.certificates.j.audience: missing, allowed what the claim aud says
+        16:28: error: server.uploads.certificates.j.keys.k: a private key, expected PUBLIC KEY: take the public half \
+        with openssl pkey -pubout
+        16:39: error: server.uploads.certificates.j.key-set: the file is no JWK set with a key on P-256 that has a kid
+        17:45: error: server.uploads.codes.rate: none, allowed a rate: 600/min
+        18:5: error: server.uploads.dp3t.next-day-key: missing, allowed {file: PATH} or {env: NAME}
+        18:19: error: server.uploads.dp3t.keys.0: neither a PEM block nor base64
+        19:5: error: server.uploads.revision-key: at least 32 characters; openssl rand -hex 32 makes one
         """),
     Case(
       name: "folders",
@@ -410,7 +457,8 @@ import Testing
 
   @Test func warningsDoNotRefuse() throws {
     let (plan, warnings) = try Fixture.parse(
-      "state: /s\nsources: [{name: a, protocol: efgs, location: \"https://a.example\", trust: gateway}]")
+      "state: /s\nsources: [{name: a, protocol: efgs, location: \"https://a.example\", trust: gateway, speaks-for: [DE]}]"
+    )
     #expect(plan.sources.count == 1)
     #expect(warnings.map(\.severity) == [.warning, .warning, .warning])
     #expect(warnings.first?.description.hasPrefix("/etc/k/gateway.yaml:2:") == true)

@@ -33,7 +33,9 @@ enum Fixture {
   static let layouts: Set<String> = ["apple", "corona-warn-app", "dp3t", "google", "immuni"]
   static let secret = "hunter2hunter2hunter2"
   static let keys = [SigningKey.generate(), SigningKey.generate(), SigningKey.generate()]
-  static let environment = ["TOKEN": secret, "EMPTY": "", "KEYFERRY_UPLOAD_TOKEN": secret]
+  static let environment = [
+    "TOKEN": secret, "EMPTY": "", "KEYFERRY_UPLOAD_TOKEN": secret, "KEYFERRY_REVISION_KEY": secret + secret,
+  ]
 
   static let files = MemoryFiles(
     texts: [
@@ -47,14 +49,22 @@ enum Fixture {
       "/etc/k/b.key": keys[1].pemRepresentation,
       "/etc/k/open.key": keys[2].pemRepresentation,
       "/etc/k/rsa.key": "-----BEGIN PRIVATE KEY-----\n\(secret)\n-----END PRIVATE KEY-----\n",
+      "/etc/k/revision": "\(secret)\(secret)",
       "/etc/k/token": "\(secret)\n",
       "/etc/k/short": "hunter2\n",
       "/etc/k/roots.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
       "/etc/k/policies/mine.yaml": "name: mine\nreading: {speaks-for: [DE]}\n",
       "/etc/k/policies/default.yaml": "name: default\n",
       "/etc/k/policies/broken.yaml": "name: broken\npublishing:\n  hold-minutes: soon\n",
-      "/etc/k/exposure.json": "{\"minimumRiskScore\": 1}",
+      "/etc/k/exposure.json": String(decoding: ExposureConfiguration.defaultJSON, as: UTF8.self),
       "/etc/k/list.json": "[]",
+      "/etc/k/verify.pem": keys[2].publicKey.pem,
+      "/etc/k/jwks.json": """
+      {"keys": [{"kty": "EC", "crv": "P-256", "kid": "k2", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", \
+      "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}
+      """,
+      "/etc/k/dp3t.json":
+        "{\"infoBox\": {\"deInfoBox\": {\"title\": \"Hallo\"}}, \"iOSGaenSdkConfig\": {\"factorHigh\": 0.75}}",
     ],
     modes: ["/etc/k/open.key": 0o644, "/etc/k/short": 0o660])
 
@@ -64,16 +74,16 @@ enum Fixture {
 
   static func parse(
     _ text: String, files: MemoryFiles = files, now: Instant = now,
-    checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+    checkingOptions: @escaping (SourceSettings) -> [String] = { _ in [] }
   ) throws(GatewayFaults) -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     try GatewayFile.parse(
       text, path: "/etc/k/gateway.yaml", files: files, environment: environment, now: now, layouts: layouts,
-      checkingOptions: checkingOptions)
+      trials: SettingTrials(options: checkingOptions))
   }
 
   /// What is wrong, without the file's name where it is the configuration's.
   static func faults(
-    _ text: String, now: Instant = now, checkingOptions: (SourceSettings) -> [String] = { _ in [] }
+    _ text: String, now: Instant = now, checkingOptions: @escaping (SourceSettings) -> [String] = { _ in [] }
   ) -> [String] {
     let faults: [GatewayFault]
     do throws(GatewayFaults) {
@@ -93,6 +103,8 @@ enum Fixture {
     state: state
     own-origins: [nl, BQ]
     retention: {keys: 20 days, evidence: 0 days, quarantine: 3650 days}
+    clock: {back: 30 min, ahead: 2 days}
+    silence: 12 hours
     policies: [policies/mine.yaml]
     sources:
       - name: germany
@@ -137,6 +149,8 @@ enum Fixture {
         empty-windows: publish
         split: {keys: 1000, bytes: 500 KB}
         rollups: [since, key-day]
+        editions: 2
+        names: "{start}-{number}.zip"
         listed: 10 days
         grace: 2 hours
         sign:
@@ -161,7 +175,30 @@ enum Fixture {
       travel: travel
       roaming: {NL: NL, DE: travel}
       exposure-configuration: exposure.json
+      dp3t-configuration: dp3t.json
       rate: 600/min
-      uploads: {origin: nl, reading: google-key-server, regions: [NL, DE], rate: none, token: {env: TOKEN}}
+      proxies: [127.0.0.1, 10.0.0.0/8, "fd00::/8"]
+      proxy-field: forwarded
+      uploads:
+        origin: nl
+        reading: google-key-server
+        regions: [NL, DE]
+        series: [NL]
+        rate: none
+        answer-after: 3 s
+        token: {env: TOKEN}
+        clients: {hospital: {file: token}, app: {env: TOKEN}}
+        certificates:
+          - issuer: verify.example.org
+            audience: keys.example.org
+            health-authority: nl.example
+            keys: {k1: verify.pem}
+            key-set: jwks.json
+            refresh: 10 min
+          - {issuer: other.example.org, audience: keys.example.org, key-set: "https://other.example.org/jwks"}
+        codes: {url: "https://verify.example.org/code", token: {file: token}, member: pin, time-out: 2 s, rate: 60/min}
+        dp3t: {keys: [verify.pem], next-day-key: {file: a.key}, validity: 30 min}
+        revision-key: {file: revision}
+        ignored-members: [pinToken, platform]
     """
 }

@@ -31,7 +31,7 @@ import Testing
     return try GatewayFile.parse(
       text, path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
       layouts: Fixture.layouts, peers: [peer],
-      checkingOptions: { PeerCatalog.faults(of: $0).map { String($0.dropFirst("options.".count)) } }
+      trials: SettingTrials(options: { PeerCatalog.faults(of: $0).map { String($0.dropFirst("options.".count)) } })
     ).plan.sources.first
   }
 

@@ -6,16 +6,16 @@ import Testing
 
 /// Who must stand behind what a source sends: said for each source, by the protocol's rules, and never assumed.
 @Suite struct TrustTests {
-  private func plan(_ source: String) throws -> (trust: Trust.Kind?, speaksFor: Set<String>?, warnings: [String]) {
+  private func plan(_ source: String) throws -> (trust: Trust.Kind?, speaksFor: [String]?, warnings: [String]) {
     let (plan, warnings) = try Fixture.parse("state: /s\nsources: [{name: a, \(source)}]")
-    return (plan.sources.first?.trust.kind, plan.sources.first?.speaksFor, warnings.map(\.reason))
+    return (plan.sources.first?.trust.kind, plan.sources.first?.spokenOrigins, warnings.map(\.reason))
   }
 
   @Test(arguments: [
     (#"protocol: index, location: "https://a.example", trust: host"#, Trust.Kind.host),
     (#"protocol: index, location: "https://a.example", trust: operator"#, .operator),
     (#"protocol: sample-app, location: "https://a.example", trust: host"#, .host),
-    (#"protocol: efgs, location: "https://a.example", trust: host"#, .host),
+    (#"protocol: efgs, location: "https://a.example", trust: host, speaks-for: [DE]"#, .host),
     ("protocol: files, location: in, trust: operator", .operator),
   ])
   func whatIsSaidHolds(source: String, kind: Trust.Kind) throws { #expect(try plan(source).trust == kind) }

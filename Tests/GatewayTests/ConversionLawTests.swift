@@ -16,6 +16,9 @@ import Testing
 
   private static func random(_ style: RandomKeys.Style, _ count: Int, _ random: inout SeededRandom) -> Document {
     var document = RandomKeys(style, statesRegions: true, hasUnknownFields: true).document(count, using: &random)
+    // A bundle holds key data once.
+    var seen: Set<TemporaryExposureKey> = []
+    document.keys.removeAll { !seen.insert($0.key).inserted }
     // Some keys say nothing of regions, some are there twice.
     for index in document.keys.indices where random.once(in: 3) { document.keys[index].regions = .none }
     document.keys += document.keys.prefix(count / 10)
@@ -100,11 +103,12 @@ import Testing
 
   @Test func whatLosesNothingIsNeverRefused() throws {
     var random = SeededRandom(for: "whatLosesNothingIsNeverRefused")
-    let source = memory(try Self.random(.wild, 100, &random).csv())
+    let document = Self.random(.wild, 100, &random)
+    let source = memory(try document.csv())
     for format in [KeyFormat.csv, .json] {
       var plan = ConversionPlan(to: format)
       plan.isStrict = true
-      #expect(try Converted(plan, [source]).receipt.written == 110)
+      #expect(try Converted(plan, [source]).receipt.written == document.keys.count)
     }
   }
 
@@ -182,10 +186,12 @@ import Testing
       inputs.append(try Converted(to: index.isMultiple(of: 2) ? .gaenExport : .json, memory(document.csv())).source)
     }
     let plan = ConversionPlan(to: .gaenExport)
-    let bytes = try Converted(plan, inputs).bytes
-    for _ in 0..<6 {
-      #expect(try Converted(plan, inputs.shuffled(using: &random)).bytes == bytes)
+    func bundles(_ inputs: [SourceDocument]) throws -> [[UInt8]] {
+      let converted = try Converted(plan, inputs, mayWriteSeveral: true)
+      return [converted.bytes] + converted.further
     }
+    let expected = try bundles(inputs)
+    for _ in 0..<6 { #expect(try bundles(inputs.shuffled(using: &random)) == expected) }
   }
 
   /// Sorted by raw bytes, revised keys behind, and nothing tells what a person's keys were.
@@ -218,17 +224,20 @@ import Testing
     }
     for index in first.keys.indices.suffix(3) { first.keys[index].transmissionRisk = 1 }
     second.keys.append(key(9, risk: 1, unknown: second.unknownFields.append([0x78, 2])))
-    let merged = try Converted(
-      to: .gaenExport, memory(first.csv(), name: "first"), memory(second.csv(), name: "second"))
+    let inputs = try [memory(first.csv(), name: "first"), memory(second.csv(), name: "second")]
+    #expect(throws: RepeatedKeyRefusal.self) { try Converted(ConversionPlan(to: .gaenExport), inputs) }
+    // Tables keep every row.
+    #expect(try Converted(ConversionPlan(to: .csv), inputs).receipt.written == 10)
+    let merged = try Converted(ConversionPlan(to: .gaenExport), inputs, mayWriteSeveral: true)
     #expect(merged.receipt.received == 10)
     #expect(merged.receipt.repeated == 4)
     #expect(merged.receipt.written == 6)
     #expect(merged.receipt.conflicting == 2)
     #expect(merged.receipt.warnings.contains("4 repeated keys written once"))
     #expect(merged.receipt.warnings.contains { $0.hasPrefix("2 keys shared key data") })
-    let result = try read(merged.source)
-    #expect(result.keys.map(\.key.low) == [1, 1, 2, 3, 9, 9])
-    #expect(result.content.keys.suffix(2).map(\.unknownFields) == [[0x78, 1], [0x78, 2]])
+    let results = try ([merged.bytes] + merged.further).map { try read(memory($0)) }
+    #expect(results.map { $0.keys.map(\.key.low) } == [[1, 2, 3, 9], [1, 9]])
+    #expect(results.map { $0.content.keys.last?.unknownFields } == [[0x78, 1], [0x78, 2]])
   }
 
   @Test func headersOfManyInputsAreOne() throws {

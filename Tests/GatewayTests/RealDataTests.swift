@@ -83,10 +83,16 @@ struct RealDataTests {
     var source = memory(try #require(Self.asCSV[file.path]))
     for target in [format, .csv] {
       let before = try read(source)
-      let converted = try Converted(to: target, defaults: defaults, source)
+      let model = ConversionModel(before.content, to: target, defaults: defaults)
+      let converted: Converted
+      do {
+        converted = try Converted(to: target, defaults: defaults, source)
+      } catch is RepeatedKeyRefusal {
+        #expect(target == .gaenExport && Set(model.keys.keys.map(\.claim.key)).count < model.keys.count)
+        return
+      }
       source = converted.source(format: target)
       let after = try read(source)
-      let model = ConversionModel(before.content, to: target, defaults: defaults)
       #expect(after.content.unordered == model.keys)
       #expect(Set(converted.receipt.losses.filter { !$0.hasPrefix("the document loses") }) == model.losses)
       #expect(Set(converted.receipt.fillings) == model.fillings)

@@ -23,13 +23,26 @@ extension FormatCapabilities {
 struct Converted {
   let bytes: [UInt8]
   let receipt: ConversionReceipt
+  /// The second bundle, the third and so on.
+  let further: [[UInt8]]
 
-  init(_ plan: ConversionPlan, _ inputs: [SourceDocument], vouching: Vouching = .operator) throws {
+  init(
+    _ plan: ConversionPlan, _ inputs: [SourceDocument], vouching: Vouching = .operator, mayWriteSeveral: Bool = false
+  ) throws {
     let sink = MemorySink()
+    var sinks: [MemorySink] = []
+    var output = ConversionOutput(document: sink)
+    if mayWriteSeveral {
+      output.further = { _ in
+        sinks.append(MemorySink())
+        return ConversionOutput(document: sinks[sinks.count - 1])
+      }
+    }
     receipt = try Conversion.run(
       plan, from: inputs.map { Arrival($0, vouching: vouching, at: Instant(secondsSince1970: 1_600_000_000)) },
-      to: ConversionOutput(document: sink))
+      to: output)
     bytes = sink.bytes
+    further = sinks.map(\.bytes)
   }
 
   init(

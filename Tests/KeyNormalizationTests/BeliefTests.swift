@@ -228,7 +228,7 @@ import Testing
     #expect(explain(TemporaryExposureKey(high: 1, low: 2), claims, policy: PublishingPolicy(), now: Cases.now).isEmpty)
   }
 
-  @Test func differences() {
+  @Test func differences() throws {
     let said = [
       said("DE"), said("DE") { ($0.key, $0.transmissionRisk) = (TemporaryExposureKey(high: 1, low: 2), 8) },
       said("DE") { ($0.key, $0.reportType) = (TemporaryExposureKey(high: 3, low: 2), 3) },
@@ -246,8 +246,66 @@ import Testing
         .init(before: "published", after: "published-differently"): 1,
         .init(before: "published", after: "left out: report-type-not-published"): 1,
       ])
+    let otherwise = try #require(difference.details[.init(before: "published", after: "published-differently")])
+    #expect(otherwise.fields == ["risk level": 1] && otherwise.origins == ["DE": 1] && otherwise.regions == ["": 1])
+    #expect(otherwise.example == TemporaryExposureKey(high: 1, low: 2))
     let fewer = PolicyDifference(from: claims, by: strict, to: ClaimSet(), by: strict, now: Cases.now)
     #expect(fewer.keys == 3 && fewer.changes[.init(before: "published", after: "unknown")] == 2)
+  }
+
+  /// What a policy sets is in its table: no setting decides unseen.
+  @Test func everySettingIsShown() {
+    let publishing: [(inout PublishingPolicy) -> Void] = [
+      { $0.rollingPeriodPreference = .narrowest }, { $0.riskPreference = .lowest },
+      { $0.symptomPreference = .nearestDay }, { $0.precedence = ["DE"] }, { $0.holdMinutes = 180 },
+      { $0.holdToNextMinutes = 60 }, { $0.maximumAgeDays = 9 }, { $0.expandsShortPeriods = true },
+      { $0.reportTypes[.selfReport] = .leaveOut }, { $0.reportTypesByOrigin = ["DE": [.selfReport: .leaveOut]] },
+      { $0.risk.derivation = .fromReportType([.confirmedTest: 8], replacing: .absent) },
+      { $0.risk.derivation = .fromReportType([.confirmedTest: 7], replacing: .absent) },
+      { $0.risk.derivation = .fromReportType([.confirmedTest: 8], replacing: .always) }, { $0.risk.fallback = 1 },
+      { $0.risk.cap = 7 }, { $0.risk.minimum = 2 }, { $0.defaultDaysSinceOnset = DayOffset(1) },
+      { $0.daysSinceOnsetByClass = [.asymptomatic: .none] }, { $0.withheldFromApps = [.risk] },
+      { $0.emptyVisited = .origin }, { $0.ignoresVisited = true }, { $0.includesOrigin = false },
+      { $0.riskEncoding = .coronaWarnApp },
+    ]
+    let reading: [(inout ReadingPolicy) -> Void] = [
+      { $0.uniformKeyData = .admit }, { $0.earliestRollingStart = Day(daysSince1970: 18_300) },
+      { $0.futureTolerance = 1 }, { $0.maximumAge = 14 }, { $0.futureLimit = .endOfTomorrow },
+      { $0.startOfDay = .midnight }, { $0.absentRollingPeriod = .reject }, { $0.zeroRollingPeriod = .fullDay },
+      { $0.shortRollingPeriod = .fullDay }, { $0.riskEncoding = .coronaWarnApp }, { $0.riskOutOfRange = .zero },
+      { $0.onsetCodes = .exact }, { $0.undefinedOnset = .reject }, { $0.highestOnsetCode = 4000 },
+      { $0.reportTypes = [.confirmedTest] }, { $0.unrecognizedReportType = .reject }, { $0.speaksFor = ["DE"] },
+      { $0.excludedOrigins = ["DE"] }, { $0.floodFactor = nil }, { $0.floodFloor = 3 },
+    ]
+    var tables = [RuleTable(of: Policy(name: "x"))]
+    for change in publishing {
+      var policy = Policy(name: "x")
+      change(&policy.publishing)
+      tables.append(RuleTable(of: policy))
+    }
+    for change in reading {
+      var policy = Policy(name: "x")
+      change(&policy.reading)
+      tables.append(RuleTable(of: policy))
+    }
+    for (index, table) in tables.enumerated() {
+      #expect(tables.firstIndex(of: table) == index, "setting \(index)")
+    }
+  }
+
+  /// Devices take a revision of a key that they know, and of nothing else.
+  @Test func aKeyThatIsKnownRevisedAloneIsNewInAFirstBundle() {
+    func copied(_ audience: BelievedKeys.Audience, _ type: Int32) -> [Bool] {
+      let claims = claimSet([
+        admit([said("DE") { ($0.isRevised, $0.reportType) = (true, type) }], from: Sender(name: "peer"))
+      ])
+      let believed = fold(claims, policy: PublishingPolicy(), now: Cases.now)
+      var chunk = KeyChunk()
+      #expect(believed.copy(from: 0, for: audience, to: &chunk.keys) == 1)
+      return (0..<chunk.keys.count).map { chunk.keys[$0].isRevised }
+    }
+    #expect(copied(.apps, 1) == [false] && copied(.federation, 1) == [true])
+    #expect(copied(.apps, ReportType.revoked.rawValue) == [true])
   }
 
   @Test func policiesAreCheckedAsAWhole() {

@@ -166,9 +166,18 @@ enum Cases {
   }
 }
 
+extension ReadingPolicy {
+  /// A law about origins is no law about who may speak for them.
+  static let ofAnybody = {
+    var policy = ReadingPolicy()
+    policy.speaksFor = .any
+    return policy
+  }()
+}
+
 /// Admits claims by a policy; every claim of the result is one of `said`.
 func admit(
-  _ said: [Said], from sender: Sender, policy: ReadingPolicy = ReadingPolicy(), own: Set<String> = [],
+  _ said: [Said], from sender: Sender, policy: ReadingPolicy = .ofAnybody, own: Set<String> = [],
   usualVolumes: [String: Int] = [:], rules: AdmissionRules = .standard, now: Instant = Cases.now
 ) -> AdmittedBatch {
   var regions = RegionTable()
@@ -178,8 +187,8 @@ func admit(
     return key
   }
   var admission = Admission(
-    of: Cases.document(of: sender), from: sender, policy: policy, own: own, usualVolumes: usualVolumes, rules: rules,
-    now: now)
+    of: Cases.document(of: sender), from: sender, policy: policy, own: own,
+    volumes: usualVolumes.isEmpty ? nil : OriginVolumes(usual: usualVolumes), rules: rules, now: now)
   return keys.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
 }
 

@@ -1,4 +1,5 @@
 import ExposureKeys
+import Foundation
 import GatewayTesting
 import PolicyFiles
 import Testing
@@ -14,6 +15,27 @@ import Testing
   @Test func everyRuleHasVectors() {
     let rules = Set(Self.vectors.compactMap { $0.name.split(separator: "/").last?.split(separator: "_").first })
     #expect(rules == ["opinion", "together", "alone", "revoked", "embargo", "relay", "precedence", "apps"])
+  }
+
+  /// Every rule of the manual has a worked example, every worked example of the manual is a vector, and the other way
+  /// round.
+  @Test func theManualIsTrue() throws {
+    let page = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/Normalizing.md")
+    let text = try String(contentsOf: page, encoding: .utf8)
+    let rules = text.components(separatedBy: "\n### ").filter { $0.split(separator: "\n")[0].hasSuffix("]") }
+    #expect(rules.count == 8)
+    var told: Set<String> = []
+    for rule in rules {
+      let name = try #require(rule.split(separator: "\n")[0].split(separator: "[").last?.dropLast())
+      let examples = rule.components(separatedBy: "\n\n").filter { $0.hasPrefix("> ") }.map { block in
+        block.split(separator: "\n").map { $0.dropFirst(2) }.joined(separator: " ")
+      }
+      #expect(!examples.isEmpty, "\(name)")
+      let vectors = Self.vectors.filter { $0["manual"] != nil && $0.name.contains("/\(name)_") }
+      #expect(Set(vectors.compactMap { $0["manual"] }) == Set(examples), "\(name)")
+      told.formUnion(examples)
+    }
+    #expect(told == Set(Self.vectors.compactMap { $0["manual"] }))
   }
 
   @Test(arguments: vectors)
@@ -102,7 +124,9 @@ import Testing
         var regions = RegionTable()
         var key = key
         key.regions = regions.intern(RegionClaim(origin: origin, visited: visited)) ?? .none
-        var admission = Admission(of: document, from: sender, policy: ReadingPolicy(), now: Cases.now)
+        var policy = ReadingPolicy()
+        policy.speaksFor = .any
+        var admission = Admission(of: document, from: sender, policy: policy, now: Cases.now)
         let batch = [key].withUnsafeBufferPointer { admission.admit($0, regions: regions) }
         guard batch.claims.count == 1 else { throw Fault(text: "not admitted") }
         return batch

@@ -321,7 +321,14 @@ struct ClaimTests {
         _ = try transaction.record(keys(50..<100), of: documents.1, at: Times.after(60))
         _ = try transaction.record(keys(0..<130), of: documents.0, at: Times.days(3))
       }
-      #expect(try await store.read { try $0.usualVolumes() } == ["DE": (90 + 27) / 2, "IT": (10 + 3) / 2])
+      let (usual, first, second) = try await store.read { state in
+        (
+          try state.usualVolumes(before: Times.days(4).day), try state.usualVolumes(before: Times.days(3).day),
+          try state.volumes(on: Times.days(3).day)
+        )
+      }
+      #expect(usual == ["DE": (90 + 27) / 2, "IT": (10 + 3) / 2])
+      #expect(first == ["DE": 90, "IT": 10] && second == ["DE": 27, "IT": 3])
     }
   }
 

@@ -39,7 +39,7 @@ struct HistoryTests {
 
         // What has expired is gone for every event, and nothing else is.
         let end = Times.days(-3)
-        _ = try await ledger.expired(keysExpiredBefore: end, at: Times.days(60))
+        _ = try await ledger.expired(keysExpiredBefore: end, at: SoundTime(toldByOperator: Times.days(60)))
         let left = { (claim: StatedClaim) in
           IntervalNumber(Int64(claim.key.rollingStartWord) + Int64(claim.key.rollingPeriodWord)).start > end
         }

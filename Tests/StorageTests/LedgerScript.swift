@@ -60,6 +60,20 @@ enum LedgerScript {
       Step(.heldDiscarded) { _ = try await $0.heldDiscarded(document(5), by: word, at: Times.days(2)) },
       Step(.paused) { try await $0.paused(.origin("de"), by: word, at: Times.days(2)) },
       Step(.recalled) { _ = try await $0.recalled(RecallRequest(origin: "DE"), by: word, at: Times.days(2)) },
+      Step(.reread) { ledger in
+        _ = try await ledger.reread("DE", by: word, at: Times.days(2)) { state, replacer in
+          guard let record = try state.document(first) else { return }
+          var change = ReadingChange()
+          let keys = Set(batch.claims.map(\.subject.key))
+          change.removed = try state.claims(broughtBy: first, about: keys).prefix(5).map(\.claim)
+          change.added = batch.claims.prefix(9).map { StatedClaim($0, of: batch) }
+          try replacer.replace(record, change, from: Times.now) { _ in .small }
+        }
+      },
+      Step(.erased) { ledger in
+        let key = batch.claims.first?.subject.key ?? TemporaryExposureKey(high: 0, low: 0)
+        _ = try await ledger.erased(key, digest: "ab12", by: word, at: Times.days(2)) { _ in [first] }
+      },
       Step(.resumed) { _ = try await $0.resumed(.origin("DE"), by: word, at: Times.days(3)) },
       Step(.paddingPlanned) { ledger in
         try await ledger.paddingPlanned(for: ["NL"], at: Times.days(3)) { _ in
@@ -71,12 +85,22 @@ enum LedgerScript {
         try await ledger.staged([NewStaging(NewBundle("NL", 0), [1, 2], releasing: keys)], by: "NL", at: Times.days(3))
         { _ in [NoteChange(.seriesState("NL"), [3])] }
       },
-      Step(.published) { try await $0.published([bundle], unlisting: [], by: "NL", at: Times.days(3)) },
-      Step(.unlisted) { try await $0.published([], unlisting: [bundle], by: "NL", at: Times.days(4)) },
-      Step(.removed) { try await $0.removed([bundle], by: "NL", at: Times.days(5)) },
-      Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: Times.days(6)) },
+      Step(.published) { try await $0.published([bundle], by: "NL", at: Times.days(3)) },
+      Step(.unlisted) { try await $0.unlisted([bundle], by: "NL", at: sound(4)) },
+      Step(.removed) { try await $0.removed([bundle], by: "NL", at: sound(5)) },
+      Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: sound(6)) },
+      Step(.clockAccepted) { try await $0.clockAccepted(ClockWord(reading(7)), by: word, at: Times.days(7)) },
+      Step(.clockSeen) { ledger in
+        var judge = ClockJudge()
+        _ = judge.look(reading(7))
+        if let record = judge.record { try await ledger.clockSeen(record) }
+      },
     ]
   }
+
+  static func sound(_ days: Int64) -> SoundTime { SoundTime(toldByOperator: Times.days(days)) }
+
+  static func reading(_ days: Int64) -> ClockReading { ClockReading(wall: Times.days(days), uptime: 0, boot: "a") }
 
   static func document(_ number: Int64) -> DocumentID { DocumentID(rawValue: number) }
 

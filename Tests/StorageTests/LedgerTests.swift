@@ -72,10 +72,10 @@ struct LedgerTests {
       try await ledger.interrupted("DE", at: Times.now)
       #expect(try await ledger.uploaded([], at: Times.now).isEmpty)
       #expect(try await !ledger.resumed(.origin("DE"), by: word, at: Times.now))
-      try await ledger.published([], unlisting: [], by: "NL", at: Times.now)
-      try await ledger.removed([], by: "NL", at: Times.now)
+      try await ledger.published([], by: "NL", at: Times.now)
+      try await ledger.removed([], by: "NL", at: SoundTime(toldByOperator: Times.now))
       try await ledger.paddingPlanned(for: ["NL"], at: Times.now) { _ in ((), []) }
-      _ = try await ledger.expired(keysExpiredBefore: Times.now, at: Times.now)
+      _ = try await ledger.expired(keysExpiredBefore: Times.now, at: SoundTime(toldByOperator: Times.now))
       try await ledger.logged([], at: Times.now)
       #expect(try await store.snapshot() == before)
     }
@@ -165,7 +165,7 @@ struct LedgerTests {
       for step in steps { try await step.run(ledger) }
       try await ledger.attempted(SourceAttempt(time: Times.days(40)), source: "DE")
       let last = try await ledger.read { try $0.lastEvent()?.id }
-      _ = try await ledger.expired(keysExpiredBefore: Times.days(30), at: Times.days(44))
+      _ = try await ledger.expired(keysExpiredBefore: Times.days(30), at: SoundTime(toldByOperator: Times.days(44)))
       try await ledger.read { state throws in
         let kinds = try state.events(from: EventID(rawValue: 0), limit: .max).map(\.event.kind)
         #expect(kinds == steps.map(\.kind).filter { !$0.isRoutine } + [.attempted, .expired])

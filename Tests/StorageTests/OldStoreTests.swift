@@ -79,7 +79,7 @@ struct OldStoreTests {
         DocumentFacts(try $0.record(batch))
       }
       #expect(facts.new == 1 && facts.known == 1)
-      try await ledger.published([BundleID(rawValue: 1)], unlisting: [], by: "NL", at: Times.now)
+      try await ledger.published([BundleID(rawValue: 1)], by: "NL", at: Times.now)
       let numbers = try await ledger.read { try $0.events(from: EventID(rawValue: 5), limit: 9).map(\.id.rawValue) }
       #expect(numbers == [5, 6, 7])
       #expect(try await ledger.read { try $0.claimCount() } == 5)

@@ -199,7 +199,44 @@ struct SQLiteTests {
       let damaged = try SQLiteStore(folder: folder, now: Times.now)
       let fault = await #expect(throws: StorageFault.self) { try await damaged.read { try allClaims($0, limit: 100) } }
       #expect(fault?.code == .corrupt)
+      #expect(try await !damaged.damage(limit: 10).isEmpty)
       #expect(fault?.reason.contains(file.path) == true)
+    }
+  }
+
+  @Test("a file that was removed or replaced under it is no store: nobody is told that anything was recorded")
+  func gone() async throws {
+    for isReplaced in [false, true] {
+      try await withFolder { folder in
+        let file = folder + "/" + SQLiteStore.fileName
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await store.write { try $0.record(Self.manyClaims(5), of: try $0.document("a"), at: Times.now) }
+        try FileManager.default.moveItem(atPath: file, toPath: file + ".away")
+        if isReplaced { try FileManager.default.copyItem(atPath: file + ".away", toPath: file) }
+        let fault = await #expect(throws: StorageFault.self) {
+          _ = try await store.write { try $0.record(Self.manyClaims(7), of: try $0.document("b"), at: Times.now) }
+        }
+        #expect(fault?.code == .gone)
+      }
+    }
+  }
+
+  @Test("a copy is one state of the store, and overwrites nothing")
+  func copy() async throws {
+    try await withFolder { folder in
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      try await Self.fill(store, seed: 3)
+      let other = folder + "/copy"
+      try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+      try await store.copy(to: other + "/" + SQLiteStore.fileName)
+      let fault = await #expect(throws: StorageFault.self) {
+        try await store.copy(to: other + "/" + SQLiteStore.fileName)
+      }
+      #expect(fault?.code == .conflict)
+      let copied = try SQLiteStore(folder: other, now: Times.now)
+      #expect(try await copied.snapshot() == store.snapshot())
+      #expect(try await copied.damage(limit: 10) == [])
+      #expect(try FileManager.default.contentsOfDirectory(atPath: other).allSatisfy { !$0.hasSuffix(".partial") })
     }
   }
 

@@ -71,7 +71,7 @@ struct Snapshot: Equatable, Sendable {
     summaries = try sources.map { try state.summary(of: $0.name) }
     claims = try allClaims(state, limit: 1000)
     claimCount = try state.claimCount()
-    volumes = try state.usualVolumes()
+    volumes = try state.usualVolumes(before: Day(daysSince1970: 1_000_000))
     pauses = try state.pauses()
     recalls = try state.recalls()
     bundles = try state.bundles(of: nil, in: Set(BundleState.allCases))
@@ -171,9 +171,11 @@ func admit(
     policy.floodFloor = 0
   }
   policy.reportTypes = Set(ReportType.allCases)
-  let volumes = usual.map { ["DE": $0, "IT": $0, "CH": $0] } ?? [:]
+  policy.declaredRegions = Set(
+    keys.flatMap { ($0.region.visited ?? []) + [$0.region.origin ?? ""] }.map { $0.uppercased() })
+  let volumes = usual.map { OriginVolumes(usual: ["DE": $0, "IT": $0, "CH": $0]) }
   var admission = Admission(
-    of: VerifiedDocument(basis: source.provenance.basis), from: source.sender, policy: policy, usualVolumes: volumes,
+    of: VerifiedDocument(basis: source.provenance.basis), from: source.sender, policy: policy, volumes: volumes,
     now: Times.now)
   return claims.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
 }

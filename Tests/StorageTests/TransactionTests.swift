@@ -13,23 +13,25 @@ struct TransactionTests {
   static func operations(_ batches: [AdmittedBatch]) -> [@Sendable (any StoreTransaction) throws -> Void] {
     let document = DocumentID(rawValue: 1)
     let fault = DocumentFault(code: "x", reason: "y")
-    let flood = admit(
-      (0..<9).map { number in
-        var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 5))
-        (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
-        return (key, RegionClaim(origin: "IT", visited: ["new \(number)"]))
-      }, from: Source(name: "flood", provenance: .assertedByOperator), usual: 1)
+    let floods = [UInt64(5), 6].map { low in
+      admit(
+        (0..<9).map { number in
+          var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: low))
+          (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+          return (key, RegionClaim(origin: "IT", visited: ["new \(number)"]))
+        }, from: Source(name: "flood", provenance: .assertedByOperator), usual: 1)
+    }
     return [
       { try $0.discover(["a", "b"], of: "DE", at: Times.now) },
       { try $0.move(document, to: .quarantined, fault: fault, nextAttempt: Times.days(1), at: Times.now) },
       { try $0.keep([1, 2, 3], of: document, until: Times.days(1)) },
       { _ = try $0.record(batches[0], of: document, at: Times.now) },
-      { _ = try $0.record(flood, of: document, at: Times.now) },
+      { _ = try $0.record(floods[0], of: document, at: Times.now) },
       { try $0.complete(document, .small, at: Times.now) },
       { try $0.setCursor("tag", of: "DE") },
       { try $0.setAttempt(SourceAttempt(time: Times.now), of: "DE") },
       { _ = try $0.releaseHeld(of: document, at: Times.now) },
-      { _ = try $0.record(flood, of: DocumentID(rawValue: 2), at: Times.now) },
+      { _ = try $0.record(floods[1], of: DocumentID(rawValue: 2), at: Times.now) },
       { _ = try $0.discardHeld(of: DocumentID(rawValue: 2)) },
       { try $0.pause(Pause(.origin("DE"), since: Times.now)) },
       { _ = try $0.record(batches[1], of: document, at: Times.days(1)) },

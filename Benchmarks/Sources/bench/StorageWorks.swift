@@ -63,7 +63,7 @@ let storageWorks = [
       .ours("Keyferry") {
         let end = Instant(secondsSince1970: StoredBatches.now.secondsSince1970 - 13 * 86_400)
         let expired = try undoing(in: store.storage) {
-          try await $0.expired(keysExpiredBefore: end, at: StoredBatches.now).claims
+          try await $0.expired(keysExpiredBefore: end, at: SoundTime(toldByOperator: StoredBatches.now)).claims
         }
         return expired == store.oldest ? count : 0
       }

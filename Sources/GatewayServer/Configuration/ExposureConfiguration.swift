@@ -9,21 +9,59 @@ package struct ExposureConfiguration: Hashable, Sendable {
   /// The document, UTF-8.
   package let json: [UInt8]
 
-  /// Reads what an operator gives, and checks it as a whole.
+  /// Reads a whole document, and checks it.
   ///
   /// - Parameter json: an object with all members.
   /// - Throws: ``ExposureConfigurationFault`` with everything that is wrong.
   package init(json: [UInt8]) throws(ExposureConfigurationFault) {
-    guard json.count <= 1 << 20 else {
-      throw ExposureConfigurationFault(faults: ["the document has \(json.count) bytes, at most 1048576 are read"])
-    }
-    guard let members = JSONValue.parse(json)?.object else {
-      throw ExposureConfigurationFault(faults: ["the document is not a JSON object"])
-    }
+    let members = try Self.members(of: json)
     let faults = Self.rules.compactMap { $0.fault(in: members) }
     guard faults.isEmpty else { throw ExposureConfigurationFault(faults: faults) }
     self.json = json
   }
+
+  /// Reads what an operator gives, which most often is the document of one generation, and puts the members of the
+  /// others behind its own with the values of ``default``. What is given stays as it is, byte by byte.
+  ///
+  /// - Returns: the document, and what was put in: one line a member.
+  /// - Throws: ``ExposureConfigurationFault`` with everything that is wrong.
+  package static func completing(
+    _ json: [UInt8]
+  ) throws(ExposureConfigurationFault) -> (configuration: ExposureConfiguration, completions: [String]) {
+    // Some editors mark UTF-8, and apps' decoders stumble over it.
+    let json = json.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(json.dropFirst(3)) : json
+    let members = try members(of: json)
+    let missing = rules.filter { members[$0.name] == nil }
+    guard missing.count < rules.count else {
+      throw ExposureConfigurationFault(faults: ["the document has no member of an exposure configuration"])
+    }
+    let faults = rules.filter { members[$0.name] != nil }.compactMap { $0.fault(in: members) }
+    guard faults.isEmpty else { throw ExposureConfigurationFault(faults: faults) }
+    guard !missing.isEmpty, let end = json.lastIndex(of: UInt8(ascii: "}")) else {
+      return (ExposureConfiguration(trusted: json), [])
+    }
+    let added = missing.map { "\"\($0.name)\":\(defaultMembers[$0.name] ?? "")" }
+    let completed = json[..<end] + Array(",\n  \(added.joined(separator: ",\n  "))\n".utf8) + json[end...]
+    return (
+      ExposureConfiguration(trusted: Array(completed)),
+      missing.map { rule in
+        let value = defaultMembers[rule.name] ?? ""
+        return "\(rule.name) is missing; apps that need it are given \(value.utf8.count <= 40 ? value : "the default")"
+      }
+    )
+  }
+
+  private static func members(of json: [UInt8]) throws(ExposureConfigurationFault) -> [String: JSONValue] {
+    guard json.count <= byteLimit else {
+      throw ExposureConfigurationFault(faults: ["the document has \(json.count) bytes, at most \(byteLimit) are read"])
+    }
+    guard let members = JSONValue.parse(json)?.object else {
+      throw ExposureConfigurationFault(faults: ["the file is no JSON object"])
+    }
+    return members
+  }
+
+  private static let byteLimit = 1 << 20
 
   private init(trusted json: [UInt8]) { self.json = json }
 
@@ -80,23 +118,24 @@ package struct ExposureConfiguration: Hashable, Sendable {
   ]
 
   /// Days from six before to ten after the onset are infectious, the days around it most.
-  private static let defaultText: String = {
+  private static let defaults: [(name: String, value: String)] = {
     let days =
       ["\"unknown\":1"] + (-14...14).map { "\"\($0)\":\((-2...4).contains($0) ? 2 : (-6...10).contains($0) ? 1 : 0)" }
     let levels = "[1,2,3,4,5,6,7,8]"
-    var members = ["\"minimumRiskScore\":0", "\"attenuationDurationThresholds\":[50,70]"]
+    var members = [("minimumRiskScore", "0"), ("attenuationDurationThresholds", "[50,70]")]
     for factor in factors {
-      members += [
-        "\"\(factor)Weight\":50", "\"\(factor)Scores\":\(levels)",
-        "\"\(factor)LevelValues\":\(levels)",
-      ]
+      members += [("\(factor)Weight", "50"), ("\(factor)Scores", levels), ("\(factor)LevelValues", levels)]
     }
-    members += percentages.map { "\"\($0)\":100" }
+    members += percentages.map { ($0, "100") }
     members += [
-      "\"infectiousnessForDaysSinceOnsetOfSymptoms\":{\(days.joined(separator: ","))}", "\"reportTypeNoneMap\":1",
+      ("infectiousnessForDaysSinceOnsetOfSymptoms", "{\(days.joined(separator: ","))}"), ("reportTypeNoneMap", "1"),
     ]
-    return "{\n  \(members.joined(separator: ",\n  "))\n}\n"
+    return members
   }()
+
+  private static let defaultMembers = Dictionary(defaults, uniquingKeysWith: { first, _ in first })
+
+  private static let defaultText = "{\n  \(defaults.map { "\"\($0)\":\($1)" }.joined(separator: ",\n  "))\n}\n"
 }
 
 extension ExposureConfiguration.Rule.Kind {

@@ -1,5 +1,5 @@
 /// Any JSON, for documents whose members are checked one by one.
-enum JSONValue: Hashable, Sendable {
+package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
   case number(Double)
@@ -24,6 +24,21 @@ enum JSONValue: Hashable, Sendable {
   var number: Double? { if case .number(let value) = self { value } else { nil } }
   /// `nil` for a fraction.
   var integer: Int64? { number.flatMap { Int64(exactly: $0) } }
+}
+
+extension JSONValue: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .bool(let value): try container.encode(value)
+    case .number(let value):
+      if let whole = Int64(exactly: value) { try container.encode(whole) } else { try container.encode(value) }
+    case .string(let value): try container.encode(value)
+    case .array(let values): try container.encode(values)
+    case .object(let members): try container.encode(members)
+    }
+  }
 }
 
 /// Goes through a document once, from the front to the back.

@@ -19,10 +19,14 @@ package struct ServerSettings: Hashable, Sendable {
   package var travelSeries: String?
   /// Country codes to the series of each, for the roaming map.
   package var roaming: [String: String]
-  /// The JSON of the exposure configuration to serve; `nil` is the default.
-  package var exposureConfiguration: String?
-  /// Requests a minute from one address; `nil` is without a limit.
+  /// The exposure configuration to serve; `nil` is the default.
+  package var exposureConfiguration: ExposureConfiguration?
+  /// JSON with what the DP-3T layout tells apps instead of the defaults.
+  package var dp3tConfiguration: String?
+  /// Requests a minute from one client; `nil` is without a limit.
   package var requestsPerMinute: Int?
+  /// Proxies in front of the server, whose word about the client is believed.
+  package var proxies: TrustedProxies
   /// The upload door; `nil` is closed.
   package var uploads: UploadSettings?
 
@@ -31,39 +35,6 @@ package struct ServerSettings: Hashable, Sendable {
     self.port = port
     layouts = nil
     roaming = [:]
-  }
-}
-
-/// The upload door for a region that has no server of its own.
-package struct UploadSettings: Hashable, Sendable {
-  /// The bearer token. Empty where uploads must have a verification certificate.
-  package var token: Secret
-  /// Whose verification certificates are accepted; `nil` is nobody's.
-  package var certificates: CertificateSettings?
-  /// Uploads a minute from one address; `nil` is without a limit.
-  package var requestsPerMinute: Int?
-
-  package init(token: Secret, certificates: CertificateSettings? = nil, requestsPerMinute: Int? = 30) {
-    self.token = token
-    self.certificates = certificates
-    self.requestsPerMinute = requestsPerMinute
-  }
-}
-
-/// The verification server whose certificates vouch for uploads: JWTs, ES256, as Google's key server takes them.
-package struct CertificateSettings: Hashable, Sendable {
-  /// What the claims `iss` and `aud` must be.
-  package var issuer: String
-  package var audience: String
-  /// The public keys, PEM, by the `kid` of a certificate's header.
-  package var keys: [String: String]
-  /// What `healthAuthorityID` of a request must be; `nil` is anything.
-  package var healthAuthorityID: String?
-
-  package init(issuer: String, audience: String, keys: [String: String], healthAuthorityID: String? = nil) {
-    self.issuer = issuer
-    self.audience = audience
-    self.keys = keys
-    self.healthAuthorityID = healthAuthorityID
+    proxies = TrustedProxies()
   }
 }

@@ -7,6 +7,8 @@ internal import NIOCore
 struct RequestHead: Equatable {
   /// `nil` where a stored response is not looked for: the method is HEAD, the host is missing, or a field stands twice.
   var retrieval: RetrievalRequest?
+  /// What proxies say about the client, line by line; empty where nobody asks.
+  var forwarded: [String] = []
 
   /// - Parameter bytes: of which the first begins a request.
   init?(_ bytes: ByteBuffer, _ requests: RequestReader) {
@@ -27,6 +29,10 @@ struct RequestHead: Equatable {
       case .connection where isSame(reader.bytes[value], "keep-alive"): break
       case .connection, .other: return nil
       case nil:
+        if !requests.proxies.isEmpty, isSame(reader.bytes[name], requests.proxies.field.rawValue) {
+          forwarded.append(reader.text(value))
+          break
+        }
         guard let field = RetrievalRequest.Field(name: reader.bytes[name]) else { break }
         // Two lines of one field are the framework's to put together.
         if values.contains(where: { $0.field == field }) { isPlain = false }

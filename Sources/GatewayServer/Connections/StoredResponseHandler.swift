@@ -40,7 +40,7 @@ final class StoredResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
       return handOver(data, context)
     }
     guard owed == 0, context.channel.isWritable, let retrieval = head.retrieval,
-      let stored = responder.storedResponse(to: retrieval, for: client(context))
+      let stored = responder.storedResponse(to: retrieval, for: client(context, head.forwarded))
     else {
       owed += 1
       return handOver(data, context)
@@ -65,11 +65,10 @@ final class StoredResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
   /// The framework has written a response as a whole.
   func frameworkResponded() { owed -= 1 }
 
-  private func client(_ context: ChannelHandlerContext) -> RateLimitedClient {
-    if let client { return client }
-    let client = RateLimitedClient(context.remoteAddress)
-    self.client = client
-    return client
+  private func client(_ context: ChannelHandlerContext, _ forwarded: [String]) -> RateLimitedClient {
+    let connection = client ?? RateLimitedClient(context.remoteAddress)
+    client = connection
+    return responder.reader.proxies.client(of: connection, at: context.remoteAddress, fields: forwarded)
   }
 
   // MARK: The end
@@ -79,6 +78,11 @@ final class StoredResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     isFrameworks = true
     if event is ChannelShouldQuiesceEvent { isEnding = true }
+    // To write when the other direction is being closed would close it again, without end where the client has reset.
+    guard isEnding || event as? ChannelEvent == .inputClosed else {
+      return context.fireUserInboundEventTriggered(event)
+    }
+    if event as? ChannelEvent == .outputClosed { return context.fireUserInboundEventTriggered(event) }
     afterFlush(context) { context.fireUserInboundEventTriggered(event) }
   }
 

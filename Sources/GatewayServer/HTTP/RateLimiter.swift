@@ -2,7 +2,7 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// Who asks, as far as it is counted: by the address of the connection. Headers that name another are anybody's invention.
+/// Who asks, as far as it is counted: by the address of the connection, or by what a proxy of ours says (``TrustedProxies``).
 ///
 /// An IPv4 client counts by its address, also where a listener for IPv6 sees it as a mapped one (`::ffff:192.0.2.1`, RFC
 /// 4291) or a translator's prefix stands in front of it (`64:ff9b::192.0.2.1`, RFC 6052). An IPv6 client counts by its
@@ -77,6 +77,22 @@ final class RateLimiter: Sendable {
       guard bucket.tokens >= 1 else { return (1 - bucket.tokens) / perSecond }
       bucket.tokens -= 1
       return nil
+    }
+  }
+
+  /// The seconds until a request may go on; `nil` where it may now. Nothing is taken.
+  func wait(of client: RateLimitedClient, at now: Double) -> Double? {
+    buckets.withLock { buckets in
+      guard let bucket = buckets[client] else { return nil }
+      let tokens = min(capacity, bucket.tokens + max(0, now - bucket.filled) * perSecond)
+      return tokens >= 1 ? nil : (1 - tokens) / perSecond
+    }
+  }
+
+  /// What was taken last counts for nothing.
+  func giveBack(to client: RateLimitedClient) {
+    buckets.withLock { buckets in
+      if let bucket = buckets[client] { buckets[client]?.tokens = min(capacity, bucket.tokens + 1) }
     }
   }
 

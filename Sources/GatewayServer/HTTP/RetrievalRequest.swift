@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import NIOCore
 
 /// A request to retrieve something (GET or HEAD), as far as its response depends on it.
 ///
@@ -78,6 +79,15 @@ struct RequestReader: Sendable {
   let limits: ServerLimits
   /// Whether a response may name the host of its request: where the operator states the server's address, none does.
   let readsHost: Bool
+  var proxies = TrustedProxies()
+
+  /// Who asks, by the connection or by what a proxy says.
+  func client(of request: HTTPRequest, from address: SocketAddress?) -> RateLimitedClient {
+    let client = RateLimitedClient(address)
+    guard !proxies.isEmpty else { return client }
+    let values = HTTPField.Name(proxies.field.rawValue).map { request.headerFields[values: $0] } ?? []
+    return proxies.client(of: client, at: address, fields: values)
+  }
 
   func target(of request: HTTPRequest) throws(Problem) -> RequestTarget {
     try RequestTarget(request.path ?? "/", byteLimit: limits.targetBytes)

@@ -6,7 +6,8 @@ internal import KeyPublishing
 /// meaning of its methods. Without `{series}` the default series is meant.
 ///
 /// - `/apple/{series}/files?startingAt=N` is what `getDiagnosisKeyFileURLs(startingAt:)` returns: a JSON array of one
-///   absolute URL an archive, oldest first. The sample counts files, two an archive (`.bin` and `.sig`), so archive
+///   absolute URL an archive, oldest first. Archives are the series' editions, since iOS 13.5 takes fifteen files in 24
+///   hours and a new phone is given all of them in one call; where a series makes no editions they are its windows. The sample counts files, two an archive (`.bin` and `.sig`), so archive
 ///   *k* has the places 2*k* and 2*k* + 1, and N is rounded up to an even number; with `unit=archives` archives are
 ///   counted. An expired archive keeps its places but is not listed. `x-next-index` is where to go on. An app that
 ///   adds two for each archive instead comes to the same number unless archives had expired before it came; then it
@@ -38,10 +39,12 @@ package struct AppleLayout: Layout {
   }
 
   private static let addresses = AddressTable<Address>()
-  private let configuration: [UInt8]
+  private let configuration: ServedConfiguration
+
+  package init(configuration: ServedConfiguration) { self.configuration = configuration }
 
   /// - Parameter configuration: the JSON of the exposure configuration.
-  package init(configuration: [UInt8]) { self.configuration = configuration }
+  package init(configuration: [UInt8]) { self.init(configuration: ServedConfiguration(configuration)) }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
@@ -50,7 +53,7 @@ package struct AppleLayout: Layout {
     case .defaultFiles, .files: return files(of: series, request)
     case .defaultKeys, .keys: return keys(of: series, request)
     case .defaultConfiguration, .configuration:
-      return LayoutAnswer(.bytes(configuration, mediaType: "application/json"), cache: .list)
+      return LayoutAnswer(.bytes(configuration.json, mediaType: "application/json"), cache: .list)
     case .archive: return bundle(values[1], of: series) { .archive($0) }
     case .export: return bundle(values[1], of: series) { .member($0, .export) }
     case .signature: return bundle(values[1], of: series) { .member($0, .signature) }
@@ -70,11 +73,15 @@ package struct AppleLayout: Layout {
     default: return .invalid("unit is what startingAt counts, allowed files, archives")
     }
     let first = start / filesOfArchive + (start % filesOfArchive == 0 ? 0 : 1)
-    let urls = series.listedIncrements.filter { $0.facts.ordinal >= first }.map { bundle in
+    let archives = series.manifest.editionsPerDay == nil ? series.increments : series.editions
+    let urls = archives.filter { $0.facts.isListed && $0.facts.ordinal >= first }.map { bundle in
       let folder = addressSegment(series.manifest.series)
       return "\(request.baseURL)/apple/\(folder)/archives/\(addressSegment(Self.archiveName(of: bundle)))"
     }
-    let next = Int64((series.increments.last?.facts.ordinal ?? -1) + 1) * filesOfArchive
+    var next = Int64((archives.last?.facts.ordinal ?? -1) + 1)
+    // Editions that are gone are counted on; where there is none yet, an app may have been given windows before.
+    if series.manifest.editionsPerDay != nil { next = max(next, min(first, Int64.max / filesOfArchive)) }
+    next *= filesOfArchive
     return .json(urls, headers: [("x-next-index", String(next))])
   }
 

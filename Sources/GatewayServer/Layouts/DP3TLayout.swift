@@ -141,7 +141,10 @@ package struct DP3TLayout: Layout {
     guard let tag = request.count(.lastKeyBundleTag, absent: oldest * 1000) else {
       return .invalid("lastKeyBundleTag is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
-    guard let first = series.listedIncrements.first(where: { $0.facts.end * 1000 > min(tag, now * 1000) }) else {
+    guard
+      let first = series.listedIncrements.filter({ $0.facts.end * 1000 > min(tag, now * 1000) })
+        .min(by: { $0.facts.end < $1.facts.end })
+    else {
       return LayoutAnswer(.nothing, headers: [("x-key-bundle-tag", String(series.end(before: tag, now: now)))])
     }
     let best = series.furthest(from: first)
@@ -186,6 +189,8 @@ package struct DP3TApplicationSettings: Hashable, Sendable, Encodable {
   package var androidGaenSdkConfig = Thresholds()
   /// ISO 3166-1 alpha-2 codes of the countries whose keys are federated.
   package var interOpsCountries: [String] = []
+  /// What else the operator tells: texts, locations of tests.
+  package var others: [String: JSONValue] = [:]
 
   /// A day counts as an exposure when `minutesBelowLower * factorLow + minutesBetween * factorHigh` reaches the
   /// trigger.
@@ -199,7 +204,89 @@ package struct DP3TApplicationSettings: Hashable, Sendable, Encodable {
     package var triggerThreshold = 15
 
     package init() {}
+
+    fileprivate init(_ members: [String: JSONValue], _ place: String) throws(DP3TConfigurationFault) {
+      let known = ["lowerThreshold", "higherThreshold", "factorLow", "factorHigh", "triggerThreshold"]
+      if let name = members.keys.sorted().first(where: { !known.contains($0) }) {
+        throw DP3TConfigurationFault(reason: "\(place).\(name) is no member, allowed \(known.joined(separator: ", "))")
+      }
+      func number(_ name: String, _ normally: Double, _ allowed: ClosedRange<Double>) throws(DP3TConfigurationFault)
+        -> Double
+      {
+        guard let value = members[name] else { return normally }
+        guard let number = value.number, allowed.contains(number) else {
+          throw DP3TConfigurationFault(
+            reason: "\(place).\(name): allowed a number \(Int(allowed.lowerBound))...\(Int(allowed.upperBound))")
+        }
+        return number
+      }
+      func whole(_ name: String, _ normally: Int, _ allowed: ClosedRange<Double>) throws(DP3TConfigurationFault) -> Int
+      {
+        guard let whole = Int(exactly: try number(name, Double(normally), allowed)) else {
+          throw DP3TConfigurationFault(reason: "\(place).\(name): allowed a whole number")
+        }
+        return whole
+      }
+      lowerThreshold = try whole("lowerThreshold", lowerThreshold, 0...255)
+      higherThreshold = try whole("higherThreshold", higherThreshold, 0...255)
+      factorLow = try number("factorLow", factorLow, 0...100)
+      factorHigh = try number("factorHigh", factorHigh, 0...100)
+      triggerThreshold = try whole("triggerThreshold", triggerThreshold, 0...1440)
+      guard lowerThreshold < higherThreshold else {
+        throw DP3TConfigurationFault(reason: "\(place): lowerThreshold is not below higherThreshold")
+      }
+    }
   }
 
   package init() {}
+
+  /// What an operator states; the rest is as in the defaults.
+  package init(json: [UInt8]) throws(DP3TConfigurationFault) {
+    guard var members = JSONValue.parse(json)?.object else {
+      throw DP3TConfigurationFault(reason: "the document is not a JSON object")
+    }
+    if let value = members.removeValue(forKey: "forceUpdate") {
+      guard let flag = value.bool else { throw DP3TConfigurationFault(reason: "forceUpdate: allowed true, false") }
+      forceUpdate = flag
+    }
+    if let value = members.removeValue(forKey: "interOpsCountries") {
+      guard let values = value.array, case let codes = values.compactMap(\.string), codes.count == values.count else {
+        throw DP3TConfigurationFault(reason: "interOpsCountries: allowed an array of codes")
+      }
+      interOpsCountries = codes
+    }
+    iOSGaenSdkConfig = try Self.thresholds("iOSGaenSdkConfig", &members)
+    androidGaenSdkConfig = try Self.thresholds("androidGaenSdkConfig", &members)
+    others = members
+  }
+
+  private static func thresholds(
+    _ name: String, _ members: inout [String: JSONValue]
+  ) throws(DP3TConfigurationFault) -> Thresholds {
+    guard let value = members.removeValue(forKey: name) else { return Thresholds() }
+    guard let object = value.object else { throw DP3TConfigurationFault(reason: "\(name): allowed an object") }
+    return try Thresholds(object, name)
+  }
+
+  private struct Name: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Name.self)
+    for (name, value) in others { try container.encode(value, forKey: Name(stringValue: name)) }
+    try container.encode(forceUpdate, forKey: Name(stringValue: "forceUpdate"))
+    try container.encode(iOSGaenSdkConfig, forKey: Name(stringValue: "iOSGaenSdkConfig"))
+    try container.encode(androidGaenSdkConfig, forKey: Name(stringValue: "androidGaenSdkConfig"))
+    try container.encode(interOpsCountries, forKey: Name(stringValue: "interOpsCountries"))
+  }
+}
+
+/// What is wrong with a configuration for DP-3T's apps.
+package struct DP3TConfigurationFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package var reason: String
+  package var description: String { reason }
 }

@@ -61,7 +61,8 @@ extension PublishedSeries {
   /// what is new goes into windows of later days.
   func isOver(_ day: Day) -> Bool {
     let midnight = day.start.secondsSince1970 + secondsPerDay
-    return manifest.written >= midnight + manifest.period || rollUps(of: day).contains { $0.facts.end >= midnight }
+    return manifest.windowEnd ?? 0 >= midnight || manifest.written >= midnight + manifest.period
+      || rollUps(of: day).contains { $0.facts.end >= midnight }
   }
 }
 

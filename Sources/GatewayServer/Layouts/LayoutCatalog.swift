@@ -58,15 +58,25 @@ package struct LayoutDescription: Sendable {
 /// What layouts are made from.
 package struct LayoutSettings: Sendable {
   package var server: ServerSettings
-  /// JSON.
-  package var exposureConfiguration: [UInt8]
+  package var exposureConfiguration: ServedConfiguration
   package var dp3tApplication: DP3TApplicationSettings
 
   /// `interOpsCountries` of the DP-3T layout are the countries of the roaming map.
-  package init(_ server: ServerSettings, exposureConfiguration: [UInt8]) {
+  package init(_ server: ServerSettings, exposureConfiguration: ServedConfiguration) {
     self.server = server
     self.exposureConfiguration = exposureConfiguration
     dp3tApplication = DP3TApplicationSettings()
     dp3tApplication.interOpsCountries = server.roaming.keys.sorted()
+    // What was read was checked then.
+    if let stated = server.dp3tConfiguration, let settings = try? DP3TApplicationSettings(json: Array(stated.utf8)) {
+      let countries = dp3tApplication.interOpsCountries
+      dp3tApplication = settings
+      if settings.interOpsCountries.isEmpty { dp3tApplication.interOpsCountries = countries }
+    }
+  }
+
+  /// - Parameter exposureConfiguration: JSON.
+  package init(_ server: ServerSettings, exposureConfiguration: [UInt8]) {
+    self.init(server, exposureConfiguration: ServedConfiguration(exposureConfiguration))
   }
 }

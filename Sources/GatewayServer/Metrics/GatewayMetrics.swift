@@ -30,6 +30,8 @@ package final class GatewayMetrics: Sendable {
   private let documents: MetricFamily
   private let quarantined: MetricFamily
 
+  private let clockStep: MetricFamily
+
   // Publishing.
   private let publications: MetricFamily
   private let lastPublication: MetricFamily
@@ -60,6 +62,9 @@ package final class GatewayMetrics: Sendable {
     uploadedKeys = registry.add(
       .counter, "keyferry_uploaded_keys_total", "Uploaded keys by outcome.", labels: ["door", "outcome"])
 
+    clockStep = registry.add(
+      .gauge, "keyferry_clock_step_seconds",
+      "How far the system's clock is from the time that has passed, while it is not believed; else 0.")
     pulls = registry.add(.counter, "keyferry_pulls_total", "Pulls by outcome.", labels: ["source", "outcome"])
     lastPull = registry.add(
       .gauge, "keyferry_last_pull_timestamp_seconds", "When a pull ended last.", labels: ["source"])
@@ -158,6 +163,8 @@ package final class GatewayMetrics: Sendable {
   }
 
   /// Documents of the source that are quarantined now.
+  package func setClock(step: Int64) { clockStep.set([], to: Double(step)) }
+
   package func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
 
   // MARK: Publishing
@@ -187,7 +194,7 @@ package final class GatewayMetrics: Sendable {
       publications.series.flatMap { series in
         [
           ("increment", series.increments), ("day", series.days), ("since", series.since),
-          ("key-day", series.keyDays),
+          ("key-day", series.keyDays), ("edition", series.editions),
         ].compactMap { kind, bundles in
           guard kind == "increment" || !bundles.isEmpty else { return nil }
           return ([series.manifest.series, kind], Double(bundles.count { $0.facts.isListed }))

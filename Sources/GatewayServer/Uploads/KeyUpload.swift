@@ -1,5 +1,6 @@
 internal import ExposureKeys
 internal import KeyFormats
+internal import KeyIntake
 
 /// The keys of one upload, as they were sent. Which of them are taken is for who records them.
 struct KeyUpload: Sendable {
@@ -9,9 +10,19 @@ struct KeyUpload: Sendable {
   private(set) var keys = DecodedDocument()
   /// Why keys were dropped without that being a fault, by their positions.
   private(set) var warnings: [Int: String] = [:]
+  var audience = UploadAudience.regionsOfDoor
+  /// What its sender shows to say something new about known keys; `nil` where nothing is asked for.
+  var proof: RevisionProof?
+  /// What its sender is given for a later request.
+  var reply: String?
+
+  init(_ keys: DecodedDocument) { self.keys = keys }
 
   /// A JSON array of the sample app's keys, or whatever its relatives send in its place.
+  ///
+  /// Of all three generations: `rollingPeriod` came with the second. An array without keys is an upload of none.
   init(sampleApp body: [UInt8]) throws(UploadFault) {
+    if JSONValue.parse(body)?.array?.isEmpty == true { return }
     let document: DecodedDocument
     do {
       document = try DecodedDocument(
@@ -47,7 +58,7 @@ struct KeyUpload: Sendable {
       claim.rollingStart = Int32(exactly: key.rollingStart)
       claim.rollingPeriod = Int32(exactly: key.rollingPeriod)
       claim.transmissionRisk = key.transmissionRisk.flatMap { Int32(exactly: $0) }
-      claim.reportType = certificate?.reportType.reportType.rawValue
+      claim.reportType = certificate?.reportType?.reportType.rawValue
       if let onset {
         let days = IntervalNumber(key.rollingStart).day.daysSince1970 - onset.daysSince1970
         guard (-14...14).contains(days) else {

@@ -1,23 +1,28 @@
 internal import ExposureKeys
 internal import HTTPTypes
+internal import KeyIntake
 
 /// What Apple's sample app posts: a JSON array of its keys, with the bearer token.
 struct SampleAppDoor: UploadDoor {
   static let description = UploadDoorDescription(
     "sample-app", summary: "what Apple's sample app posts: a JSON array of its keys", address: "/apple/{series}/keys",
     isReadable: true
-  ) { settings in SampleAppDoor(token: BearerToken(settings.token)) }
+  ) { trust in trust.hasTokens ? SampleAppDoor(trust: trust) : nil }
 
-  let token: BearerToken
+  let trust: UploadTrust
 
   /// Who has no token is not listened to.
   func admit(_ fields: HTTPFields) throws(UploadRefusal) {
-    guard token.isIn(fields) else {
+    guard trust.holdsToken(fields) else {
       throw .unauthorized(code: "unauthorized", reason: "an upload needs the bearer token")
     }
   }
 
-  func read(_ body: [UInt8], _ fields: HTTPFields, now: Instant) throws(UploadRefusal) -> UploadContent {
+  func read(_ body: [UInt8], _ fields: HTTPFields, now: Instant) async throws(UploadRefusal) -> UploadContent {
+    // The sample's relatives post an object, too; a table of keys is no app's.
+    guard let first = body.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
+      first == UInt8(ascii: "[") || first == UInt8(ascii: "{")
+    else { throw .malformed(reason: "the body is no JSON array of keys") }
     do {
       return .keys(try KeyUpload(sampleApp: body), certificate: nil)
     } catch {
@@ -25,12 +30,12 @@ struct SampleAppDoor: UploadDoor {
     }
   }
 
-  func answer(to outcome: UploadOutcome) -> UploadAnswer {
+  func answer(to outcome: UploadOutcome, now: Instant) -> UploadAnswer {
     switch outcome {
     case .recorded(let recorded, _):
       UploadAnswer(
         .ok, json: Receipt(accepted: recorded.accepted, rejected: recorded.dropped.map(\.description)))
-    case .nothing: UploadAnswer(.ok, json: Receipt(accepted: 0, rejected: []))
+    case .nothing, .chaff: UploadAnswer(.ok, json: Receipt(accepted: 0, rejected: []))
     case .refused(let refusal): UploadAnswer(problem(for: refusal).finalResponse)
     }
   }
@@ -40,7 +45,8 @@ struct SampleAppDoor: UploadDoor {
     case .unauthorized(let code, let reason):
       Problem(.unauthorized, code, reason).with(.wwwAuthenticate, "Bearer").closingConnection()
     case .unread(let problem): problem
-    case .malformed(let reason): Problem(.badRequest, "bad-upload", reason)
+    case .malformed(let reason), .noKeys(let reason): Problem(.badRequest, "bad-upload", reason)
+    case .revision(let fault): Problem(.badRequest, fault.rawValue, fault.reason)
     case .busy(let reason): Problem(.serviceUnavailable, "busy", reason).with(.retryAfter, "1")
     case .notKept: .internalError
     }

@@ -1,6 +1,7 @@
 internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
+internal import KeyIntake
 internal import NIOCore
 
 /// One kind of upload: who may send it, how it is read, and what its client is told. It stands in a file of its own with its
@@ -10,9 +11,9 @@ protocol UploadDoor: Sendable {
   func admit(_ fields: HTTPFields) throws(UploadRefusal)
 
   /// Reads a body, and refuses it where what it holds, or a field over it, does not show that its sender may upload.
-  func read(_ body: [UInt8], _ fields: HTTPFields, now: Instant) throws(UploadRefusal) -> UploadContent
+  func read(_ body: [UInt8], _ fields: HTTPFields, now: Instant) async throws(UploadRefusal) -> UploadContent
 
-  func answer(to outcome: UploadOutcome) -> UploadAnswer
+  func answer(to outcome: UploadOutcome, now: Instant) -> UploadAnswer
 }
 
 extension UploadDoor {
@@ -27,34 +28,59 @@ struct UploadDoorDescription: Sendable {
   let summary: String
   /// Where it is posted to. A segment in braces is any one that can be a series: `/apple/{series}/keys`.
   let address: String
+  /// Other addresses for the same, where something can be read.
+  let otherAddresses: [String]
   /// Whether something can be read under its address, too.
   let isReadable: Bool
   /// Whether its clients send chaff: requests with ``HTTPTypes/HTTPField/Name/chaff``, which look like uploads to who
   /// watches the line, and are none.
   let takesChaff: Bool
   /// `nil` where the settings do not open it.
-  let make: @Sendable (UploadSettings) throws(ServerFault) -> (any UploadDoor)?
+  let make: @Sendable (UploadTrust) -> (any UploadDoor)?
 
   init(
-    _ name: String, summary: String, address: String, isReadable: Bool = false, takesChaff: Bool = false,
-    make: @escaping @Sendable (UploadSettings) throws(ServerFault) -> (any UploadDoor)?
+    _ name: String, summary: String, address: String, alsoAt otherAddresses: [String] = [], isReadable: Bool = false,
+    takesChaff: Bool = false, make: @escaping @Sendable (UploadTrust) -> (any UploadDoor)?
   ) {
     self.name = name
     self.summary = summary
     self.address = address
+    self.otherAddresses = otherAddresses
     self.isReadable = isReadable
     self.takesChaff = takesChaff
     self.make = make
   }
 
   func stands(at path: [String]) -> Bool {
-    let segments = address.split(separator: "/")
-    return segments.count == path.count
-      && zip(segments, path).allSatisfy { $0.hasPrefix("{") ? PublicationReader.isSafe($1) : $0 == $1 }
+    ([address] + otherAddresses).contains { Self.segments(of: $0, path) != nil }
   }
 
+  /// The series that a path names; `nil` where its address has none.
+  func series(in path: [String]) -> String? {
+    ([address] + otherAddresses).lazy.compactMap { Self.segments(of: $0, path) }.first?.first
+  }
+
+  /// What stands for the segments in braces; `nil` where the path is another one.
+  private static func segments(of address: String, _ path: [String]) -> [String]? {
+    let segments = address.split(separator: "/")
+    guard segments.count == path.count else { return nil }
+    var values: [String] = []
+    for (segment, part) in zip(segments, path) {
+      if segment.hasPrefix("{") {
+        guard PublicationReader.isSafe(part) else { return nil }
+        values.append(part)
+      } else if segment != part {
+        return nil
+      }
+    }
+    return values
+  }
+
+  /// Whether something can be read there, too. Under the other addresses something can.
+  func isReadable(at path: [String]) -> Bool { isReadable || Self.segments(of: address, path) == nil }
+
   /// The value of `Allow`.
-  var methods: String { isReadable ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS" }
+  func methods(at path: [String]) -> String { isReadable(at: path) ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS" }
 }
 
 /// What a door has read.
@@ -63,13 +89,18 @@ enum UploadContent: Sendable {
   case keys(KeyUpload, certificate: String?)
   /// A good request, of which nothing is to be recorded.
   case nothing
+  /// It only looks like an upload.
+  ///
+  /// - Parameter reply: what its sender is given for a later request.
+  case chaff(reply: String?)
 }
 
 /// What became of a request.
 enum UploadOutcome: Sendable {
   case recorded(RecordedUpload, of: KeyUpload)
-  /// There was nothing to be recorded: it was chaff, or the door says so.
+  /// There was nothing to be recorded.
   case nothing
+  case chaff(reply: String?)
   case refused(UploadRefusal)
 }
 
@@ -80,6 +111,10 @@ enum UploadRefusal: Error, Hashable {
   /// The fields say that it is not for this door, or the body is too large; it was not read.
   case unread(Problem)
   case malformed(reason: String)
+  /// It is as it should be, and none of its keys can be taken.
+  case noKeys(reason: String)
+  /// It says something about known keys, and may not.
+  case revision(RevisionFault)
   /// Another time it may be taken.
   case busy(reason: String)
   /// The fault is ours; the log has it.
@@ -90,7 +125,8 @@ enum UploadRefusal: Error, Hashable {
     switch self {
     case .unauthorized(let code, _): code
     case .unread(let problem): problem.code
-    case .malformed: "bad-request"
+    case .malformed, .noKeys: "bad-request"
+    case .revision(let fault): fault.rawValue
     case .busy: "busy"
     case .notKept: "internal-error"
     }
@@ -108,10 +144,16 @@ struct UploadAnswer: Sendable {
     self.outcome = outcome
   }
 
-  init(_ status: HTTPResponse.Status, json: some Encodable, closesConnection: Bool = false, outcome: String? = nil) {
-    let response = Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(json))))
+  init(_ status: HTTPResponse.Status, json: some Encodable) { self.init(status, bytes: JSONDocument.bytes(json)) }
+
+  init(
+    _ status: HTTPResponse.Status, bytes: [UInt8], mediaType: String = "application/json",
+    fields: [HTTPField] = [], closesConnection: Bool = false, outcome: String? = nil
+  ) {
+    var response = Response(
+      status: status, headers: [.contentType: mediaType, .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    for field in fields { response.headers[field.name] = field.value }
     self.init(FinalResponse(response: response, closesConnection: closesConnection), outcome: outcome)
   }
 }

@@ -1,4 +1,3 @@
-internal import BundleTrust
 internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
@@ -14,6 +13,10 @@ struct UploadDoors: Sendable {
   static let all: [UploadDoorDescription] = [
     SampleAppDoor.description,
     PublishDoor.description,
+    PublishDoor.descriptionOfFirst,
+    DP3TDoor.description,
+    DP3TDoor.descriptionOfNextDay,
+    DP3TDoor.descriptionOfSecond,
   ]
 
   /// A door that the settings have opened.
@@ -23,66 +26,86 @@ struct UploadDoors: Sendable {
   }
 
   private let doors: [Open]
+  private let scope: UploadScope
   private let recorder: any UploadRecorder
   private let limits: ServerLimits
+  /// How often a client may upload, and how often it may be refused besides: what others are refused behind one address
+  /// takes nothing from those who are not.
   private let limiter: RateLimiter?
+  private let refusals: RateLimiter?
+  /// Whether each request may cost a call to another server: who is refused too often costs none then.
+  private let asksOthers: Bool
+  private let pace: AnswerPace
   private let metrics: GatewayMetrics
   private let logger: Logger
 
-  /// - Throws: ``ServerFault``.
   init(
-    _ settings: UploadSettings, among descriptions: [UploadDoorDescription] = Self.all, recorder: any UploadRecorder,
+    _ trust: UploadTrust, among descriptions: [UploadDoorDescription] = Self.all, recorder: any UploadRecorder,
     limits: ServerLimits, metrics: GatewayMetrics, logger: Logger
-  ) throws(ServerFault) {
-    guard !settings.token.disclosed.isEmpty || settings.certificates != nil else {
-      throw ServerFault(
-        place: "uploads", reason: "neither a token nor a verification server is given: nobody could upload")
+  ) {
+    doors = descriptions.compactMap { description in
+      description.make(trust).map { Open(description: description, door: $0) }
     }
-    var doors: [Open] = []
-    for description in descriptions {
-      if let door = try description.make(settings) { doors.append(Open(description: description, door: door)) }
-    }
-    self.doors = doors
+    scope = trust.scope
     self.recorder = recorder
     self.limits = limits
-    limiter = settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }
+    limiter = trust.settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }
+    refusals = trust.settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }
+    asksOthers = trust.codes != nil
+    pace = AnswerPace(seconds: trust.settings.answerSeconds)
     self.metrics = metrics
     self.logger = logger
   }
 
   func door(at path: [String]) -> Open? { doors.first { $0.description.stands(at: path) } }
 
-  /// - Throws: ``Problem`` where a client asks too often; what reading from the connection throws.
+  /// - Throws: ``Problem`` where a client asks too often, or for a series that takes nothing; what reading from the
+  ///   connection throws.
   func take(
-    _ request: Request, at open: Open, from context: GatewayRequestContext, now: Instant
+    _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant
   ) async throws -> FinalResponse {
-    try checkRate(context)
+    if let series = open.description.series(in: path), !scope.takes(series: series) {
+      throw Problem(.notFound, "no-such-series", "no keys are taken for a series of this name").closingConnection()
+    }
+    try takeTurn(of: client)
     let isChaff = open.description.takesChaff && request.headers[.chaff] != nil
+    var arrived: ContinuousClock.Instant?
     let outcome: UploadOutcome
     do {
       try open.door.admit(request.headers)
       let body = try await body(of: request)
-      if isChaff {
-        outcome = try await pass()
-      } else {
-        let content = try open.door.read(body, request.headers, now: now)
-        outcome = try await record(content, byteCount: body.count, at: open)
-      }
+      arrived = .now
+      let content = isChaff ? .chaff(reply: nil) : try await open.door.read(body, request.headers, now: now)
+      outcome = try await record(content, byteCount: body.count, at: open)
     } catch let refusal as UploadRefusal {
       outcome = .refused(refusal)
     }
-    let answer = open.door.answer(to: outcome)
-    if case .refused(let refusal) = outcome { count(answer.outcome ?? refusal.outcome, at: open) }
+    let answer = open.door.answer(to: outcome, now: now)
+    count(outcome, answer, at: open)
+    var tooMany: Problem?
+    if case .refused(let refusal) = outcome, refusal.isOfSender { tooMany = giveBackTurn(of: client) }
+    if let arrived { await pace.wait(since: arrived) }
+    if let tooMany { throw tooMany }
     return answer.final
   }
 
   // MARK: Steps
 
-  private func checkRate(_ context: GatewayRequestContext) throws(Problem) {
-    let client = RateLimitedClient(context.channel.remoteAddress)
-    guard let wait = limiter?.take(for: client, at: monotonicSeconds()) else { return }
+  private func takeTurn(of client: RateLimitedClient) throws(Problem) {
+    let now = monotonicSeconds()
+    if asksOthers, let wait = refusals?.wait(of: client, at: now) { throw tooMany(wait) }
+    if let wait = limiter?.take(for: client, at: now) { throw tooMany(wait) }
+  }
+
+  /// What is refused takes no turn. Who is refused too often is told that, and not whether he was right this time.
+  private func giveBackTurn(of client: RateLimitedClient) -> Problem? {
+    limiter?.giveBack(to: client)
+    return refusals?.take(for: client, at: monotonicSeconds()).map(tooMany)
+  }
+
+  private func tooMany(_ wait: Double) -> Problem {
     metrics.countRateLimited()
-    throw Problem(.tooManyRequests, "too-many-requests", "too many uploads from this address")
+    return Problem(.tooManyRequests, "too-many-requests", "too many uploads from this address")
       .with(.retryAfter, String(max(1, Int(wait.rounded(.up))))).closingConnection()
   }
 
@@ -110,37 +133,48 @@ struct UploadDoors: Sendable {
     }
   }
 
-  /// Takes as long as an upload would.
-  private func pass() async throws(UploadRefusal) -> UploadOutcome {
+  /// Hands an upload over. What only looks like one waits as long.
+  private func record(
+    _ content: UploadContent, byteCount: Int, at open: Open
+  ) async throws(UploadRefusal) -> UploadOutcome {
+    switch content {
+    case .nothing:
+      try await pass()
+      return .nothing
+    case .chaff(let reply):
+      try await pass()
+      return .chaff(reply: reply)
+    case .keys(let upload, let certificate): return try await record(upload, certificate, byteCount: byteCount)
+    }
+  }
+
+  private func pass() async throws(UploadRefusal) {
     do {
       try await recorder.pass()
-      return .nothing
-    } catch let fault as UploadFault {
-      throw .busy(reason: fault.reason)
     } catch {
       throw refusal(for: error)
     }
   }
 
-  /// Hands an upload over, and counts what is taken.
   private func record(
-    _ content: UploadContent, byteCount: Int, at open: Open
+    _ upload: KeyUpload, _ certificate: String?, byteCount: Int
   ) async throws(UploadRefusal) -> UploadOutcome {
-    guard case .keys(let upload, let certificate) = content else { return .nothing }
     // Keys that have no place beside their certificate are dropped without a fault, and there may be no others.
     if upload.keys.keys.isEmpty, upload.warnings.count == upload.keys.rejections.count {
+      try await pass()
       let dropped = upload.warnings.sorted { $0.key < $1.key }.map { DroppedKey(position: $0, reason: $1) }
       return .recorded(RecordedUpload(accepted: 0, dropped: dropped), of: upload)
     }
-    let recorded: RecordedUpload
     do {
-      recorded = try await recorder.record(
-        ReceivedUpload(keys: upload.keys, certificate: certificate, byteCount: byteCount))
+      return .recorded(
+        try await recorder.record(
+          ReceivedUpload(
+            keys: upload.keys, audience: upload.audience, proof: upload.proof, certificate: certificate,
+            byteCount: byteCount)),
+        of: upload)
     } catch {
       throw refusal(for: error)
     }
-    count("accepted", recorded, at: open)
-    return .recorded(recorded, of: upload)
   }
 
   private func refusal(for error: any Error) -> UploadRefusal {
@@ -148,12 +182,53 @@ struct UploadDoors: Sendable {
       logger.error("an upload could not be kept", metadata: ["reason": .string("\(error)")])
       return .notKept
     }
-    return fault.isTemporary ? .busy(reason: fault.reason) : .malformed(reason: fault.reason)
+    return switch fault.cause {
+    case .content: .malformed(reason: fault.reason)
+    case .noKeys: .noKeys(reason: fault.reason)
+    case .revision(let fault): .revision(fault)
+    case .moment: .busy(reason: fault.reason)
+    }
   }
 
-  private func count(_ outcome: String, _ recorded: RecordedUpload = RecordedUpload(accepted: 0), at open: Open) {
+  private func count(_ outcome: UploadOutcome, _ answer: UploadAnswer, at open: Open) {
+    var recorded = RecordedUpload(accepted: 0)
+    let word: String
+    switch outcome {
+    case .recorded(let result, _):
+      recorded = result
+      word = "accepted"
+    case .nothing: word = "accepted"
+    case .chaff: word = "chaff"
+    case .refused(let refusal): word = answer.outcome ?? refusal.outcome
+    }
     metrics.recordUpload(
-      door: open.description.name, outcome: outcome, accepted: recorded.accepted, dropped: recorded.dropped.count)
+      door: open.description.name, outcome: word, accepted: recorded.accepted, dropped: recorded.dropped.count)
+  }
+}
+
+/// Answers every request so long after it came, or twice so long, and so on, and up to half of that later: what a server does in
+/// between does not show. Chance hides what the machine adds, which is some microseconds more or less for each kind of request.
+struct AnswerPace: Sendable {
+  private let step: Duration
+
+  /// - Parameter seconds: 0 is at once.
+  init(seconds: Double) { step = .seconds(max(0, seconds)) }
+
+  func wait(since arrival: ContinuousClock.Instant) async {
+    guard step > .zero else { return }
+    let steps = ((ContinuousClock.now - arrival) / step).rounded(.down) + 1 + Double.random(in: 0..<0.5)
+    // A client that has gone is not waited for.
+    try? await Task.sleep(until: arrival + step * steps, tolerance: .zero, clock: .continuous)
+  }
+}
+
+extension UploadRefusal {
+  /// Whether another sender would not have been refused.
+  fileprivate var isOfSender: Bool {
+    switch self {
+    case .unauthorized, .unread, .malformed, .noKeys, .revision: true
+    case .busy, .notKept: false
+    }
   }
 }
 

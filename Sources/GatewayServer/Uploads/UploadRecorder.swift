@@ -1,4 +1,5 @@
 package import KeyFormats
+package import KeyIntake
 
 /// Where uploads go that a door has let in. Whoever records them knows policies and stores; the server knows neither.
 package protocol UploadRecorder: Sendable {
@@ -15,21 +16,43 @@ package protocol UploadRecorder: Sendable {
 package struct ReceivedUpload: Sendable {
   /// With the keys that were no keys.
   package var keys: DecodedDocument
+  package var audience: UploadAudience
+  /// What its sender shows to say something new about known keys; `nil` where nothing is asked for.
+  package var proof: RevisionProof?
   /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where a token did.
   package var certificate: String?
   package var byteCount: Int
+}
+
+/// Whom the keys of an upload are for, as its sender says.
+package enum UploadAudience: Hashable, Sendable {
+  /// Nothing is said, or that its person has travelled: the regions of the door.
+  case regionsOfDoor
+  /// Its person has not travelled: the door's own region alone.
+  case homeRegion
+  /// These, and the door's own.
+  case regions([String])
 }
 
 /// What became of an upload that was taken.
 package struct RecordedUpload: Hashable, Sendable {
   /// A repeated key counts once.
   package var accepted: Int
+  /// Those of the accepted ones that were not known.
+  package var inserted: Int
   /// In the order of their positions.
   package var dropped: [DroppedKey]
+  /// The keys that were recorded, where their sender may say something new about them later.
+  package var revisable: [RevisableKey]
 
-  package init(accepted: Int, dropped: [DroppedKey] = []) {
+  /// - Parameter inserted: all that were accepted, where `nil`.
+  package init(
+    accepted: Int, inserted: Int? = nil, dropped: [DroppedKey] = [], revisable: [RevisableKey] = []
+  ) {
     self.accepted = accepted
+    self.inserted = inserted ?? accepted
     self.dropped = dropped
+    self.revisable = revisable
   }
 }
 
@@ -49,12 +72,22 @@ package struct DroppedKey: Hashable, Sendable, CustomStringConvertible {
 
 /// What an upload is refused for as a whole.
 package struct UploadFault: Error, Hashable, Sendable {
-  package var reason: String
-  /// Whether it is the moment's fault, and not the upload's.
-  package var isTemporary: Bool
+  package enum Cause: Hashable, Sendable {
+    /// What was sent.
+    case content
+    /// None of its keys can be taken.
+    case noKeys
+    /// It says something about known keys, and may not.
+    case revision(RevisionFault)
+    /// The moment's, and not the upload's.
+    case moment
+  }
 
-  package init(reason: String, isTemporary: Bool = false) {
+  package var cause: Cause
+  package var reason: String
+
+  package init(_ cause: Cause = .content, reason: String) {
+    self.cause = cause
     self.reason = reason
-    self.isTemporary = isTemporary
   }
 }

@@ -3,6 +3,7 @@ internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
 internal import KeyFormats
+internal import Logging
 
 /// What a verification server vouches for: that the keys of a request belong to a diagnosis.
 struct VerificationCertificate: Hashable, Sendable {
@@ -20,7 +21,8 @@ struct VerificationCertificate: Hashable, Sendable {
     }
   }
 
-  var reportType: Report
+  /// `nil` where nothing is said, which no certificate does.
+  var reportType: Report?
   /// Ten-minute intervals since 1970.
   var symptomOnsetInterval: Int64?
 }
@@ -34,27 +36,29 @@ struct CertificateFault: Error, Hashable {
 
 /// Verifies certificates: JWTs (RFC 7519) with ES256, and the code (HMAC-SHA-256) that ties the keys to one.
 struct CertificateVerifier: Sendable {
-  private let settings: CertificateSettings
-  private let keys: [String: P256PublicKey]
+  private struct Issuer: Sendable {
+    var settings: CertificateSettings
+    var keys: VerificationKeys
+  }
+
+  private let issuers: [Issuer]
   /// Seconds by which two clocks may differ.
   private static let leeway: Int64 = 60
 
-  init(_ settings: CertificateSettings) throws(ServerFault) {
-    self.settings = settings
-    var keys: [String: P256PublicKey] = [:]
-    for (id, pem) in settings.keys {
-      keys[id] = try ServerFault.at("key \(id) of the verification server") { try P256PublicKey(text: pem) }
+  /// - Throws: ``ServerFault``.
+  init(_ settings: [CertificateSettings], caller: (any WebCaller)?, logger: Logger) throws(ServerFault) {
+    issuers = try settings.map { settings throws(ServerFault) in
+      Issuer(settings: settings, keys: try VerificationKeys(settings, caller: caller, logger: logger))
     }
-    guard !keys.isEmpty else { throw ServerFault(place: "uploads", reason: "the verification server has no key") }
-    self.keys = keys
   }
 
-  func verify(_ request: PublishRequest, now: Instant) throws(CertificateFault) -> VerificationCertificate {
-    if let id = settings.healthAuthorityID, id != request.healthAuthorityID {
+  func verify(_ request: PublishRequest, now: Instant) async throws(CertificateFault) -> VerificationCertificate {
+    let known = issuers.filter { [nil, request.healthAuthorityID].contains($0.settings.healthAuthorityID) }
+    guard !known.isEmpty else {
       throw CertificateFault(code: "unknown_health_authority_id", reason: "the health authority is not known here")
     }
-    let claims = try claims(of: request.verificationPayload)
-    try check(claims, now: now)
+    let (claims, settings) = try await claims(of: request.verificationPayload, from: known)
+    try check(claims, settings, now: now)
     guard let code = claims["tekmac"]?.string.flatMap({ Base64.decode(Array($0.utf8)) }),
       let secret = Base64.decode(Array(request.hmacKey.utf8)), !secret.isEmpty,
       Self.isCode(code, of: request.keys, secret: secret)
@@ -66,26 +70,36 @@ struct CertificateVerifier: Sendable {
     return VerificationCertificate(reportType: report, symptomOnsetInterval: onset == 0 ? nil : onset)
   }
 
-  private func claims(of token: String) throws(CertificateFault) -> [String: JSONValue] {
-    guard let token = try? JSONWebSignature(compact: token) else {
+  /// What a certificate says, once one of the keys of its issuer has signed it.
+  private func claims(
+    of text: String, from known: [Issuer]
+  ) async throws(CertificateFault) -> ([String: JSONValue], CertificateSettings) {
+    guard let token = try? JSONWebSignature(compact: text) else {
       throw CertificateFault(reason: "the certificate is not a JWT")
     }
     guard token.algorithm == JSONWebSignature.algorithm else {
       throw CertificateFault(reason: "the certificate's algorithm: allowed is ES256")
     }
-    guard let id = token.keyID, let key = keys[id] else {
+    guard let claims = JSONValue.parse(token.payload)?.object, let id = token.keyID else {
       throw CertificateFault(reason: "the certificate's kid names no key that is known")
     }
-    guard token.verifies(under: key), let claims = JSONValue.parse(token.payload)?.object else {
-      throw CertificateFault(reason: "the certificate's signature does not verify")
+    // An issuer is looked for by what the certificate says, and believed by its key alone.
+    let issuers = known.filter { $0.settings.issuer == claims["iss"]?.string }
+    guard !issuers.isEmpty else { throw CertificateFault(reason: "the certificate has another issuer") }
+    var isKnown = false
+    for issuer in issuers {
+      guard let key = await issuer.keys.key(named: id) else { continue }
+      isKnown = true
+      if token.verifies(under: key) { return (claims, issuer.settings) }
     }
-    return claims
+    throw CertificateFault(
+      reason: isKnown
+        ? "the certificate's signature does not verify" : "the certificate's kid names no key that is known")
   }
 
-  private func check(_ claims: [String: JSONValue], now: Instant) throws(CertificateFault) {
-    guard claims["iss"]?.string == settings.issuer else {
-      throw CertificateFault(reason: "the certificate has another issuer")
-    }
+  private func check(
+    _ claims: [String: JSONValue], _ settings: CertificateSettings, now: Instant
+  ) throws(CertificateFault) {
     let audiences = claims["aud"]?.array?.compactMap(\.string) ?? [claims["aud"]?.string].compactMap(\.self)
     guard audiences.contains(settings.audience) else {
       throw CertificateFault(reason: "the certificate is for another audience")

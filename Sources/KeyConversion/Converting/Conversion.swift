@@ -68,9 +68,39 @@ package struct ConversionOutput {
   package var document: any PatchableSink
   /// `export.sig`, when an export is written as two files.
   package var signatureFile: (any ByteSink)?
-  package init(document: any PatchableSink, signatureFile: (any ByteSink)? = nil) {
+  /// Where the second bundle goes, the third and so on: a bundle holds key data once. `nil` where there is room for one
+  /// alone.
+  package var further: ((_ number: Int) throws -> ConversionOutput)?
+
+  package init(
+    document: any PatchableSink, signatureFile: (any ByteSink)? = nil,
+    further: ((_ number: Int) throws -> ConversionOutput)? = nil
+  ) {
     self.document = document
     self.signatureFile = signatureFile
+    self.further = further
+  }
+}
+
+/// Keys share their key data, so that they do not fit into one bundle; nothing was written.
+package struct RepeatedKeyRefusal: Error, Sendable, CustomStringConvertible {
+  /// How many stand beside another one.
+  package let keys: Int
+  /// How many share one key data at most.
+  package let most: Int
+
+  /// No more bundles are written for what one sender repeats.
+  package static let mostBundles = 64
+
+  package var description: String {
+    guard most <= Self.mostBundles else {
+      return
+        "nothing was written: \(grouped(most)) keys share one key data and say something else, which makes as many "
+        + "bundles; at most \(Self.mostBundles) are written"
+    }
+    return
+      "nothing was written: \(counted(keys, "key")) \(keys == 1 ? "shares" : "share") key data with another key that says "
+      + "something else, and a bundle holds key data once; give a folder, such as -o out/, for several bundles"
   }
 }
 
@@ -88,12 +118,12 @@ package struct LossRefusal: Error, Sendable, CustomStringConvertible {
 /// Decode, verify (or the operator vouches), fit, encode, sign, seal.
 package struct Conversion {
   private var receipt = ConversionReceipt()
-  private var regions = RegionTable()
+  private var regions = RegionTable(isLimited: false)
   private var headers = HeaderMerge()
 
   /// Converts the documents into one. Nothing in `output` counts until this returns.
   ///
-  /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
+  /// - Throws: ``DocumentRefusal``, ``RepeatedKeyRefusal``, `FormatError`, ``FileFault``, or `KeyFault` from signing.
   package static func run(
     _ plan: ConversionPlan, from arrivals: [Arrival], to output: ConversionOutput
   ) throws -> ConversionReceipt {
@@ -118,7 +148,7 @@ package struct Conversion {
     var numbers = RegionNumbers()
     let reading = try document.decode { chunk, context in
       summary.received += chunk.keys.count + chunk.rejections.count
-      try numbers.translate(&chunk.keys, of: name, from: context.regions, to: &regions)
+      numbers.translate(&chunk.keys, from: context.regions, to: &regions)
       let before = chunk.rejections.count
       summary.count(chunk.rejections[..<before])
       try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? context.header : ExportHeader())
@@ -146,18 +176,10 @@ extension HeaderChoice {
 private struct RegionNumbers {
   private var shared: [RegionClaim.ID] = []
 
-  mutating func translate(
-    _ keys: inout KeyBuffer, of name: String, from table: RegionTable, to target: inout RegionTable
-  ) throws {
+  /// - Parameter target: has no limit.
+  mutating func translate(_ keys: inout KeyBuffer, from table: RegionTable, to target: inout RegionTable) {
     guard table.claims.count > 1 else { return }
-    while shared.count < table.claims.count {
-      guard let number = target.intern(table.claims[shared.count]) else {
-        throw FormatError(
-          .limitExceeded, "the documents together name more than \(RegionTable.limit) distinct sets of regions"
-        ).within(name)
-      }
-      shared.append(number)
-    }
+    while shared.count < table.claims.count { shared.append(target.intern(table.claims[shared.count]) ?? .none) }
     keys.withMutableKeys { keys in
       for index in keys.indices { keys[index].regions = shared[Int(keys[index].regions.rawValue)] }
     }

@@ -56,12 +56,23 @@ struct DocumentWriter: ~Copyable {
     written.header = header
     let bundle = BundleWriter(signers: plan.signers, packing: plan.packing)
     var repeated = RepeatedKeys()
-    written.digests = try bundle.write(header, to: output) { encoder in
-      repeated = try collection.forEachRun { keys, unknownFields in
-        try encoder.encode(keys, regions: RegionTable(), unknownFields: unknownFields)
+    func write(_ part: Int, to output: ConversionOutput) throws -> ExportDigests {
+      try bundle.write(header, to: output) { encoder in
+        repeated = try collection.forEachRun(part: part) { keys, unknownFields in
+          try encoder.encode(keys, regions: RegionTable(), unknownFields: unknownFields)
+        }
       }
     }
+    written.digests = try write(0, to: output)
+    written.bundles = repeated.most
+    guard repeated.conflicting > 0 || repeated.dropped > 0 else { return }
     (written.repeated, written.conflicting) = (repeated.dropped, repeated.conflicting)
+    for part in 1..<max(1, repeated.most) {
+      guard let further = output.further, repeated.most <= RepeatedKeyRefusal.mostBundles else {
+        throw RepeatedKeyRefusal(keys: repeated.conflicting, most: repeated.most)
+      }
+      _ = try write(part, to: try further(part + 1))
+    }
   }
 }
 
@@ -75,6 +86,8 @@ struct WrittenDocument {
   var repeated = 0
   /// Keys that share their key data with another key of the same list but say something else.
   var conflicting = 0
+  /// In how many bundles the keys stand.
+  var bundles = 1
   /// The header of the export that was written.
   var header: ExportHeader?
   var digests: ExportDigests?
@@ -87,8 +100,8 @@ struct WrittenDocument {
     var warnings: [String] = []
     if conflicting > 0 {
       warnings.append(
-        "\(counted(conflicting, "key")) shared key data with another key that says something else; all are written, "
-          + "and a device takes one of them")
+        "\(counted(conflicting, "key")) shared key data with another key that says something else; the keys are written as "
+          + "\(counted(bundles, "bundle")), since a bundle holds key data once")
     }
     if header.startTimestamp == nil || header.endTimestamp == nil {
       warnings.append("the bundle has no complete time window")

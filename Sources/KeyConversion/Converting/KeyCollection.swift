@@ -32,27 +32,51 @@ struct KeyCollection: ~Copyable {
     self.partition = consume partition
   }
 
-  /// Hands all keys to `body`, some at a time, in the order in which an export holds them. Those that say the same as
-  /// another in every field are left out.
+  /// Hands keys to `body`, some at a time, in the order in which an export holds them. Those that say the same as another
+  /// in every field are left out.
+  ///
+  /// - Parameter part: which of the keys of a list that share their key data: 0 is the first of each, 1 the second.
   mutating func forEachRun(
-    _ body: (UnsafeBufferPointer<ClaimedKey>, UnknownFieldTable) throws -> Void
+    part: Int = 0, _ body: (UnsafeBufferPointer<ClaimedKey>, UnknownFieldTable) throws -> Void
   ) throws -> RepeatedKeys {
     var repeated = RepeatedKeys()
     let order = KeyOrder(unknownFields: unknownFields)
     guard partition != nil else {
       keys.withMutableKeys { order.sort($0) }
-      keys.dropRepeated(in: order, &repeated)
-      try keys.withKeys { try body($0, unknownFields) }
+      try hand(part, of: order, &repeated, to: body)
       return repeated
     }
     for number in 0..<KeyPartition.runCount {
       partition?.read(number, into: &keys)
       if keys.isEmpty { continue }
       keys.withMutableKeys { order.sort($0, fromBit: KeyPartition.bits) }
-      keys.dropRepeated(in: order, &repeated)
-      try keys.withKeys { try body($0, unknownFields) }
+      try hand(part, of: order, &repeated, to: body)
     }
     return repeated
+  }
+
+  /// Hands on what a part has of the keys, which are in order.
+  private mutating func hand(
+    _ part: Int, of order: KeyOrder, _ repeated: inout RepeatedKeys,
+    to body: (UnsafeBufferPointer<ClaimedKey>, UnknownFieldTable) throws -> Void
+  ) throws {
+    let before = repeated.conflicting
+    keys.dropRepeated(in: order, &repeated)
+    if repeated.conflicting == before {
+      if part == 0 { try keys.withKeys { try body($0, unknownFields) } }
+      return
+    }
+    var chosen: [ClaimedKey] = []
+    keys.withKeys { keys in
+      var place = 0
+      for (index, key) in keys.enumerated() {
+        let isTwin = index > 0 && key.key == keys[index - 1].key && key.isRevised == keys[index - 1].isRevised
+        place = isTwin ? place + 1 : 0
+        repeated.most = max(repeated.most, place + 1)
+        if place == part { chosen.append(key) }
+      }
+    }
+    if !chosen.isEmpty { try chosen.withUnsafeBufferPointer { try body($0, unknownFields) } }
   }
 }
 
@@ -62,6 +86,8 @@ struct RepeatedKeys {
   var dropped = 0
   /// Keys that stand beside another with the same key data and say something else.
   var conflicting = 0
+  /// How many keys share one key data, where several do.
+  var most = 1
 }
 
 extension KeyBuffer {

@@ -141,6 +141,7 @@ extension IncomingReceipt: Encodable {
     case vouchedBy = "vouched_by"
     case signedBy = "signed_by"
     case heldForOperator = "held_for_operator"
+    case isOriginOfItsOwn = "origin_of_its_own"
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -148,7 +149,9 @@ extension IncomingReceipt: Encodable {
     try members.encode(intake.name, forKey: .name)
     try members.encode(intake.sender.name, forKey: .source)
     try members.encode(policy, forKey: .policy)
-    try members.encodeIfPresent(intake.sender.origin, forKey: .origin)
+    let isFile = intake.isOriginOfItsOwn
+    try members.encodeIfPresent(isFile ? nil : intake.sender.origin, forKey: .origin)
+    if isFile { try members.encode(true, forKey: .isOriginOfItsOwn) }
     try members.encode(intake.sender.isRelay, forKey: .relay)
     try members.encode(intake.provenance.description, forKey: .vouchedBy)
     if case .signed(by: let signer) = intake.provenance { try members.encode(signer, forKey: .signedBy) }

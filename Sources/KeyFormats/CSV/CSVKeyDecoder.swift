@@ -207,7 +207,7 @@ public final class CSVKeyDecoder: KeyDecoder {
         if let fields = read.unknownFields { key.unknownFields = chunk.unknownFields.append(fields) }
         chunk.keys.append(key)
         keepRegions(of: row, key, layout)
-      } catch let fault as EntryFault {
+      } catch let fault {
         chunk.rejections.append(
           Rejection(
             position: KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset), reason: fault.reason,
@@ -232,12 +232,10 @@ public final class CSVKeyDecoder: KeyDecoder {
     cells.keep(in: &regionCells, as: key.regions)
   }
 
-  private func regionNumber(_ claim: RegionClaim) throws -> RegionClaim.ID {
+  private func regionNumber(_ claim: RegionClaim) throws(EntryFault) -> RegionClaim.ID {
     if claim.origin == nil, claim.visited == nil { return .none }
     guard let id = regions.intern(claim) else {
-      throw FormatError(
-        .limitExceeded, place: "line \(line)", byteOffset: window.documentOffset,
-        "more than \(RegionTable.limit) distinct sets of regions")
+      throw EntryFault(reason: .tooManyRegionSets, detail: RegionTable.refusal(of: claim))
     }
     return id
   }

@@ -26,7 +26,7 @@ extension JSONDialect {
       .daysSinceOnset: ["days_since_onset_of_symptoms"],
     ],
     documentMembers: [.list(of: .keys): ["keys"]],
-    absenceIsZero: true,
+    absenceIsZero: true, tellingNames: ["days_since_onset_of_symptoms", "visitedCountries"],
     isSpelled: {
       $0.contain("rollingStartIntervalNumber")
         && $0.contain("days_since_onset_of_symptoms", "origin", "visitedCountries")

@@ -15,6 +15,8 @@ public final class JSONDialect: Sendable {
   /// Whether a key whose members have these names is spelled so. Of the dialects to which that applies, it is the one
   /// that stands last in the catalogue.
   let isSpelled: @Sendable (JSONNames) -> Bool
+  /// Members that tell the dialect wherever in a document they stand: its first key may have none of them.
+  let tellingNames: [StaticString]
   /// Whether an absent number is a stated 0, as in proto3; the risk level 2147483647 then says that there is none, and
   /// a key that names no regions names an empty list of them.
   let absenceIsZero: Bool
@@ -23,7 +25,8 @@ public final class JSONDialect: Sendable {
 
   init(
     keyMembers: KeyNames = [:], documentMembers: DocumentNames = [:], ownMembers: DocumentNames = [:],
-    absenceIsZero: Bool = false, quotesNumbers: Bool = false, isSpelled: @escaping @Sendable (JSONNames) -> Bool
+    absenceIsZero: Bool = false, quotesNumbers: Bool = false, tellingNames: [StaticString] = [],
+    isSpelled: @escaping @Sendable (JSONNames) -> Bool
   ) {
     self.keyMembers = keyMembers
     self.documentMembers = documentMembers
@@ -31,6 +34,7 @@ public final class JSONDialect: Sendable {
     self.absenceIsZero = absenceIsZero
     self.quotesNumbers = quotesNumbers
     self.isSpelled = isSpelled
+    self.tellingNames = tellingNames
   }
 
   /// The catalogue's formats that are dialects, in its order.

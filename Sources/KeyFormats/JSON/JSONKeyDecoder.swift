@@ -303,6 +303,15 @@ public final class JSONKeyDecoder: KeyDecoder {
     notes.count(ReadingNote(code: code, subject: subject, text: text))
   }
 
+  /// Looks for the names of members that tell a dialect, in what follows the start of the first key: a key of proto3 has
+  /// none of those whose values are zero.
+  private func lookAhead() throws {
+    guard parser.dialect == nil, !parser.hasLookedAhead else { return }
+    _ = try window.require(min(1 << 16, limits.recordBytes / 4))
+    let bytes = UnsafeRawBufferPointer(rebasing: window.unread.prefix(1 << 16))
+    parser.lookAhead(bytes)
+  }
+
   private func beginList(_ name: String, of entries: JSONEntries, _ dialect: JSONDialect?) throws {
     switch try requiredByte() {
     case UInt8(ascii: "["):
@@ -416,6 +425,7 @@ public final class JSONKeyDecoder: KeyDecoder {
         Rejection(position: position, reason: .malformedEntry, detail: "the entry is no object, as a key is"))
       return
     }
+    try lookAhead()
     let mayLearn = window.unread.count > 4 * JSONObjectTemplate.mostText
     let limit = limits.nesting - (listIsDocument ? 2 : 3)
     let length = try record { (cursor) throws(JSONFault) in
@@ -484,7 +494,13 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
     var key = parser.key
     if parser.origin != nil || parser.visited != nil {
-      key.regions = try regionNumber(RegionClaim(origin: parser.origin, visited: parser.visited), at: start)
+      let claim = RegionClaim(origin: parser.origin, visited: parser.visited)
+      guard let regions = regionNumber(claim) else {
+        let position = KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset(of: start))
+        return chunk.rejections.append(
+          Rejection(position: position, reason: .tooManyRegionSets, detail: RegionTable.refusal(of: claim)))
+      }
+      key.regions = regions
     }
     if mayLearn, parser.isRepeatable { learn(start: start, end: end, key) }
     if !parser.unknownFields.isEmpty { key.unknownFields = chunk.unknownFields.append(parser.unknownFields) }
@@ -492,13 +508,10 @@ public final class JSONKeyDecoder: KeyDecoder {
     chunk.keys.append(key)
   }
 
-  private func regionNumber(_ claim: RegionClaim, at start: Int) throws -> RegionClaim.ID {
+  /// `nil` where there is no room for it.
+  private func regionNumber(_ claim: RegionClaim) -> RegionClaim.ID? {
     if let lastRegions, lastRegions.claim == claim { return lastRegions.id }
-    guard let id = regions.intern(claim) else {
-      throw FormatError(
-        .limitExceeded, byteOffset: window.documentOffset(of: start),
-        "more than \(RegionTable.limit) different sets of regions")
-    }
+    guard let id = regions.intern(claim) else { return nil }
     lastRegions = (claim, id)
     return id
   }

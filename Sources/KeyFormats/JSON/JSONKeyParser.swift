@@ -24,6 +24,8 @@ struct JSONKeyParser {
   private var seen: UInt32 = 0
   /// What tells the dialect, until it is known.
   private var names = JSONNames()
+  private var namesAhead: [StaticString] = []
+  private(set) var hasLookedAhead = false
   private var isFake = false
   private var numberAsText: String?
   private var skipper = JSONSkipper()
@@ -335,8 +337,19 @@ struct JSONKeyParser {
 
   // MARK: The whole object
 
+  /// Takes note of the telling names that stand in quotes in what lies ahead.
+  mutating func lookAhead(_ bytes: UnsafeRawBufferPointer) {
+    hasLookedAhead = true
+    for dialect in JSONDialect.all.map(\.dialect) {
+      for name in dialect.tellingNames where bytes.containsQuoted(name) { namesAhead.append(name) }
+    }
+  }
+
   private mutating func conclude() {
-    if dialect == nil, foundKeyMembers { dialect = .spelled(with: names) }
+    if dialect == nil, foundKeyMembers {
+      for name in namesAhead { names.append(name) }
+      dialect = .spelled(with: names)
+    }
     if dialect?.absenceIsZero == true {
       key.fields.formUnion(.numbers)
       if key.transmissionRiskWord == .max { key.transmissionRisk = nil }
@@ -362,4 +375,16 @@ func printable(_ text: String) -> String {
     }
   }
   return text.unicodeScalars.count > 64 ? shown + "…" : shown
+}
+
+extension UnsafeRawBufferPointer {
+  fileprivate func containsQuoted(_ name: StaticString) -> Bool {
+    let length = name.utf8CodeUnitCount
+    guard count >= length + 2 else { return false }
+    let quote = UInt8(ascii: "\"")
+    for start in 0...count - length - 2 where self[start] == quote && self[start + length + 1] == quote {
+      if name.matches(UnsafeRawBufferPointer(rebasing: self[start + 1...start + length])) { return true }
+    }
+    return false
+  }
 }

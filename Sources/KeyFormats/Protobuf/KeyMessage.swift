@@ -112,7 +112,10 @@ struct KeyMessageReader {
 
     if layout.namesRegions {
       let named = regionFields.map { bytes[$0.first..<$0.end] } ?? bytes[..<0]
-      claim.regions = try regions(in: UnsafeRawBufferPointer(rebasing: named))
+      switch try regions(in: UnsafeRawBufferPointer(rebasing: named)) {
+      case .number(let number): claim.regions = number
+      case .noRoom(let detail): return .rejected(.tooManyRegionSets, detail)
+      }
     }
     guard keyLength == TemporaryExposureKey.byteCount else {
       return keyLength < 0 || (keyLength == 0 && layout.emptyIsAbsent)
@@ -133,8 +136,13 @@ struct KeyMessageReader {
     var end: Int
   }
 
-  private mutating func regions(in fields: UnsafeRawBufferPointer) throws(KeyMessageFault) -> RegionClaim.ID {
-    if let known = regionMemo[fields] { return known }
+  private enum Regions {
+    case number(RegionClaim.ID)
+    case noRoom(String)
+  }
+
+  private mutating func regions(in fields: UnsafeRawBufferPointer) throws(KeyMessageFault) -> Regions {
+    if let known = regionMemo[fields] { return .number(known) }
     var claim = RegionClaim(visited: [])
     var reader = ProtobufReader(fields, isWhole: true)
     do {
@@ -151,11 +159,9 @@ struct KeyMessageReader {
     }
     // An empty text is what proto3 does not send.
     if claim.origin == "" { claim.origin = nil }
-    guard let id = regions.intern(claim) else {
-      throw KeyMessageFault(tooManyRegions: RegionTable.limit)
-    }
+    guard let id = regions.intern(claim) else { return .noRoom(RegionTable.refusal(of: claim)) }
     regionMemo.remember(fields, as: id)
-    return id
+    return .number(id)
   }
 }
 
@@ -165,27 +171,11 @@ extension ProtobufReader {
 
 /// Why a key message could not be read: the document as a whole is not valid.
 struct KeyMessageFault: Error {
-  let fault: ProtobufFault?
+  let fault: ProtobufFault
   /// Offset in the message.
   let offset: Int
-  private var limit = 0
 
-  init(fault: ProtobufFault, offset: Int) {
-    self.fault = fault
-    self.offset = offset
-  }
-
-  init(tooManyRegions limit: Int) {
-    fault = nil
-    offset = 0
-    self.limit = limit
-  }
-
-  func error(messageOffset: Int, what: String) -> FormatError {
-    fault?.error(at: messageOffset + offset, in: what)
-      ?? FormatError(
-        .limitExceeded, byteOffset: messageOffset, "\(what): more than \(limit) distinct sets of regions")
-  }
+  func error(messageOffset: Int, what: String) -> FormatError { fault.error(at: messageOffset + offset, in: what) }
 }
 
 /// Recognises the encoded region fields of earlier keys, so that a key whose regions were seen costs no allocation.

@@ -146,7 +146,8 @@ package struct StatedClaim: Hashable, Sendable {
     source = batch.source
   }
 
-  init(subject: KeySubject, statement: Statement, origin: String?, visited: [String]?, source: Source) {
+  /// A claim as a store has kept it.
+  package init(subject: KeySubject, statement: Statement, origin: String?, visited: [String]?, source: Source) {
     self.subject = subject
     self.statement = statement
     self.origin = origin

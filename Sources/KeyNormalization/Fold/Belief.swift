@@ -54,6 +54,16 @@ package struct BelievedKey: Hashable, Sendable, BitwiseCopyable {
   }
 }
 
+extension BelievedKey {
+  /// The key for an app that has seen nothing of it before: devices take a revision only of a key that they know, so only
+  /// a revocation is one.
+  var forFirstBundle: ClaimedKey {
+    var key = forApps
+    if key.reportType != ReportType.revoked.rawValue { key.isRevised = false }
+    return key
+  }
+}
+
 /// One origin's opinion on its way through the publishing rules.
 struct Belief {
   /// What apps would be told, if it were the only opinion.
@@ -61,18 +71,15 @@ struct Belief {
   let origin: OriginID
   let isRevoked: Bool
   let reachesTarget: Bool
-  /// More regions than one origin may name for a key.
-  let hasTooManyRegions: Bool
   /// The longest rolling period that anybody states for the key, whether it counts for anything else or not.
   var longestPeriod: Int32
   var notes = PublishingNotes()
 
-  init(_ opinion: Opinion, longestPeriod: Int32, reachesTarget: Bool, hasTooManyRegions: Bool) {
+  init(_ opinion: Opinion, longestPeriod: Int32, reachesTarget: Bool) {
     said = opinion.said
     origin = opinion.origin
     isRevoked = opinion.isRevocation
     self.reachesTarget = reachesTarget
-    self.hasTooManyRegions = hasTooManyRegions
     self.longestPeriod = longestPeriod
   }
 

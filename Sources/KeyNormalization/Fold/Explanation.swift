@@ -56,10 +56,31 @@ package func explain(
   _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil,
   embargo: Embargo = Embargo(), now: Instant
 ) -> [Explanation] {
+  explain(key, claims, policy: policy, embargo: embargo, now: now, target: .init(region: region))
+}
+
+/// Explains what is believed about a key for those who want some destinations alone.
+///
+/// - Parameters:
+///   - needsOrigins: whether `isWanted` looks at the origins.
+///   - isWanted: whether keys that one origin sends to this destination are wanted.
+package func explain(
+  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant,
+  needsOrigins: Bool, isWanted: @escaping (KeyDestination) -> Bool
+) -> [Explanation] {
+  explain(
+    key, claims, policy: policy, embargo: embargo, now: now,
+    target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
+}
+
+private func explain(
+  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant,
+  target: RegionRouter.Target
+) -> [Explanation] {
   let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }
   let starts = Set(said.map(\.subject.rollingStart)).sorted()
   return starts.map { start in
-    var judge = BeliefJudge(claims: claims, policy: policy, target: .init(region: region), now: now)
+    var judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
     let about = said.filter { $0.subject.rollingStart == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
     return judge.explain(about[...], claims: claims, embargo: embargo)
   }
@@ -107,8 +128,8 @@ extension BeliefJudge {
     }
     switch verdict {
     case .leaveOut(let reason): return .leftOut(reason)
-    case .elsewhere: return .leftOut(.otherRegion)
-    case .publish:
+    case .elsewhere where !(opinion.isRevocation && hearing.followsEcho): return .leftOut(.otherRegion)
+    case .publish, .elsewhere:
       guard let said = together?.said else { return .leftOut(.otherRegion) }
       let parts = parts(of: claim.said, in: said, isEcho: opinion.isEcho)
       return opinion.isEcho ? .echoes(parts) : .gives(parts)
@@ -174,7 +195,6 @@ extension LeaveOutReason {
     case .tooOld: BeliefRule.tooOld.name
     case .otherRegion: BeliefRule.visitedRegions.name
     case .riskNotPublished: BeliefRule.publishedRisk.name
-    case .tooManyRegions: BeliefRule.tooManyRegions.name
     }
   }
 }

@@ -42,6 +42,8 @@ package struct Beliefs: Sequence, IteratorProtocol {
   /// The claims of one bucket, sorted by key and origin.
   private var bucket = KeyBuckets.Room()
   private var position = 0
+  /// Where the claims about the key that was returned last begin; they end at `position`.
+  private var lastStart = 0
   /// The claims about one key.
   private var said: [AdmittedClaim] = []
 
@@ -111,10 +113,42 @@ package struct Beliefs: Sequence, IteratorProtocol {
       position = 0
     }
     let start = position
+    lastStart = start
     let subject = bucket.rows[start].subject
     position += 1
     while position < bucket.rows.count, bucket.rows[position].subject == subject { position += 1 }
     return start..<position
+  }
+
+  // MARK: The key that was returned last
+
+  /// Whose opinions publish it; the lost origin's name is empty.
+  ///
+  /// - Parameter isCounted: which claims are asked.
+  package mutating func publishingOrigins(where isCounted: (StatedClaim) -> Bool = { _ in true }) -> Set<String> {
+    let said = lastClaims(where: isCounted)
+    guard let first = said.first, let last = said.last else { return [] }
+    if first.origin == last.origin { return [claims.names.origins[Int(first.origin.rawValue)]] }
+    var names: Set<String> = []
+    judge.hear(said[...], statedPeriod: 0) { opinion, _, verdict, origins in
+      if case .publish = verdict, !opinion.isRevocation { names.insert(origins[Int(opinion.origin.rawValue)]) }
+    }
+    return names
+  }
+
+  /// What it would come to by some of its claims alone, for as long as all of them say that it is valid; `nil` where none
+  /// of them counts.
+  package mutating func outcome(where isCounted: (StatedClaim) -> Bool) -> BeliefOutcome? {
+    let said = lastClaims(where: isCounted)
+    guard !said.isEmpty else { return nil }
+    let longest = bucket.rows[lastStart..<position].map(\.statement.rollingPeriod).max() ?? 0
+    let subject = bucket.rows[lastStart].subject
+    return judge.outcome(of: said[...], statedPeriod: Swift.max(longest, embargo.period(of: subject)))
+  }
+
+  /// Sorted by origin.
+  private func lastClaims(where isCounted: (StatedClaim) -> Bool) -> [AdmittedClaim] {
+    bucket.rows[lastStart..<position].map(claims.claim).filter { isCounted(claims.stated($0)) }
   }
 
   private mutating func outcome(of group: Range<Int>, statedPeriod: Int32) -> BeliefOutcome {
@@ -191,9 +225,7 @@ struct BeliefJudge {
 
   @inline(__always)
   private func judge(_ opinion: Opinion, longestPeriod: Int32) -> (Belief, OpinionVerdict) {
-    var belief = Belief(
-      opinion, longestPeriod: longestPeriod, reachesTarget: router.reachesTarget(opinion.route),
-      hasTooManyRegions: router.hasTooManyRegions(opinion.route))
+    var belief = Belief(opinion, longestPeriod: longestPeriod, reachesTarget: router.reachesTarget(opinion.route))
     let verdict = context.judge(&belief)
     return (belief, verdict)
   }
@@ -252,7 +284,7 @@ package struct BelievedKeys: Sendable {
   package func copy(from position: Int, for audience: Audience, to buffer: inout KeyBuffer) -> Int {
     let end = Swift.min(keys.count, position + buffer.capacity - buffer.count)
     guard position < end else { return 0 }
-    for key in keys[position..<end] { buffer.append(audience == .apps ? key.forApps : key.forFederation) }
+    for key in keys[position..<end] { buffer.append(audience == .apps ? key.forFirstBundle : key.forFederation) }
     return end - position
   }
 }

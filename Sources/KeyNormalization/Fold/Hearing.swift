@@ -70,6 +70,10 @@ struct Hearing {
     standing != nil || isPublishedElsewhere || isUpheld && (echo != nil || isEchoPublishedElsewhere)
   }
 
+  /// Whether what goes out is the revocations that would not go to these regions by themselves, because an echo carried
+  /// the key there.
+  var followsEcho: Bool { !isPublished && revoked == nil && revokedElsewhere != nil && echo != nil }
+
   /// Whether an echo counts.
   var isEchoCounted: Bool { isUpheld }
 

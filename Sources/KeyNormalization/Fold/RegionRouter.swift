@@ -40,12 +40,12 @@ struct RegionRouter {
   private let policy: PublishingPolicy
   private let target: Target
   private let visited: [[String]?]
+  /// Empty where there is no name to publish.
   private let origins: [String]
 
   private var destinations: [KeyDestination] = []
   private var numbers: [KeyDestination: UInt32] = [:]
   private var isForTarget: [Bool] = []
-  private var isTooMany: [Bool] = []
   private var routes: [UInt64: UInt32] = [:]
   private var unions: [UInt64: UInt32] = [:]
   private var written: [UInt64: RegionClaim.ID] = [:]
@@ -54,16 +54,13 @@ struct RegionRouter {
 
   /// What believed keys name, by their `regions`. It has room for every set that claims name: whoever names many takes
   /// nobody's place.
-  private(set) var table = RegionTable(limit: Int(UInt32.max))
-
-  /// One origin names at most so many regions for a key; the united regions of several origins have no limit.
-  static let maximumRegions = 1000
+  private(set) var table = RegionTable(isLimited: false)
 
   init(policy: PublishingPolicy, claims: ClaimSet, target: Target) {
     self.policy = policy
     self.target = target
     visited = claims.names.visited
-    origins = claims.names.origins
+    origins = claims.names.origins.map { RegionName.isFile($0) ? "" : $0 }
   }
 
   /// Where one claim's key goes.
@@ -118,14 +115,12 @@ struct RegionRouter {
 
   func reachesTarget(_ route: Route) -> Bool { isForTarget[Int(route.number)] }
 
-  func hasTooManyRegions(_ route: Route) -> Bool { isTooMany[Int(route.number)] }
-
   /// Names and all: what the published key says about regions.
   mutating func id(of route: Route, origin: OriginID) -> RegionClaim.ID {
     let key = UInt64(origin.rawValue) << 32 | UInt64(route.number)
     if let lastWritten, lastWritten.key == key { return lastWritten.id }
-    let name = origin == .lost ? nil : origins[Int(origin.rawValue)]
-    let claim = RegionClaim(origin: name, visited: destinations[Int(route.number)].visited)
+    let name = origins[Int(origin.rawValue)]
+    let claim = RegionClaim(origin: name.isEmpty ? nil : name, visited: destinations[Int(route.number)].visited)
     // There are fewer claims than the table has places.
     let id = written[key] ?? table.intern(claim) ?? .none
     written[key] = id
@@ -134,7 +129,7 @@ struct RegionRouter {
   }
 
   private mutating func newRoute(of claim: AdmittedClaim, key: UInt64) -> UInt32 {
-    let origin = claim.origin == .lost ? [] : [origins[Int(claim.origin.rawValue)]]
+    let origin = [origins[Int(claim.origin.rawValue)]].filter { !$0.isEmpty }
     var named = visited[Int(claim.regions.rawValue)]
     let isEmpty = named?.isEmpty ?? true
     let everywhere = policy.ignoresVisited || isEmpty && policy.emptyVisited == .all
@@ -154,7 +149,6 @@ struct RegionRouter {
     destinations.append(destination)
     numbers[destination] = number
     isForTarget.append(target.isWanted(destination))
-    isTooMany.append((destination.visited?.count ?? 0) > Self.maximumRegions)
     return number
   }
 }

@@ -1,4 +1,4 @@
-import ExposureKeys
+package import ExposureKeys
 
 /// A reading and a publishing policy with a name: what a policy file holds.
 package struct Policy: Hashable, Sendable {
@@ -8,6 +8,21 @@ package struct Policy: Hashable, Sendable {
   package var summary: String
   package var reading: ReadingPolicy
   package var publishing: PublishingPolicy
+  /// What holds from a day on, in the order of the days.
+  package var changes: [Change] = []
+
+  /// Both halves as they are from a day (UTC) on.
+  package struct Change: Hashable, Sendable {
+    package var from: Day
+    package var reading: ReadingPolicy
+    package var publishing: PublishingPolicy
+
+    package init(from: Day, reading: ReadingPolicy, publishing: PublishingPolicy) {
+      self.from = from
+      self.reading = reading
+      self.publishing = publishing
+    }
+  }
 
   package init(
     name: String, summary: String = "", reading: ReadingPolicy = ReadingPolicy(),
@@ -19,8 +34,52 @@ package struct Policy: Hashable, Sendable {
     self.publishing = publishing
   }
 
+  /// The policy that holds at an instant, which changes no more.
+  package func at(_ now: Instant) -> Policy {
+    guard !changes.isEmpty else { return self }
+    let change = changes.last { $0.from <= now.day }
+    return Policy(
+      name: name, summary: summary, reading: change?.reading ?? reading, publishing: change?.publishing ?? publishing)
+  }
+
   /// Everything that is wrong with the policy as a whole; empty when it can be used.
-  package var faults: [PolicyFault] { nameFaults + reading.faults + publishing.faults }
+  package var faults: [PolicyFault] {
+    let later = changes.enumerated().flatMap { number, change in
+      (change.reading.faults + change.publishing.faults).map {
+        PolicyFault(place: "changes.\(number).\($0.place)", reason: $0.reason)
+      }
+    }
+    return nameFaults + reading.faults + publishing.faults + later + changeFaults
+  }
+
+  private var changeFaults: [PolicyFault] {
+    zip(changes, changes.dropFirst()).enumerated().compactMap { number, pair in
+      guard pair.0.from >= pair.1.from else { return nil }
+      return PolicyFault(
+        place: "changes.\(number + 1).from",
+        reason: "\(pair.1.from), not after \(pair.0.from); allowed is the order of time")
+    }
+  }
+
+  /// What an operator should know, though the policy can be used; sorted by place.
+  package var warnings: [PolicyFault] {
+    var warnings: [PolicyFault] = []
+    let readings = [reading] + changes.map(\.reading)
+    let precedence = changes.reduce(publishing.precedence) { $0.union($1.publishing.precedence) }
+    if readings.contains(where: { $0.speaksFor == .any }) {
+      warnings.append(
+        PolicyFault(
+          place: "reading.speaks-for", reason: "any: whatever origin a source's keys name is taken to have said so"))
+    }
+    if !precedence.isEmpty {
+      warnings.append(
+        PolicyFault(
+          place: "publishing.precedence",
+          reason: "sets the merge law aside: \(precedence.sorted().joined(separator: ", ")) can leave out, "
+            + "revoke and weaken what others say about a key, by claiming it"))
+    }
+    return warnings
+  }
 
   private var nameFaults: [PolicyFault] {
     let isName =
@@ -63,11 +122,20 @@ extension ReadingPolicy {
     faults.check(futureTolerance, in: Self.futureToleranceAllowed, "rolling-start.future-tolerance")
     if let floodFactor { faults.check(floodFactor, in: Self.floodFactorAllowed, "flood.factor") }
     faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor")
+    if let mostKeysADay { faults.check(mostKeysADay, in: 1...1_000_000_000, "flood.most-a-day") }
+    if let maximumAge { faults.check(maximumAge, in: Self.maximumAgeAllowed, "maximum-age-days") }
+    if let minimumAgeMinutes { faults.check(minimumAgeMinutes, in: Self.minimumAgeAllowed, "minimum-age-minutes") }
     if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
-    if speaksFor?.isEmpty == true { faults.add("speaks-for", "empty: no key would be admitted") }
-    faults.checkRegions(speaksFor ?? [], "speaks-for")
+    var spoken: Set<String> = []
+    if case .only(let origins) = speaksFor {
+      spoken = origins
+      if origins.isEmpty { faults.add("speaks-for", "empty: no key would be admitted") }
+    }
+    faults.checkRegions(spoken, "speaks-for")
     faults.checkRegions(excludedOrigins, "excluded-origins")
-    for origin in excludedOrigins.intersection(speaksFor ?? []).sorted() {
+    if regions?.isEmpty == true { faults.add("regions.named", "empty: no key that names a region would be admitted") }
+    faults.checkRegions((regions ?? []).subtracting(declaredRegions), "regions.named")
+    for origin in excludedOrigins.intersection(spoken).sorted() {
       faults.add("excluded-origins", "\(origin) stands under speaks-for, too")
     }
     if let highestOnsetCode {

@@ -66,6 +66,26 @@ package struct ReadingPolicy: Hashable, Sendable {
     case federation
   }
 
+  /// The origins that a source may speak for.
+  package enum SpokenOrigins: Hashable, Sendable, ExpressibleByArrayLiteral {
+    case any
+    case only(Set<String>)
+
+    package init(arrayLiteral origins: String...) { self = .only(Set(origins)) }
+
+    /// Those that both allow.
+    package func intersection(_ other: Self) -> Self {
+      switch (self, other) {
+      case (.any, _): other
+      case (_, .any): self
+      case (.only(let some), .only(let others)): .only(some.intersection(others))
+      }
+    }
+  }
+
+  /// A claim names at most so many regions.
+  package static let maximumRegions = 64
+
   /// Key data of sixteen equal bytes.
   package var uniformKeyData: KeyDataReading = .reject
   /// No key is older than this day; the protocol began in 2020.
@@ -74,6 +94,8 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var futureTolerance: Int32 = 12
   /// Keys that expired more than so many days ago are rejected, 0...3650; `nil` is never.
   package var maximumAge: Int? = nil
+  /// Keys that expired less than so many minutes ago, or not yet, are rejected, 0...20160; `nil` is never.
+  package var minimumAgeMinutes: Int? = nil
   /// Up to when a rolling start may lie; the tolerance is for ``FutureLimit/byClock`` alone.
   package var futureLimit: FutureLimit = .byClock
   /// Which intervals may be rolling starts.
@@ -90,26 +112,55 @@ package struct ReadingPolicy: Hashable, Sendable {
   /// The report types that are admitted; `unknown` stands for an absent one too.
   package var reportTypes: Set<ReportType> = Set(ReportType.allCases)
   package var unrecognizedReportType: Leniency = .notGiven
-  /// The origins that the source may speak for; `nil` is any.
-  package var speaksFor: Set<String>? = nil
+  /// The origins that the source may speak for; `nil` is its own alone, or any where it has none.
+  package var speaksFor: SpokenOrigins? = nil
   /// Origins whose keys are not taken, whoever speaks for them.
   package var excludedOrigins: Set<String> = []
-  /// An origin is held for an operator beyond this multiple of its usual volume, 2...1000; `nil` is never.
+  /// The regions that the source may name; `nil` is any.
+  package var regions: Set<String>? = nil
+  /// Regions and origins that there are besides those of ``RegionName``.
+  package var declaredRegions: Set<String> = []
+  /// An origin is held for an operator beyond this multiple of its usual volume a day, 2...1000; `nil` is never.
   package var floodFactor: Int? = 10
-  /// Volumes up to this are never a flood.
+  /// Volumes of a day up to this are never a flood. More are one, of an origin of which nothing is known yet, too.
   package var floodFloor: Int = 10_000
+  /// No more keys of an origin are taken a day, however many are usual, 1...1000000000; `nil` is no such limit.
+  package var mostKeysADay: Int? = nil
 
   /// The default policy.
   package init() {}
 
   package static let futureToleranceAllowed: ClosedRange<Int32> = 0...288
   package static let maximumAgeAllowed = 0...3650
+  package static let minimumAgeAllowed = 0...20_160
   package static let highestOnsetCodeAllowed =
     DaysSinceOnset.range.upperBound...DaysSinceOnset.federationCodes.upperBound
 
-  /// Whether a source may speak for an origin; its name is in capitals.
-  func takes(origin name: String) -> Bool {
-    !excludedOrigins.contains(name) && speaksFor?.contains(name) ?? true
+  /// Whether a source may speak for an origin; both names are in capitals. A source has no name where its keys that name
+  /// none lose their origin.
+  func takes(origin name: String?, from own: String?) -> Bool {
+    if let name, excludedOrigins.contains(name) { return false }
+    return switch speaksFor {
+    case .any: true
+    case .only(let origins): name.map(origins.contains) ?? false
+    case nil: own == nil || name == own
+    }
+  }
+
+  /// Whether there is a region of this name, in capitals.
+  func knows(region name: String) -> Bool { RegionName.isPossible(name) || declaredRegions.contains(name) }
+
+  /// From how many new keys a day on those of an origin are held for the operator; `nil` is never.
+  ///
+  /// - Parameter usual: how many it sends on an average day, those before today.
+  package func volumeLimit(usual: Int) -> VolumeLimit? {
+    var limit = mostKeysADay.map { VolumeLimit(keys: $0, reason: .tooManyKeysADay) }
+    if let floodFactor {
+      let (product, isOverflown) = usual.multipliedReportingOverflow(by: floodFactor)
+      let flood = isOverflown ? Int.max : max(floodFloor, product)
+      if limit.map({ flood < $0.keys }) ?? true { limit = VolumeLimit(keys: flood, reason: .flood) }
+    }
+    return limit
   }
 
   /// Rolling starts lie in these intervals.

@@ -15,6 +15,17 @@ package enum RegionName {
       && part.allSatisfy { isDigit($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
   }
 
+  /// The origin of a file of which nobody says whose it is: it is told apart from all others and named in no output.
+  package static func ofFile(_ name: String) -> String { filePrefix + name }
+
+  /// Whether it is the origin of such a file. A stated one has no small letters.
+  package static func isFile(_ origin: String) -> Bool { origin.hasPrefix(filePrefix) }
+
+  /// An origin's name as it is compared.
+  static func normalized(_ origin: String) -> String { isFile(origin) ? origin : origin.uppercased() }
+
+  private static let filePrefix = "file "
+
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
   /// Officially assigned, and four in common use: `EU` for a series of all its countries, `EL` and `UK` as the

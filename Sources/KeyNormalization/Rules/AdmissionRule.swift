@@ -65,22 +65,41 @@ struct Reading {
   var said: StatedFields
   var allowances = AllowanceSet()
   let origin: OriginStanding
+  let regions: RegionStanding
 }
 
 /// What the rules ask about a claim's origin.
 struct OriginStanding {
+  /// There can be an origin of its name.
+  var isKnown = true
   /// The source may speak for it.
   var isAllowed = true
   /// It is one of the gateway's own.
   var isOwn = false
 }
 
+/// What the rules ask about the visited regions of a claim.
+struct RegionStanding {
+  /// How many it names.
+  var count = 0
+  /// It names some, and none of them can be a region.
+  var areUnknown = false
+  /// It names some, and the source may name none of them.
+  var areNotAllowed = false
+}
+
 /// How much of an origin has come.
 struct OriginVolume {
-  /// How many claims of this origin were admitted before this one.
+  /// How many new claims of this origin were admitted today before this one.
   var admitted = 0
-  /// From how many on it is a flood.
-  var floodLimit = Int.max
+  var limit: VolumeLimit?
+}
+
+/// From how many keys of an origin on the operator is asked.
+package struct VolumeLimit: Hashable, Sendable {
+  package let keys: Int
+  /// Why, as an operator reads it.
+  package let reason: AdmissionReason
 }
 
 /// What the rules know besides the claim. A class, so that it is handed from rule to rule without copying.
@@ -92,6 +111,8 @@ final class AdmissionContext: Sendable {
   let isAccepted: ByReportType<Bool>
   /// Keys that ended before this interval are too old; `nil` is none.
   let oldestEnd: Int64?
+  /// Keys that end later are too young; `nil` is none.
+  let youngestEnd: Int64?
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
@@ -99,6 +120,9 @@ final class AdmissionContext: Sendable {
     isAccepted = ByReportType { policy.reportTypes.contains($0) }
     oldestEnd = policy.maximumAge.map {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400)).rawValue
+    }
+    youngestEnd = policy.minimumAgeMinutes.map {
+      IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 60)).rawValue
     }
   }
 }
@@ -116,6 +140,7 @@ package struct AdmissionRules: Sendable {
     .reportType,
     .daysSinceOnset,
     .originAllowed,
+    .regionsNamed,
     .ownKey,
     .flood,
   ])

@@ -102,7 +102,6 @@ package enum BeliefRules {
   package static let all: [BeliefRule] = [
     .reportTypePublished,
     .visitedRegions,
-    .tooManyRegions,
     .shortPeriods,
     .tooOld,
     .publishedRisk,

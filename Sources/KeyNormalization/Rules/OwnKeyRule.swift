@@ -4,7 +4,9 @@ extension AdmissionRule {
   static let ownKey = AdmissionRule(
     documentation: RuleDocumentation(
       name: "own-key",
-      rule: "A key of this gateway's own regions that comes back from a peer is recognised and not taken in again.",
+      rule:
+        "A key of this gateway's own regions that comes back from a peer is recognised and not taken in again. Files that "
+        + "normalize reads have no own regions.",
       why: "What an own region said is known first-hand. A copy that came back would outlive its revocation.",
       source: "CoronaMelder and covid-green, loop suppression",
       outcome: "reject: own-key-returned"),

@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import KeyNormalization
 internal import KeyStorage
 
 /// Lets uploads that come in the same moment share a commit. Owns those that wait.
@@ -18,12 +19,17 @@ actor CommitQueue {
   private let ledger: Ledger
   private let door: String
   private let clock: @Sendable () -> Instant
+  private let source: UploadSource
+  /// How many keys the origin sends on a usual day, as it was known on this one.
+  private var usual: (day: Day, keys: Int)?
   private var waiting: [(upload: AdmittedUpload?, waiter: Waiter)] = []
   private var isCommitting = false
 
-  init(ledger: Ledger, door: String, clock: @escaping @Sendable () -> Instant) {
+  /// - Parameter source: says from how many keys a day on its uploads are held for the operator.
+  init(ledger: Ledger, source: UploadSource, clock: @escaping @Sendable () -> Instant) {
     self.ledger = ledger
-    self.door = door
+    door = source.name
+    self.source = source
     self.clock = clock
   }
 
@@ -44,6 +50,14 @@ actor CommitQueue {
     }
   }
 
+  private func limit(on day: Day) async throws -> VolumeLimit? {
+    if usual?.day != day {
+      let origin = source.origin.uppercased()
+      usual = (day, try await ledger.read { try $0.usualVolumes(before: day)[origin] ?? 0 })
+    }
+    return source.admissionPolicy(at: day.start).volumeLimit(usual: usual?.keys ?? 0)
+  }
+
   /// Commits until nobody waits.
   private func commitAll() async {
     while !waiting.isEmpty {
@@ -55,7 +69,8 @@ actor CommitQueue {
         if uploads.isEmpty {
           try await ledger.passed(door: door, at: clock())
         } else {
-          _ = try await ledger.uploaded(uploads, at: clock())
+          let now = clock()
+          _ = try await ledger.uploaded(uploads, within: try await limit(on: now.day), at: now)
         }
         for (_, waiter) in group { waiter.resume() }
       } catch {

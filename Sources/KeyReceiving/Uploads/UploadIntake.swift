@@ -10,14 +10,16 @@ package import KeyStorage
 /// Of an upload nothing else is kept: no body, and no file of one person's keys.
 package struct UploadIntake: Sendable {
   private let source: UploadSource
+  private let ledger: Ledger
   private let queue: CommitQueue
   private let clock: @Sendable () -> Instant
 
   /// - Parameter ledger: of the gateway's own store, or of one that is opened beside it as an operator.
   package init(_ source: UploadSource, ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
     self.source = source
+    self.ledger = ledger
     self.clock = clock
-    queue = CommitQueue(ledger: ledger, door: source.name, clock: clock)
+    queue = CommitQueue(ledger: ledger, source: source, clock: clock)
   }
 
   /// What became of an upload that was taken.
@@ -26,12 +28,20 @@ package struct UploadIntake: Sendable {
     package var accepted: Int
     /// Each key that was dropped, in their order: where it stood, and `rolling period 145, allowed 1...144`.
     package var dropped: [RejectedKey]
+    /// Those of the accepted ones that were not known.
+    package var inserted: Int
+    /// What was recorded.
+    package var recorded: [RevisableKey] = []
   }
 
   /// Why an upload is refused as a whole.
   package enum Refusal: Error, Hashable, Sendable {
-    /// Its keys are not one person's, or none of them can be taken.
+    /// Its keys are not one person's.
     case fault(String)
+    /// None of its keys can be taken.
+    case noKeys(String)
+    /// It says something about keys that are known, and may not.
+    case revision(RevisionFault)
     /// So many uploads wait that no more are taken now.
     case busy
   }
@@ -40,42 +50,99 @@ package struct UploadIntake: Sendable {
   ///
   /// - Parameters:
   ///   - keys: what the door has read, with the keys that were no keys.
+  ///   - regions: those that its keys are for; `nil` is what the door says.
+  ///   - proof: what its sender shows to say something new about known keys; `nil` where nothing is asked for.
   ///   - certificate: lower-case hexadecimal SHA-256 of the certificate that let it in.
   /// - Throws: ``Refusal``, and what the store throws.
-  package func accept(_ keys: DecodedDocument, certificate: String?, byteCount: Int) async throws -> Receipt {
+  package func accept(
+    _ keys: DecodedDocument, for regions: [String]? = nil, proof: RevisionProof? = nil, certificate: String?,
+    byteCount: Int
+  ) async throws -> Receipt {
+    let now = clock()
+    let regions = regions ?? source.regions
+    var upload = addressed(keys, to: regions)
+    var revised = 0
+    var places: [Int: Int] = [:]
+    if let proof {
+      let revisions = try await revisions(of: keys.keys, proof)
+      let kept = (revisions.new + revisions.revised).sorted()
+      if kept.isEmpty, !keys.keys.isEmpty {
+        // Nothing of it is new.
+        try await queue.pass()
+        let dropped = keys.rejections.map { RejectedKey($0, of: "upload", at: .decode) }
+        return Receipt(accepted: 0, dropped: dropped, inserted: 0)
+      }
+      revised = revisions.revised.count
+      let all = keys.places
+      upload.keys = kept.map { upload.keys[$0] }
+      places = Dictionary(zip(upload.places, kept.map { all[$0] })) { first, _ in first }
+    }
     let arrival = Arrival(
-      try addressed(keys), named: "upload", from: Sender(name: source.name, origin: source.origin),
-      vouching: .operator, at: clock())
+      upload, named: "upload", from: Sender(name: source.name, origin: source.origin), vouching: .operator, at: now)
     var recorder = BatchCollector()
     var rejected: [RejectedKey] = []
-    let summary = try Intake().accept(arrival, by: source.admissionPolicy, into: &recorder) { rejected.append($0) }
-    rejected.sort { $0.position < $1.position }
-    guard let batch = recorder.batch else { return Receipt(accepted: 0, dropped: rejected) }
+    let summary = try Intake().accept(arrival, by: source.admissionPolicy(at: now), into: &recorder) {
+      rejected.append($0)
+    }
+    rejected = rejected.map { key in
+      key.step == .admit ? places[key.position].map(key.placed) ?? key : key
+    }.sorted { $0.position < $1.position }
+    guard let batch = recorder.batch else { return Receipt(accepted: 0, dropped: rejected, inserted: 0) }
 
     let persons = PersonsKeys(batch)
     guard persons.count > 0 else {
       let faults = rejected.map { "key \($0.position): \($0.detail)" }
-      throw Refusal.fault("no key can be taken: \(faults.joined(separator: "; "))")
+      throw Refusal.noKeys("no key can be taken: \(faults.joined(separator: "; "))")
     }
     if let fault = persons.fault { throw Refusal.fault(fault) }
     try await queue.record(
       AdmittedUpload(
-        door: source.name, batch: batch, regions: source.regions, certificate: certificate, byteCount: byteCount,
+        door: source.name, batch: batch, regions: regions, certificate: certificate, byteCount: byteCount,
         rejections: summary.counts.rejections(beside: batch)))
-    return Receipt(accepted: persons.count, dropped: rejected)
+    return Receipt(
+      accepted: persons.count, dropped: rejected, inserted: max(0, persons.count - revised),
+      recorded: proof == nil ? [] : upload.keys.compactMap(RevisableKey.init))
   }
 
   /// Takes as long as an upload would, and takes nothing: for requests that only look like one.
   package func pass() async throws { try await queue.pass() }
 
-  /// The keys, for the regions of the door.
-  private func addressed(_ keys: DecodedDocument) throws -> DecodedDocument {
+  private func addressed(_ keys: DecodedDocument, to names: [String]) -> DecodedDocument {
     var keys = keys
     var regions = RegionTable()
-    guard let number = regions.intern(RegionClaim(origin: nil, visited: source.regions)) else { return keys }
+    guard let number = regions.intern(RegionClaim(origin: nil, visited: names)) else { return keys }
     keys.regions = regions
     for index in keys.keys.indices { keys.keys[index].regions = number }
     return keys
+  }
+
+  private func revisions(of keys: [ClaimedKey], _ proof: RevisionProof) async throws -> UploadRevisions {
+    let door = source.name
+    let known = try await ledger.read { state in
+      try keys.map { key in
+        try state.claims(about: key.key).statedClaims.filter { $0.source.name == door }.map(\.key)
+      }
+    }
+    do throws(RevisionFault) {
+      return try UploadRevisions(keys, known: known, proof: proof)
+    } catch {
+      throw Refusal.revision(error)
+    }
+  }
+}
+
+extension DecodedDocument {
+  /// Where each key stood among all that were sent.
+  fileprivate var places: [Int] {
+    let lost = Set(rejections.map(\.position.index))
+    return Array((0..<keys.count + lost.count).lazy.filter { !lost.contains($0) })
+  }
+}
+
+extension RevisableKey {
+  fileprivate init?(_ key: ClaimedKey) {
+    guard let start = key.rollingStart, let period = key.rollingPeriod else { return nil }
+    self.init(key: key.key, rollingStart: start, rollingPeriod: period)
   }
 }
 

@@ -11,9 +11,17 @@ package protocol ClaimState: AnyObject {
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage
   /// Everything that is said about one key, withdrawn claims left out; as of an event, or now.
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet
+  /// Everything that the tables have about one key data: claims, withdrawn ones included, what is held, what went out.
+  func record(of key: TemporaryExposureKey) throws -> KeyRecord
+  /// The claims about these keys that a document brought, withdrawn ones included.
+  func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim]
+  /// What of a document is put aside for the operator.
+  func held(of document: DocumentID) throws -> [StatedClaim]
   func claimCount() throws -> Int
-  /// How many keys each origin sent on an average day with any, for the flood rule.
-  func usualVolumes() throws -> [String: Int]
+  /// How many keys each origin sent on an average day with any before this one, for the flood rule.
+  func usualVolumes(before day: Day) throws -> [String: Int]
+  /// How many new keys each origin sent on a day, through whatever source.
+  func volumes(on day: Day) throws -> [String: Int]
 }
 
 extension ClaimState {
@@ -47,6 +55,15 @@ package protocol ClaimChanges: AnyObject {
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
   /// Drops what was put aside for the operator.
   func discardHeld(of document: DocumentID) throws -> Int
+  /// Replaces what a document was read to say. What is added has the arrival of what it replaces, or else arrives now, as
+  /// something of the time at which the document came: recalls after that time hold for it too.
+  ///
+  /// - Returns: how many claims are new: another document may have brought the others.
+  func reread(
+    _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
+  ) throws -> Int
+  /// Removes everything about a key: claims, what is held, what went out, and the bytes of these documents.
+  func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) throws -> ErasureReceipt
   /// Withdraws claims. They stay known, so that the same ones coming in again change nothing.
   func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) throws -> RecallPreview
 }

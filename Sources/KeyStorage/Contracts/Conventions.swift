@@ -52,6 +52,13 @@ extension RecallRequest {
   }
 }
 
+extension Recall {
+  /// Whether it withdraws a claim of this origin that came with the document at this time, before it was carried out.
+  package func withdraws(_ origin: String?, of document: DocumentID, from arrival: Instant) -> Bool {
+    time >= arrival && request.means(origin: origin, document: document, at: arrival)
+  }
+}
+
 extension ReleasedKey {
   /// The key without numbers that belong to a table elsewhere.
   package var withoutTables: Self {

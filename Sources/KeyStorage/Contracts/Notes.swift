@@ -8,8 +8,16 @@ package enum StoredNote: Hashable, Sendable {
   case paddingRounds(Day, series: String?)
   /// Where a series stands: its window, its key, the recalls that it knows.
   case seriesState(String)
+  /// Which keys were erased, and when: what was published stays, and nothing is made of it any more that holds them.
+  case erasures
+  /// What the gateway's clock has seen.
+  case clock
+  /// The operator's last word about the clock.
+  case clockWord
   /// The first event of the newest day on which uploads came in by a door: its number and its time.
   case firstUploads(door: String)
+  /// When what had been kept long enough was removed last: seconds since 1970.
+  case retention
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -18,7 +26,11 @@ package enum StoredNote: Hashable, Sendable {
     case .paddingRounds(let day, series: nil): "publishing/padding/\(day)"
     case .paddingRounds(let day, let series?): "publishing/padding/\(series)/\(day)"
     case .seriesState(let series): "publishing/series/\(series)"
+    case .erasures: "publishing/erasures"
+    case .clock: "gateway/clock"
+    case .clockWord: "gateway/clock-word"
     case .firstUploads(let door): "receiving/uploads/\(door)"
+    case .retention: "operating/retention"
     }
   }
 }

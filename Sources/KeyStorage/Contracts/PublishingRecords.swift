@@ -30,6 +30,8 @@ package enum BundleKind: String, Hashable, Sendable, CaseIterable, Codable {
   case since
   /// Everything about the keys of one day: those that began to be used on it, whenever they were published.
   case keyDay = "key-day"
+  /// Everything that was published in a day or a part of it, made once when that is over.
+  case edition
 }
 
 /// A bundle that is to be staged.
@@ -93,17 +95,39 @@ package struct BundleRecord: Hashable, Sendable {
   }
 }
 
-/// A key as a series has released it last. 64 bytes, trivially copyable.
-package struct ReleasedKey: Hashable, Sendable, BitwiseCopyable {
+/// Whose opinions were in a key's first release.
+package struct ReleasingOrigins: Hashable, Sendable {
+  /// The names in their order, with commas between them; `-` is the lost origin. Most are a few bytes.
+  package let text: String
+
+  package init(text: String) { self.text = text }
+
+  /// - Parameter names: the lost origin's is empty.
+  package init(_ names: Set<String>) {
+    text = names.map { $0.isEmpty ? "-" : $0 }.sorted().joined(separator: ",")
+  }
+
+  /// - Parameter name: `nil` is the lost origin.
+  package func contains(_ name: String?) -> Bool {
+    let name = name ?? "-"
+    return text == name || text.split(separator: ",").contains { $0 == name }
+  }
+}
+
+/// A key as a series has released it last.
+package struct ReleasedKey: Hashable, Sendable {
   /// As the bundle has it; without regions and unknown fields.
   package var key: ClaimedKey
   package var bundle: BundleID
   /// How often it was revised after its first release.
   package var revisions: Int32
+  /// Whose opinions were in its first release, which stays; `nil` where an older version wrote it down.
+  package var origins: ReleasingOrigins?
 
-  package init(key: ClaimedKey, bundle: BundleID, revisions: Int32 = 0) {
+  package init(key: ClaimedKey, bundle: BundleID, revisions: Int32 = 0, origins: ReleasingOrigins? = nil) {
     self.key = key
     self.bundle = bundle
     self.revisions = revisions
+    self.origins = origins
   }
 }

@@ -16,6 +16,8 @@ package protocol ReceivingState: AnyObject {
   func document(named name: String, of source: String) throws -> DocumentRecord?
   /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.
   func content(of document: DocumentID) throws -> [UInt8]?
+  /// The documents whose bytes are kept, by number, with how many bytes there are of each.
+  func keptContents() throws -> [(document: DocumentID, byteCount: Int)]
   /// How many documents of a source are in each state, and the sum of their counts.
   func summary(of source: String) throws -> SourceSummary
   /// The uploads that came with this certificate, by the digest of it.

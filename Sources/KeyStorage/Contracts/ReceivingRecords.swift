@@ -87,12 +87,15 @@ package struct DocumentRecord: Hashable, Sendable {
   package var changed: Instant
   /// Once it is recorded.
   package var facts: DocumentFacts?
-  /// How many claims are put aside for the operator.
-  package var held: Int
+  /// How many claims are put aside for the operator, by the code of the reason.
+  package var holds: [String: Int]
+  /// How many those are.
+  package var held: Int { holds.values.reduce(0, +) }
 
   package init(
     id: DocumentID, source: String, name: String, state: DocumentState, fault: DocumentFault? = nil, attempts: Int = 0,
-    nextAttempt: Instant? = nil, discovered: Instant, changed: Instant, facts: DocumentFacts? = nil, held: Int = 0
+    nextAttempt: Instant? = nil, discovered: Instant, changed: Instant, facts: DocumentFacts? = nil,
+    holds: [String: Int] = [:]
   ) {
     self.id = id
     self.source = source
@@ -104,7 +107,7 @@ package struct DocumentRecord: Hashable, Sendable {
     self.discovered = discovered
     self.changed = changed
     self.facts = facts
-    self.held = held
+    self.holds = holds
   }
 }
 
@@ -120,12 +123,14 @@ package struct DocumentFacts: Hashable, Sendable {
   package var format: String
   /// Who stands behind it, for people: a signature, the peer's TLS identity, or the operator.
   package var vouchedBy: String
+  /// `nil` for uploads, which are read by their door, and where an older version wrote it down.
+  package var reading: ReadingMark?
   /// Of its keys. Its members can be asked of the document.
   package var counts: KeyCounts
 
   package init(
     byteCount: Int, digest: String, entityTag: String? = nil, lastModified: String? = nil, format: String,
-    vouchedBy: String, counts: KeyCounts = KeyCounts()
+    vouchedBy: String, reading: ReadingMark? = nil, counts: KeyCounts = KeyCounts()
   ) {
     self.byteCount = byteCount
     self.digest = digest
@@ -133,6 +138,7 @@ package struct DocumentFacts: Hashable, Sendable {
     self.lastModified = lastModified
     self.format = format
     self.vouchedBy = vouchedBy
+    self.reading = reading
     self.counts = counts
   }
 

@@ -26,6 +26,24 @@ package protocol Store: Sendable {
   func write<Result: Sendable>(
     as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result
+
+  /// Writes one state of the store into a new file, while others go on reading and writing.
+  ///
+  /// - Throws: ``StorageFault``: `conflict` where there is a file already, `unsupported`.
+  func copy(to path: String) async throws
+
+  /// Reads everything and says what is damaged; empty where nothing is.
+  ///
+  /// - Parameter limit: how many faults are told at most.
+  func damage(limit: Int) async throws -> [String]
+}
+
+extension Store {
+  package func copy(to path: String) async throws {
+    throw StorageFault(.unsupported, "this store cannot be copied into a file")
+  }
+
+  package func damage(limit: Int) async throws -> [String] { [] }
 }
 
 /// What a store is opened for.

@@ -37,7 +37,11 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case paused
   case resumed
   case recalled
+  case clockAccepted = "clock-accepted"
+  case reread
+  case erased
   // Housekeeping
+  case clockSeen = "clock-seen"
   case expired
   case logged
 
@@ -48,10 +52,10 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
     case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused, .resumed, .recalled, .logged:
+      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
       .promised
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
-      .paddingPlanned, .unlisted, .removed, .expired:
+      .paddingPlanned, .unlisted, .removed, .clockSeen, .expired:
       .local
     }
   }
@@ -62,10 +66,12 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   /// Whether an operator does it. Such an event carries who did it and why.
   package var isOfOperator: Bool {
     switch self {
-    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled: true
+    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
+      .clockAccepted:
+      true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
-      .expired, .logged:
+      .clockSeen, .expired, .logged:
       false
     }
   }
@@ -74,10 +80,11 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   package var isRoutine: Bool {
     switch self {
     case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
-      .expired, .logged:
+      .clockSeen, .expired, .logged:
       true
     case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
-      .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled:
+      .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
+      .clockAccepted:
       false
     }
   }
@@ -160,7 +167,12 @@ package enum LedgerEvent: Hashable, Sendable {
   case paused(Pause.Subject, OperatorWord)
   case resumed(Pause.Subject, OperatorWord)
   case recalled(RecallRequest, RecallPreview, OperatorWord)
+  case clockAccepted(OperatorWord)
+  case reread([DocumentID], source: String, OperatorWord)
+  /// The digest is the SHA-256 of the key data, in lower-case hexadecimal.
+  case erased(digest: String, ErasureReceipt, OperatorWord)
 
+  case clockSeen
   case expired(ExpiryReceipt)
   case logged([QueuedEntryID])
 
@@ -190,6 +202,10 @@ package enum LedgerEvent: Hashable, Sendable {
     case .paused: .paused
     case .resumed: .resumed
     case .recalled: .recalled
+    case .clockAccepted: .clockAccepted
+    case .clockSeen: .clockSeen
+    case .reread: .reread
+    case .erased: .erased
     case .expired: .expired
     case .logged: .logged
     }

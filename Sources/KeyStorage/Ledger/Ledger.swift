@@ -20,6 +20,12 @@ package struct Ledger: Sendable {
     try await store.read(body)
   }
 
+  /// Copies the store into a new file; see ``Store/copy(to:)``.
+  package func copyStore(to path: String) async throws { try await store.copy(to: path) }
+
+  /// What is damaged; see ``Store/damage(limit:)``.
+  package func damage(limit: Int) async throws -> [String] { try await store.damage(limit: limit) }
+
   /// Runs one transaction, in which events of this kind, or of these, may happen.
   func transact<Result: Sendable>(
     _ kind: EventKind, at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result

@@ -36,6 +36,46 @@ extension Ledger {
     }
   }
 
+  /// Documents of a source were read again, by another policy, and say what they say now and nothing else.
+  ///
+  /// - Parameter read: reads them, and tells what changes. It may be run again.
+  /// - Returns: what `read` returned.
+  package func reread<Result: Sendable>(
+    _ source: String, by word: OperatorWord, at now: Instant,
+    _ read: @escaping @Sendable (any StoredState, DocumentReplacer) throws -> Result
+  ) async throws -> Result {
+    try await transact(.reread, at: now) { page in
+      let stamp = try page.open(.reread, about: Pause.Subject.source(source).text, by: word)
+      let replacer = DocumentReplacer(page.transaction, stamp)
+      let result = try read(page.transaction, replacer)
+      try page.close(stamp, .reread(replacer.documents, source: source, word))
+      return result
+    }
+  }
+
+  /// Everything about one key was removed, but for what is published.
+  ///
+  /// - Parameters:
+  ///   - digest: the SHA-256 of the key data in lower-case hexadecimal, since the event must not have it.
+  ///   - contents: finds the documents in whose kept bytes the key is. It may be run again.
+  package func erased(
+    _ key: TemporaryExposureKey, digest: String, by word: OperatorWord, at now: Instant,
+    contents: @escaping @Sendable (any StoredState) throws -> [DocumentID]
+  ) async throws -> ErasureReceipt {
+    try await transact(.erased, at: now) { page in
+      let receipt = try page.transaction.erase(key, contents: try contents(page.transaction))
+      if !receipt.isEmpty {
+        var erasures = try page.transaction.erasures()
+        // No archive lists keys for that long.
+        erasures.moments = erasures.moments.filter { now.secondsSince1970 - $0.value.secondsSince1970 < 400 * 86_400 }
+        erasures.moments[digest] = now
+        try page.change([NoteChange(.erasures, try encoded(erasures))])
+        try page.enter(.erased(digest: digest, receipt, word), about: "key with SHA-256 \(digest)", by: word)
+      }
+      return receipt
+    }
+  }
+
   /// Claims of a document that were put aside are admitted.
   package func heldReleased(
     _ document: DocumentID, by word: OperatorWord, at now: Instant
@@ -77,14 +117,31 @@ extension Ledger {
     }
   }
 
+  /// The system's clock is right, says the operator, although it stepped.
+  package func clockAccepted(_ clock: ClockWord, by word: OperatorWord, at now: Instant) async throws {
+    try await transact(.clockAccepted, at: now) { page in
+      try page.change([NoteChange(.clockWord, try encoded(clock))])
+      try page.enter(.clockAccepted(word), about: "the clock", by: word)
+    }
+  }
+
   // MARK: Housekeeping
+
+  /// The clock was looked at, and the next process is to know what was seen.
+  package func clockSeen(_ record: ClockJudge.Record) async throws {
+    try await transact(.clockSeen, at: record.last.wall) { page in
+      try page.change([NoteChange(.clock, try encoded(record))])
+      try page.enter(.clockSeen, about: record.doubt == nil ? "the clock is sound" : "the clock is in doubt")
+    }
+  }
 
   /// What has been kept long enough is removed.
   ///
   /// - Parameter keysExpiredBefore: claims and released keys that were not valid any more then.
-  package func expired(keysExpiredBefore: Instant, at now: Instant) async throws -> ExpiryReceipt {
-    try await transact(.expired, at: now) { page in
-      let receipt = try page.transaction.expire(keysExpiredBefore: keysExpiredBefore, at: now)
+  package func expired(keysExpiredBefore: Instant, at time: SoundTime) async throws -> ExpiryReceipt {
+    try await transact(.expired, at: time.instant) { page in
+      let receipt = try page.transaction.expire(keysExpiredBefore: keysExpiredBefore, at: time.instant)
+      try page.change([NoteChange(.retention, Array("\(time.instant.secondsSince1970)".utf8))])
       if receipt != ExpiryReceipt(claims: 0, released: 0, contents: 0) {
         try page.enter(.expired(receipt), about: "keys that expired before \(keysExpiredBefore)")
       }
@@ -99,6 +156,30 @@ extension Ledger {
       try page.transaction.dequeue(entries)
       try page.enter(.logged(entries), about: "\(entries.count) entries")
     }
+  }
+}
+
+/// Where what another reading of documents changes is written down. One transaction owns it.
+package final class DocumentReplacer {
+  private let transaction: any StoreTransaction
+  private let stamp: EventStamp
+  fileprivate private(set) var documents: [DocumentID] = []
+
+  fileprivate init(_ transaction: any StoreTransaction, _ stamp: EventStamp) {
+    self.transaction = transaction
+    self.stamp = stamp
+  }
+
+  /// - Parameters:
+  ///   - time: when the document came.
+  ///   - facts: what the document is, given how many claims are new.
+  package func replace(
+    _ document: DocumentRecord, _ change: ReadingChange, from time: Instant, _ facts: (_ new: Int) -> DocumentFacts
+  ) throws {
+    let new = try transaction.reread(change, of: document.id, from: time, in: stamp)
+    // The document came into its state when it was fetched, and asking for it again counts from there.
+    try transaction.complete(document.id, facts(new), at: document.changed)
+    documents.append(document.id)
   }
 }
 

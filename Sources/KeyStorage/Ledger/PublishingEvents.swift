@@ -14,13 +14,16 @@ package struct NewStaging: Sendable {
 }
 
 /// A key as a bundle releases it.
-package struct NewRelease: Hashable, Sendable, BitwiseCopyable {
+package struct NewRelease: Hashable, Sendable {
   package var key: ClaimedKey
   package var revisions: Int32
+  /// Whose opinions publish it, where it is its first release.
+  package var origins: ReleasingOrigins?
 
-  package init(key: ClaimedKey, revisions: Int32) {
+  package init(key: ClaimedKey, revisions: Int32, origins: ReleasingOrigins? = nil) {
     self.key = key
     self.revisions = revisions
+    self.origins = origins
   }
 }
 
@@ -58,7 +61,9 @@ extension Ledger {
         let record = try transaction.stage(staging.bundle, staging.content, at: now)
         if !staging.released.isEmpty {
           try transaction.release(
-            staging.released.map { ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions) }, by: series)
+            staging.released.map {
+              ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions, origins: $0.origins)
+            }, by: series)
         }
         return record
       }
@@ -68,36 +73,64 @@ extension Ledger {
     }
   }
 
-  /// Staged bundles are there and an index names them; others are in no index any more.
-  package func published(
-    _ bundles: [BundleID], unlisting unlisted: [BundleID], by series: String, at now: Instant
+  /// The folder had bundles that the store does not know: it was lost, or is older than the folder. What apps have seen
+  /// is taken as released, under the numbers that they know.
+  ///
+  /// - Parameters:
+  ///   - listed: bundles that an index names, whose files are there; their bytes are not kept.
+  ///   - unlisted: bundles that no index names any more.
+  package func adopted(
+    _ listed: [NewStaging], unlisted: [NewBundle], by series: String, at now: Instant,
+    noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
   ) async throws {
-    let kinds: [EventKind] = (bundles.isEmpty ? [] : [.published]) + (unlisted.isEmpty ? [] : [.unlisted])
-    if kinds.isEmpty { return }
-    try await transact(kinds, at: now) { page in
-      if !bundles.isEmpty {
-        for bundle in bundles { try page.transaction.move(bundle, to: .published, at: now) }
-        try page.enter(.published(bundles), about: series)
+    try await transact([.staged, .published, .unlisted], at: now) { page in
+      let transaction = page.transaction
+      let notes = try noting(transaction)
+      var (records, gone): ([BundleRecord], [BundleRecord]) = ([], [])
+      for staging in listed {
+        let record = try transaction.stage(staging.bundle, [], at: now)
+        try transaction.release(
+          staging.released.map { ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions) }, by: series)
+        records.append(record)
       }
-      if !unlisted.isEmpty {
-        for bundle in unlisted { try page.transaction.move(bundle, to: .expired, at: now) }
-        try page.enter(.unlisted(unlisted), about: series)
-      }
+      for bundle in unlisted { gone.append(try transaction.stage(bundle, [], at: now)) }
+      for record in records + gone { try transaction.move(record.id, to: .published, at: now) }
+      for record in gone { try transaction.move(record.id, to: .expired, at: now) }
+      try page.change(notes)
+      try page.enter(.staged(records + gone, series: series), about: "\(series), from its folder")
+      try page.enter(.published((records + gone).map(\.id)), about: series)
+      if !gone.isEmpty { try page.enter(.unlisted(gone.map(\.id)), about: series) }
     }
   }
 
+  /// Staged bundles are there and an index names them.
+  package func published(_ bundles: [BundleID], by series: String, at now: Instant) async throws {
+    try await move(bundles, to: .published, .published(bundles), by: series, at: now)
+  }
+
+  /// Bundles are in no index any more.
+  package func unlisted(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
+    try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: time.instant)
+  }
+
   /// The files of bundles that no index names are gone.
-  package func removed(_ bundles: [BundleID], by series: String, at now: Instant) async throws {
+  package func removed(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
+    try await move(bundles, to: .removed, .removed(bundles), by: series, at: time.instant)
+  }
+
+  private func move(
+    _ bundles: [BundleID], to state: BundleState, _ event: LedgerEvent, by series: String, at now: Instant
+  ) async throws {
     if bundles.isEmpty { return }
-    try await transact(.removed, at: now) { page in
-      for bundle in bundles { try page.transaction.move(bundle, to: .removed, at: now) }
-      try page.enter(.removed(bundles), about: series)
+    try await transact(event.kind, at: now) { page in
+      for bundle in bundles { try page.transaction.move(bundle, to: state, at: now) }
+      try page.enter(event, about: series)
     }
   }
 }
 
 extension LedgerPage {
-  fileprivate func change(_ notes: [NoteChange]) throws {
+  func change(_ notes: [NoteChange]) throws {
     for change in notes { try transaction.setNote(change.value, named: change.note.name) }
   }
 }

@@ -39,6 +39,8 @@ package struct DocumentRecorder: ClaimRecorder {
     self.stamp = stamp
   }
 
+  package func volumes(on day: Day) throws -> [String: Int] { try transaction.volumes(on: day) }
+
   /// Adds the claims that are new; held claims are put aside for the operator.
   package func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
     try transaction.record(batch, of: document, in: stamp)
@@ -228,8 +230,12 @@ extension Ledger {
   /// not of their own commit, which may have had one upload alone: nobody who reads the store can tell which keys came
   /// together. What was known at an event is exact to the day, as far as uploads are concerned.
   ///
+  /// - Parameter limit: beyond so many new keys of an origin on this day, whichever way they came, uploads are held for the
+  ///   operator; `nil` is never.
   /// - Returns: what became of each, in their order.
-  package func uploaded(_ uploads: [AdmittedUpload], at now: Instant) async throws -> [ImportReceipt] {
+  package func uploaded(
+    _ uploads: [AdmittedUpload], within limit: VolumeLimit? = nil, at now: Instant
+  ) async throws -> [ImportReceipt] {
     if uploads.isEmpty { return [] }
     let doors = Set(uploads.map(\.door)).sorted()
     return try await transact(.uploaded, at: now) { page in
@@ -241,11 +247,18 @@ extension Ledger {
         else { continue }
         documents[door] = (document.id, document.facts ?? .ofUploads, try page.firstOfDay(stamp, at: door))
       }
+      var volumes = try limit == nil ? [:] : transaction.volumes(on: now.day)
       var receipts: [ImportReceipt] = []
       var records: [UploadRecord] = []
       for upload in uploads {
         guard let document = documents[upload.door] else { continue }
-        let receipt = try transaction.record(upload.batch, of: document.id, in: document.stamp)
+        var batch = upload.batch
+        let origin = batch.source.origin?.uppercased() ?? ""
+        if let limit, volumes[origin, default: 0] + batch.claims.count > limit.keys {
+          batch = batch.heldForOperator(because: limit.reason)
+        }
+        let receipt = try transaction.record(batch, of: document.id, in: document.stamp)
+        volumes[origin, default: 0] += receipt.new
         documents[upload.door]?.facts.add(receipt, of: upload)
         let record = UploadRecord(
           event: document.stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate)

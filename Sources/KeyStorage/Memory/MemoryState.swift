@@ -12,7 +12,7 @@ struct MemoryState: Sendable {
   var claims: [TemporaryExposureKey: [StatedClaim: Recording]] = [:]
   /// The keys of `claims` in their order.
   var keys: [TemporaryExposureKey] = []
-  var held: [DocumentID: Set<StatedClaim>] = [:]
+  var held: [DocumentID: [StatedClaim: Holding]] = [:]
   /// How many claims of an origin were new in one arrival.
   var volumes: [OriginArrival: Int] = [:]
   var pauses: [Pause.Subject: Pause] = [:]
@@ -54,6 +54,12 @@ struct MemoryState: Sendable {
       guard let event else { return recall == nil }
       return self.event.id <= event && recall.map { $0 > event } ?? true
     }
+  }
+
+  /// Why a claim is put aside for the operator, and since which event.
+  struct Holding {
+    var reason: AdmissionReason
+    var event: EventID
   }
 
   struct OriginArrival: Hashable {

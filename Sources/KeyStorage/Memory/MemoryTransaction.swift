@@ -29,6 +29,10 @@ final class MemoryTransaction: StoreTransaction {
 
   func content(of document: DocumentID) -> [UInt8]? { state.contents[document]?.bytes }
 
+  func keptContents() -> [(document: DocumentID, byteCount: Int)] {
+    state.contents.map { ($0.key, $0.value.bytes.count) }.sorted { $0.0 < $1.0 }
+  }
+
   func summary(of source: String) -> SourceSummary {
     var summary = SourceSummary()
     for document in state.documents where document.source == source {
@@ -115,8 +119,12 @@ final class MemoryTransaction: StoreTransaction {
 
   private func withHeld(_ document: DocumentRecord) -> DocumentRecord {
     var document = document
-    document.held = state.held[document.id]?.count ?? 0
+    document.holds = holds(of: document.id)
     return document
+  }
+
+  private func holds(of document: DocumentID) -> [String: Int] {
+    (state.held[document] ?? [:]).values.reduce(into: [:]) { $0[$1.reason.rawValue, default: 0] += 1 }
   }
 
   // MARK: Claims
@@ -132,8 +140,9 @@ final class MemoryTransaction: StoreTransaction {
       }
       index += 1
     }
-    if event == nil, !page.isEmpty {
-      for claim in state.held.values.joined() where claim.subject.key >= start {
+    if !page.isEmpty {
+      for (claim, holding) in state.held.values.joined()
+      where claim.subject.key >= start && event.map({ holding.event <= $0 }) ?? true {
         embargo.add(claim.statement, about: claim.subject)
       }
     }
@@ -148,13 +157,43 @@ final class MemoryTransaction: StoreTransaction {
     return claims
   }
 
+  func record(of key: TemporaryExposureKey) -> KeyRecord {
+    let held = state.held.flatMap { document, claims in
+      claims.filter { $0.key.subject.key == key }.map {
+        HeldClaim(claim: $0.key, document: document, reason: $0.value.reason)
+      }
+    }
+    let released = state.released.sorted { $0.key < $1.key }.flatMap { series, keys in
+      keys.filter { $0.key.key == key }.sorted { $0.key < $1.key }.map { SeriesRelease(series: series, key: $0.value) }
+    }
+    return KeyRecord(
+      claims: (state.claims[key] ?? [:]).map(KeptClaim.init).sorted(by: KeptClaim.precedes),
+      held: held.sorted(by: HeldClaim.precedes), released: released)
+  }
+
+  func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) -> [KeptClaim] {
+    keys.flatMap { key in
+      (state.claims[key] ?? [:]).filter { $0.value.document == document }.map(KeptClaim.init)
+    }.sorted(by: KeptClaim.precedes)
+  }
+
+  func held(of document: DocumentID) -> [StatedClaim] {
+    Array((state.held[document] ?? [:]).keys).sorted(by: StatedClaim.precedes)
+  }
+
   func claimCount() -> Int {
     state.claims.values.reduce(0) { $0 + $1.values.count { !$0.isRecalled } }
   }
 
-  func usualVolumes() -> [String: Int] {
+  func volumes(on day: Day) -> [String: Int] {
+    state.volumes.reduce(into: [:]) { sum, volume in
+      if volume.key.time.day == day { sum[volume.key.origin, default: 0] += volume.value }
+    }
+  }
+
+  func usualVolumes(before day: Day) -> [String: Int] {
     var totals: [String: (claims: Int, days: Set<Day>)] = [:]
-    for (arrival, count) in state.volumes {
+    for (arrival, count) in state.volumes where arrival.time.day < day {
       totals[arrival.origin, default: (0, [])].claims += count
       totals[arrival.origin, default: (0, [])].days.insert(arrival.time.day)
     }
@@ -164,33 +203,111 @@ final class MemoryTransaction: StoreTransaction {
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
     var receipt = ImportReceipt(beforeRecording: batch)
-    var aside = batch.held.map { StatedClaim($0, of: batch) }
+    var aside: [StatedClaim: MemoryState.Holding] = [:]
+    for (claim, reason) in zip(batch.held, batch.heldReasons) {
+      let claim = StatedClaim(claim, of: batch)
+      // What is known already is no news that anybody would have to decide about.
+      if state.claims[claim.subject.key]?[claim] != nil {
+        receipt.heldForOperator -= 1
+        receipt.known += 1
+      } else {
+        aside[claim] = .init(reason: reason, event: event.id)
+      }
+    }
     let claims = batch.claims.map { StatedClaim($0, of: batch) }.sorted { $0.subject < $1.subject }
     for claim in claims {
       if isOtherOrigins(claim) {
-        aside.append(claim)
+        aside[claim] = .init(reason: .otherRollingStart, event: event.id)
         receipt.heldForOperator += 1
       } else {
         insert(CollectionOfOne(claim), of: document, in: event, counting: &receipt)
       }
     }
-    if !aside.isEmpty { state.held[document, default: []].formUnion(aside) }
+    if !aside.isEmpty { state.held[document, default: [:]].merge(aside) { known, _ in known } }
     return receipt
   }
 
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
-    let held = state.held.removeValue(forKey: document) ?? []
+    let held = state.held.removeValue(forKey: document) ?? [:]
     var receipt = ImportReceipt()
     receipt.received = held.count
-    insert(held, of: document, in: event, counting: &receipt)
+    insert(held.keys, of: document, in: event, counting: &receipt)
     try change(document) { $0.facts?.counts.heldWasReleased(new: receipt.new) }
     return receipt
   }
 
   func discardHeld(of document: DocumentID) throws -> Int {
-    try change(document) { $0.facts?.counts.heldWasDiscarded() }
+    let holds = holds(of: document)
+    try change(document) { $0.facts?.counts.heldWasDiscarded(holds) }
     return state.held.removeValue(forKey: document)?.count ?? 0
+  }
+
+  func reread(
+    _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
+  ) throws -> Int {
+    guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
+    var places: [KeySubject: MemoryState.Recording] = [:]
+    for claim in change.removed {
+      guard let place = state.claims[claim.subject.key]?[claim], place.document == document else { continue }
+      if places[claim.subject].map({ place.event.id < $0.event.id }) ?? true { places[claim.subject] = place }
+      state.claims[claim.subject.key]?[claim] = nil
+      if state.claims[claim.subject.key]?.isEmpty == true {
+        state.claims[claim.subject.key] = nil
+        state.keys.removeAll { $0 == claim.subject.key }
+      }
+      if !place.isRecalled { count(-1, claim.origin, place) }
+    }
+    let arrival = EventStamp(id: event.id, time: time)
+    var new = 0
+    for claim in change.added.sorted(by: StatedClaim.precedes) {
+      var place = places[claim.subject] ?? MemoryState.Recording(document: document, event: arrival)
+      place.recall = state.recalls.first { $0.withdraws(claim.origin, of: document, from: place.event.time) }?.event
+      if isOtherOrigins(claim) {
+        state.held[document, default: [:]][claim] = MemoryState.Holding(reason: .otherRollingStart, event: event.id)
+        continue
+      }
+      let key = claim.subject.key
+      guard state.claims[key]?[claim] == nil else { continue }
+      if state.claims[key] == nil {
+        state.keys.append(key)
+        state.keys.sort()
+      }
+      state.claims[key, default: [:]][claim] = place
+      new += 1
+      if !place.isRecalled { count(1, claim.origin, place) }
+    }
+    for claim in change.heldRemoved { state.held[document]?[claim] = nil }
+    for (claim, reason) in change.heldAdded {
+      state.held[document, default: [:]][claim] = MemoryState.Holding(reason: reason, event: event.id)
+    }
+    if state.held[document]?.isEmpty == true { state.held[document] = nil }
+    return new
+  }
+
+  private func count(_ change: Int, _ origin: String?, _ place: MemoryState.Recording) {
+    guard let origin else { return }
+    let arrival = MemoryState.OriginArrival(origin: origin, document: place.document, time: place.event.time)
+    let sum = (state.volumes[arrival] ?? 0) + change
+    state.volumes[arrival] = sum > 0 ? sum : nil
+  }
+
+  func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) -> ErasureReceipt {
+    var receipt = ErasureReceipt()
+    receipt.claims = state.claims.removeValue(forKey: key)?.count ?? 0
+    state.keys.removeAll { $0 == key }
+    for (document, held) in state.held {
+      let left = held.filter { $0.key.subject.key != key }
+      receipt.held += held.count - left.count
+      state.held[document] = left.isEmpty ? nil : left
+    }
+    for (series, keys) in state.released {
+      let left = keys.filter { $0.key.key != key }
+      receipt.released += keys.count - left.count
+      state.released[series] = left
+    }
+    receipt.contents = contents.filter { state.contents.removeValue(forKey: $0) != nil }
+    return receipt
   }
 
   private func add(_ key: TemporaryExposureKey, to claims: inout ClaimSet, asOf event: EventID?) {
@@ -300,7 +417,7 @@ final class MemoryTransaction: StoreTransaction {
     }
     state.keys = state.keys.filter { state.claims[$0] != nil }
     for (document, held) in state.held {
-      let left = held.filter { !$0.key.isOver(at: keysExpiredBefore) }
+      let left = held.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
       receipt.claims += held.count - left.count
       state.held[document] = left.isEmpty ? nil : left
     }
@@ -381,8 +498,9 @@ final class MemoryTransaction: StoreTransaction {
       guard state.bundles.indices.contains(Int(key.bundle.rawValue) - 1) else {
         throw StorageFault.noBundle(key.bundle)
       }
-      let tidied = key.withoutTables
+      var tidied = key.withoutTables
       let subject = KeySubject(key: tidied.key.key, rollingStart: tidied.key.rollingStartWord)
+      if let known = state.released[series]?[subject] { tidied.origins = known.origins }
       state.released[series, default: [:]][subject] = tidied
     }
   }
@@ -397,6 +515,13 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func setNote(_ value: [UInt8]?, named name: String) { state.notes[name] = value }
+}
+
+extension KeptClaim {
+  fileprivate init(_ claim: StatedClaim, _ place: MemoryState.Recording) {
+    self.init(
+      claim: claim, document: place.document, event: place.event.id, arrived: place.event.time, recall: place.recall)
+  }
 }
 
 extension [TemporaryExposureKey] {

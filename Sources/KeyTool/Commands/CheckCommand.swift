@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayDaemon
+internal import GatewayServer
 internal import GatewaySettings
 internal import KeyNormalization
 internal import KeyPeers
@@ -15,8 +16,9 @@ struct CheckCommand: AsyncParsableCommand {
     abstract: "Check a gateway's configuration as a whole and print every fault with its place.",
     discussion: """
       The policies, rings, keys and secrets that the configuration names are read as well, and relations between \
-      settings are checked. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; \
-      warnings are for what can be used and most likely does not do what was meant.
+      settings are checked; certificates and keys are tried as keyferry run would use them, and a store that is there is \
+      opened. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; warnings are for \
+      what can be used and most likely does not do what was meant.
 
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \
       recording anything. The exit code is 1 when a source cannot be used.
@@ -37,8 +39,10 @@ struct CheckCommand: AsyncParsableCommand {
   var online = false
 
   func run() async throws {
-    let result = try ConfigurationCheck(gateway)
+    var result = try ConfigurationCheck(gateway)
+    if let plan = result.plan { result.stale = try await staleReadings(plan) }
     var probes: [SourceProbe] = []
+    if online { try Descriptors.require() }
     if online, let plan = result.plan { probes = try await probe(plan) }
     if json {
       try Console.result(line: try JSONText.render(result.document(probes)))
@@ -47,6 +51,17 @@ struct CheckCommand: AsyncParsableCommand {
     }
     guard result.plan != nil else { return try exit(.failed) }
     try exit(probes.contains { !$0.isUsable } ? .rejected : .done)
+  }
+
+  /// Sources whose claims were read by another policy than the configured one; none where there is no store yet.
+  private func staleReadings(_ plan: GatewayPlan) async throws -> [StaleReading] {
+    guard let ledger = try? gateway.ledger(plan, as: .reader) else { return [] }
+    // No key is valid for longer than two days, and none comes later than its retention.
+    let start = gateway.clock().secondsSince1970 - (plan.retention.keyDays + 16) * 86_400
+    return try await ledger.read { state in
+      try StaleReading.all(
+        of: plan.sources, ownOrigins: plan.ownOrigins, in: state, from: Instant(secondsSince1970: start))
+    }
   }
 
   /// Asks every source at the same time.
@@ -81,18 +96,26 @@ struct ConfigurationCheck {
   /// `nil` where there is an error.
   let plan: GatewayPlan?
   let faults: [GatewayFault]
+  /// Sources whose stored claims were read by another policy.
+  var stale: [StaleReading] = []
 
   /// - Throws: `FileFault` when the configuration itself cannot be read.
   init(_ options: GatewayOptions) throws {
     path = options.config
     do {
       let (plan, warnings) = try options.read()
-      self.plan = plan
-      faults = warnings
+      faults = warnings + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
+      self.plan = faults.contains { $0.severity == .error } ? nil : plan
     } catch let error as GatewayFaults {
       plan = nil
       faults = error.all
     }
+  }
+
+  /// What the series mean for phones; nothing where nothing is served.
+  var phones: [PhoneLoad] {
+    guard let plan, let server = plan.server else { return [] }
+    return plan.series.flatMap { PhoneLoad.loads(of: $0, servedAs: server.layouts) }
   }
 
   // MARK: JSON
@@ -107,7 +130,7 @@ struct ConfigurationCheck {
         .init(
           name: source.name, protocol: source.peer.rawValue, location: source.location, everySeconds: source.interval,
           origin: source.origin, relay: source.isRelay,
-          speaksFor: source.speaksFor?.sorted(),
+          speaksFor: source.spokenOrigins,
           trustedKeys: source.trust.ring?.keys.count ?? 0, reading: source.reading.name)
       },
       series: (plan?.series ?? []).map { series in
@@ -119,6 +142,16 @@ struct ConfigurationCheck {
               from: scheduled.from?.description, until: scheduled.until?.description,
               fingerprint: scheduled.identity.key.publicKey.fingerprint)
           })
+      },
+      phones: phones.map { load in
+        .init(
+          series: load.series, phone: load.phone, layout: load.layout, filesPerDay: load.filesPerDay,
+          firstFiles: load.firstFiles, callsPerDay: load.callsPerDay, limit: load.limit.text, fits: load.fits)
+      },
+      readings: stale.map { stale in
+        .init(
+          source: stale.source, policy: stale.policy, documents: stale.documents, notKept: stale.unkept,
+          readBy: stale.policies)
       },
       probes: probes.map { probe in
         .init(
@@ -134,12 +167,30 @@ struct ConfigurationCheck {
     /// Empty where there is an error, like the series.
     var sources: [Source]
     var series: [Series]
+    /// What the series mean for each kind of phone, where they are served.
+    var phones: [Phone]
+    /// Sources whose stored claims were read by another policy than the configured one.
+    var readings: [Reading]
     /// One a source where they were tried.
     var probes: [Probe]
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series, probes
+      case faults, sources, series, phones, readings, probes
       case reportVersion = "report_version"
+    }
+
+    struct Reading: Encodable {
+      var source: String
+      var policy: String
+      var documents: Int
+      var notKept: Int
+      var readBy: [String]
+
+      enum CodingKeys: String, CodingKey {
+        case source, policy, documents
+        case notKept = "not_kept"
+        case readBy = "read_by"
+      }
     }
 
     struct Probe: Encodable {
@@ -147,6 +198,24 @@ struct ConfigurationCheck {
       var usable: Bool
       var findings: [String]
       var faults: [String]
+    }
+
+    struct Phone: Encodable {
+      var series: String
+      var phone: String
+      var layout: String
+      var filesPerDay: Int
+      var firstFiles: Int
+      var callsPerDay: Int
+      var limit: String
+      var fits: Bool
+
+      enum CodingKeys: String, CodingKey {
+        case series, phone, layout, limit, fits
+        case filesPerDay = "files_per_day"
+        case firstFiles = "first_files"
+        case callsPerDay = "calls_per_day"
+      }
     }
 
     struct Fault: Encodable {

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
-internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -17,7 +16,8 @@ struct ConvertCommand: ParsableCommand {
       or --publishing keys are reconciled on the way, as keyferry normalize does.
 
       A bundle (gaen-export) is signed with --sign-key, or written with --unsigned. An output that ends in .bin gets \
-      its .sig beside it; any other is a zip archive.
+      its .sig beside it; any other is a zip archive. A bundle holds key data once: keys that share it go to several \
+      bundles in a folder, and are refused for one file. Tables keep every row.
 
       Examples:
         keyferry convert dump.json --to csv -o keys.csv
@@ -88,6 +88,9 @@ struct ConvertCommand: ParsableCommand {
       } catch let error as LossRefusal where inputs.count > 1 {
         Console.note("\(error)")
         worst = .failed
+      } catch let error as RepeatedKeyRefusal where inputs.count > 1 {
+        Console.note("\(error)")
+        worst = .failed
       } catch let error as DocumentRefusal where inputs.count > 1 {
         Console.note("\(error)")
         if worst != .failed { worst = .rejected }
@@ -100,14 +103,13 @@ struct ConvertCommand: ParsableCommand {
   private struct Step {
     let inputs: [String]
     let output: String
+    let isInFolder: Bool
   }
 
   private func steps() throws -> [Step] {
-    var status = stat()
-    let isFolder = output.hasSuffix("/") || (stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
-    guard isFolder else { return [Step(inputs: inputs, output: output)] }
-    guard mkdir(output, 0o777) == 0 || errno == EEXIST else { throw FileFault("create", output, number: errno) }
-    let folder = output.hasSuffix("/") ? String(output.dropLast()) : output
+    guard let folder = try WritingOptions.folder(output) else {
+      return [Step(inputs: inputs, output: output, isInFolder: false)]
+    }
     let ending = to.definition.fileExtension
     var taken: [String: String] = [:]
     return try inputs.map { input in
@@ -118,7 +120,7 @@ struct ConvertCommand: ParsableCommand {
         throw ValidationError("\(other) and \(input) would both become \(target); convert them into separate folders")
       }
       taken[target] = input
-      return Step(inputs: [input], output: target)
+      return Step(inputs: [input], output: target, isInFolder: true)
     }
   }
 
@@ -128,7 +130,7 @@ struct ConvertCommand: ParsableCommand {
     let arrivals = try step.inputs.map { path in
       Arrival(progress.watching(try input.open(path)), vouching: vouching, at: now)
     }
-    let destination = try writing.destination(step.output, inputs: step.inputs)
+    let destination = try writing.destination(step.output, inputs: step.inputs, isInFolder: step.isInFolder)
     var plan = plan
     plan.packing = destination.packing
     let receipt = try destination.write { try Conversion.run(plan, from: arrivals, to: $0) }

@@ -6,7 +6,7 @@ internal import GatewaySettings
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyNormalization
-internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 
 struct ExplainCommand: AsyncParsableCommand {
@@ -14,8 +14,12 @@ struct ExplainCommand: AsyncParsableCommand {
     commandName: "explain", _superCommandName: KeyferryCommand.programName,
     abstract: "Tell what each source said about one key, how that was decided, and what each region gets.",
     discussion: """
-      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. With --config and
-      without files the store of a gateway answers, for each of its series.
+      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. The first line says
+      what becomes of the key.
+
+      With --config and without files the store of a gateway answers, for each of its series: whether it carries the key,
+      since which bundle, or why not and when it goes out at the earliest. Claims that are withdrawn, paused or held are
+      told as well, and what was rejected or refused, as far as the bytes of the documents are kept.
 
       Examples:
         keyferry explain 00112233445566778899aabbccddeeff de.zip it.zip
@@ -42,70 +46,62 @@ struct ExplainCommand: AsyncParsableCommand {
 
   @OptionGroup var input: InputOptions
 
+  @Flag(help: "Print the explanation as JSON (schemas/explanation.schema.json).")
+  var json = false
+
   func validate() throws {
     if config == nil {
       try sources.validate(inputs)
     } else if !sources.paths(inputs).isEmpty {
       throw ValidationError("--config asks the store of a gateway; leave the files out")
     }
-    _ = try keyData()
+    _ = try KeyArgument.read(key)
   }
 
   func run() async throws {
-    if let config { return try await explain(fromStoreOf: config) }
+    let key = try KeyArgument.read(key)
+    if let config { return try await explain(key, fromStoreOf: config) }
     let progress = Progress()
-    let documents = try sources.open(inputs, input, progress: progress)
+    let now = try sources.instant(inputs, input)
+    let documents = try sources.open(inputs, input, at: now, progress: progress)
     let story = try KeyStory(
-      of: try keyData(), in: documents, publishing: try PolicyChoice.read(publishing).publishing, now: sources.instant)
+      of: key, in: documents, publishing: try PolicyChoice.read(publishing).at(now).publishing, now: now)
     progress.clear()
-    guard !story.mentions.isEmpty else {
-      Console.note("no input knows the key \(key)")
-      return try exit(.rejected)
+    if json {
+      try Console.result(line: try JSONText.render(KeyDocument(story, of: key, now: now)))
+    } else if !story.mentions.isEmpty {
+      try Console.result("key \(self.key): \(story.answer)\n\n" + story.text)
     }
-    try Console.result("key \(key)\n\n" + story.text)
+    guard story.mentions.isEmpty else { return }
+    Console.note("no input knows the key \(self.key)")
+    try exit(.rejected)
   }
 
   /// Asks the store of a gateway.
-  private func explain(fromStoreOf config: String) async throws {
-    let (key, now) = (try keyData(), sources.instant)
+  private func explain(_ key: TemporaryExposureKey, fromStoreOf config: String) async throws {
+    let now = sources.now ?? Clock.now
     let plan = try GatewayConfiguration.read(
       config, environment: ProcessInfo.processInfo.environment, now: now
     ).plan
     let ledger = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
-    // Withdrawn and held claims say nothing but how long the key is valid.
-    let (claims, embargo) = try await ledger.read {
-      (try $0.claims(about: key), try $0.claims(from: key, limit: 1).embargo)
+    let account = try await KeyAccount.gather(
+      about: key, plan, from: ledger, .unexplained(byteLimit: KeyAccount.explainedBytes), now: now)
+    let document = KeyDocument(account)
+    if json {
+      try Console.result(line: try JSONText.render(document))
+    } else if !account.isEmpty {
+      try Console.result(document.text)
     }
-    try tell(key, claims, embargo, of: plan, now: now)
+    guard account.isEmpty else { return }
+    Console.note("the store does not know the key \(self.key)")
+    try exit(.rejected)
   }
+}
 
-  /// What the store knows, and what each series makes of it.
-  private func tell(
-    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ embargo: Embargo, of plan: GatewayPlan, now: Instant
-  ) throws {
-    guard !claims.isEmpty else {
-      Console.note("the store does not know the key \(self.key)")
-      return try exit(.rejected)
-    }
-    for series in plan.series {
-      try tell(
-        key, claims, embargo, series.publishing,
-        "key \(self.key), series \(series.name) (policy \(series.publishing.name))", now
-      )
-    }
-    if plan.series.isEmpty { try tell(key, claims, embargo, try PolicyChoice.read(publishing), "key \(self.key)", now) }
-  }
-
-  private func tell(
-    _ key: TemporaryExposureKey, _ claims: ClaimSet, _ embargo: Embargo, _ policy: Policy, _ title: String,
-    _ now: Instant
-  ) throws {
-    let story = KeyStory(of: key, stored: claims, embargo: embargo, publishing: policy.publishing, now: now)
-    try Console.result(title + "\n\n" + story.text + "\n")
-  }
-
-  private func keyData() throws -> TemporaryExposureKey {
-    var text = Array(key.utf8)
+/// A key on the command line.
+enum KeyArgument {
+  static func read(_ argument: String) throws -> TemporaryExposureKey {
+    var text = Array(argument.utf8)
     switch text.withUnsafeMutableBytes({ KeyText.read(UnsafeRawBufferPointer($0)) }) {
     case .key(let key): return key
     case .wrongLength(let count): throw ValidationError("the key has \(count) bytes, allowed are 16")

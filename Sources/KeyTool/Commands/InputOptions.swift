@@ -86,7 +86,43 @@ extension KeyFormat: ExpressibleByArgument {
 }
 
 extension Instant: ExpressibleByArgument {
-  package init?(argument: String) { self.init(argument) }
+  /// An instant, also with the distance of its zone from UTC, or a distance from now.
+  package init?(argument: String) {
+    if let instant = Instant(argument) ?? Self.inZone(argument) {
+      self = instant
+    } else if let seconds = Self.distance(argument) {
+      self.init(secondsSince1970: Clock.now.secondsSince1970 + seconds)
+    } else {
+      return nil
+    }
+  }
+
+  /// `2020-06-01T14:00:00+02:00`.
+  private static func inZone(_ text: String) -> Instant? {
+    let zone = text.suffix(6)
+    let digits = zone.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
+    guard text.utf8.count >= 25, zone.hasPrefix("+") || zone.hasPrefix("-"), digits.count == 2,
+      digits.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+      let hours = Int64(digits[0]), let minutes = Int64(digits[1]), hours < 24, minutes < 60,
+      let local = Instant(text.dropLast(6) + "Z")
+    else { return nil }
+    let distance = (hours * 60 + minutes) * 60
+    return Instant(secondsSince1970: local.secondsSince1970 + (zone.hasPrefix("+") ? -distance : distance))
+  }
+
+  /// `-2h`, `+1d`: seconds, minutes, hours, days or weeks.
+  private static func distance(_ text: String) -> Int64? {
+    if text == "now" { return 0 }
+    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+    guard let sign = text.first, sign == "+" || sign == "-", let unit = text.last.flatMap({ units[$0] }) else {
+      return nil
+    }
+    let digits = text.dropFirst().dropLast()
+    guard (1...9).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }),
+      let count = Int64(digits)
+    else { return nil }
+    return (sign == "-" ? -count : count) * unit
+  }
 }
 
 extension CodableJSONLayout: ExpressibleByArgument {}

@@ -13,7 +13,8 @@ struct NormalizeCommand: ParsableCommand {
       Every key of every input is admitted or rejected by its source's reading policy; all admitted claims about one
       key become one published key by the publishing policy, or the key is held, or left out. The receipt on standard
       error adds up and names each reason and each allowance with its count. The order of the inputs makes no
-      difference.
+      difference. Inputs of which nobody says whose they are count as an origin each, and are named in no output; the
+      rules about own keys and floods are asked in a gateway alone.
 
       Examples:
         keyferry normalize de.zip it.zip nl.bin --to efgs-json -o all.json
@@ -28,7 +29,9 @@ struct NormalizeCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
   var inputs: [String] = []
 
-  @Option(name: [.short, .long], help: ArgumentHelp("A file, or - for standard output.", valueName: "out"))
+  @Option(
+    name: [.short, .long],
+    help: ArgumentHelp("A file, - for standard output, or a folder (ending in /) for keys.*.", valueName: "out"))
   var output: String
 
   @OptionGroup(title: "Policies") var sources: SourceOptions
@@ -100,24 +103,30 @@ struct NormalizationRun {
 
   func run() throws -> ExitStatus {
     let progress = Progress()
+    let now = try sources.instant(inputs, input)
     let documents = try sources.open(
-      inputs, input, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
+      inputs, input, at: now, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
     let paths = sources.paths(inputs)
-    let destination = try writing.destination(output, inputs: paths)
+    let folder = try WritingOptions.folder(output)
+    let destination = try writing.destination(
+      folder.map { "\($0)/keys.\(writing.to.definition.fileExtension)" } ?? output, inputs: paths,
+      isInFolder: folder != nil)
     let log = try publishing.rejected.map { try RejectionLog($0, inputs: paths) }
 
     var plan = NormalizationPlan(
-      try writing.plan(), publishing: try PolicyChoice.read(publishing.publishing ?? "default"),
-      region: writing.bundle.region, now: sources.instant)
+      try writing.plan(), publishing: try PolicyChoice.read(publishing.publishing ?? "default").at(now),
+      region: writing.bundle.region, now: now)
     plan.writing.packing = destination.packing
     if let audience = publishing.audience { plan.audience = audience.audience }
 
     let receipt = try destination.write { output in
-      try Normalization.run(plan, from: documents, to: output, named: destination.name) { stage in
+      let receipt = try Normalization.run(plan, from: documents, to: output, named: destination.name) { stage in
         progress.enter(stage)
       } report: { key in
         try log?.write(key)
       }
+      if sources.now == nil, receipt.isEmptyForItsAge { throw StaleInputs(now: now) }
+      return receipt
     }
     try log?.commit()
     progress.clear()
@@ -143,6 +152,23 @@ struct NormalizationRun {
       for line in notes + receipt.lines { Console.note(line) }
     }
     if publishing.json { try Console.result(line: try JSONText.render(receipt)) }
+  }
+}
+
+/// Files that are too old for the clock, which nobody has set.
+struct StaleInputs: Error, CustomStringConvertible {
+  let now: Instant
+
+  var description: String {
+    "every key is too old at \(now), so nothing was written; --now says when the files were new, as in --now 2020-12-03"
+  }
+}
+
+extension NormalizationReceipt {
+  /// Whether nothing is published because keys are too old.
+  fileprivate var isEmptyForItsAge: Bool {
+    let isOld = belief.omissions[.tooOld] != nil || counts.rejections[AdmissionReason.keyTooOld.rawValue] != nil
+    return belief.published == 0 && belief.held == 0 && isOld
   }
 }
 

@@ -25,7 +25,14 @@ struct PolicyCommand: ParsableCommand {
           keyferry policy list
         """)
 
+    @Flag(help: "Print the list as JSON (schemas/policy-report.schema.json).")
+    var json = false
+
     func run() throws {
+      if json {
+        let policies = try ShippedPolicies.names.compactMap { try ShippedPolicies.policy(named: $0) }
+        return try Console.result(line: try JSONText.render(PolicyListDocument(policies)))
+      }
       let width = ShippedPolicies.names.map(\.count).max() ?? 0
       for name in ShippedPolicies.names {
         let summary = try ShippedPolicies.policy(named: name)?.summary ?? ""
@@ -39,7 +46,8 @@ struct PolicyCommand: ParsableCommand {
       abstract: "Check policy files as a whole and print every fault with its place.",
       discussion: """
         Among them are tables with holes, regions that cannot be, and a name that hides a policy that ships. The exit \
-        code is 1 when there is a fault.
+        code is 1 when there is a fault. A setting that gives up the merge law, or lets sources speak for anybody, is a \
+        warning.
 
         Example:
           keyferry policy check mine.yaml
@@ -48,18 +56,28 @@ struct PolicyCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Policy files.", valueName: "file"))
     var files: [String]
 
+    @Flag(help: "Print the faults as JSON (schemas/policy-report.schema.json).")
+    var json = false
+
     func run() throws {
       var status = ExitStatus.done
+      var checks: [PolicyCheckDocument.File] = []
       for file in files {
         let bytes = try FileSource.contents(of: file, limit: PolicyFile.byteLimit)
         do {
           let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file)
-          try Console.result(line: "\(file): sound, policy \(policy.name)")
+          checks.append(.init(file: file, policy: policy.name, faults: []))
+          if !json {
+            for warning in policy.warnings { try Console.result(line: "\(file): warning: \(warning)") }
+            try Console.result(line: "\(file): sound, policy \(policy.name)")
+          }
         } catch let error as PolicyFileFault {
-          try Console.result(line: "\(error)")
+          checks.append(.init(file: file, policy: nil, faults: error.faults.map(PolicyCheckDocument.Fault.init)))
+          if !json { try Console.result(line: "\(error)") }
           status = .rejected
         }
       }
+      if json { try Console.result(line: try JSONText.render(PolicyCheckDocument(files: checks))) }
       try exit(status)
     }
   }
@@ -83,14 +101,20 @@ struct PolicyCommand: ParsableCommand {
     @Flag(help: "Print the policy file itself.")
     var yaml = false
 
+    @Flag(help: "Print the table as JSON (schemas/policy-report.schema.json).")
+    var json = false
+
     func validate() throws {
-      guard !(markdown && yaml) else { throw ValidationError("--markdown and --yaml exclude each other") }
+      guard [markdown, yaml, json].count(where: { $0 }) < 2 else {
+        throw ValidationError("--markdown, --yaml and --json exclude each other")
+      }
     }
 
     func run() throws {
       let policy = try PolicyChoice.read(policy)
       if yaml { return try Console.result(try PolicyChoice.text(self.policy)) }
       let table = RuleTable(of: policy)
+      if json { return try Console.result(line: try JSONText.render(PolicyDocument(policy, table))) }
       if markdown { return try Console.result(table.markdown) }
       try Console.result(line: "\(policy.name): \(policy.summary)")
       try Console.result(table.text)
@@ -101,6 +125,8 @@ struct PolicyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Count the keys that fare differently under two policies, by what becomes of them.",
       discussion: """
+        Each change is told with the origins that claim its keys, the regions they go to, and a key for keyferry explain.
+
         Each policy reads and publishes for itself. An --input that names a policy of its own is read by that one on
         both sides.
 
@@ -120,6 +146,9 @@ struct PolicyCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Only what this region would get.", valueName: "region"))
     var region: String?
 
+    @Flag(help: "Print it as JSON (schemas/policy-diff.schema.json).")
+    var json = false
+
     @OptionGroup var sources: SourceOptions
     @OptionGroup var input: InputOptions
 
@@ -132,11 +161,11 @@ struct PolicyCommand: ParsableCommand {
     }
 
     func run() throws {
-      let policies = [try PolicyChoice.read(before), try PolicyChoice.read(after)]
-      let now = sources.instant
+      let now = try sources.instant(inputs, input)
+      let policies = [try PolicyChoice.read(before).at(now), try PolicyChoice.read(after).at(now)]
       let progress = Progress()
       let sides = try policies.map { policy in
-        try IncomingClaims(try sources.open(inputs, input, reading: policy, progress: progress))
+        try IncomingClaims(try sources.open(inputs, input, at: now, reading: policy, progress: progress))
       }
       progress.enter("deciding")
       let difference = PolicyDifference(
@@ -147,7 +176,14 @@ struct PolicyCommand: ParsableCommand {
         let rejected = side.documents.reduce(0) { $0 + $1.counts.rejected }
         if rejected > 0 { Console.note("\(policy.name): \(counted(rejected, "key")) rejected at admission") }
       }
-      try Console.result(difference.text)
+      let document = PolicyDifferenceDocument(
+        difference, before: before, after: after, region: region, now: now,
+        rejections: zip(policies, sides).map { policy, side in
+          .init(
+            policy: policy.name,
+            reasons: side.documents.reduce(into: [:]) { $0.merge($1.counts.rejections, uniquingKeysWith: +) })
+        })
+      try json ? Console.result(line: JSONText.render(document)) : Console.result(document.text)
     }
   }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import KeyConversion
+internal import KeyFormats
 internal import KeyIntake
 internal import KeyNormalization
 internal import PolicyFiles
@@ -28,9 +29,10 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("input"),
     help: ArgumentHelp(
-      "An input with a name and settings of its own: a policy, the origin of keys that name none, and relay for a "
-        + "source that passes on others' keys, of any origin or of those named: relay=DE+IT. Repeatable.",
-      valueName: "name=file[,policy=...][,origin=...][,relay[=...]]"))
+      "An input with a name and settings of its own: a policy, the origin of keys that name none, the origins that it "
+        + "may speak for (its own alone; or speaks-for=DE+IT, speaks-for=any), the regions that it may name, and relay "
+        + "for a source that passes on others' keys, of any origin or of those named: relay=DE+IT. Repeatable.",
+      valueName: "name=file[,policy=...][,origin=...][,speaks-for=...][,regions=...][,relay[=...]]"))
   var named: [NamedInput] = []
 
   @Option(
@@ -38,10 +40,27 @@ struct SourceOptions: ParsableArguments {
       "How inputs without a policy of their own are read; see keyferry policy list.", valueName: "policy"))
   var reading: String?
 
-  @Option(help: ArgumentHelp("The clock, for what is in the future, still valid or too old.", valueName: "time"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "The clock, for what is in the future, still valid or too old; where the newest window of the inputs ends if "
+        + "absent, or else the system's.",
+      valueName: "time"))
   var now: Instant?
 
-  var instant: Instant { now ?? Clock.now }
+  /// Files are judged as at the time when the newest of them was published: what is old is no fault of theirs. Where none
+  /// states a window, or one that is not over, it is now.
+  func instant(_ inputs: [String], _ options: InputOptions) throws -> Instant {
+    if let now { return now }
+    let clock = Clock.now
+    let ends = paths(inputs).filter { $0 != "-" }.compactMap { path in try? options.open(path).windowEnd() }
+    guard let newest = ends.max(), newest < clock else { return clock }
+    // Between two windows nothing gets too old.
+    if clock.secondsSince1970 - newest.secondsSince1970 > 86_400 {
+      Console.note("taken for now: \(newest), where the newest window of the inputs ends; --now says otherwise")
+    }
+    return newest
+  }
 
   /// The paths of all inputs.
   func paths(_ inputs: [String]) -> [String] { inputs + named.map(\.path) }
@@ -57,26 +76,30 @@ struct SourceOptions: ParsableArguments {
   ///   - reading: reads the inputs without a policy of their own; nothing is what `--reading` says.
   ///   - origin: of keys that name none, in inputs without an origin of their own.
   ///   - vouching: who is to stand behind each input.
+  ///   - instant: what is now; see ``instant(_:_:)``.
   func open(
-    _ inputs: [String], _ options: InputOptions, reading: Policy? = nil, origin: String? = nil,
+    _ inputs: [String], _ options: InputOptions, at instant: Instant, reading: Policy? = nil, origin: String? = nil,
     vouching: Vouching = .operator, progress: Progress
   ) throws -> [IncomingDocument] {
     let common = try reading ?? PolicyChoice.read(self.reading ?? "default")
-    func incoming(_ path: String, _ sender: Sender?, _ policy: Policy) throws -> IncomingDocument {
+    func incoming(_ path: String, _ input: NamedInput?, _ policy: Policy) throws -> IncomingDocument {
       let document = progress.watching(try options.open(path))
-      let sender = sender ?? Sender(name: document.name, origin: origin)
+      var sender = Sender(
+        name: input?.name ?? document.name, isRelay: input?.isRelay ?? false, carries: input?.carries,
+        origin: input?.origin ?? origin)
+      var policy = policy.at(instant)
+      if let input { input.restrict(&policy.reading) }
+      // Each is an origin by itself, unless its keys or somebody name another one.
+      if sender.origin == nil, !sender.isRelay { sender.origin = RegionName.ofFile(sender.name) }
+      if input?.origin == nil { policy.reading.speaksFor = policy.reading.speaksFor ?? .any }
       return IncomingDocument(Arrival(document, from: sender, vouching: vouching, at: instant), policy: policy)
     }
     return try inputs.map { try incoming($0, nil, common) }
-      + named.map { input in
-        let sender = Sender(
-          name: input.name, isRelay: input.isRelay, carries: input.carries, origin: input.origin ?? origin)
-        return try incoming(input.path, sender, try input.policy.map(PolicyChoice.read) ?? common)
-      }
+      + named.map { try incoming($0.path, $0, try $0.policy.map(PolicyChoice.read) ?? common) }
   }
 }
 
-/// `NAME=FILE,policy=POLICY,origin=DE,relay=DE+IT`.
+/// `NAME=FILE,policy=POLICY,origin=DE,speaks-for=DE+IT,regions=DE+IT,relay=DE+IT`.
 struct NamedInput: ExpressibleByArgument {
   let name: String
   let path: String
@@ -85,6 +108,16 @@ struct NamedInput: ExpressibleByArgument {
   let isRelay: Bool
   /// The origins whose keys a relay may carry; `nil` is any.
   let carries: Set<String>?
+  private let speaksFor: ReadingPolicy.SpokenOrigins?
+  private let regions: Set<String>?
+
+  /// Holds a policy to what the input may say.
+  func restrict(_ policy: inout ReadingPolicy) {
+    if let speaksFor { policy.speaksFor = policy.speaksFor?.intersection(speaksFor) ?? speaksFor }
+    if let regions { policy.regions = policy.regions?.intersection(regions) ?? regions }
+    if case .only(let origins) = speaksFor { policy.declaredRegions.formUnion(origins) }
+    policy.declaredRegions.formUnion(regions ?? [])
+  }
 
   init?(argument: String) {
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
@@ -96,8 +129,13 @@ struct NamedInput: ExpressibleByArgument {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = pair.count == 2 ? String(pair[1]) : ""
       let isAllowed =
-        pair[0] == "relay"
-        ? pair.count == 1 || Self.codes(value) != nil : ["policy", "origin"].contains(pair[0]) && !value.isEmpty
+        switch pair[0] {
+        case "relay": pair.count == 1 || Self.codes(value) != nil
+        case "regions": Self.codes(value) != nil
+        case "speaks-for": value == "any" || Self.codes(value) != nil
+        case "policy", "origin": !value.isEmpty
+        default: false
+        }
       guard isAllowed, settings.updateValue(value, forKey: pair[0]) == nil else { return nil }
     }
     guard !name.isEmpty, !path.isEmpty else { return nil }
@@ -105,6 +143,8 @@ struct NamedInput: ExpressibleByArgument {
     origin = settings["origin"]
     isRelay = settings["relay"] != nil
     carries = settings["relay"].flatMap(Self.codes)
+    speaksFor = settings["speaks-for"].flatMap { $0 == "any" ? .any : Self.codes($0).map { .only($0) } }
+    regions = settings["regions"].flatMap(Self.codes)
   }
 
   /// `DE+IT`; `nil` where one of them is no code.
@@ -115,5 +155,15 @@ struct NamedInput: ExpressibleByArgument {
         && code.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == 45 }
     }
     return areCodes ? Set(codes.map(String.init)) : nil
+  }
+}
+
+extension SourceDocument {
+  /// Where the window of an export ends; `nil` where the document states none.
+  fileprivate func windowEnd() throws -> Instant? {
+    let reader = try open()
+    var chunk = KeyChunk()
+    _ = try located { try reader.decoder.decode(into: &chunk) }
+    return reader.decoder.header.endTimestamp.flatMap { Int64(exactly: $0) }.map(Instant.init(secondsSince1970:))
   }
 }

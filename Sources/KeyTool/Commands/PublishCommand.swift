@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewaySettings
 internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 
 struct PublishCommand: AsyncParsableCommand {
@@ -12,9 +13,10 @@ struct PublishCommand: AsyncParsableCommand {
       For every series the windows that are over are closed: what became publishable goes into signed bundles, what was
       revised follows, and the index comes last. A round that is interrupted, at any moment and in any way, is completed
       by the next one with the same bytes under the same names. A series without a key that is valid now publishes
-      nothing.
+      nothing. What has been kept long enough (retention in the configuration) is removed at the end.
 
-      The exit code is 2 when a series could not be published.
+      The exit code is 2 when a series could not be published, and 1 when published files were lost, the store is behind
+      its folder, or the clock is in doubt.
 
       Examples:
         keyferry publish --config gateway.yaml
@@ -30,7 +32,8 @@ struct PublishCommand: AsyncParsableCommand {
     let plan = try gateway.plan()
     let folder = try plan.requirePublicationFolder(of: gateway.config)
     let ledger = try gateway.ledger(plan, as: .owner)
-    let receipts = try await Publisher(ledger: ledger, series: plan.series, folder: folder).round(now: gateway.clock())
+    let clock = try await gateway.gatewayClock(plan, ledger)
+    let receipts = try await Publisher(ledger: ledger, series: plan.series, folder: folder).round(at: clock.look())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {
@@ -38,7 +41,10 @@ struct PublishCommand: AsyncParsableCommand {
     }
     for warning in receipts.flatMap(\.warnings) { Console.note("\(warning)") }
     for fault in receipts.compactMap(\.fault) { Console.note("\(fault)") }
-    try exit(receipts.contains { $0.fault != nil } ? .failed : .done)
+    let look = clock.look()
+    if let settled = look.settled { _ = try await plan.retention.carryOut(in: ledger, at: settled) }
+    let isWrong = look.doubt != nil || receipts.contains { $0.hasLostFiles }
+    try exit(receipts.contains { $0.fault != nil } ? .failed : isWrong ? .rejected : .done)
   }
 }
 

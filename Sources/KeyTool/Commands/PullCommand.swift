@@ -17,7 +17,8 @@ struct PullCommand: AsyncParsableCommand {
     discussion: """
       Every source is asked at the same time, until it has nothing new; one that is slow or broken delays no other.
       What is refused goes into quarantine with its reason and is tried again later; see keyferry quarantine. A pull
-      that is interrupted, at any moment and in any way, is completed by the next one.
+      that is interrupted, at any moment and in any way, is completed by the next one. What has been kept long enough
+      (retention in the configuration) is removed at the end.
 
       The exit code is 1 when documents were refused or keys rejected, and 2 when a source could not be asked.
 
@@ -42,12 +43,14 @@ struct PullCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
+    try Descriptors.require()
     let plan = try gateway.plan()
     let sources = try chosen(of: plan)
     let ledger = try gateway.ledger(plan, as: .owner)
+    let clock = try await gateway.gatewayClock(plan, ledger)
     let progress = PullProgress()
     let receiving = try Receiving(
-      plan, ledger: ledger, version: KeyferryCommand.version, clock: gateway.clock
+      plan, ledger: ledger, version: KeyferryCommand.version, clock: clock.time
     ) { progress.show($0) }
     let receipts: [PullReceipt]
     do {
@@ -58,12 +61,13 @@ struct PullCommand: AsyncParsableCommand {
     }
     await receiving.close()
     progress.clear()
+    if let settled = clock.look().settled { _ = try await plan.retention.carryOut(in: ledger, at: settled) }
     if json {
       try Console.result(line: try JSONText.render(PullDocument(receipts: receipts)))
     } else {
       for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
     }
-    try exit(receipts.status)
+    try exit(clock.look().doubt != nil && receipts.status == .done ? .rejected : receipts.status)
   }
 
   private func chosen(of plan: GatewayPlan) throws -> [SourceSettings] {

@@ -77,13 +77,20 @@ struct QuarantineCommand: AsyncParsableCommand {
         "Write the bytes that were received; an export.bin and its export.sig as one archive.", valueName: "file"))
     var output: String?
 
+    @Flag(help: "Print it as JSON (schemas/quarantine.schema.json).")
+    var json = false
+
     func run() async throws {
       let ledger = try target.gateway.ledger(try target.gateway.plan(), as: .reader)
       let (document, bytes) = try await ledger.read { state in
         let document = try target.find(in: state)
         return (document, try state.content(of: document.id))
       }
-      for line in document.lines(hasBytes: bytes != nil) { try Console.result(line: line) }
+      if json {
+        try Console.result(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document)])))
+      } else {
+        for line in document.lines(hasBytes: bytes != nil) { try Console.result(line: line) }
+      }
       guard let output else { return }
       guard let bytes else {
         throw StorageFault(.notFound, "the bytes of document \(document.id.rawValue) are not kept any more")
@@ -111,7 +118,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     func run() async throws {
       let plan = try target.gateway.plan()
       let ledger = try target.gateway.ledger(plan, as: .owner)
-      let clock = target.gateway.clock
+      let clock = try await target.gateway.gatewayClock(plan, ledger).time
       let document = try await ledger.read { try target.find(in: $0) }
       if document.state == .recorded {
         let receipt = try await ledger.heldReleased(document.id, by: said.word, at: clock())

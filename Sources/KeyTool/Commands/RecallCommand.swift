@@ -20,7 +20,8 @@ struct RecallCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The origin, such as DE.", valueName: "origin"))
   var origin: String
 
-  @Option(help: ArgumentHelp("Only what was recorded from then on.", valueName: "time"))
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("Only what was recorded from then on.", valueName: "time"))
   var since: Instant?
 
   @Option(help: ArgumentHelp("Only what came in with this document; its number.", valueName: "number"))

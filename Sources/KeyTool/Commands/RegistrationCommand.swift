@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import BundleTrust
+internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
 
@@ -10,7 +11,8 @@ struct RegistrationCommand: ParsableCommand {
     discussion: """
       A phone trusts only the key that is registered for the app that asks, so every key of every series is \
       registered: id, version, app and public half. The country is that of the series where it has one, and the \
-      mobile country code is the series' region where that has three digits.
+      mobile country code is the series' region where that has three digits. Where server.url is stated, the addresses \
+      that Exposure Notifications Express asks for follow.
 
       Examples:
         keyferry registration --config gateway.yaml
@@ -37,7 +39,9 @@ struct RegistrationCommand: ParsableCommand {
       throw ValidationError("no series is called \(name); those of \(gateway.config) are \(names)")
     }
     let chosen = plan.series.filter { series.isEmpty || series.contains($0.name) }
-    let sheets = try chosen.flatMap { series in try series.identities.map { try sheet(of: $0, in: series) } }
+    let sheets = try chosen.flatMap { series in
+      try series.identities.map { try sheet(of: $0, in: series) } + [express(series, plan)].compactMap(\.self)
+    }
     try Console.result(sheets.joined(separator: "\n"))
   }
 
@@ -53,6 +57,26 @@ struct RegistrationCommand: ParsableCommand {
     let time = from.isEmpty && until.isEmpty ? "" : ", signs\(from)\(until)"
     let text = registration.text
     return "Series \(series.name) (\(series.title))\(time)\n\n" + (text.hasSuffix("\n") ? text : text + "\n")
+  }
+
+  /// What Exposure Notifications Express asks for: its phones need no app, and are told these addresses by Apple.
+  private func express(_ series: SeriesSettings, _ plan: GatewayPlan) -> String? {
+    guard let server = plan.server, server.layouts?.contains("google") ?? true, let url = server.publicURL else {
+      return nil
+    }
+    let base = url.hasSuffix("/") ? String(url.dropLast()) : url
+    let hours = series.period / 3600
+    let interval = [2, 4, 8, 24].contains(hours) && series.period % 3600 == 0
+    var rows = [
+      ("tekLocalDownloadIndexFile", "\(base)/\(series.name)/index.txt"), ("tekLocalDownloadBasePath", base),
+      (
+        "tekPublishInterval",
+        interval ? "\(hours)" : "none fits windows of \(TimeSpan.text(series.period)); it is 2, 4, 8 or 24 hours"
+      ),
+    ]
+    if server.uploads != nil { rows.append(("tekUploadURL", "\(base)/v1/publish")) }
+    return "Series \(series.name) (\(series.title)), Exposure Notifications Express\n\n"
+      + rows.map { "\(pad($0.0, 25)) \($0.1)\n" }.joined()
   }
 
   private static func isMobileCountryCode(_ text: String) -> Bool {

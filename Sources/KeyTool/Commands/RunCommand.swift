@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayDaemon
+internal import GatewayServer
 internal import GatewaySettings
 internal import KeyStorage
 internal import Logging
@@ -31,15 +32,19 @@ struct RunCommand: AsyncParsableCommand {
   @OptionGroup var log: LogOptions
 
   func run() async throws {
+    try Descriptors.require()
     // Before anything else: without a handler SIGHUP ends the process.
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
     log.bootstrap()
     let ledger = try gateway.ledger(plan, as: .owner)
+    let clock = try await gateway.gatewayClock(plan, ledger)
     let daemon = Daemon(
       plan, ledger: ledger,
-      serving: try plan.server.map { _ in try gateway.serving(plan, port: port) { ledger } },
-      version: KeyferryCommand.version, clock: gateway.clock
+      serving: try plan.server.map { _ in
+        try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
+      },
+      version: KeyferryCommand.version, clock: clock
     ) { [gateway] in try gateway.read() }
     try await daemon.run(hangups: hangups)
   }

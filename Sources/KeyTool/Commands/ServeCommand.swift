@@ -29,9 +29,11 @@ struct ServeCommand: AsyncParsableCommand {
   @OptionGroup var log: LogOptions
 
   func run() async throws {
+    try Descriptors.require()
     let plan = try gateway.plan()
     log.bootstrap()
-    let serving = try gateway.serving(plan, port: port) { try storeOfUploads(plan) }
+    let clock = try await gateway.servingClock(plan)
+    let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [serving.server], gracefulShutdownSignals: [.sigterm, .sigint],

@@ -10,7 +10,8 @@ struct StatusCommand: AsyncParsableCommand {
     abstract: "Show what the gateway's store knows about each source.",
     discussion: """
       For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine.
-      It works beside a gateway that runs. The exit code is 1 when a source is failing or has a quarantine.
+      It works beside a gateway that runs. The exit code is 1 when a source is failing or has
+      a quarantine, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -32,7 +33,10 @@ struct StatusCommand: AsyncParsableCommand {
     } else {
       for line in report.lines { try Console.result(line: line) }
     }
-    try exit(
-      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil } ? .rejected : .done)
+    var judge = ClockJudge(try await ledger.read { try $0.clockRecord() }, bounds: plan.clock)
+    let doubt = gateway.now == nil ? judge.look(.system).doubt : nil
+    if let doubt { Console.note(doubt.reason) }
+    let isWrong = report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil } || doubt != nil
+    try exit(isWrong ? .rejected : .done)
   }
 }

@@ -35,7 +35,9 @@ struct VerifyCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The ring of public keys: a .pem file, a folder, or a .json file.", valueName: "ring"))
   var trust: String
 
-  @Option(help: ArgumentHelp("Judge the validity of keys at this time instead of now.", valueName: "time"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Judge the validity of keys at this time instead of now.", valueName: "time"))
   var at: Instant?
 
   @Option(help: "Also say what this client would do with the file; it does not change the exit code.")

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -21,7 +22,9 @@ struct WritingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"))
   var trust: String?
 
-  @Option(help: ArgumentHelp("Judge the ring's keys at this time instead of now.", valueName: "time"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Judge the ring's keys at this time instead of now.", valueName: "time"))
   var at: Instant?
 
   @OptionGroup(title: "What keys do not state") var defaults: DefaultOptions
@@ -78,8 +81,19 @@ struct WritingOptions: ParsableArguments {
   }
 
   /// - Parameter inputs: files that must not be written over, besides signing keys and ring.
-  func destination(_ output: String, inputs: [String]) throws -> Destination {
+  func destination(_ output: String, inputs: [String], isInFolder: Bool = false) throws -> Destination {
     try Destination(
-      output, format: to, inputs: inputs + signing.signKey + [trust].compactMap { $0 }, force: force)
+      output, format: to, inputs: inputs + signing.signKey + [trust].compactMap { $0 }, force: force,
+      isInFolder: isInFolder)
+  }
+
+  /// The folder that an output names, which is made where it is not there; `nil` where it is a file.
+  static func folder(_ output: String) throws -> String? {
+    var status = stat()
+    guard output.hasSuffix("/") || (stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) else {
+      return nil
+    }
+    guard mkdir(output, 0o777) == 0 || errno == EEXIST else { throw FileFault("create", output, number: errno) }
+    return output.hasSuffix("/") ? String(output.dropLast()) : output
   }
 }

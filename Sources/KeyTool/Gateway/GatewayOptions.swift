@@ -15,7 +15,9 @@ struct GatewayOptions: ParsableArguments {
   )
   var config = "gateway.yaml"
 
-  @Option(help: ArgumentHelp("The clock, instead of the system's; for tests and for looking back.", valueName: "time"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The clock, instead of the system's; for tests and for looking back.", valueName: "time"))
   var now: Instant?
 
   /// The clock of the command.
@@ -38,6 +40,29 @@ struct GatewayOptions: ParsableArguments {
     return plan
   }
 
+  /// The clock of a command that owns the store: the system's, judged by what earlier ones have seen, and what is wrong
+  /// with it on standard error; or what `--now` says.
+  func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
+    if let now { return GatewayClock(toldByOperator: now) }
+    let clock = try await GatewayClock.opened(ledger, bounds: plan.clock)
+    if let doubt = clock.look().doubt { Console.note(doubt.reason) }
+    return clock
+  }
+
+  /// The clock of a command that only serves: it goes on from what the owner of the store has seen, where there is one.
+  func servingClock(_ plan: GatewayPlan) async throws -> GatewayClock {
+    if let now { return GatewayClock(toldByOperator: now) }
+    let record: ClockJudge.Record?
+    do {
+      record = try await ledger(plan, as: .reader).read { try $0.clockRecord() }
+    } catch let fault as StorageFault where fault.code == .notFound {
+      record = nil
+    }
+    let clock = GatewayClock(continuing: record, bounds: plan.clock)
+    if let doubt = clock.look().doubt { Console.note(doubt.reason) }
+    return clock
+  }
+
   /// Opens the store of the gateway; another process that has it is named.
   func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
     try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
@@ -47,16 +72,20 @@ struct GatewayOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - port: listen here instead of the configured port.
+  ///   - clock: the gateway's.
+  ///   - publishing: answers for pulling and publishing; `nil` where this process does neither.
   ///   - ledger: records uploads; it is asked for where there is a door for them.
   /// - Throws: `ValidationError` where the configuration has no server or no publication, `ServerFault`.
-  func serving(_ plan: GatewayPlan, port: Int?, ledger: () throws -> Ledger) throws -> Serving {
+  func serving(
+    _ plan: GatewayPlan, port: Int?, clock: GatewayClock, publishing: Readiness? = nil, ledger: () throws -> Ledger
+  ) throws -> Serving {
     guard var settings = plan.server else {
       throw ValidationError("\(config) has no server: say where to listen with server: {listen: 127.0.0.1:8080}")
     }
     if let port { settings.port = port }
     return try Serving(
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
-      uploads: try plan.uploads.map { ($0, try ledger()) }, clock: clock
+      uploads: try plan.uploads.map { ($0, try ledger()) }, publishing: publishing, clock: clock.time
     ) { Console.note("serving at \($0)") }
   }
 }

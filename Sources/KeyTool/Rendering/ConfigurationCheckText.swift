@@ -5,6 +5,7 @@ internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
+internal import KeyReceiving
 
 extension ConfigurationCheck {
   /// The faults, a line each; then the sources and series as they were understood.
@@ -15,8 +16,22 @@ extension ConfigurationCheck {
     guard let plan else { return lines + "\(path): \(counted(errors, "error")), \(warnings)\n" }
     let sources = counted(plan.sources.count, "source")
     let series = grouped(plan.series.count)
-    return lines + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
-      + Self.table(of: plan.sources) + Self.table(of: plan.series)
+    return lines + stale.map(\.text).joined() + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
+      + Self.table(of: plan.sources) + Self.table(of: plan.series) + Self.table(of: phones)
+  }
+
+  private static func table(of phones: [PhoneLoad]) -> String {
+    guard !phones.isEmpty else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["series", "phone", "layout", "files a day", "at first", "calls a day", "takes a day", ""],
+        rows: phones.map { load in
+          [
+            load.series, load.phone, load.layout, grouped(load.filesPerDay), grouped(load.firstFiles),
+            grouped(load.callsPerDay), load.limit.text, load.fits ? "" : "too many",
+          ]
+        }
+      ).text
   }
 
   private static func table(of sources: [SourceSettings]) -> String {
@@ -28,7 +43,7 @@ extension ConfigurationCheck {
           let origins =
             source.isRelay
             ? source.carries.map { "lost of \($0.sorted().joined(separator: " "))" } ?? "lost (relay)"
-            : source.speaksFor?.sorted().joined(separator: " ") ?? "any"
+            : source.spokenOrigins?.joined(separator: " ") ?? "any"
           return [
             source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
           ]
@@ -75,5 +90,17 @@ extension RegionSelection {
     if !exclude.isEmpty { words += " but \(exclude.sorted().joined(separator: " "))" }
     if let origins { words += " from \(origins.sorted().joined(separator: " "))" }
     return travellersOnly ? words + ", travellers" : words
+  }
+}
+
+extension StaleReading {
+  /// What to do about claims that another policy read.
+  fileprivate var text: String {
+    let others = policies.filter { $0 != policy }
+    var by = others.isEmpty ? "an earlier form of \(policy)" : others.joined(separator: ", ")
+    if unknown == documents { by = "a policy that was not noted" }
+    let lost = unkept > 0 ? "; the bytes of \(grouped(unkept)) are not kept" : ""
+    return "source \(source): \(counted(documents, "document")) read by \(by), and not as \(policy) reads now\(lost): "
+      + "keyferry reread \(source)\n"
   }
 }

@@ -6,8 +6,27 @@ internal import KeyNormalization
 extension KeyStory {
   /// The story for people. The key itself is not in it.
   var text: String {
-    mentions.map(\.text).joined() + stored.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined()
-      + deliveryText
+    mentions.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined() + deliveryText
+  }
+
+  /// What becomes of the key, in one line.
+  var answer: String {
+    guard explanations.isEmpty else {
+      return explanations.map { explanation in
+        switch explanation.outcome {
+        case .publish: "published" + (explanation.regions.map { ", \($0.text)" } ?? "")
+        case .hold, .leaveOut: explanation.outcome.text
+        }
+      }.joined(separator: "; ")
+    }
+    for mention in mentions {
+      switch mention.reading {
+      case .rejected(let reason, let detail): return "not admitted, \(reason.rawValue): \(detail)"
+      case .heldForOperator: return "not admitted, held for the operator"
+      case .admitted: continue
+      }
+    }
+    return "not known"
   }
 
   private func text(of explanation: Explanation) -> String {
@@ -26,15 +45,16 @@ extension KeyStory {
     guard !deliveries.isEmpty else { return "" }
     let names = deliveries.map { $0.region.map(printableText) ?? "any other region" }
     let width = names.map(\.count).max() ?? 0
+    let more = furtherRegions > 0 ? "  and \(counted(furtherRegions, "region")) more\n" : ""
     return "\nbundles\n"
       + zip(names, deliveries).map { name, delivery in
         let outcomes = delivery.outcomes.map(\.textForApps).joined(separator: "; ")
         return "  \(pad(name, width))  \(outcomes)\n"
-      }.joined()
+      }.joined() + more
   }
 }
 
-extension KeyStory.Mention {
+extension KeyMention {
   fileprivate var text: String {
     var text = "\(printableText(document)), key \(position)"
     text += source == document ? "" : " (source \(printableText(source)))"
@@ -52,17 +72,8 @@ extension KeyStory.Mention {
   }
 }
 
-extension StatedClaim {
-  fileprivate var text: String {
-    let origin = origin.map { "origin \(printableText($0))" } ?? "origin not known"
-    let visited = visited.map { $0.isEmpty ? "none" : $0.map(printableText).joined(separator: ", ") } ?? "absent"
-    return "source \(printableText(source.name)), \(origin), visited \(visited), "
-      + "vouched for by \(printableText(source.provenance.description))\n  admitted: \(key.text)\n"
-  }
-}
-
 extension Explanation.Line.Standing {
-  fileprivate var text: String {
+  var text: String {
     func list(_ parts: [Explanation.Line.Part]) -> String { parts.map(\.rawValue).joined(separator: ", ") }
     return switch self {
     case .gives([.regions]): "counts for its regions; in all else another claim says more"
@@ -78,7 +89,7 @@ extension Explanation.Line.Standing {
 }
 
 extension BeliefOutcome {
-  fileprivate var text: String {
+  var text: String {
     switch self {
     case .publish(let key): "published: \(key.forFederation.text)"
     case .hold(let instant, let reason): "held until \(instant), \(reason.rawValue)"
@@ -86,7 +97,7 @@ extension BeliefOutcome {
     }
   }
 
-  fileprivate var textForApps: String {
+  var textForApps: String {
     if case .publish(let key) = self { "carries \(key.forApps.text)" } else { text }
   }
 }
@@ -95,14 +106,8 @@ extension ClaimedKey {
   /// The five numbers, absent ones included, and whether the key was revised.
   fileprivate var text: String {
     func said(_ value: Int32?) -> String { value.map { "\($0)" } ?? "absent" }
-    let type =
-      switch reportTypeClaim {
-      case .stated(let type): type.name
-      case .absent: "absent"
-      case .unrecognized(let number): "\(number)"
-      }
     return "rolling start \(said(rollingStart)), period \(said(rollingPeriod)), risk \(said(transmissionRisk)), "
-      + "report type \(type), days since onset \(said(daysSinceOnset))" + (isRevised ? ", revised" : "")
+      + "report type \(reportTypeWords), days since onset \(onsetWords)" + (isRevised ? ", revised" : "")
   }
 }
 

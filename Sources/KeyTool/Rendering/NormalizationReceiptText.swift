@@ -11,7 +11,10 @@ extension NormalizationReceipt {
 
   private var arrivals: [String] {
     let counts = counts
-    return [receivedText(counts)]
+    let files = Set(documents.filter(\.intake.isOriginOfItsOwn).map(\.intake.sender.name)).count
+    let origins =
+      files == 0 ? [] : ["\(counted(files, "input")) without a stated origin: each counts as an origin of its own"]
+    return [receivedText(counts)] + origins
       + ranked(counts.rejections).map { "  rejected, \($0): \(grouped($1))" }
       + Allowance.allCases.compactMap { allowance in
         counts.allowances[allowance.code].map { "  allowed, \(allowance.text): \(grouped($0))" }

@@ -16,8 +16,11 @@ extension RuleTable {
         text += "  \(pad("", names))    \(outcome.drop { $0 == " " })\n"
       }
     }
+    text += "\nwithin an origin, and before others\n" + preferences.map { "  \($0)\n" }.joined()
     if !levels.isEmpty { text += "\nlevels by symptom status and day\n" }
     for line in levels { text += "  \(line)\n" }
+    if !changes.isEmpty { text += "\nlater\n" }
+    for line in changes { text += "  \(line)\n" }
     return text
   }
 }

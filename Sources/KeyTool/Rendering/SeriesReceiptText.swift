@@ -22,7 +22,8 @@ extension SeriesReceipt {
       return "\(bundle.path): \(counted(bundle.keys, "key"))\(revised), \(grouped(bundle.bytes)) bytes"
     }
       + [
-        (signedAgain, "signed again by the new key"), (expired, "no longer listed"), (removed, "removed"),
+        (signedAgain, "signed again by the new key"), (madeAgain, "made again in place of lost ones"),
+        (expired, "no longer listed"), (removed, "removed"),
       ].filter { $0.0 > 0 }.map { "\(series): \(counted($0.0, "bundle")) \($0.1)" }
   }
 }

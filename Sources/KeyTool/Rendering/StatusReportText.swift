@@ -9,6 +9,12 @@ extension StatusReport {
   var lines: [String] {
     sources.flatMap { $0.lines(at: now) + [""] } + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
+      + (lastRetention.map { [retentionLine($0)] } ?? [])
+  }
+
+  private func retentionLine(_ last: Instant) -> String {
+    let seconds = max(0, now.secondsSince1970 - last.secondsSince1970)
+    return "what was kept long enough was removed last at \(last), \(DurationText.text(seconds)) ago"
   }
 }
 

@@ -8,10 +8,15 @@ struct Destination {
   let name: String
   let packing: ConversionPlan.ExportPacking
   private let path: String?
+  /// Whether more files may appear beside it.
+  private let isInFolder: Bool
 
-  /// - Parameter output: a path, or `-` for standard output.
+  /// - Parameters:
+  ///   - output: a path, or `-` for standard output.
+  ///   - isInFolder: whether what does not fit into one bundle goes into several: `keys.zip`, `keys-2.zip`.
   /// - Throws: `ValidationError` when the output is one of the inputs, or binary would go to a terminal.
-  init(_ output: String, format: KeyFormat, inputs: [String], force: Bool) throws {
+  init(_ output: String, format: KeyFormat, inputs: [String], force: Bool, isInFolder: Bool = false) throws {
+    self.isInFolder = isInFolder
     let isBareExport = format == .gaenExport && output.hasSuffix(".bin")
     packing = isBareExport ? .bareFiles : .archive
     path = output == "-" ? nil : output
@@ -30,7 +35,7 @@ struct Destination {
     }
   }
 
-  private static func signaturePath(beside bin: String) -> String { bin.dropLast(3) + "sig" }
+  fileprivate static func signaturePath(beside bin: String) -> String { bin.dropLast(3) + "sig" }
 
   /// Runs `body` with the sinks; only when it returns does anything appear.
   func write<Result>(_ body: (ConversionOutput) throws -> Result) throws -> Result {
@@ -40,17 +45,46 @@ struct Destination {
       try StandardOutput().write(spool)
       return result
     }
-    let file = try OutputFile(path: path)
-    let signature = packing == .bareFiles ? try OutputFile(path: Self.signaturePath(beside: path)) : nil
-    let result = try body(ConversionOutput(document: file, signatureFile: signature))
-    // The signature first: a .bin without its .sig is worse than the other way round, and so is one with another's.
-    if let signature {
-      guard signature.byteCount > 0 || FileIdentity(path: signature.path) == nil else {
-        throw FileFault("write", path, reason: "\(signature.path) stands beside it and would not belong to it")
-      }
-      if signature.byteCount > 0 { try signature.commit() }
+    var files: [Files] = []
+    func open(_ path: String) throws -> ConversionOutput {
+      let one = try Files(path, hasSignature: packing == .bareFiles)
+      files.append(one)
+      return ConversionOutput(document: one.document, signatureFile: one.signature)
     }
-    try file.commit()
+    var output = try open(path)
+    if isInFolder { output.further = { try open(Self.path(number: $0, of: path)) } }
+    let result = try body(output)
+    for one in files { try one.commit() }
     return result
+  }
+
+  /// `keys.zip` becomes `keys-2.zip`.
+  private static func path(number: Int, of path: String) -> String {
+    let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+    guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "\(path)-\(number)" }
+    return "\(path.dropLast(name[dot...].count))-\(number)\(name[dot...])"
+  }
+
+  /// A document, and the file of its signatures beside it.
+  private struct Files {
+    let document: OutputFile
+    let signature: OutputFile?
+
+    init(_ path: String, hasSignature: Bool) throws {
+      document = try OutputFile(path: path)
+      signature = hasSignature ? try OutputFile(path: Destination.signaturePath(beside: path)) : nil
+    }
+
+    func commit() throws {
+      // The signature first: a .bin without its .sig is worse than the other way round, and so is one with another's.
+      if let signature {
+        guard signature.byteCount > 0 || FileIdentity(path: signature.path) == nil else {
+          throw FileFault(
+            "write", document.path, reason: "\(signature.path) stands beside it and would not belong to it")
+        }
+        if signature.byteCount > 0 { try signature.commit() }
+      }
+      try document.commit()
+    }
   }
 }

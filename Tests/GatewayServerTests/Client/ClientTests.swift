@@ -1,3 +1,4 @@
+import Dispatch
 import ExposureKeys
 import Foundation
 import GatewayTesting
@@ -47,6 +48,10 @@ import Testing
         let body = try await request.body.collect(upTo: 1 << 20)
         let authorization = request.headers[.authorization]
         await posts.append(request.uri.path, authorization, Array(body.readableBytesView))
+        if request.uri.path.hasPrefix("/refusing/") {
+          return Self.json(
+            #"{"accepted":1,"rejected":["key 0: rolling period 145, allowed 1...144","odd words"]}"#, next: nil)
+        }
         return Response(status: authorization == "Bearer secret" ? .ok : .unauthorized)
       }
       return router
@@ -260,6 +265,42 @@ import Testing
       #expect(post.path == "/keys/apple/NL/keys")
       #expect(try JSONDecoder().decode([CodableDiagnosisKey].self, from: Data(post.body)) == keys)
     }
+  }
+
+  @Test func anAppIsToldWhichKeysWereRefused() async throws {
+    let keys = (UInt8(0)..<2).map {
+      CodableDiagnosisKey(keyData: Data(repeating: $0, count: 16), rollingStartNumber: 2_678_400)
+    }
+    try await withServer("refusing") { client, _ in
+      guard case .keysRefused(let refused, accepted: 1) = await failure({ try await client.postDiagnosisKeys(keys) })
+      else { throw Unexpected() }
+      #expect(refused.map(\.position) == [0, nil])
+      #expect(refused[0].reason == "rolling period 145, allowed 1...144" && refused[1].description == "odd words")
+      #expect(client.diagnosisKeys == [keys[1]], "what was taken")
+    }
+  }
+
+  /// Completions come one after the other, whatever thread an answer came on, so that they may change what they share.
+  @Test func completionsComeOnTheirQueue() async throws {
+    let queue = DispatchQueue(label: "completions")
+    let client = Client(completionQueue: queue)
+    client.testVerifier = { identifier, completion in
+      DispatchQueue.global().async { completion(.success(identifier == "000000")) }
+    }
+    for (identifier, expected) in [("000000", true), ("111111", false)] {
+      let isValid = try await withCheckedThrowingContinuation { continuation in
+        client.verifyUniqueTestIdentifier(identifier) { result in
+          dispatchPrecondition(condition: .onQueue(queue))
+          continuation.resume(with: result)
+        }
+      }
+      #expect(isValid == expected)
+    }
+    client.testVerifier = nil
+    let error = await withCheckedContinuation { continuation in
+      client.verifyUniqueTestIdentifier("000000") { continuation.resume(returning: $0) }
+    }
+    guard case .failure(ServerError.noTestVerifier) = error else { throw Unexpected() }
   }
 
   @Test func keysOfTheBetaHaveNoRollingPeriod() throws {

@@ -74,6 +74,52 @@ import Testing
     #expect(history.bundles.contains { !$0.isListed && $0.kind == "increment" }, "nothing has expired")
   }
 
+  /// What the listed editions hold, each once and never a window; what is not in one yet comes with the next.
+  @Test(arguments: seeds, [(1, true), (1, false), (4, true), (4, false)])
+  func appleByEditions(_ seed: UInt64, _ counting: (perDay: Int, followsServer: Bool)) throws {
+    let (perDay, followsServer) = counting
+    let habits = PublishingHistory.Habits(editionsPerDay: perDay)
+    try follow(AppleClient(followsServer: followsServer), habits, seed: seed) { client, history in
+      let listed = history.bundles.filter { $0.kind == "edition" && $0.isListed }.flatMap {
+        history.released[$0.path] ?? []
+      }
+      #expect(Set(listed).isSubset(of: client.files.keys(history)))
+      #expect(client.files.bundles.allSatisfy { $0.facts.kind == "edition" })
+      let today = history.published / (86_400 / Int64(perDay)) * (86_400 / Int64(perDay))
+      let due = history.listedIncrements.filter { $0.start < today }.flatMap { history.released[$0.path] ?? [] }
+      #expect(Set(due).isSubset(of: client.files.keys(history)), "what was published before this edition's time")
+      if followsServer { #expect(!client.files.hasRepetitions) }
+    }
+  }
+
+  /// The sample on iOS 13.5, with windows of two hours: all files of a list go into one call, which fails as a whole when
+  /// they are more than what is left of fifteen in 24 hours, and then the index stays where it was.
+  @Test(arguments: seeds, [0, 1]) func appleWithFifteenFilesADay(_ seed: UInt64, _ perDay: Int) throws {
+    var random = SeededRandom(seed: seed)
+    var history = PublishingHistory(.init(publishesEmptyWindows: true, splits: false, editionsPerDay: perDay))
+    history.publish(at: history.written + 20 * 86_400, using: &random)
+    var taken: [(time: Int64, files: Int)] = []
+    var client = AppleClient(followsServer: false)
+    for _ in 0..<20 {
+      // The app asks every four hours.
+      history.publish(at: history.written + 14_400, using: &random)
+      var next = client
+      try next.visit(AskedLayout(client.layout, history))
+      let files = next.files.bundles.count - client.files.bundles.count
+      let budget = 15 - taken.filter { $0.time > history.written - 86_400 }.reduce(0) { $0 + $1.files }
+      guard files <= budget else { continue }
+      taken.append((history.written, files))
+      client = next
+    }
+    if perDay == 0 {
+      #expect(client.files.bundles.isEmpty, "a list of windows is never taken")
+    } else {
+      let due = history.listedIncrements.filter { $0.start < history.published / 86_400 * 86_400 }
+      let keys = due.flatMap { history.released[$0.path] ?? [] }
+      #expect(!keys.isEmpty && Set(keys).isSubset(of: client.files.keys(history)))
+    }
+  }
+
   @Test(arguments: seeds) func immuni(_ seed: UInt64) throws {
     try follow(ImmuniClient(), seed: seed, hasEverythingOnce)
   }

@@ -116,6 +116,29 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     }
   }
 
+  @Test func editionsTakeThePlaceOfWindowsAndAreCountedAlone() throws {
+    let day: Int64 = 86_400
+    var editions = (3..<6).map { bundle("edition", $0, midnight + Int64($0) * day, midnight + Int64($0 + 1) * day) }
+    editions[0].isListed = false
+    var manifest = series(increments(72) + editions).manifest
+    manifest.editionsPerDay = 1
+    let asked = server(AppleLayout(configuration: []), PublishedSeries(manifest))
+    #expect(try names(asked, "") == ["NL-edition-4", "NL-edition-5"])
+    #expect(try names(asked, "?startingAt=10") == ["NL-edition-5"])
+    #expect(try names(asked, "?startingAt=12") == [])
+    #expect(asked.ask("/apple/NL/files")?.header("x-next-index") == "12")
+    #expect(asked.ask("/apple/NL/files?startingAt=6")?.header("x-next-index") == "12")
+    #expect(asked.ask("/apple/NL/archives/NL-edition-4")?.bundle?.facts.kind == "edition")
+
+    // Before the first edition, and when all of them are gone, the count goes on where the app is.
+    manifest.bundles = increments(5)
+    let early = server(AppleLayout(configuration: []), PublishedSeries(manifest))
+    #expect(try names(early, "?startingAt=9") == [])
+    #expect(early.ask("/apple/NL/files?startingAt=9")?.header("x-next-index") == "10")
+    let far = early.ask("/apple/NL/files?startingAt=9223372036854775807")
+    #expect(far?.header("x-next-index") == "9223372036854775806")
+  }
+
   @Test func archiveAndItsFiles() throws {
     let asked = server(AppleLayout(configuration: []), series(increments(1)))
     let address = "/apple/NL/archives/NL-increment-0"

@@ -15,6 +15,8 @@ struct PublishingHistory {
     var splits = true
     var makesSince = true
     var makesKeyDays = true
+    /// 0 is none.
+    var editionsPerDay = 0
     var listedDays: Int64 = 14
   }
 
@@ -26,6 +28,7 @@ struct PublishingHistory {
   private(set) var published: Int64
   private(set) var written: Int64
   private var nextKey = 0
+  private var editionEnd: Int64 = .min
   /// The day, since 1970, on which each key began to be used.
   private(set) var keyDays: [Int: Int64] = [:]
 
@@ -40,7 +43,9 @@ struct PublishingHistory {
   var manifest: SeriesManifest {
     SeriesManifest(
       series: habits.name, title: habits.name, regions: [habits.name], headerRegion: nil, appBundleID: nil,
-      androidPackage: nil, period: habits.period, keys: [], written: written, bundles: bundles)
+      androidPackage: nil, period: habits.period,
+      editionsPerDay: habits.editionsPerDay > 0 ? habits.editionsPerDay : nil, keys: [], written: written,
+      bundles: bundles)
   }
 
   var listedIncrements: [SeriesManifest.Bundle] { bundles.filter { $0.kind == "increment" && $0.isListed } }
@@ -63,6 +68,7 @@ struct PublishingHistory {
       }
     }
     if habits.makesKeyDays { gatherKeyDays(now) }
+    if habits.editionsPerDay > 0 { closeEditions(now) }
     for index in bundles.indices where bundles[index].end <= now - habits.listedDays * 86_400 {
       bundles[index].isListed = false
     }
@@ -118,6 +124,17 @@ struct PublishingHistory {
       for index in older { bundles[index].isListed = false }
       add("key-day", day * 86_400, end, keys, revised: 0, now)
     }
+  }
+
+  /// One archive of what was published in a part of a day, once that is over.
+  private mutating func closeEditions(_ now: Int64) {
+    let length = 86_400 / Int64(habits.editionsPerDay)
+    let due = listedIncrements.filter { $0.start >= editionEnd && $0.start < published / length * length }
+    for (part, increments) in Dictionary(grouping: due, by: { $0.start / length }).sorted(by: { $0.key < $1.key }) {
+      let keys = increments.flatMap { released[$0.path] ?? [] }
+      add("edition", part * length, (part + 1) * length, keys, revised: 0, now)
+    }
+    editionEnd = published / length * length
   }
 
   private mutating func add(

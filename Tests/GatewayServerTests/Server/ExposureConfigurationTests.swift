@@ -61,6 +61,61 @@ struct ExposureConfigurationTests {
     #expect(try ExposureConfiguration(json: json).json == json)
   }
 
+  /// The documents of Apple's sample, generation by generation, as they stand in its sources.
+  private static let generations: [(document: String, missing: Int)] = {
+    let levels = { (ending: String) in
+      ["attenuation", "daysSinceLastExposure", "duration", "transmissionRisk"].map {
+        "\"\($0)\(ending)\":[1, 2, 3, 4, 5, 6, 7, 8]"
+      }
+    }
+    let weights = ["attenuation", "daysSinceLastExposure", "duration", "transmissionRisk"].map { "\"\($0)Weight\":50" }
+    let second = ["\"minimumRiskScore\":0", "\"attenuationDurationThresholds\":[50, 70]"] + levels("LevelValues")
+    let days = ["\"unknown\":1"] + (-14...14).map { "\"\($0)\":1" }
+    let third =
+      [
+        "immediateDurationWeight", "nearDurationWeight", "mediumDurationWeight", "otherDurationWeight",
+        "infectiousnessStandardWeight", "infectiousnessHighWeight", "reportTypeConfirmedTestWeight",
+        "reportTypeConfirmedClinicalDiagnosisWeight", "reportTypeSelfReportedWeight", "reportTypeRecursiveWeight",
+      ].map { "\"\($0)\":100" }
+      + ["\"infectiousnessForDaysSinceOnsetOfSymptoms\":{\(days.joined(separator: ", "))}", "\"reportTypeNoneMap\":1"]
+    return [
+      (["\"minimumRiskScore\":0"] + weights + levels("Scores"), 17), (second, 20), (second + third, 8),
+    ].map { (document: "{\($0.0.joined(separator: ",\n"))}", missing: $0.1) }
+  }()
+
+  @Test("A document of one generation is completed for the others, each completion is told", arguments: 0..<3)
+  func completed(generation: Int) throws {
+    let (text, missing) = Self.generations[generation]
+    let given = Array(text.utf8)
+    #expect(throws: ExposureConfigurationFault.self) { try ExposureConfiguration(json: given) }
+    let (configuration, completions) = try ExposureConfiguration.completing(given)
+    #expect(completions.count == missing)
+    #expect(configuration.json.starts(with: given.dropLast()), "what was given stays as it is")
+    let data = Data(configuration.json)
+    let decoder = JSONDecoder()
+    _ = try decoder.decode(First.self, from: data)
+    _ = try decoder.decode(FirstLater.self, from: data)
+    _ = try decoder.decode(Second.self, from: data)
+    _ = try decoder.decode(Third.self, from: data)
+    // Nothing is left to complete.
+    #expect(try ExposureConfiguration(json: configuration.json) == configuration)
+    #expect(try ExposureConfiguration.completing(configuration.json).completions == [])
+    let marked = try ExposureConfiguration.completing([0xEF, 0xBB, 0xBF] + given).configuration
+    #expect(marked == configuration, "a mark of UTF-8 is not for apps")
+  }
+
+  @Test("What is wrong with a member is never completed over, and a document of something else is refused")
+  func notCompleted() {
+    let faults = { (text: String) throws(ExposureConfigurationFault) in
+      _ = try ExposureConfiguration.completing(Array(text.utf8))
+    }
+    let wrong = #expect(throws: ExposureConfigurationFault.self) { try faults("{\"minimumRiskScore\":-1}") }
+    #expect(wrong?.faults == ["minimumRiskScore: allowed is a whole number 0...255"])
+    for text in ["{}", "{\"series\":\"NL\"}", "[]", ""] {
+      #expect(throws: ExposureConfigurationFault.self) { try faults(text) }
+    }
+  }
+
   @Test("All faults are named at once")
   func faults() throws {
     let json = try edited {

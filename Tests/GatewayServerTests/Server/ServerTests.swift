@@ -244,6 +244,23 @@ struct ServerTests {
     #expect(try await app.ask("/ready")["Cache-Control"] == "no-store")
   }
 
+  @Test("Publishing has an address of its own: load balancers ask the one, alerts the other")
+  func readinessForPublishing() async throws {
+    // Who only serves does not know.
+    #expect(try await GatewayApplication.testing(fixture).ask("/ready/publishing").status == .notFound)
+    let publishing = Readiness()
+    let app = try GatewayApplication.testing(fixture, publishing: publishing)
+    #expect(try await app.ask("/ready/publishing").status == .ok)
+    publishing.hold("clock", because: "the clock is in doubt")
+    publishing.ask { ["no source has been pulled"] }
+    let held = try await app.ask("/ready/publishing")
+    #expect(held.status == .serviceUnavailable)
+    #expect(held.json["reason"] as? String == "the clock is in doubt; no source has been pulled")
+    #expect(try await app.ask("/ready").status == .ok)
+    publishing.release("clock")
+    #expect(try await app.ask("/ready/publishing").json["reason"] as? String == "no source has been pulled")
+  }
+
   @Test("Metrics count requests by class of address and status")
   func metrics() async throws {
     let metrics = GatewayMetrics()

@@ -52,15 +52,22 @@ struct TestLayout: Layout {
 extension GatewayApplication {
   static func testing(
     _ fixture: PublicationFixture, layouts: [any Layout] = [], settings: ServerSettings = ServerSettings(),
-    metrics: GatewayMetrics = GatewayMetrics(), readiness: Readiness = Readiness(),
+    metrics: GatewayMetrics = GatewayMetrics(), readiness: Readiness = Readiness(), publishing: Readiness? = nil,
     limits: ServerLimits = ServerLimits(), now: Instant = PublicationFixture.noon,
     logger: Logger = Logger(label: "test") { _ in SilentHandler() }, store: PublicationStore? = nil,
-    uploads: Ledger = Ledger(MemoryStore()), from source: UploadSource = .netherlands
+    uploads: Ledger = Ledger(MemoryStore()), from source: UploadSource = .netherlands, caller: (any WebCaller)? = nil,
+    keepsPace: Bool = false
   ) throws -> GatewayApplication {
-    try GatewayApplication(
+    var settings = settings
+    // Tests that measure time say so.
+    if !keepsPace { settings.uploads?.answerSeconds = 0 }
+    return try GatewayApplication(
       settings: settings, store: store ?? fixture.store(), layouts: LayoutCatalog(layouts),
-      uploads: UploadRecording(intake: UploadIntake(source, ledger: uploads) { now }), metrics: metrics,
-      readiness: readiness, limits: limits, clock: ServerClock { now }, logger: logger)
+      uploads: UploadRecording(source, intake: UploadIntake(source, ledger: uploads) { now }),
+      scope: UploadScope(
+        series: source.series.isEmpty ? ["NL"] : source.series, home: source.origin, regions: source.regions),
+      caller: caller, metrics: metrics,
+      readiness: readiness, publishing: publishing, limits: limits, clock: ServerClock { now }, logger: logger)
   }
 
   func ask(

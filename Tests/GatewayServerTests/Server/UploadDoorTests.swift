@@ -67,7 +67,7 @@ struct UploadDoorTests {
     let authorized: HTTPFields = [.contentType: "application/json", .authorization: "Bearer secret-token"]
     let large = [UInt8](repeating: 0x20, count: 64_001)
     for (address, headers, body) in [
-      ("/apple/NL/keys", json, Array("[]".utf8)), ("/apple/NL/keys", authorized, Array("[]".utf8)),
+      ("/apple/NL/keys", json, Array("[]".utf8)), ("/apple/NL/keys", authorized, Array("[".utf8)),
       ("/apple/NL/keys", authorized, large), ("/v1/publish", json, Array("{}".utf8)),
       ("/v1/publish", authorized, Array("[".utf8)), ("/v1/publish", [.authorization: "Bearer secret-token"], []),
     ] {

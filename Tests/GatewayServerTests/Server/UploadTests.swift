@@ -136,7 +136,7 @@ struct UploadTests {
     limits.uploadBytes = 4000
     let app = try application(limits: limits)
     for (headers, body, status) in [
-      (Self.authorized, Array("{".utf8), 400), (Self.authorized, [], 400), (Self.authorized, Array("[]".utf8), 400),
+      (Self.authorized, Array("{".utf8), 400), (Self.authorized, [], 400),
       (Self.authorized, sample((0..<31).map { (UInt8($0), Self.start, 144) }), 400),
       (Self.authorized, sample([(1, Self.start, 144), (2, Self.start + 100, 144)]), 400),
       (Self.authorized, sample((0..<4).map { (UInt8($0), Self.start, 144) }), 400),
@@ -324,8 +324,9 @@ struct UploadTests {
       #expect(error.contains("key 1: rolling period 0, allowed 1...144"))
       #expect(error.contains("key 2: transmission risk level 9, allowed 0...8"))
       let padding = try #require((response.json["padding"] as? String).flatMap { Data(base64Encoded: $0) })
-      #expect((1024..<2048).contains(padding.count))
-      sizes.insert(padding.count)
+      #expect(padding.count >= 1024)
+      #expect((6144..<8192).contains(response.bytes.count))
+      sizes.insert(response.bytes.count)
     }
     #expect(sizes.count > 1)
   }

@@ -104,10 +104,20 @@ import Testing
       #expect(windows.map(\.0) == [UInt64(at(8).secondsSince1970), UInt64(at(14).secondsSince1970)])
       #expect(windows.map(\.1) == [UInt64(at(10).secondsSince1970), UInt64(at(16).secondsSince1970)])
       #expect(try press.bytes(press.index("NL")[0]) == before)
-      // A clock that goes back publishes nothing.
+      // A clock that goes back a little publishes nothing.
       try await press.say([key(3)])
-      try await press.round(at(12))
+      try await press.round(at(15, 10))
       #expect(try press.index("NL").count == 2)
+      // One that was hours ahead, and is right again, is no reason to be silent until its time comes again.
+      let receipt = try await press.round(at(12, 30))[0]
+      #expect(receipt.warnings.map(\.code) == [.windowAhead])
+      #expect(try press.increments("NL").map(\.keys).last == [key(3)])
+      // And when it comes, no two bundles end at the same time.
+      try await press.say([key(4)])
+      #expect(try await press.round(at(16))[0].warnings == [])
+      let ends = try press.increments("NL").map(\.header.endTimestamp)
+      #expect(
+        ends == [at(10), at(16), at(12), at(16)].enumerated().map { UInt64($1.secondsSince1970) + ($0 == 3 ? 1 : 0) })
     }
   }
 
@@ -224,17 +234,23 @@ import Testing
   }
 
   /// The same key data under two rolling starts is two keys, and devices want it once in a file.
-  @Test func repeatedKeyDataGoesToDifferentBundles() async throws {
-    try await Press.run(.sample()) { press in
+  @Test("a region's bundles do not double in number because one sender repeats a key")
+  func repetitionsMakeNoMoreBundles() async throws {
+    try await Press.run(.sample { $0.makesSince = true }) { press in
       let twins = (0..<6).map { age in key(1).with { $0.rollingStart = ($0.rollingStart ?? 0) - 144 * age } }
       try await press.say(Array(twins[..<2]) + [key(2), key(3)])
-      try await press.round(at(10))
-      #expect(try press.increments("NL").map(\.keys.count) == [2, 2])
-      // Somebody repeats it again and again: enough is enough.
+      let first = try await press.round(at(10))[0]
+      #expect(first.omissions == ["repeated-key-data": 1])
+      #expect(try press.increments("NL").map(\.keys.count) == [3])
+      // The second one goes out with the next window. Somebody repeats it again and again: enough is enough.
       try await press.say(Array(twins[2...]))
-      let receipt = try await press.round(at(12))[0]
-      #expect(receipt.omissions == ["repeated-key-data": 2] || receipt.published <= 4)
-      #expect(receipt.published + receipt.leftOut + receipt.alreadyReleased == receipt.believed)
+      for hour in [12, 14, 16, 18, 20] as [Int64] {
+        let receipt = try await press.round(at(hour))[0]
+        #expect(receipt.published + receipt.leftOut + receipt.alreadyReleased == receipt.believed)
+      }
+      #expect(try press.increments("NL").map(\.keys.count) == [3, 1, 1, 1, 1])
+      let rolled = try await press.ledger.read { try $0.bundles(of: "NL", in: [.published]) }.map(\.bundle)
+      #expect(rolled.filter { $0.kind != .increment }.allSatisfy { $0.end % 7200 == 0 }, "one bundle each")
     }
   }
 
@@ -247,7 +263,7 @@ import Testing
       // They wait for the operator, who lets them in.
       _ = try await press.ledger.heldReleased(document, by: OperatorWord(by: "ada"), at: at(1))
       let receipt = try await press.round(at(10))[0]
-      #expect(receipt.published == 5 && receipt.omissions == ["repeated-key-data": 1])
+      #expect(receipt.published == 2 && receipt.omissions == ["repeated-key-data": 4])
       #expect(try press.increments("NL").flatMap(\.keys).map(\.rollingStart).contains(key(1).rollingStart))
     }
   }
@@ -304,6 +320,7 @@ import Testing
       $0.listedDays = 1
       $0.graceSeconds = 7200
       $0.period = 3600
+      $0.editionsPerDay = 0
     }
     try await Press.run(series) { press in
       try await press.say([key(1)])
@@ -343,19 +360,184 @@ import Testing
     }
   }
 
-  @Test func aFileThatIsGoneIsNotNamed() async throws {
-    try await Press.run(.sample()) { press in
+  /// The keys of all listed increments, each as it was said last.
+  private func listedKeys(_ press: Press, _ series: String = "NL") throws -> [KeySubject: Bool] {
+    var keys: [KeySubject: Bool] = [:]
+    for document in try press.increments(series) { for key in document.keys { keys[key.subject] = key.isRevised } }
+    return keys
+  }
+
+  @Test(arguments: ["gone", "cut", "damaged"]) func aFileThatIsLostIsMadeAgain(how: String) async throws {
+    var settings = SeriesSettings.sample()
+    (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)
+    try await Press.run(settings) { press in
       for number in [UInt64(1), 2, 3] {
         try await press.say([key(number)])
         try await press.round(at(8 + 2 * Int64(number)))
       }
-      let index = try press.index("NL")
-      try FileManager.default.removeItem(atPath: "\(press.root)/\(index[1])")
+      let (index, before) = (try press.index("NL"), try listedKeys(press))
+      let path = "\(press.root)/\(index[1])"
+      let old = try press.bytes(index[1])
+      switch how {
+      case "gone": try FileManager.default.removeItem(atPath: path)
+      case "cut": try Data(old.dropLast()).write(to: URL(filePath: path))
+      default: try Data(old.dropLast() + [old[old.count - 1] ^ 1]).write(to: URL(filePath: path))
+      }
       try await press.say([key(4)])
-      let receipt = try await press.round(at(16))[0]
-      #expect(receipt.warnings.contains { $0.code == .fileMissing })
-      #expect(try press.index("NL").count == 3 && !press.index("NL").contains(index[1]))
-      #expect(try press.increments("NL").last?.keys == [key(4)])
+      let receipt = try await press.publisher.round(now: at(16))[0]
+      #expect(receipt.fault == nil)
+      #expect(receipt.warnings.map(\.code) == [how == "gone" ? .fileMissing : .fileDamaged])
+      #expect(receipt.madeAgain > 0)
+      // What lay before the gap moves with it, for apps that count from the newest number down.
+      let listed = try press.listed("NL", .increment)
+      #expect(listed.map(\.ordinal) == [2, 3, 4, 5])
+      #expect(try !press.index("NL").contains(index[1]) && !press.index("NL").contains(index[0]))
+      var after = try listedKeys(press)
+      #expect(after.removeValue(forKey: key(4).subject) == false)
+      #expect(after == before)
+      #expect(try await press.publisher.round(now: at(16))[0].warnings == [])
+      #expect(try press.listed("NL", .increment) == listed)
+    }
+  }
+
+  @Test func aFolderThatIsLostIsMadeAgain() async throws {
+    var settings = SeriesSettings.sample()
+    (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)
+    (settings.minimumKeys, settings.pads) = (5, true)
+    try await Press.run(settings) { press in
+      for number in 1...4 {
+        try await press.say([key(UInt64(number)), key(UInt64(10 + number))])
+        try await press.say([key(1, risk: 7)])
+        try await press.round(at(8 + 2 * Int64(number)))
+      }
+      let before = try listedKeys(press)
+      let kinds = try BundleKind.allCases.map { try press.listed("NL", $0).count }
+      let names = try press.files()
+      try FileManager.default.removeItem(atPath: press.root)
+      let receipt = try await press.publisher.round(now: at(16, 30))[0]
+      #expect(receipt.fault == nil && receipt.madeAgain > 0)
+      #expect(try listedKeys(press) == before)
+      #expect(try BundleKind.allCases.map { try press.listed("NL", $0).count } == kinds)
+      // No name ever stands for two contents.
+      #expect(try press.files().filter { $0.hasSuffix(".zip") }.isDisjoint(with: names))
+      try press.checkConsistency(at: at(16, 30))
+    }
+  }
+
+  /// The store is empty again, or as it was after the second of four windows.
+  @Test(arguments: ["lost", "older"]) func aStoreThatIsBehindItsFolder(how: String) async throws {
+    var settings = SeriesSettings.sample()
+    (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)
+    try await Press.run(settings) { press in
+      for number in [UInt64(1), 2, 3, 4] {
+        for back in 1...number { try await press.say([key(back)]) }
+        try await press.round(at(8 + 2 * Int64(number)))
+      }
+      let (before, listed) = (try listedKeys(press), try press.listed("NL", .increment))
+      var contents: [String: [UInt8]] = [:]
+      for path in try press.files() where path.hasSuffix(".zip") { contents[path] = try press.bytes(path) }
+
+      var other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      if how == "older" {
+        // The same beginning in a folder of its own: the backup.
+        other = Press(base: MemoryStore(), root: press.root + "-backup", series: press.series)
+        for number in [UInt64(1), 2] {
+          for back in 1...number { try await other.say([key(back)]) }
+          try await other.round(at(8 + 2 * Int64(number)))
+        }
+        try FileManager.default.removeItem(atPath: other.root)
+        other = Press(base: other.base, root: press.root, series: press.series)
+      }
+      for number in [UInt64(1), 2, 3, 4, 5] { try await other.say([key(number)]) }
+      let receipt = try await other.publisher.round(now: at(18))[0]
+      #expect(receipt.fault == nil)
+      #expect(receipt.warnings.contains { $0.code == .folderAhead })
+      for (path, content) in contents where try press.files().contains(path) {
+        #expect(try other.bytes(path) == content, "\(path) has other bytes now")
+      }
+      var after = try listedKeys(other)
+      #expect(after.removeValue(forKey: key(5).subject) == false)
+      #expect(after == before)
+      #expect(try other.listed("NL", .increment).last.map(\.ordinal) ?? 0 > listed.last.map(\.ordinal) ?? 0)
+      try other.checkConsistency(at: at(18))
+      let again = try await other.publisher.round(now: at(20))[0]
+      #expect(again.warnings == [] && again.bundles.isEmpty)
+    }
+  }
+
+  /// A store that never knew the first name of an archive does not give it again.
+  @Test func namesOfArchivesAreNotGivenAgainAfterALoss() async throws {
+    func settings(_ version: String) -> SeriesSettings {
+      .sample(identities: [ScheduledIdentity(identity: makeIdentity(version))]) {
+        $0.makesSince = true
+        $0.makesKeyDays = true
+      }
+    }
+    try await Press.run(settings("v1")) { press in
+      try await press.say([key(1), key(2)])
+      try await press.round(at(10))
+      var seen = try press.files().filter { $0.hasSuffix(".zip") }
+      press.series = [settings("v2")]
+      _ = try await press.publisher.round(now: at(12))
+      seen.formUnion(try press.files().filter { $0.hasSuffix(".zip") })
+      // The files of the first key are gone when the store is lost.
+      _ = try await press.publisher.round(now: at(13, days: 3))
+      let other = Press(base: MemoryStore(), root: press.root, series: [settings("v3")])
+      let receipt = try await other.publisher.round(now: at(14, days: 3))[0]
+      #expect(receipt.warnings.contains { $0.code == .folderAhead } && receipt.signedAgain > 0)
+      let new = Set(receipt.bundles.map(\.path))
+      #expect(!new.isEmpty && new.isDisjoint(with: seen), "\(new.intersection(seen))")
+    }
+  }
+
+  @Test func aDamagedManifestIsMadeAgainFromTheStoreAndNotWithoutIt() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let path = "\(press.root)/\(SeriesManifest.path(of: "NL"))"
+      for text in ["", "{}", "[[[["] {
+        try Data(text.utf8).write(to: URL(filePath: path))
+        let receipt = try await press.publisher.round(now: at(11))[0]
+        #expect(receipt.fault == nil && receipt.warnings.map(\.code) == [.fileDamaged])
+        #expect(try press.manifest("NL").bundles.contains { $0.isListed })
+      }
+      try Data("{}".utf8).write(to: URL(filePath: path))
+      let other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      let fault = try await other.publisher.round(now: at(12))[0].fault
+      #expect(fault?.code == "file-damaged" && fault?.reason.contains("NL/manifest.json") == true)
+    }
+  }
+
+  @Test func whatWasErasedIsInNoArchiveThatIsMadeLater() async throws {
+    try await Press.run(
+      .sample {
+        $0.makesSince = true; $0.makesKeyDays = true
+      }
+    ) { press in
+      try await press.say([key(1), key(2)])
+      try await press.round(at(10))
+      let digest = ExportDigests(of: key(1).key.bytes).hexadecimal
+      _ = try await press.ledger.erased(key(1).key, digest: digest, by: OperatorWord(by: "ada"), at: at(11)) { _ in [] }
+      try await press.say([key(3)])
+      let receipt = try await press.publisher.round(now: at(12))[0]
+      #expect(receipt.bundles.count > 2)
+      for bundle in receipt.bundles {
+        #expect(try !press.bundle(bundle.path).keys.contains { $0.key == key(1).key }, "\(bundle.path)")
+      }
+    }
+  }
+
+  @Test func afterAChangeOfKeysALostFileIsStillKnown() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1), key(2)])
+      try await press.round(at(10))
+      press.series = [.sample(identities: [ScheduledIdentity(identity: makeIdentity("v2"))])]
+      try await press.round(at(12))
+      let index = try press.index("NL")
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(index[0])")
+      let receipt = try await press.publisher.round(now: at(13))[0]
+      #expect(receipt.madeAgain > 0)
+      #expect(try Set(listedKeys(press).keys) == [key(1).subject, key(2).subject])
     }
   }
 

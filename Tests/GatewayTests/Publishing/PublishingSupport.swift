@@ -126,8 +126,9 @@ struct Press: Sendable {
     let known = try await ledger.read { try $0.documents(of: nil, in: Set(DocumentState.allCases), limit: .max).count }
     let document = try await ledger.discovered(["\(known)"], of: source, at: now)[0]
     _ = try await ledger.recorded(document.id, evidence: nil, cursor: nil, at: now) { recorder in
-      var admission = Admission(
-        of: .assertedByOperator(), from: Sender(name: source), policy: ReadingPolicy(), now: now)
+      var policy = ReadingPolicy()
+      policy.declaredRegions = Set(said.flatMap { ($0.visited ?? []) + [$0.origin].compactMap(\.self) })
+      var admission = Admission(of: .assertedByOperator(), from: Sender(name: source), policy: policy, now: now)
       let batch = keys.withUnsafeBufferPointer { admission.admit($0, regions: table) }
       #expect(batch.claims.count == keys.count, "a test says what would not be admitted")
       _ = try recorder.record(batch)
@@ -193,7 +194,7 @@ struct Press: Sendable {
       }
       let ends = manifest.bundles.filter { $0.kind == "increment" }.map(\.end)
       #expect(
-        increments.map(\.end) == increments.map(\.end).sorted() && Set(increments.map(\.end)).count == increments.count,
+        Set(increments.map(\.end)).count == increments.count,
         "ends of \(ends)", sourceLocation: sourceLocation)
       for facts in listed { try check(facts, ring, settings, now: now, sourceLocation: sourceLocation) }
     }
@@ -262,4 +263,9 @@ extension SeriesSettings {
     change(&settings)
     return settings
   }
+}
+
+extension Publisher {
+  /// A round at a time that nobody doubts.
+  func round(now: Instant) async throws -> [SeriesReceipt] { try await round(at: ClockLook(toldByOperator: now)) }
 }

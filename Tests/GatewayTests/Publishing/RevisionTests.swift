@@ -52,6 +52,31 @@ import Testing
     }
   }
 
+  @Test("a device's one revision is spent only by an origin whose opinion was in the first release")
+  func noStrangerSpendsTheRevision() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, type: .selfReport), key(2, type: .selfReport)])
+      try await press.say([key(2, type: .selfReport)], origin: "DE", visited: ["NL"], source: "other")
+      try await press.round(at(10))
+      // Another origin says more about both keys: of the second one it was there from the beginning.
+      try await press.say(
+        [key(1, type: .confirmedTest), key(2, type: .confirmedTest)], origin: "DE", visited: ["NL"], source: "other")
+      let second = try await press.round(at(12))[0]
+      #expect(second.revised == 1 && second.alreadyReleased == 1)
+      #expect(try press.increments("NL").last?.keys.map(\.key) == [key(2).key])
+      // The first one's own origin still has it, and gets what it says itself.
+      try await press.say([key(1, type: .confirmedClinicalDiagnosis)])
+      try await press.round(at(14))
+      let bundles = try press.increments("NL")
+      #expect(bundles.count == 3 && bundles[2].revisedKeys.map(\.key) == [key(1).key])
+      #expect(bundles[2].revisedKeys.map(\.reportType) == [ReportType.confirmedClinicalDiagnosis.rawValue])
+      let released = try await press.ledger.read {
+        try $0.released(by: "NL", from: TemporaryExposureKey(high: 0, low: 0), limit: 9)
+      }
+      #expect(Set(released.map { $0.origins?.text ?? "" }) == ["NL", "DE,NL"])
+    }
+  }
+
   /// Risk, onset and period alone are nothing to a device that knows the key.
   @Test func otherChangesAreNotSent() async throws {
     try await Press.run(.sample()) { press in
@@ -116,7 +141,8 @@ import Testing
     try await Press.run(.sample()) { press in
       try await press.say([key(1, type: .selfReport), key(2, age: 13, type: .selfReport)])
       try await press.round(at(10))
-      _ = try await press.ledger.expired(keysExpiredBefore: at(0, days: -10), at: at(11))
+      _ = try await press.ledger.expired(
+        keysExpiredBefore: at(0, days: -10), at: SoundTime(toldByOperator: at(11)))
       #expect(try await press.round(at(12))[0].bundles == [])
       _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(13))
       #expect(try await press.round(at(14, days: 14))[0].bundles == [])

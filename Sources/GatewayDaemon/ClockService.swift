@@ -1,0 +1,85 @@
+internal import ExposureKeys
+internal import GatewayServer
+package import KeyStorage
+internal import Logging
+internal import PeerTransport
+internal import ServiceLifecycle
+
+extension GatewayClock {
+  /// The clock of a gateway whose store was opened as its owner: it goes on where the last process has left it, and heeds
+  /// what the operator has said since.
+  package static func opened(_ ledger: Ledger, bounds: ClockBounds) async throws -> GatewayClock {
+    let (record, word) = try await ledger.read { (try $0.clockRecord(), try $0.clockWord()) }
+    let clock = GatewayClock(continuing: record, bounds: bounds)
+    _ = clock.look()
+    if let word { _ = clock.heed(word) }
+    try await clock.keep(in: ledger)
+    return clock
+  }
+
+  /// What the next process is to know.
+  package func keep(in ledger: Ledger) async throws {
+    if let record { try await ledger.clockSeen(record) }
+  }
+}
+
+/// Looks at the clock, says when it is in doubt, and hears who may end the doubt.
+struct ClockService: Service {
+  let clock: GatewayClock
+  let ledger: Ledger
+  let hosts: HostTimes
+  let readiness: Readiness
+  let metrics: GatewayMetrics
+
+  private let logger = Logger(label: "keyferry.clock")
+  /// Seconds between two records for the next process.
+  private static let recordInterval: Int64 = 600
+
+  init(clock: GatewayClock, ledger: Ledger, hosts: HostTimes, readiness: Readiness, metrics: GatewayMetrics) {
+    self.clock = clock
+    self.ledger = ledger
+    self.hosts = hosts
+    self.readiness = readiness
+    self.metrics = metrics
+  }
+
+  func run() async throws {
+    var wasInDoubt = false
+    var recorded: Int64?
+    repeat {
+      var look = clock.look()
+      if look.doubt != nil, await isSettled() { look = clock.look() }
+      metrics.setClock(step: look.doubt?.step ?? 0)
+      if let doubt = look.doubt, !wasInDoubt {
+        logger.error("the clock is in doubt", metadata: ["reason": .string(doubt.reason)])
+        readiness.hold("clock", because: doubt.reason)
+      } else if look.doubt == nil, wasInDoubt {
+        logger.notice("the clock is believed again", metadata: ["time": .string("\(look.now)")])
+        readiness.release("clock")
+      }
+      let seconds = look.now.secondsSince1970
+      let isDue = recorded.map { abs(seconds - $0) >= Self.recordInterval } ?? true
+      if isDue || wasInDoubt != (look.doubt != nil) {
+        recorded = seconds
+        await record()
+      }
+      wasInDoubt = look.doubt != nil
+    } while await pause(seconds: 1)
+    await record()
+  }
+
+  /// Whether an operator or the peers have ended the doubt.
+  private func isSettled() async -> Bool {
+    if clock.hear(hostsDiffer: hosts.differences) { return true }
+    guard let word = try? await ledger.read({ try $0.clockWord() }) else { return false }
+    return clock.heed(word)
+  }
+
+  private func record() async {
+    do {
+      try await clock.keep(in: ledger)
+    } catch {
+      logger.error("what the clock has seen cannot be kept", metadata: ["reason": .string("\(error)")])
+    }
+  }
+}

@@ -1,0 +1,77 @@
+internal import BundleTrust
+package import ExposureKeys
+package import GatewaySettings
+package import KeyPublishing
+package import KeyReceiving
+package import KeyStorage
+
+/// Everything that a gateway knows about one key: what was said and what became of it, in its tables and in the bytes that
+/// it has kept, what it has released, and what each series makes of it now.
+package struct KeyAccount: Sendable {
+  package let key: TemporaryExposureKey
+  package let now: Instant
+  package let record: KeyRecord
+  /// Those that the record refers to.
+  package let documents: [DocumentID: DocumentRecord]
+  package let evidence: EvidenceSearch.Result
+  /// In the order of the record.
+  package let bundles: [BundleID: BundleRecord]
+  package let pauses: [Pause]
+  package let recalls: [EventID: Recall]
+  package let answers: [SeriesAnswer]
+
+  /// How many bytes of evidence an explanation reads; a disclosure reads all.
+  package static let explainedBytes = 256 << 20
+
+  /// The SHA-256 of the key data, in lower-case hexadecimal: what an event has of it.
+  package static func digest(of key: TemporaryExposureKey) -> String { ExportDigests(of: key.bytes).hexadecimal }
+
+  /// Gathers it from one state of the store.
+  package static func gather(
+    about key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, _ scope: EvidenceSearch.Scope,
+    now: Instant
+  ) async throws -> KeyAccount {
+    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins)
+    return try await ledger.read { try KeyAccount(about: key, plan, from: $0, search, scope, now: now) }
+  }
+
+  private init(
+    about key: TemporaryExposureKey, _ plan: GatewayPlan, from state: any StoredState, _ search: EvidenceSearch,
+    _ scope: EvidenceSearch.Scope, now: Instant
+  ) throws {
+    self.key = key
+    self.now = now
+    let record = try state.record(of: key)
+    self.record = record
+    let named = Set(record.claims.map(\.document) + record.held.map(\.document))
+    documents = Dictionary(uniqueKeysWithValues: try named.compactMap { id in try state.document(id).map { (id, $0) } })
+    evidence = try search.run(in: state, scope, of: record)
+    let needed = Set(record.released.map(\.key.bundle))
+    let released =
+      needed.isEmpty ? [] : try state.bundles(of: nil, in: Set(BundleState.allCases)).filter { needed.contains($0.id) }
+    bundles = Dictionary(uniqueKeysWithValues: released.map { ($0.id, $0) })
+    pauses = try state.pauses()
+    recalls = Dictionary(try state.recalls().map { ($0.event, $0) }, uniquingKeysWith: { first, _ in first })
+    answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, now: now)
+  }
+
+  /// Whether anything is known of it.
+  package var isEmpty: Bool { record.isEmpty && evidence.found.isEmpty }
+
+  /// Removes everything about the key, but for what is published. The bytes of documents that hold it go as a whole, since
+  /// what is signed cannot be changed.
+  ///
+  /// - Returns: what was removed, and the documents whose bytes cannot be read, so that nobody can tell.
+  package static func erase(
+    _ key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, by word: OperatorWord, now: Instant
+  ) async throws -> (receipt: ErasureReceipt, unreadable: [DocumentRecord]) {
+    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins)
+    // Most of it is searched beside whoever writes.
+    let before = try await ledger.read { try search.run(in: $0, .everything, of: KeyRecord()) }
+    let receipt = try await ledger.erased(key, digest: digest(of: key), by: word, at: now) { state in
+      let since = try search.run(in: state, .everything, of: KeyRecord(), except: before.searched)
+      return (before.found + since.found).map(\.document.id)
+    }
+    return (receipt, before.unreadable)
+  }
+}

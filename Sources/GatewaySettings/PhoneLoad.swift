@@ -1,0 +1,70 @@
+package import KeyPublishing
+
+/// What a series' windows and editions mean for one kind of phone: how many files it is given, in how many calls of its
+/// framework, and what the framework takes. The numbers of the frameworks are in Apple's and Google's documentation, and
+/// are counted over 24 hours.
+package struct PhoneLoad: Hashable, Sendable {
+  package var series: String
+  /// For people: `iOS 13.5`.
+  package var phone: String
+  package var layout: String
+  /// Files that a phone is given a day, once it has all earlier ones.
+  package var filesPerDay: Int
+  /// Files that a phone is given by its first call.
+  package var firstFiles: Int
+  /// Calls a day of an app that checks whenever there is something new.
+  package var callsPerDay: Int
+  package var limit: Limit
+
+  package enum Limit: Hashable, Sendable {
+    /// A call with more files than are left fails as a whole.
+    case files(Int)
+    /// Of any number of files.
+    case calls(Int)
+
+    package var text: String {
+      switch self {
+      case .files(let count): "\(count) files"
+      case .calls(let count): "\(count) calls"
+      }
+    }
+  }
+
+  /// Whether a phone of this kind gets on.
+  package var fits: Bool {
+    switch limit {
+    case .files(let count): max(filesPerDay, firstFiles) <= count
+    case .calls(let count): callsPerDay <= count
+    }
+  }
+
+  /// Of a series, for the phones of these layouts; windows with keys are taken to be all windows.
+  ///
+  /// - Parameter layouts: `nil` is all.
+  package static func loads(of series: SeriesSettings, servedAs layouts: Set<String>?) -> [PhoneLoad] {
+    let serves = { (layout: String) in layouts?.contains(layout) ?? true }
+    let windows = Int(86_400 / max(1, series.period))
+    let days = Int(series.listedDays)
+    var loads: [PhoneLoad] = []
+    func add(_ phone: String, _ layout: String, _ files: Int, _ first: Int, calls: Int, _ limit: Limit) {
+      guard serves(layout) else { return }
+      loads.append(
+        PhoneLoad(
+          series: series.name, phone: phone, layout: layout, filesPerDay: files, firstFiles: first, callsPerDay: calls,
+          limit: limit))
+    }
+    let archives = series.editionsPerDay > 0 ? min(series.editionsPerDay, windows) : windows
+    add("iOS 13.5", "apple", archives, archives * days, calls: archives, .files(15))
+    add("iOS 13.6 and later", "apple", archives, archives * days, calls: archives, .calls(15))
+    add("iOS 12.5, 13.7 and later with ENAPIVersion 2", "apple", archives, archives * days, calls: archives, .calls(6))
+    // Google's app waits four hours between two checks, and gives all files to one call.
+    add("Android with exposure windows", "google", windows, windows * days, calls: min(windows, 6), .calls(6))
+    add("Android with tokens", "google", windows, windows * days, calls: min(windows, 6), .calls(20))
+    if series.makesKeyDays {
+      // Ten days, each in a call of its own, by at most two syncs a day.
+      add("DP-3T SDK 1", "dp3t", 20, 10, calls: 20, .calls(20))
+    }
+    add("DP-3T SDK 2", "dp3t", min(windows, 6), series.makesSince ? 1 : days, calls: min(windows, 6), .calls(6))
+    return loads
+  }
+}

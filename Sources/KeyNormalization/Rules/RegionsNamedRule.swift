@@ -1,0 +1,29 @@
+import ExposureKeys
+
+extension AdmissionRule {
+  static let regionsNamed = AdmissionRule(
+    documentation: RuleDocumentation(
+      name: "regions-named",
+      rule:
+        "A claim names at most \(ReadingPolicy.maximumRegions) regions, and such as there are: by ISO 3166, by a mobile "
+        + "country code, or declared by the operator. Other names, and those that the source may not name, are dropped; a "
+        + "claim of which none is left is rejected, since one that names none may go everywhere.",
+      why: "Nobody visits so many. Invented names are room that somebody takes from others, and whoever names a region "
+        + "decides whose phones warn.",
+      source: "ISO 3166, ITU-T E.212; 1.2 million lists of one origin left no room for those of another",
+      outcome: "allow: regions-unknown, regions-not-allowed; reject: too-many-regions, regions-unknown, "
+        + "regions-not-allowed"),
+    value: { policy in
+      let named = policy.regions.map { $0.sorted().joined(separator: ", ") } ?? "any region"
+      let declared = policy.declaredRegions.sorted().joined(separator: ", ")
+      return named + (declared.isEmpty ? "" : "; declared: \(declared)")
+    },
+    apply: .toStatements { reading, _ in
+      let regions = reading.regions
+      if regions.count > ReadingPolicy.maximumRegions {
+        return .reject(.tooManyRegions, value: Int32(clamping: regions.count))
+      }
+      if regions.areUnknown { return .reject(.regionsUnknown) }
+      return regions.areNotAllowed ? .reject(.regionsNotAllowed) : .admit
+    })
+}

@@ -1,0 +1,107 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyNormalization
+internal import KeyStorage
+
+/// A manifest that cannot be read, beside a store that can make it again.
+struct DamagedManifest: Error {
+  let path: String
+}
+
+/// Bundles that the manifest of a folder names and the store does not know.
+struct FoundBundles {
+  /// Those that an index names and whose files are whole, with what they released.
+  private(set) var listed: [NewStaging] = []
+  private(set) var unlisted: [NewBundle] = []
+  /// How many stand under numbers that the store has given to others.
+  private(set) var clashes = 0
+  /// The fingerprint of the key that signed last.
+  let key: String?
+
+  var count: Int { listed.count + unlisted.count + clashes }
+
+  /// By kind, the first bundle that an index names.
+  let firstOrdinals: [String: Int]
+
+  /// `nil` where the store knows everything, or the folder has no manifest.
+  init?(of series: String, in folder: any PublicationFolder, beside records: [BundleRecord]) throws {
+    guard let content = try folder.content(of: SeriesManifest.path(of: series), limit: 1 << 30) else { return nil }
+    let manifest: SeriesManifest
+    do {
+      manifest = try SeriesManifest(document: content)
+    } catch {
+      let path = SeriesManifest.path(of: series)
+      guard records.isEmpty else { throw DamagedManifest(path: path) }
+      throw PublishingFault(
+        .fileDamaged,
+        "\(path) cannot be read, and the store knows nothing of series \(series): which numbers apps have seen is not known;"
+          + " restore the file or the store, or begin a series of another name")
+    }
+    key = try manifest.keys.last.map { try P256PublicKey(text: $0.publicKey).fingerprint }
+    firstOrdinals = Dictionary(
+      manifest.bundles.filter(\.isListed).map { ($0.kind, $0.ordinal) }, uniquingKeysWith: min)
+
+    let known = Set(records.map(\.bundle.path))
+    let places = Set(records.map { Place($0.bundle) })
+    for facts in manifest.bundles where !known.contains(facts.path) {
+      guard let bundle = NewBundle(facts, of: series) else {
+        throw PublishingFault(
+          .fileDamaged, "\(SeriesManifest.path(of: series)) names a bundle that cannot be: \(facts.path)")
+      }
+      guard !places.contains(Place(bundle)) else {
+        clashes += 1
+        continue
+      }
+      guard facts.isListed, try folder.fault(of: bundle, digest: true) == nil,
+        let archive = try folder.content(of: bundle.path, limit: max(bundle.byteCount, 1))
+      else {
+        unlisted.append(bundle)
+        continue
+      }
+      // Roll-ups repeat what increments have released.
+      let keys = bundle.kind == .increment ? try PublishedKeys.keys(of: archive, path: bundle.path) : []
+      listed.append(NewStaging(bundle, [], releasing: keys.map(NewRelease.init(published:))))
+    }
+    if count == 0 { return nil }
+  }
+
+  /// Where the last window ended that apps have seen.
+  func windowEnd(_ period: Int64) -> Int64? {
+    (listed.map(\.bundle) + unlisted).filter { $0.kind == .increment }.map { $0.windowEnd(period) }.max()
+  }
+
+  /// Where the last edition ended.
+  var editionEnd: Int64? { (listed.map(\.bundle) + unlisted).filter { $0.kind == .edition }.map(\.end).max() }
+
+  private struct Place: Hashable {
+    let kind: BundleKind
+    let ordinal: Int
+
+    init(_ bundle: NewBundle) { (kind, ordinal) = (bundle.kind, bundle.ordinal) }
+  }
+}
+
+extension NewBundle {
+  /// `nil` where a manifest says what cannot be.
+  fileprivate init?(_ facts: SeriesManifest.Bundle, of series: String) {
+    let parts = facts.path.split(separator: "/", omittingEmptySubsequences: false)
+    guard let kind = BundleKind(rawValue: facts.kind), parts.first.map(String.init) == series, parts.count > 1,
+      parts.allSatisfy({ !$0.isEmpty && $0.first != "." }),
+      [facts.ordinal, facts.keys, facts.revisedKeys, facts.bytes].allSatisfy({ (0...1 << 40).contains($0) }),
+      [facts.start, facts.end].allSatisfy({ (0...1 << 40).contains($0) })
+    else { return nil }
+    self.init(
+      series: series, kind: kind, ordinal: facts.ordinal, start: facts.start, end: facts.end, path: facts.path,
+      keyCount: facts.keys, revisedKeyCount: facts.revisedKeys, byteCount: facts.bytes, archiveDigest: facts.sha256,
+      exportDigest: facts.exportSHA256, keyID: facts.keyID, keyVersion: facts.keyVersion)
+  }
+}
+
+extension NewRelease {
+  /// As an index names it.
+  fileprivate init(published key: ClaimedKey) {
+    var plain = key
+    plain.isRevised = false
+    self.init(key: plain, revisions: key.isRevised ? 1 : 0)
+  }
+}

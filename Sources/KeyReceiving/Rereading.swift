@@ -1,0 +1,230 @@
+internal import BundleTrust
+package import ExposureKeys
+internal import KeyFormats
+internal import KeyIntake
+internal import KeyNormalization
+package import KeyPeers
+package import KeyStorage
+
+/// Reads the documents of a source again, from the bytes that are kept, by the policy that is configured now. No peer is
+/// asked.
+///
+/// Each document is judged as at the time when it came, so that the policy alone makes a difference. What was decided about
+/// a claim stays: what is held or was discarded stays so, and recalls hold for what is read now. Documents whose bytes are
+/// not kept, or that nobody stands behind any more, stay as they were read.
+package struct Rereading: Sendable {
+  private let source: SourceSettings
+  private let ownOrigins: Set<String>
+
+  package init(of source: SourceSettings, ownOrigins: Set<String>) {
+    self.source = source
+    self.ownOrigins = ownOrigins
+  }
+
+  /// What would change.
+  package func preview(in state: any StoredState) throws -> RereadReceipt {
+    try run(in: state, isDone: false) { _, _ in }
+  }
+
+  /// Replaces what the documents were read to say, in one transaction.
+  package func carryOut(in ledger: Ledger, by word: OperatorWord, at now: Instant) async throws -> RereadReceipt {
+    try await ledger.reread(source.name, by: word, at: now) { state, replacer in
+      try run(in: state, isDone: true) { document, reading in
+        try replacer.replace(document, reading.change, from: document.arrived) { reading.facts(new: $0) }
+      }
+    }
+  }
+
+  private func run(
+    in state: any StoredState, isDone: Bool, _ apply: (DocumentRecord, DocumentReading) throws -> Void
+  ) throws -> RereadReceipt {
+    var receipt = RereadReceipt(source: source.name, policy: source.reading.name, isDone: isDone)
+    let digest = source.readingMark(ownOrigins: ownOrigins, at: Instant(secondsSince1970: 0)).digest
+    for document in try state.documents(of: source.name, in: [.recorded], limit: .max) {
+      guard let facts = document.facts, facts.received > 0 else { continue }
+      guard facts.reading?.digest != digest else {
+        receipt.alreadyRead += 1
+        continue
+      }
+      guard let bytes = try state.content(of: document.id) else {
+        receipt.notKept += 1
+        continue
+      }
+      do {
+        let reading = try read(document, facts, bytes, state)
+        receipt.add(reading, before: facts)
+        try apply(document, reading)
+      } catch {
+        guard let fault = DocumentFault(refusing: error) else { throw error }
+        receipt.refusals.append(PullReceipt.Refusal(document: document.name, fault: fault))
+      }
+    }
+    return receipt
+  }
+
+  private func read(
+    _ document: DocumentRecord, _ facts: DocumentFacts, _ bytes: [UInt8], _ state: any StoredState
+  ) throws -> DocumentReading {
+    let time = document.arrived
+    let arrival = source.arrival(of: document.name, kept: bytes, at: time, isVerified: true)
+    let verified = try arrival.examine().verify()
+    // Also those that are rejected now.
+    var keys: Set<TemporaryExposureKey> = []
+    _ = try verified.decode { chunk, _ in
+      for offset in 0..<chunk.keys.count { keys.insert(chunk.keys[offset].key) }
+    }
+    var collector = ReadingCollector()
+    let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
+    let summary = try intake.accept(verified, by: source.admissionPolicy(at: time), into: &collector)
+    var newFacts = facts
+    newFacts.counts = summary.counts
+    newFacts.vouchedBy = summary.provenance.description
+    newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: time)
+    return try DocumentReading(
+      collector, newFacts, wasDiscarded: facts.rejections[AdmissionReason.flood.rawValue] != nil,
+      old: try state.claims(broughtBy: document.id, about: keys).map(\.claim), held: try state.held(of: document.id),
+      isKnown: { claim in try state.claims(about: claim.subject.key).statedClaims.contains(claim) })
+  }
+}
+
+/// Gathers what a document is read to say.
+private struct ReadingCollector: ClaimRecorder {
+  private(set) var claims: Set<StatedClaim> = []
+  private(set) var held: [StatedClaim: AdmissionReason] = [:]
+
+  mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
+    for claim in batch.claims { claims.insert(StatedClaim(claim, of: batch)) }
+    for (claim, reason) in zip(batch.held, batch.heldReasons) { held[StatedClaim(claim, of: batch)] = reason }
+    var receipt = ImportReceipt(beforeRecording: batch)
+    receipt.new = batch.claims.count
+    return receipt
+  }
+}
+
+/// What one document is read to say now, beside what it was read to say.
+private struct DocumentReading {
+  var change = ReadingChange()
+  /// Claims that it brought and that are read as they were.
+  var same = 0
+  private var newFacts: DocumentFacts
+
+  /// What becomes of a claim was decided about its key and origin.
+  private struct Place: Hashable {
+    var subject: KeySubject
+    var origin: String?
+
+    init(_ claim: StatedClaim) { (subject, origin) = (claim.subject, claim.origin) }
+  }
+
+  init(
+    _ read: ReadingCollector, _ facts: DocumentFacts, wasDiscarded: Bool, old: [StatedClaim], held: [StatedClaim],
+    isKnown: (StatedClaim) throws -> Bool
+  ) throws {
+    newFacts = facts
+    let (oldClaims, oldHeld) = (Set(old), Set(held))
+    let (admitted, waiting) = (Set(old.map(Place.init)), Set(held.map(Place.init)))
+    var claims = read.claims
+    var held: Set<StatedClaim> = []
+    for claim in read.held.keys where !claims.contains(claim) {
+      // The operator has released it, or it was no flood then.
+      if admitted.contains(Place(claim)) { claims.insert(claim) } else { held.insert(claim) }
+    }
+    for claim in claims where !admitted.contains(Place(claim)) {
+      guard waiting.contains(Place(claim)) || wasDiscarded, try !isKnown(claim) else { continue }
+      claims.remove(claim)
+      held.insert(claim)
+    }
+    change.removed = oldClaims.subtracting(claims).sorted(by: StatedClaim.precedes)
+    change.added = try claims.subtracting(oldClaims).filter { try !isKnown($0) }.sorted(by: StatedClaim.precedes)
+    change.heldRemoved = oldHeld.subtracting(held).sorted(by: StatedClaim.precedes)
+    // What the operator has to decide about waits on, whatever made it wait first.
+    for claim in held.subtracting(oldHeld) { change.heldAdded[claim] = read.held[claim] ?? .flood }
+    same = claims.intersection(oldClaims).count
+    let all = newFacts.counts.new + newFacts.counts.held
+    newFacts.counts.held = held.count
+    newFacts.counts.known = max(0, all - held.count)
+    newFacts.counts.new = 0
+  }
+
+  func facts(new: Int) -> DocumentFacts {
+    var facts = newFacts
+    let brought = min(facts.counts.known, same + new)
+    facts.counts.known -= brought
+    facts.counts.new = brought
+    return facts
+  }
+}
+
+/// What reading the documents of a source again changes; as JSON it is described by `schemas/reread.schema.json`.
+package struct RereadReceipt: Hashable, Sendable {
+  package let source: String
+  /// The name of the policy that is configured now.
+  package let policy: String
+  package let isDone: Bool
+  /// Documents that were read again, and how many of these say something else now.
+  package fileprivate(set) var documents = 0
+  package fileprivate(set) var changedDocuments = 0
+  /// Those that were read by this policy already, and those whose bytes are not kept.
+  package fileprivate(set) var alreadyRead = 0
+  package fileprivate(set) var notKept = 0
+  /// Those that cannot be read or trusted any more.
+  package fileprivate(set) var refusals: [PullReceipt.Refusal] = []
+  /// Claims that stay, go, come, and are put aside for the operator.
+  package fileprivate(set) var same = 0
+  package fileprivate(set) var removed = 0
+  package fileprivate(set) var added = 0
+  package fileprivate(set) var putAside = 0
+  /// Keys of which a document said nothing and says something now, the other way round, or something else.
+  package fileprivate(set) var gained = Keys()
+  package fileprivate(set) var lost = Keys()
+  package fileprivate(set) var otherwise = Keys()
+  /// By the code of the reason.
+  package fileprivate(set) var rejectionsBefore: [String: Int] = [:]
+  package fileprivate(set) var rejectionsNow: [String: Int] = [:]
+
+  package struct Keys: Hashable, Sendable {
+    package fileprivate(set) var count = 0
+    /// The first of them, for `explain`.
+    package fileprivate(set) var example: TemporaryExposureKey?
+    /// By origin; the lost one has no name.
+    package fileprivate(set) var origins: [String: Int] = [:]
+
+    fileprivate mutating func add(_ subject: KeySubject, _ origin: String?) {
+      count += 1
+      example = example ?? subject.key
+      origins[origin ?? "", default: 0] += 1
+    }
+  }
+
+  fileprivate init(source: String, policy: String, isDone: Bool) {
+    self.source = source
+    self.policy = policy
+    self.isDone = isDone
+  }
+
+  package var isEmpty: Bool { removed == 0 && added == 0 && putAside == 0 }
+
+  fileprivate mutating func add(_ reading: DocumentReading, before: DocumentFacts) {
+    let change = reading.change
+    documents += 1
+    if !change.isEmpty { changedDocuments += 1 }
+    same += reading.same
+    removed += change.removed.count
+    added += change.added.count
+    putAside += change.heldAdded.count
+    rejectionsBefore.merge(before.rejections, uniquingKeysWith: +)
+    rejectionsNow.merge(reading.facts(new: 0).rejections, uniquingKeysWith: +)
+    struct Place: Hashable {
+      var subject: KeySubject
+      var origin: String?
+    }
+    let old = Set(change.removed.map { Place(subject: $0.subject, origin: $0.origin) })
+    let new = Set(change.added.map { Place(subject: $0.subject, origin: $0.origin) })
+    func sorted(_ places: Set<Place>) -> [Place] {
+      places.sorted { ($0.subject, $0.origin ?? "") < ($1.subject, $1.origin ?? "") }
+    }
+    for place in sorted(new.subtracting(old)) { gained.add(place.subject, place.origin) }
+    for place in sorted(old.subtracting(new)) { lost.add(place.subject, place.origin) }
+    for place in sorted(old.intersection(new)) { otherwise.add(place.subject, place.origin) }
+  }
+}

@@ -1,0 +1,522 @@
+internal import ExposureKeys
+internal import GatewayDaemon
+internal import KeyConversion
+internal import KeyIntake
+internal import KeyNormalization
+internal import KeyPublishing
+internal import KeyReceiving
+internal import KeyStorage
+
+/// What is told about one key: `schemas/explanation.schema.json`. The text of `explain` and `disclose` is a rendering of it.
+struct KeyDocument: Encodable {
+  var reportVersion = 1
+  /// The key data, 32 hexadecimal digits: whoever asks has it already.
+  let key: String
+  let keySHA256: String
+  let now: String
+  /// What becomes of the key, in one line.
+  let answer: String
+  /// What each series of a gateway makes of it; `nil` where files were asked.
+  var series: [Series]?
+  /// How the claims of files come together, one for each rolling start, and what the bundle of each region would carry.
+  var decisions: [Decision]?
+  var regions: [Region]?
+  /// By number, so that others can refer to them.
+  var claims: [Claim]
+  /// What the bytes of documents say, as far as they are kept.
+  var documents: [Document]
+  /// What was released, by series.
+  var released: [Release]?
+  /// How much of the kept bytes was looked into; `nil` where files were asked.
+  var search: Search?
+
+  enum CodingKeys: String, CodingKey {
+    case key, now, answer, series, decisions, regions, claims, documents, released, search
+    case reportVersion = "report_version"
+    case keySHA256 = "key_sha256"
+  }
+
+  struct Series: Encodable {
+    let name: String
+    let policy: String
+    /// When the window ends for which it is decided.
+    let window: String
+    let keys: [Subject]
+  }
+
+  /// One rolling start in one series.
+  struct Subject: Encodable {
+    let validFrom: String
+    let rollingStart: Int32
+    /// Whether the series carries it.
+    let isCarried: Bool
+    /// The code of what becomes of it, and the reason of a `held` or `left-out` key.
+    let outcome: String
+    let reason: String?
+    /// When it goes out at the earliest; `nil` where it does not, or is out.
+    let earliest: String?
+    let text: String
+    let release: Release?
+    let rules: [Rule]
+    /// What each claim gave, by its number.
+    let claims: [Standing]
+
+    enum CodingKeys: String, CodingKey {
+      case outcome, reason, earliest, text, release, rules, claims
+      case validFrom = "valid_from"
+      case rollingStart = "rolling_start"
+      case isCarried = "carried"
+    }
+  }
+
+  struct Rule: Encodable {
+    let rule: String
+    let effect: String
+  }
+
+  struct Standing: Encodable {
+    let claim: Int
+    let standing: String
+  }
+
+  struct Decision: Encodable {
+    let validFrom: String
+    let rollingStart: Int32
+    let outcome: String
+    let rules: [Rule]
+    let claims: [Standing]
+
+    enum CodingKeys: String, CodingKey {
+      case outcome, rules, claims
+      case validFrom = "valid_from"
+      case rollingStart = "rolling_start"
+    }
+  }
+
+  struct Region: Encodable {
+    /// `nil` stands for all that no claim names.
+    let region: String?
+    let outcomes: [String]
+  }
+
+  struct Claim: Encodable {
+    let number: Int
+    let source: String
+    let origin: String?
+    let vouchedBy: String
+    let visited: [String]?
+    let read: Values
+    /// `nil` where files were asked.
+    var document: Int64?
+    var documentName: String?
+    var event: Int64?
+    var arrived: String?
+    /// `counts`, `withdrawn`, `paused`, `held`.
+    let state: String
+    /// Why it is not `counts`, for people.
+    let stateText: String?
+
+    enum CodingKeys: String, CodingKey {
+      case number, source, origin, visited, read, document, event, arrived, state
+      case vouchedBy = "vouched_by"
+      case documentName = "document_name"
+      case stateText = "state_text"
+    }
+  }
+
+  /// Numbers and what they mean.
+  struct Values: Encodable {
+    let validFrom: String?
+    let rollingStart: Int32?
+    let rollingPeriod: Int32?
+    let transmissionRisk: Int32?
+    let reportType: Int32?
+    let reportTypeText: String
+    let daysSinceOnset: Int32?
+    let onsetText: String
+    let isRevised: Bool
+
+    enum CodingKeys: String, CodingKey {
+      case validFrom = "valid_from"
+      case rollingStart = "rolling_start"
+      case rollingPeriod = "rolling_period"
+      case transmissionRisk = "transmission_risk"
+      case reportType = "report_type"
+      case reportTypeText = "report_type_text"
+      case daysSinceOnset = "days_since_onset"
+      case onsetText = "onset_text"
+      case isRevised = "revised"
+    }
+
+    init(_ key: ClaimedKey) {
+      validFrom = key.rollingStart.map { "\(IntervalNumber(Int64($0)).start)" }
+      rollingStart = key.rollingStart
+      rollingPeriod = key.rollingPeriod
+      transmissionRisk = key.transmissionRisk
+      reportType = key.reportType
+      reportTypeText = key.reportTypeWords
+      daysSinceOnset = key.daysSinceOnset
+      onsetText = key.onsetWords
+      isRevised = key.isRevised
+    }
+  }
+
+  struct Document: Encodable {
+    var number: Int64?
+    let source: String
+    let name: String
+    /// `recorded`, `quarantined`, `given-up`; `nil` where files were asked.
+    var state: String?
+    var fault: String?
+    let mentions: [Mention]
+  }
+
+  /// One place of a document.
+  struct Mention: Encodable {
+    let position: Int
+    let sent: Values
+    let origin: String?
+    let visited: [String]?
+    let policy: String
+    /// `admitted`, `held`, `rejected`.
+    let reading: String
+    let read: Values?
+    let reason: String?
+    let detail: String?
+    let allowances: [String]
+  }
+
+  struct Release: Encodable {
+    let series: String
+    let bundle: Int64
+    let path: String?
+    let state: String?
+    let published: String?
+    let revisions: Int32
+    let released: Values
+  }
+
+  struct Search: Encodable {
+    let documents: Int
+    /// Not looked into, because there were too many bytes.
+    let skipped: Int
+    /// Documents that cannot be read, by their numbers.
+    let unreadable: [Int64]
+  }
+}
+
+// MARK: From a store
+
+extension KeyDocument {
+  init(_ account: KeyAccount, hasSeries: Bool = true) {
+    key = account.key.hex
+    keySHA256 = KeyAccount.digest(of: account.key)
+    now = account.now.description
+    var numbers: [StatedClaim: Int] = [:]
+    var claims: [Claim] = []
+    for kept in account.record.claims {
+      numbers[kept.claim] = claims.count + 1
+      claims.append(Claim(kept, number: claims.count + 1, account))
+    }
+    for held in account.record.held { claims.append(Claim(held, number: claims.count + 1, account)) }
+    self.claims = claims
+    documents = account.evidence.found.map(Document.init)
+    released = account.record.released.map { release in
+      Release(series: release.series, release.key, account.bundles[release.key.bundle])
+    }
+    search = Search(
+      documents: account.evidence.searched.count, skipped: account.evidence.skipped,
+      unreadable: account.evidence.unreadable.map(\.id.rawValue))
+    let all = account.answers.map { Series($0, numbers) }
+    series = hasSeries ? all : nil
+    answer = hasSeries ? Self.answer(all, account) : Self.places(account)
+  }
+
+  /// The series that carry it, and why the others do not; series with one reason stand together.
+  private static func answer(_ series: [Series], _ account: KeyAccount) -> String {
+    if account.isEmpty { return "the store does not know it" }
+    if account.record.isEmpty { return "not admitted: \(Self.refusal(account))" }
+    var reasons: [(text: String, names: [String])] = []
+    for series in series {
+      let isOne = Set(series.keys.map(\.text)).count == 1
+      // One key data under several rolling starts is several keys.
+      let text =
+        series.keys.isEmpty
+        ? "its claims are gone"
+        : isOne
+          ? series.keys[0].text
+          : series.keys.map { "as valid from \($0.validFrom), \($0.text)" }.joined(separator: ", and ")
+      if let index = reasons.firstIndex(where: { $0.text == text }) {
+        reasons[index].names.append(series.name)
+      } else {
+        reasons.append((text, [series.name]))
+      }
+    }
+    if reasons.isEmpty { return "known, and no series is configured" }
+    return reasons.map { reason in
+      let names = reason.names.prefix(8).joined(separator: ", ")
+      let more = reason.names.count > 8 ? " and \(reason.names.count - 8) more" : ""
+      return "\(names)\(more): \(reason.text)"
+    }.joined(separator: "; ")
+  }
+
+  /// Why nothing of it was admitted.
+  private static func refusal(_ account: KeyAccount) -> String {
+    guard let found = account.evidence.found.first else { return "nothing is known of it" }
+    if let fault = found.document.fault {
+      return "document \(found.document.id.rawValue) of \(found.document.source) is in quarantine, \(fault.code)"
+    }
+    for mention in found.mentions {
+      if case .rejected(let reason, let detail) = mention.reading { return "\(reason.rawValue), \(detail)" }
+    }
+    return
+      "what document \(found.document.id.rawValue) of \(found.document.source) said of it is not among the claims: it has expired, was"
+      + " dropped or erased, or the document was read by another policy then (keyferry reread)"
+  }
+
+  /// Where it is, for a disclosure.
+  private static func places(_ account: KeyAccount) -> String {
+    if account.isEmpty { return "the store does not know it" }
+    let record = account.record
+    return [
+      (record.claims.count, "claim"), (record.held.count, "held claim"), (record.released.count, "release"),
+      (account.evidence.found.count, "kept document"),
+    ].filter { $0.0 > 0 }.map { counted($0.0, $0.1) }.joined(separator: ", ")
+  }
+}
+
+extension KeyDocument.Claim {
+  fileprivate init(_ kept: KeptClaim, number: Int, _ account: KeyAccount) {
+    let claim = kept.claim
+    let pauses = account.pauses.filter { pause in
+      switch pause.subject {
+      case .source(let name): name == claim.source.name
+      case .origin(let name): name == claim.origin
+      }
+    }
+    var (state, text): (String, String?) = ("counts", nil)
+    if let event = kept.recall {
+      state = "withdrawn"
+      text = account.recalls[event].map { recall in
+        "withdrawn at \(recall.time)" + (recall.word.map { " by \(printableText($0.by))" } ?? "")
+          + (recall.word?.reason.map { ": \(printableText($0))" } ?? "")
+      }
+    } else if let pause = pauses.first {
+      state = "paused"
+      text =
+        "\(pause.subject.text) stands still since \(pause.since)"
+        + (pause.reason.map { ": \(printableText($0))" } ?? "")
+    }
+    self.init(
+      claim, number: number, account.documents[kept.document], kept.document, state: state, stateText: text)
+    event = kept.event.rawValue
+    arrived = kept.arrived.description
+  }
+
+  fileprivate init(_ held: HeldClaim, number: Int, _ account: KeyAccount) {
+    self.init(
+      held.claim, number: number, account.documents[held.document], held.document, state: "held",
+      stateText:
+        "put aside for the operator, \(held.reason.rawValue): keyferry quarantine retry \(held.document.rawValue) admits it"
+    )
+  }
+
+  private init(
+    _ claim: StatedClaim, number: Int, _ document: DocumentRecord?, _ id: DocumentID, state: String,
+    stateText: String?
+  ) {
+    self.init(claim, number: number, vouchedBy: document?.facts?.vouchedBy, state: state, stateText: stateText)
+    self.document = id.rawValue
+    documentName = document.map { printableText($0.name) }
+  }
+
+  fileprivate init(
+    _ claim: StatedClaim, number: Int, vouchedBy: String? = nil, state: String = "counts", stateText: String? = nil
+  ) {
+    self.number = number
+    source = printableText(claim.source.name)
+    origin = claim.origin.map { printableText($0) }
+    self.vouchedBy = printableText(vouchedBy ?? claim.source.provenance.description)
+    visited = claim.visited?.map { printableText($0) }
+    read = KeyDocument.Values(claim.key)
+    self.state = state
+    self.stateText = stateText
+  }
+}
+
+extension KeyDocument.Series {
+  fileprivate init(_ answer: SeriesAnswer, _ numbers: [StatedClaim: Int]) {
+    name = answer.series
+    policy = answer.policy
+    window = answer.window.instant.description
+    keys = answer.subjects.map { KeyDocument.Subject($0, of: answer, numbers) }
+  }
+}
+
+extension KeyDocument.Subject {
+  fileprivate init(_ subject: SeriesAnswer.Subject, of answer: SeriesAnswer, _ numbers: [StatedClaim: Int]) {
+    validFrom = "\(IntervalNumber(Int64(subject.subject.rollingStart)).start)"
+    rollingStart = subject.subject.rollingStart
+    isCarried = subject.release != nil
+    outcome = subject.fate.code
+    (reason, earliest) = subject.fate.reasonAndTime(in: answer)
+    release = subject.release.map { KeyDocument.Release(series: answer.series, $0.key, $0.bundle) }
+    text = (subject.release.map { [$0.text] } ?? []).appending(subject.fate.text(in: answer, subject)).joined(
+      separator: "; ")
+    rules = subject.explanation?.steps.map { KeyDocument.Rule(rule: $0.rule, effect: $0.effect) } ?? []
+    claims = KeyDocument.Standing.all(subject.explanation?.lines ?? [], numbers)
+  }
+}
+
+extension [String] {
+  fileprivate func appending(_ text: String?) -> [String] { self + (text.map { [$0] } ?? []) }
+}
+
+extension KeyDocument.Standing {
+  fileprivate static func all(_ lines: [Explanation.Line], _ numbers: [StatedClaim: Int]) -> [Self] {
+    lines.compactMap { line in numbers[line.claim].map { Self(claim: $0, standing: line.standing.text) } }
+      .sorted { $0.claim < $1.claim }
+  }
+}
+
+extension SeriesAnswer.Release {
+  /// `carried since NL/….zip, published 2020-12-03T02:00:00Z`.
+  fileprivate var text: String {
+    guard let bundle else { return "carried, in a bundle that the store has lost" }
+    let path = bundle.bundle.path
+    let since = bundle.published.map { "published \($0)" } ?? "staged \(bundle.changed)"
+    let isRevoked = key.key.reportType == ReportType.revoked.rawValue
+    let revised = key.revisions > 0 ? (isRevoked ? ", revoked there" : ", revised there") : ""
+    return switch bundle.state {
+    case .staged, .published: "carried since \(path), \(since)\(revised)"
+    case .expired: "carried by \(path), \(since)\(revised), in no index since \(bundle.changed)"
+    case .removed: "carried by \(path), \(since)\(revised), removed \(bundle.changed)"
+    }
+  }
+}
+
+extension SeriesAnswer.Fate {
+  fileprivate func reasonAndTime(in answer: SeriesAnswer) -> (reason: String?, earliest: String?) {
+    switch self {
+    case .goesOut, .revised, .recalled: (nil, answer.window.instant.description)
+    case .held(_, let reason, let window): (reason.rawValue, window.description)
+    case .leftOut(let reason): (reason.rawValue, nil)
+    case .carried, .repeated, .paused, .awaitsOperator, .withdrawn, .notRevocable, .forgotten: (nil, nil)
+    }
+  }
+
+  /// `nil` where the release says it all.
+  fileprivate func text(in answer: SeriesAnswer, _ subject: SeriesAnswer.Subject) -> String? {
+    let window = "the window that ends at \(answer.window.instant)"
+    let waiting = answer.leastKeys > 0 ? ", once there are \(answer.leastKeys) keys" : ""
+    let isOut = subject.release != nil
+    switch self {
+    case .goesOut: return "goes out with \(window)\(waiting)"
+    case .revised(let key): return "is revised with \(window)\(waiting): \(key.reportTypeWords)"
+    case .carried: return nil
+    case .held(let until, let reason, let window):
+      return "\(isOut ? "nothing new goes out" : "not yet"): held until \(until), \(reason.rawValue); "
+        + "goes out at \(window) at the earliest"
+    case .leftOut(let reason):
+      return isOut ? "nothing new goes out: left out now, \(reason.rawValue)" : "left out, \(reason.rawValue)"
+    case .repeated: return "left out, repeated-key-data: it is out under other rolling starts"
+    case .paused(let pauses):
+      return "paused: \(pauses.map(\.subject.text).joined(separator: ", ")), and nobody else stands behind it"
+    case .awaitsOperator: return "put aside for the operator: keyferry quarantine list"
+    case .withdrawn: return "withdrawn by a recall"
+    case .recalled: return "withdrawn by a recall, goes out as revoked with \(window)\(waiting)"
+    case .notRevocable: return "withdrawn by a recall, but devices do not let go of its report type"
+    case .forgotten: return "nobody claims it any more"
+    }
+  }
+}
+
+extension KeyDocument.Release {
+  fileprivate init(series: String, _ key: ReleasedKey, _ record: BundleRecord?) {
+    self.series = series
+    bundle = key.bundle.rawValue
+    path = record?.bundle.path
+    state = record?.state.rawValue
+    published = record?.published?.description
+    revisions = key.revisions
+    released = KeyDocument.Values(key.key)
+  }
+}
+
+extension KeyDocument.Document {
+  fileprivate init(_ evidence: EvidenceMention) {
+    let document = evidence.document
+    number = document.id.rawValue
+    source = printableText(document.source)
+    name = printableText(document.name)
+    state = document.state.rawValue
+    fault = document.fault.map { "\($0.code): \(printableText($0.reason))" }
+    mentions = evidence.mentions.map(KeyDocument.Mention.init)
+  }
+}
+
+extension KeyDocument.Mention {
+  fileprivate init(_ mention: KeyMention) {
+    position = mention.position
+    sent = KeyDocument.Values(mention.sent)
+    origin = mention.regions.origin.map { printableText($0) }
+    visited = mention.regions.visited?.map { printableText($0) }
+    policy = mention.policy
+    allowances = mention.allowances.map(\.code)
+    switch mention.reading {
+    case .admitted(let claim): (reading, read, reason, detail) = ("admitted", KeyDocument.Values(claim.key), nil, nil)
+    case .heldForOperator: (reading, read, reason, detail) = ("held", nil, AdmissionReason.flood.rawValue, nil)
+    case .rejected(let why, let text): (reading, read, reason, detail) = ("rejected", nil, why.rawValue, text)
+    }
+  }
+}
+
+// MARK: From files
+
+extension KeyDocument {
+  init(_ story: KeyStory, of key: TemporaryExposureKey, now: Instant) {
+    self.key = key.hex
+    keySHA256 = KeyAccount.digest(of: key)
+    self.now = now.description
+    var numbers: [StatedClaim: Int] = [:]
+    var claims: [Claim] = []
+    for line in story.explanations.flatMap(\.lines) where numbers[line.claim] == nil {
+      numbers[line.claim] = claims.count + 1
+      claims.append(Claim(line.claim, number: claims.count + 1))
+    }
+    self.claims = claims
+    decisions = story.explanations.map { explanation in
+      Decision(
+        validFrom: "\(IntervalNumber(Int64(explanation.subject.rollingStart)).start)",
+        rollingStart: explanation.subject.rollingStart, outcome: explanation.outcome.text,
+        rules: explanation.steps.map { Rule(rule: $0.rule, effect: $0.effect) },
+        claims: Standing.all(explanation.lines, numbers))
+    }
+    regions = story.deliveries.map { delivery in
+      Region(region: delivery.region.map { printableText($0) }, outcomes: delivery.outcomes.map(\.textForApps))
+    }
+    documents = story.mentions.map { mention in
+      Document(
+        source: printableText(mention.source), name: printableText(mention.document), mentions: [Mention(mention)])
+    }
+    answer = story.answer
+  }
+}
+
+// MARK: Words
+
+extension ClaimedKey {
+  /// `1, confirmed test`, or `absent`.
+  var reportTypeWords: String {
+    switch reportTypeClaim {
+    case .stated(let type): "\(type.rawValue), \(type.name.lowercased().replacing("_", with: " "))"
+    case .absent: "absent"
+    case .unrecognized(let number): "\(number), without a meaning"
+    }
+  }
+
+  /// `3003, no symptoms, day 3 from submission`, or `absent`.
+  var onsetWords: String {
+    daysSinceOnset.map { "\($0), \(SymptomStatus(federationCode: $0))" } ?? "absent"
+  }
+}

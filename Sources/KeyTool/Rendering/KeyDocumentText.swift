@@ -1,0 +1,93 @@
+internal import KeyIntake
+
+extension KeyDocument {
+  /// What `explain` and `disclose` print about a key of a gateway: the answer first.
+  var text: String {
+    var text = "key \(key): \(answer)\n"
+    for series in series ?? [] { text += series.text }
+    if !claims.isEmpty { text += "\nclaims\n" + claims.map(\.text).joined() }
+    if !documents.isEmpty {
+      text += "\ndocuments that name it, as far as their bytes are kept\n" + documents.map(\.text).joined()
+    }
+    if let released, series == nil, !released.isEmpty { text += "\nreleased\n" + released.map(\.text).joined() }
+    return text + (search?.text ?? "")
+  }
+}
+
+extension KeyDocument.Series {
+  fileprivate var text: String {
+    let head = "\nseries \(name) (policy \(policy)): "
+    guard !keys.isEmpty else { return head + "nothing is known of it\n" }
+    guard keys.count > 1 || keys[0].claims.count + keys[0].rules.count > 0 else { return head + "\(keys[0].text)\n" }
+    return (keys.count == 1 ? head + "\(keys[0].text)\n" : head + "\(keys.count) rolling starts\n")
+      + keys.map { key in
+        (keys.count == 1 ? "" : "  valid from \(key.validFrom): \(key.text)\n")
+          + key.claims.map { "  claim \($0.claim): \($0.standing)\n" }.joined()
+          + key.rules.map { "  rule \($0.rule): \($0.effect)\n" }.joined()
+      }.joined()
+  }
+}
+
+extension KeyDocument.Claim {
+  fileprivate var text: String {
+    let visited = visited.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") } ?? "absent"
+    var text =
+      "\(number)  source \(source), \(origin.map { "origin \($0)" } ?? "origin not known"), visited \(visited)\n"
+    if let document {
+      text += "   came \(arrived.map { "at \($0) " } ?? "")with document \(document)"
+      text += "\(documentName.map { ", \($0)" } ?? ""), vouched for by \(vouchedBy)\n"
+    }
+    text += "   read as: \(read.text)\n"
+    return text + (stateText.map { "   \($0)\n" } ?? "")
+  }
+}
+
+extension KeyDocument.Values {
+  fileprivate var text: String {
+    func said(_ value: Int32?) -> String { value.map { "\($0)" } ?? "absent" }
+    return "valid from \(validFrom ?? "absent"), period \(said(rollingPeriod)), risk \(said(transmissionRisk)), "
+      + "report type \(reportTypeText), days since onset \(onsetText)" + (isRevised ? ", revised" : "")
+  }
+}
+
+extension KeyDocument.Document {
+  fileprivate var text: String {
+    var text = "document \(number.map { "\($0) " } ?? "")of \(source): \(name)\(state.map { ", \($0)" } ?? "")\n"
+    if let fault { text += "   \(fault)\n" }
+    for mention in mentions {
+      let visited = mention.visited.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") } ?? "absent"
+      text += "   key \(mention.position), said: \(mention.sent.text); "
+      text += "origin \(mention.origin ?? "absent"), visited \(visited)\n"
+      switch mention.reading {
+      case "admitted": text += "   admitted by policy \(mention.policy)\n"
+      case "held": text += "   held for the operator by policy \(mention.policy), \(mention.reason ?? "")\n"
+      default:
+        text += "   rejected by policy \(mention.policy), \(mention.reason ?? ""): \(mention.detail ?? "")\n"
+      }
+      for allowance in mention.allowances { text += "   allowed, \(allowance)\n" }
+    }
+    if mentions.isEmpty { text += "   it cannot be read, and the key stands in its bytes\n" }
+    return text
+  }
+}
+
+extension KeyDocument.Release {
+  fileprivate var text: String {
+    "\(series)  \(path ?? "bundle \(bundle)")  \(state ?? "lost")\(published.map { ", published \($0)" } ?? "")\n"
+      + "   as: \(released.text)\n"
+  }
+}
+
+extension KeyDocument.Search {
+  fileprivate var text: String {
+    var lines: [String] = []
+    if skipped > 0 {
+      lines.append("not looked into: \(counted(skipped, "document")) of too many bytes; keyferry disclose reads all")
+    }
+    if !unreadable.isEmpty {
+      let numbers = unreadable.prefix(20).map { "\($0)" }.joined(separator: ", ")
+      lines.append("cannot be read, so that nobody can tell: documents \(numbers)")
+    }
+    return lines.isEmpty ? "" : "\n" + lines.joined(separator: "\n") + "\n"
+  }
+}

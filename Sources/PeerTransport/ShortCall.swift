@@ -1,0 +1,45 @@
+internal import AsyncHTTPClient
+package import BundleTrust
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One small request to another server that must be answered soon, and is not tried again. Redirects are not followed.
+package struct ShortCall: Sendable {
+  private let address: String
+  private let body: [UInt8]?
+  private let token: Secret?
+  private let timeoutSeconds: Int64
+  private let byteLimit: Int
+
+  /// Lives as long as the process.
+  private static let client = HTTPClient(
+    eventLoopGroupProvider: .singleton,
+    configuration: HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled))
+
+  /// - Parameters:
+  ///   - body: JSON to post; `nil` gets.
+  ///   - token: the bearer token to show.
+  package init(address: String, body: [UInt8]?, token: Secret?, timeoutSeconds: Int64, byteLimit: Int) {
+    self.address = address
+    self.body = body
+    self.token = token
+    self.timeoutSeconds = timeoutSeconds
+    self.byteLimit = byteLimit
+  }
+
+  /// - Throws: what HTTP throws, which has nothing of the body or the token in it.
+  package func answer() async throws -> (status: Int, body: [UInt8]) {
+    var request = HTTPClientRequest(url: address)
+    request.headers.add(name: "Accept", value: "application/json")
+    request.headers.add(name: "Accept-Encoding", value: "identity")
+    if let token { request.headers.add(name: "Authorization", value: "Bearer \(token.disclosed)") }
+    if let body {
+      request.method = .POST
+      request.headers.add(name: "Content-Type", value: "application/json")
+      request.body = .bytes(ByteBuffer(bytes: body))
+    }
+    let response = try await Self.client.execute(request, deadline: .now() + .seconds(timeoutSeconds))
+    let bytes = try await response.body.collect(upTo: byteLimit)
+    return (Int(response.status.code), Array(bytes.readableBytesView))
+  }
+}

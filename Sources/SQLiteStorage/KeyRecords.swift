@@ -1,0 +1,252 @@
+import ExposureKeys
+import GRDB
+import KeyNormalization
+import KeyStorage
+
+// What is asked of one key, and what another reading of a document changes.
+
+extension SQLiteTransaction {
+  func record(of key: TemporaryExposureKey) throws -> KeyRecord {
+    let released = try numberedSeries().flatMap { _, name in
+      try self.released(by: name, about: key).map { SeriesRelease(series: name, key: $0) }
+    }
+    return KeyRecord(
+      claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try heldClaims(about: key),
+      released: released)
+  }
+
+  func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim] {
+    try keys.flatMap { try keptClaims(about: $0).filter { $0.document == document } }.sorted(by: KeptClaim.precedes)
+  }
+
+  func held(of document: DocumentID) throws -> [StatedClaim] {
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
+    defer { statement.reset() }
+    statement.bind(document.rawValue, at: 1)
+    var held: [StatedClaim] = []
+    while try statement.step() { held.append(try stated(try ClaimRow(statement))) }
+    return held.sorted(by: StatedClaim.precedes)
+  }
+
+  /// Withdrawn ones included.
+  private func keptClaims(about key: TemporaryExposureKey) throws -> [KeptClaim] {
+    let statement = try RawStatement(
+      database,
+      """
+      SELECT claims.key, rolling_start, said, claims.origin, source, regions, arrivals.document, arrivals.event,
+        arrivals.time, ifnull(recalls.event, 0)
+      FROM claims JOIN arrivals ON arrivals.id = claims.arrival LEFT JOIN recalls ON recalls.id = claims.recall
+      WHERE claims.key = ?
+      """)
+    defer { statement.reset() }
+    return try withBytes(of: key) { bytes in
+      statement.bind(key: bytes, at: 1)
+      var claims: [KeptClaim] = []
+      while try statement.step() {
+        let recall = statement.int(at: 9)
+        claims.append(
+          KeptClaim(
+            claim: try stated(try ClaimRow(statement)), document: DocumentID(rawValue: statement.int(at: 6)),
+            event: EventID(rawValue: statement.int(at: 7)),
+            arrived: Instant(secondsSince1970: statement.int(at: 8)),
+            recall: recall == 0 ? nil : EventID(rawValue: recall)))
+      }
+      return claims
+    }
+  }
+
+  private func heldClaims(about key: TemporaryExposureKey) throws -> [HeldClaim] {
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = ?")
+    defer { statement.reset() }
+    return try withBytes(of: key) { bytes in
+      statement.bind(key: bytes, at: 1)
+      var held: [HeldClaim] = []
+      while try statement.step() {
+        held.append(
+          HeldClaim(
+            claim: try stated(try ClaimRow(statement)), document: DocumentID(rawValue: statement.int(at: 6)),
+            reason: statement.text(at: 7).flatMap(AdmissionReason.init(rawValue:)) ?? .flood))
+      }
+      return held.sorted(by: HeldClaim.precedes)
+    }
+  }
+
+  private func stated(_ row: ClaimRow) throws -> StatedClaim {
+    StatedClaim(
+      subject: KeySubject(key: row.key, rollingStart: row.rollingStart), statement: ClaimWords.unpack(row.said),
+      origin: row.origin == 0 ? nil : try names.origin(Int64(row.origin), in: database),
+      visited: try names.regions(Int64(row.regions), in: database),
+      source: try names.source(Int64(row.source), in: database))
+  }
+
+  private func row(of claim: StatedClaim) throws -> ClaimRow {
+    ClaimRow(
+      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: ClaimWords.pack(claim.statement),
+      origin: try claim.origin.map { Int32(truncatingIfNeeded: try names.number(ofOrigin: $0, adding: database)) } ?? 0,
+      source: Int32(truncatingIfNeeded: try names.number(of: claim.source, adding: database)),
+      regions: Int32(truncatingIfNeeded: try names.number(ofRegions: claim.visited, adding: database)))
+  }
+
+  // MARK: Reading again
+
+  func reread(
+    _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
+  ) throws -> Int {
+    try requireDocument(document)
+    let places = try remove(change.removed, of: document)
+    var fresh: [StatedClaim] = []
+    var replacing: [Int64: [StatedClaim]] = [:]
+    for claim in change.added.sorted(by: StatedClaim.precedes) {
+      if let place = places[claim.subject] { replacing[place, default: []].append(claim) } else { fresh.append(claim) }
+    }
+    if !fresh.isEmpty {
+      let arrival = try arrival(of: document, in: EventStamp(id: event.id, time: time))
+      replacing[arrival, default: []] += fresh
+    }
+    var new = 0
+    for (arrival, claims) in replacing.sorted(by: { $0.key < $1.key }) {
+      new += try add(claims, of: document, arrival: arrival, in: event)
+    }
+    for claim in change.heldRemoved {
+      _ = try delete(try row(of: claim), from: "held", where: "document", document.rawValue)
+    }
+    try putAside(try change.heldAdded.map { (try row(of: $0.key), $0.value) }, of: document, in: event)
+    return new
+  }
+
+  /// - Returns: with which arrival the first claim about each subject came.
+  private func remove(_ claims: [StatedClaim], of document: DocumentID) throws -> [KeySubject: Int64] {
+    var places: [KeySubject: Int64] = [:]
+    let find = try RawStatement(
+      database,
+      """
+      SELECT claims.arrival, claims.recall IS NULL FROM claims JOIN arrivals ON arrivals.id = claims.arrival
+      WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5 AND regions = ?6
+        AND arrivals.document = ?7
+      """)
+    for claim in claims {
+      let row = try row(of: claim)
+      find.bind(document.rawValue, at: 7)
+      let place: (arrival: Int64, stands: Bool)? = try row.bound(to: find) {
+        defer { find.reset() }
+        return try find.step() ? (find.int(at: 0), find.int(at: 1) != 0) : nil
+      }
+      guard let place else { continue }
+      places[claim.subject] = min(places[claim.subject] ?? .max, place.arrival)
+      _ = try delete(row, from: "claims", where: "arrival", place.arrival)
+      if place.stands { try count(-1, origin: row.origin, arrival: place.arrival) }
+    }
+    return places
+  }
+
+  /// - Returns: how many are new.
+  private func add(
+    _ claims: [StatedClaim], of document: DocumentID, arrival: Int64, in event: EventStamp
+  ) throws -> Int {
+    let time = try Int64.fetchOne(database, sql: "SELECT time FROM arrivals WHERE id = ?", arguments: [arrival])
+    let recalls = try Row.fetchAll(database, sql: "SELECT id FROM recalls ORDER BY id").map { row -> Int64 in row["id"]
+    }
+    let words = try self.recalls()
+    var new = 0
+    for claim in claims {
+      let row = try row(of: claim)
+      var receipt = ImportReceipt()
+      let aside = try insert([row], arrival: arrival, counting: &receipt, holdsOtherStarts: true)
+      try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
+      guard receipt.new > 0 else { continue }
+      new += 1
+      let arrived = Instant(secondsSince1970: time ?? 0)
+      guard let index = words.firstIndex(where: { $0.withdraws(claim.origin, of: document, from: arrived) }) else {
+        continue
+      }
+      let withdrawal = try RawStatement(
+        database,
+        """
+        UPDATE claims SET recall = ?7 WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4
+          AND source = ?5 AND regions = ?6
+        """)
+      withdrawal.bind(recalls[index], at: 7)
+      _ = try row.bound(to: withdrawal) { try withdrawal.run() }
+      try count(-1, origin: row.origin, arrival: arrival)
+    }
+    return new
+  }
+
+  /// Deletes a row of claims or of held ones.
+  private func delete(_ row: ClaimRow, from table: String, where column: String, _ number: Int64) throws -> Bool {
+    let statement = try RawStatement(
+      database,
+      """
+      DELETE FROM \(table) WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5
+        AND regions = ?6 AND \(column) = ?7
+      """)
+    statement.bind(number, at: 7)
+    return try row.bound(to: statement) { try statement.run() }
+  }
+
+  /// What stands is counted.
+  private func count(_ change: Int64, origin: Int32, arrival: Int64) throws {
+    try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [change])
+    guard origin != 0 else { return }
+    try database.execute(
+      sql: "DELETE FROM volumes WHERE arrival = ? AND origin = ? AND claims + ? <= 0",
+      arguments: [arrival, origin, change])
+    try database.execute(
+      sql: "UPDATE volumes SET claims = claims + ? WHERE arrival = ? AND origin = ?",
+      arguments: [change, arrival, origin])
+  }
+
+  // MARK: Erasing
+
+  /// What was there is overwritten, and not only forgotten.
+  func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) throws -> ErasureReceipt {
+    try database.execute(sql: "PRAGMA secure_delete = ON")
+    defer { try? database.execute(sql: "PRAGMA secure_delete = OFF") }
+    hasErased = true
+    var receipt = ErasureReceipt()
+    let standing = try rows("SELECT count(*) FROM claims WHERE recall IS NULL AND key = ?", key) { Int($0.int(at: 0)) }
+    receipt.claims = try deleteRows("claims WHERE key = ?", key)
+    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing.first ?? 0])
+    receipt.held = try deleteRows("held WHERE key = ?", key)
+    for (number, _) in try numberedSeries() {
+      receipt.released += try deleteRows("released WHERE series = \(number) AND key = ?", key)
+    }
+    for document in contents {
+      try database.execute(sql: "DELETE FROM contents WHERE document = ?", arguments: [document.rawValue])
+      if database.changesCount > 0 { receipt.contents.append(document) }
+    }
+    return receipt
+  }
+
+  private func deleteRows(_ condition: String, _ key: TemporaryExposureKey) throws -> Int {
+    _ = try rows("DELETE FROM \(condition)", key) { _ in }
+    return database.changesCount
+  }
+
+  /// Runs a statement whose only argument is a key.
+  private func rows<Result>(
+    _ sql: String, _ key: TemporaryExposureKey, _ read: (RawStatement) throws -> Result
+  ) throws -> [Result] {
+    let statement = try RawStatement(database, sql)
+    defer { statement.reset() }
+    return try withBytes(of: key) { bytes in
+      statement.bind(key: bytes, at: 1)
+      var results: [Result] = []
+      while try statement.step() { results.append(try read(statement)) }
+      return results
+    }
+  }
+
+  private func numberedSeries() throws -> [(number: Int64, name: String)] {
+    try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY name").map { ($0["id"], $0["name"]) }
+  }
+
+  private func released(by name: String, about key: TemporaryExposureKey) throws -> [ReleasedKey] {
+    var count = 8
+    while true {
+      let keys = try released(by: name, from: key, limit: count)
+      if keys.count < count || keys.last?.key.key != key { return keys.filter { $0.key.key == key } }
+      count *= 2
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `explain`, `disclose`, `erase` and `reread` of a gateway, and what `check` says of its readings, through the program.
+@Suite struct KeyQuestionTests {
+  static let key = NormalizeTests.key
+  static let other = "0f0e0d0c0b0a09080706050403020100"
+  static let noon = ["--now", "2020-11-25T12:00:00Z"]
+
+  /// A gateway with one good file, one broken one, and two series.
+  private func withGateway(_ body: (Workshop) throws -> Void) throws {
+    try Workshop.run { workshop in
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: "drop"), withIntermediateDirectories: false)
+      try workshop.makeSigner()
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("310-v1.key.pem"))
+      try configure(workshop)
+      try drop(NormalizeTests.german, "de.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      try body(workshop)
+    }
+  }
+
+  private func configure(_ workshop: Workshop, reading: String = "default") throws {
+    try workshop.write(
+      """
+      state: state
+      sources:
+        - {name: drop, protocol: files, location: drop, trust: operator, origin: DE, speaks-for: [DE], reading: \(reading)}
+      series:
+        - {name: DE, include: [DE], region: "262", sign: [{key: {file: 310-v1.key.pem}, id: "310", version: v1}]}
+        - {name: IT, include: [IT], origins: [IT], region: "222", sign: [{key: {file: 310-v1.key.pem}, id: "310", version: v1}]}
+      publication: {folder: public}
+      """, "gateway.yaml")
+  }
+
+  private func drop(_ text: String, _ name: String, _ workshop: Workshop) throws {
+    try workshop.write(text, "drop/\(name)")
+    // A file that was changed just now may still be written.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path("drop/\(name)"))
+  }
+
+  private func first(_ outcome: Tool.Outcome) -> String {
+    String(outcome.text.split(separator: "\n").first ?? "")
+  }
+
+  @Test func theAnswerIsInTheFirstLine() throws {
+    try withGateway { workshop in
+      func explain(_ key: String = Self.key, at now: String = "2020-11-25T12:00:00Z") throws -> Tool.Outcome {
+        try workshop.keyferry("explain", key, "--config", "gateway.yaml", "--now", now)
+      }
+      let before = try explain()
+      #expect(before.status == 0 && before.errors.isEmpty)
+      #expect(
+        first(before)
+          == "key \(Self.key): DE: goes out with the window that ends at 2020-11-25T12:00:00Z; IT: left out, other-region"
+      )
+      for text in [
+        "1  source drop, origin DE, visited absent\n", "came at 2020-11-25T12:00:00Z with document 1, de.csv",
+        "vouched for by operator\n", "report type 1, confirmed test, days since onset absent\n",
+        "  claim 1: counts: gives report type, risk level, rolling period, regions\n",
+      ] {
+        #expect(before.text.contains(text), "\(text)\n\(before.text)")
+      }
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+      let carried = try explain()
+      #expect(first(carried).hasPrefix("key \(Self.key): DE: carried since DE/"), "\(carried.text)")
+      #expect(first(carried).contains(".zip, published 2020-11-25T12:00:00Z; IT: left out, other-region"))
+
+      // A recall does not make it unknown.
+      #expect(
+        try workshop.keyferry(["recall", "DE", "--reason", "a test", "--by", "ada", "--yes"] + Self.noon).status == 0)
+      let recalled = try explain()
+      #expect(recalled.status == 0 && first(recalled).contains("withdrawn by a recall"), "\(recalled.text)")
+      #expect(recalled.text.contains("   withdrawn at 2020-11-25T12:00:00Z by ada: a test\n"), "\(recalled.text)")
+
+      // Nor does a rejection: it is told from the bytes.
+      try drop(NormalizeTests.italian, "it.csv", workshop)
+      _ = try workshop.keyferry(["pull"] + Self.noon)
+      let rejected = try explain("0f0e0d0c0b0a09080706050403020199")
+      #expect(
+        first(rejected).hasSuffix("not admitted: rolling-period-out-of-range, rolling period 145, allowed 1...144"))
+      #expect(rejected.status == 0 && rejected.text.contains(" of drop: it.csv@"), "\(rejected.text)")
+      let unknown = try explain("ffffffff445566778899aabbccddeeff")
+      #expect(unknown.status == 1 && unknown.output.isEmpty)
+    }
+  }
+
+  @Test func jsonIsAsTheSchemasSay() throws {
+    try withGateway { workshop in
+      let schema = try DocumentSchema(named: "explanation.schema.json")
+      for command in [["explain", Self.key, "--config", "gateway.yaml"], ["disclose", Self.key]] {
+        let outcome = try workshop.keyferry(command + ["--json"] + Self.noon)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty)
+        #expect(try schema.faults(in: Data(outcome.output)) == [], "\(outcome.text)")
+        #expect(outcome.text.contains("\"series\" : [") == (command[0] == "explain"))
+      }
+      let files = try workshop.keyferry(["explain", Self.key, "drop/de.csv", "--json"] + Self.noon)
+      #expect(try schema.faults(in: Data(files.output)) == [], "\(files.text)")
+      let erasure = try DocumentSchema(named: "erasure.schema.json")
+      let erased = try workshop.keyferry(["erase", Self.key, "--reason", "x", "--yes", "--json"] + Self.noon)
+      #expect(try erasure.faults(in: Data(erased.output)) == [], "\(erased.text)")
+      try configure(workshop, reading: "immuni")
+      let reread = try workshop.keyferry(["reread", "drop", "--json"] + Self.noon)
+      #expect(try DocumentSchema(named: "reread.schema.json").faults(in: Data(reread.output)) == [], "\(reread.text)")
+    }
+  }
+
+  @Test func anErasureShowsFirstAndKeepsWhoAndWhy() throws {
+    try withGateway { workshop in
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+      #expect(try workshop.keyferry(["erase", Self.key] + Self.noon).status == 64)
+      let shown = try workshop.keyferry(["erase", Self.key, "--reason", "request 17"] + Self.noon)
+      #expect(shown.status == 0 && shown.errors.contains("hint: the same command with --yes does it"))
+      #expect(shown.text.contains("would be erased: 1 claim, 0 held claims, 1 release, the bytes of 1 document (1)\n"))
+      #expect(shown.text.contains("stays, since it is published: DE/"))
+      #expect(try workshop.keyferry(["disclose", Self.key] + Self.noon).status == 0)
+
+      let done = try workshop.keyferry(
+        ["erase", Self.key, "--reason", "request 17", "--by", "ada", "--yes"] + Self.noon)
+      #expect(done.status == 0 && done.text.contains("\nerased: 1 claim, "), "\(done.text)")
+      #expect(done.text.contains("backups of "))
+      #expect(try workshop.keyferry(["disclose", Self.key] + Self.noon).status == 1)
+      #expect(try workshop.keyferry(["explain", Self.key, "--config", "gateway.yaml"] + Self.noon).status == 1)
+      // Another key of the same document stays.
+      let other = try workshop.keyferry(["disclose", Self.other] + Self.noon)
+      #expect(other.status == 0 && other.text.hasPrefix("key \(Self.other): 1 claim, 1 release\n"), "\(other.text)")
+      let events = try workshop.keyferry(["events"] + Self.noon).text
+      #expect(events.contains("erased") && events.contains("request 17") && !events.contains(Self.key))
+      let digest = "key with SHA-256 "
+      #expect(events.contains(digest))
+      #expect(try workshop.keyferry(["erase", Self.key, "--reason", "x", "--yes"] + Self.noon).status == 1)
+    }
+  }
+
+  @Test func checkSaysWhatRereadDoes() throws {
+    try withGateway { workshop in
+      func check() throws -> String { try workshop.keyferry(["check"] + Self.noon).text }
+      #expect(!(try check().contains("reread")))
+      try workshop.write(
+        "name: strict\nreading: { rolling-period: { absent: reject } }\n", "strict.yaml")
+      try configure(workshop, reading: "strict.yaml")
+      #expect(
+        try check().contains(
+          "source drop: 1 document read by default, and not as strict reads now: keyferry reread drop\n"))
+      let shown = try workshop.keyferry(["reread", "drop"] + Self.noon)
+      #expect(shown.status == 0 && shown.errors.contains("with --yes does it"))
+      #expect(shown.text.contains("1 key not read any more: DE 1\n  such as \(Self.key)\n"), "\(shown.text)")
+      #expect(shown.text.contains("  rejected, rolling-period-absent: 0 before, 1 now\n"))
+      #expect(try workshop.keyferry(["disclose", Self.key] + Self.noon).text.contains("1 claim, "))
+      let done = try workshop.keyferry(["reread", "drop", "--yes", "--reason", "levels"] + Self.noon)
+      #expect(done.status == 0, "\(done.text)\n\(done.errors)")
+      #expect(!(try check().contains("reread")))
+      let told = try workshop.keyferry(["explain", Self.key, "--config", "gateway.yaml"] + Self.noon)
+      #expect(
+        first(told).hasSuffix(
+          "not admitted: rolling-period-absent, rolling period absent, and the policy reads nothing into that"))
+      #expect(try workshop.keyferry(["events"] + Self.noon).text.contains("reread"))
+      #expect(try workshop.keyferry(["reread", "nonsense"] + Self.noon).status == 64)
+    }
+  }
+}
+
+/// Times on the command line.
+@Suite struct TimeArgumentTests {
+  @Test(arguments: ["2020-11-25T14:00:00+02:00", "2020-11-25T12:00:00Z", "2020-11-25T06:30:00-05:30", "1606305600"])
+  func zones(text: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write(NormalizeTests.german, "de.csv")
+      let outcome = try workshop.keyferry("normalize", "de.csv", "--to", "csv", "-o", "x.csv", "--json", "--now", text)
+      #expect(outcome.text.contains("\"now\" : \"2020-11-25T12:00:00Z\""), "\(outcome.text) \(outcome.errors)")
+    }
+  }
+
+  @Test func distancesAreFromNow() throws {
+    try Workshop.run { workshop in
+      for text in ["-2h", "+1d", "now", "-3w"] {
+        let outcome = try workshop.keyferry("normalize", "-", "--to", "csv", "-o", "x.csv", "--json", "--now", text)
+        #expect(outcome.status != 64, "\(text): \(outcome.errors)")
+      }
+      for text in ["-2x", "2h", "+", "yesterday", "2020-11-25T12:00:00+25:00", "-h"] {
+        #expect(
+          try workshop.keyferry("normalize", "-", "--to", "csv", "-o", "x.csv", "--now", text).status == 64, "\(text)")
+      }
+    }
+  }
+
+  @Test func oldFilesAreJudgedAsWhenTheyWereNew() throws {
+    try Workshop.run { workshop in
+      try workshop.write(NormalizeTests.german, "de.csv")
+      // Nothing says when it was new, and an empty file is no answer.
+      let stale = try workshop.keyferry("normalize", "de.csv", "--to", "csv", "-o", "x.csv")
+      #expect(stale.status == 2 && stale.errors.contains("every key is too old at ") && !workshop.exists("x.csv"))
+      #expect(stale.errors.contains("--now says when the files were new"))
+      // An export states its window.
+      #expect(
+        try workshop.keyferry(
+          "convert", "de.csv", "--to", "gaen-export", "-o", "de.zip", "--unsigned", "--start", "2020-11-22", "--end",
+          "2020-11-25", "--region", "DE", "--default-rolling-period", "144"
+        ).status == 0)
+      let outcome = try workshop.keyferry("normalize", "de.zip", "--to", "csv", "-o", "x.csv")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(
+        outcome.errors.contains("taken for now: 2020-11-25T00:00:00Z, where the newest window of the inputs ends"))
+      #expect(outcome.errors.contains("believed 2 = 2 published + 0 held + 0 left out"))
+    }
+  }
+}

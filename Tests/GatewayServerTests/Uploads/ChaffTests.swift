@@ -1,0 +1,106 @@
+import Foundation
+import GatewaySettings
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import Testing
+
+@testable import GatewayServer
+
+/// Who watches the line sees when an answer comes and how long it is. Neither may tell whether somebody is ill.
+@Suite("Real uploads and fake ones", .serialized)
+struct ChaffTests {
+  /// The chance that a real request shows a greater number than a fake one: one half says nothing.
+  private func auc(_ real: [Double], _ fake: [Double]) -> Double {
+    var wins = 0.0
+    for left in real { for right in fake { wins += left > right ? 1 : left == right ? 0.5 : 0 } }
+    return wins / Double(real.count * fake.count)
+  }
+
+  private struct Measurement {
+    var time = 0.0
+    var length = 0.0
+    var codes: Set<Int> = []
+  }
+
+  private func measure(_ gateway: ConfiguredGateway, keepsPace: Bool, rounds: Int) async throws -> Measurement {
+    let vector = try UploadVector("publish_confirmed")
+    let real = vector.fields
+    var fake = real
+    fake[HTTPField.Name("X-Chaff")!] = "1"
+    let body = ByteBuffer(string: vector.body)
+    let app = try gateway.application(keepsPace: keepsPace).application()
+    let answers = try await app.test(.live) { [fake] client in
+      var answers: [(isReal: Bool, seconds: Double, bytes: Int, code: Int)] = []
+      for round in 0..<rounds * 2 {
+        let isReal = round % 2 == 0
+        let begin = ContinuousClock.now
+        let response = try await client.execute(
+          uri: "/v1/publish", method: .post, headers: isReal ? real : fake, body: body)
+        answers.append(
+          (isReal, (ContinuousClock.now - begin) / .seconds(1), response.bytes.count, response.code))
+      }
+      return answers
+    }
+    func numbers(_ isReal: Bool, _ number: ((isReal: Bool, seconds: Double, bytes: Int, code: Int)) -> Double)
+      -> [Double]
+    {
+      answers.filter { $0.isReal == isReal }.map(number)
+    }
+    return Measurement(
+      time: auc(numbers(true) { $0.seconds }, numbers(false) { $0.seconds }),
+      length: auc(numbers(true) { Double($0.bytes) }, numbers(false) { Double($0.bytes) }),
+      codes: Set(answers.map(\.code)))
+  }
+
+  private static let doors = """
+    origin: US-VA
+        rate: none
+        certificates: [{issuer: verify.example.org, audience: keys.example.org, key-set: keys.jwks}]
+    """
+
+  /// `KEYFERRY_CHAFF_ROUNDS=1000` measures longer.
+  private static let rounds = ProcessInfo.processInfo.environment["KEYFERRY_CHAFF_ROUNDS"].flatMap { Int($0) } ?? 60
+
+  @Test("Neither the time of an answer nor its length tells a fake upload from a real one", .timeLimit(.minutes(30)))
+  func apart() async throws {
+    let gateway = try ConfiguredGateway(doors: Self.doors)
+    #expect(gateway.plan.server?.uploads?.answerSeconds == 1)
+    let unpaced = try await measure(gateway, keepsPace: false, rounds: Self.rounds)
+    let paced = try await measure(gateway.pacing(0.2), keepsPace: true, rounds: Self.rounds)
+    print(
+      "fake and real uploads: AUC of time \(paced.time) (\(unpaced.time) without the pace), of length \(paced.length)")
+    #expect(paced.codes == [200])
+    // Of 60 and 60 equal ones, one in ten thousand measurements is further off.
+    #expect((0.29...0.71).contains(paced.time), "\(paced.time)")
+    #expect((0.29...0.71).contains(paced.length), "\(paced.length)")
+  }
+
+  @Test("An answer comes at its time or a little later, and what takes longer at a multiple of it")
+  func pace() async {
+    let pace = AnswerPace(seconds: 0.05)
+    for (work, steps) in [(0.0, 1.0), (0.02, 1), (0.12, 3)] {
+      let arrival = ContinuousClock.now
+      try? await Task.sleep(for: .seconds(work))
+      await pace.wait(since: arrival)
+      let time = (ContinuousClock.now - arrival) / .seconds(0.05)
+      #expect(time >= steps && time < steps + 1.4, "\(work): \(time)")
+    }
+  }
+
+  @Test("Every answer has a length of one range, whatever it says")
+  func lengths() {
+    var random = SystemRandomNumberGenerator()
+    for code in ["", "bad_request"] {
+      for errors in [0, 40, 3000] {
+        var response = PublishResponse(.ok, code, String(repeating: "e", count: errors))
+        response.insertedExposures = 14
+        response.revisionToken = String(repeating: "t", count: 980)
+        for _ in 0..<20 { #expect((6144..<8192).contains(response.padded(using: &random).count)) }
+      }
+    }
+    let long = PublishResponse(.badRequest, "bad_request", String(repeating: "e", count: 6000))
+    #expect((8192..<10240).contains(long.padded(using: &random).count))
+  }
+}
