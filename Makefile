@@ -7,6 +7,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
+KILLS ?= 1000
 TEST ?=
 HOT_PATHS ?=
 
@@ -16,7 +17,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz docs install completions clean help packages
+.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -64,6 +65,10 @@ instructions: packages ## count the instructions of the hot paths and compare; H
 
 fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of them
 	Tests/Fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+kills: packages ## kill the program KILLS times while it works, and show that nothing is lost
+	swift build
+	Tests/Kills/run --kills $(KILLS)
 
 docs: packages ## write the libraries' documentation to build/docs
 	interop/docs $(documented)
