@@ -8,9 +8,13 @@ internal import ServiceLifecycle
 extension GatewayClock {
   /// The clock of a gateway whose store was opened as its owner: it goes on where the last process has left it, and heeds
   /// what the operator has said since.
-  package static func opened(_ ledger: Ledger, bounds: ClockBounds) async throws -> GatewayClock {
+  ///
+  /// - Parameter reading: asks the system.
+  package static func opened(
+    _ ledger: Ledger, bounds: ClockBounds, reading: @escaping @Sendable () -> ClockReading = { .system }
+  ) async throws -> GatewayClock {
     let (record, word) = try await ledger.read { (try $0.clockRecord(), try $0.clockWord()) }
-    let clock = GatewayClock(continuing: record, bounds: bounds)
+    let clock = GatewayClock(continuing: record, bounds: bounds, reading: reading)
     _ = clock.look()
     if let word { _ = clock.heed(word) }
     try await clock.keep(in: ledger)

@@ -130,11 +130,16 @@ struct SeriesRound: Sendable {
 
     try await ledger.published(staged.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
+    // What is lost stays in the store until it was made again; then it leaves whatever the clock says, or the next round
+    // would make it once more.
+    let leaving = self.listing.leaving
+    let remade = leaving.filter { replaced.contains($0.id) }
+    try await ledger.replaced(remade.map(\.id), by: settings.name, at: now)
+    receipt.expired += remade.count
     guard let sound = look.sound else { return }
-    // What is lost stays in the store until it was made again.
-    let leaving = self.listing.leaving.filter { !lost.contains($0.id) || replaced.contains($0.id) }
-    try await ledger.unlisted(leaving.map(\.id), by: settings.name, at: sound)
-    receipt.expired += leaving.count
+    let aged = leaving.filter { !lost.contains($0.id) && !replaced.contains($0.id) }
+    try await ledger.unlisted(aged.map(\.id), by: settings.name, at: sound)
+    receipt.expired += aged.count
     try await remove(listing.removable, at: sound)
   }
 
@@ -454,6 +459,11 @@ struct SeriesRound: Sendable {
     let listing = self.listing
     let old = Dictionary(grouping: listing.listed(.increment)) { Instant(secondsSince1970: $0.bundle.start).day }
 
+    // What is made again for the sake of one window is not named by its end: a version of that name may have been there,
+    // which a store that was lost has forgotten.
+    let dayEnds = Dictionary(
+      records.filter { $0.bundle.kind == .day }.map { ($0.bundle.start, $0.bundle.windowEnd(self.settings.period)) },
+      uniquingKeysWith: max)
     var since: [ClaimedKey]? = settings.makesSince ? [] : nil
     for day in rollUpDays(old: Set(old.keys), added: Set(added.keys).union(again.keys), newest: window.day) {
       guard let earlier = try keys(of: old[day] ?? []) else {
@@ -462,7 +472,9 @@ struct SeriesRound: Sendable {
       }
       let keys = PublishedKeys.union(of: earlier + (added[day] ?? []).map(\.keys)).oncePerKeyData
       let start = day.start.secondsSince1970
-      if settings.makesDays, let end = ((added[day] ?? []).map(\.windowEnd) + [again[day]].compactMap(\.self)).max() {
+      let ends =
+        (added[day] ?? []).map(\.windowEnd) + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
+      if settings.makesDays, let end = ends.max() {
         for bundle in try sealer.seal(keys, start: start, windowEnd: end) { try staging.add(bundle, .day) }
       }
       guard let later = since else { continue }

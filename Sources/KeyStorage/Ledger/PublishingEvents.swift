@@ -113,6 +113,12 @@ extension Ledger {
     try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: time.instant)
   }
 
+  /// Others hold what these bundles did, and no index names these any more. It is nobody's age that decides, so it needs no
+  /// sound time.
+  package func replaced(_ bundles: [BundleID], by series: String, at now: Instant) async throws {
+    try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: now)
+  }
+
   /// The files of bundles that no index names are gone.
   package func removed(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
     try await move(bundles, to: .removed, .removed(bundles), by: series, at: time.instant)
