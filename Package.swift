@@ -310,6 +310,15 @@ let package = Package(
         "GatewayTesting",
       ],
       swiftSettings: strict),
+    // The gateway, its peers, its phones, its disk and its clock in one process, driven from a seed.
+    .testTarget(
+      name: "SimulationTests",
+      dependencies: [
+        "GatewayDaemon", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "SQLiteStorage", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
+        "GatewayTesting",
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: [
