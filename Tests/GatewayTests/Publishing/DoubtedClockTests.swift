@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import KeyFormats
 import KeyPublishing
 import KeyStorage
 import Testing
