@@ -366,7 +366,7 @@ struct ReloadService: Service {
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
         || new.ownOrigins != old.ownOrigins
       {
-        logger.warning("folders, server, its door for uploads, and own origins stay as they are until a restart")
+        logger.warning("folders, server, its doors for uploads, and own origins stay as they are until a restart")
       }
       plan.value = new
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)

@@ -77,7 +77,8 @@ final class GatewayReader {
     check(series)
     if let server { check(server, series: series, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
-    let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources, series: series) }
+    let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }
+    checkDoors(entrances)
     guard let state else { return nil }
     var plan = GatewayPlan(
       stateFolder: state,
@@ -87,7 +88,7 @@ final class GatewayReader {
         return settings
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
-      uploads: uploads)
+      uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
     (plan.clock, plan.silenceLimit) = (clock, silenceLimit)
     return plan
   }

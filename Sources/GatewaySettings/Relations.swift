@@ -185,16 +185,59 @@ extension GatewayReader {
     let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
       .isLoopback
     checkProxies(server, isLocal: isLocal == true)
-    guard let door = server.uploads?.section else { return }
-    if door.states("token") || !door.states("certificates"), settings.certificatePEM == nil, isLocal != true {
-      warn(
-        door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+    for door in server.uploads.map(\.section) {
+      if door.states("token") || !door.states("certificates"), settings.certificatePEM == nil, isLocal != true {
+        warn(
+          door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+      }
+      if isLocal == true, settings.proxies.isEmpty, !door.states("rate") {
+        warn(
+          door.place,
+          "behind a proxy on this machine all phones share one address and 30 uploads a minute; name it in server.proxies, "
+            + "or state rate here, and limit clients at the proxy")
+      }
     }
-    if isLocal == true, settings.proxies.isEmpty, !door.states("rate") {
-      warn(
-        door.place,
-        "behind a proxy on this machine all phones share one address and 30 uploads a minute; name it in server.proxies, "
-          + "or state rate here, and limit clients at the proxy")
+  }
+
+  /// An address leads to one entrance alone, or to one for each series that it can name.
+  func checkDoors(_ entrances: [(StatedUploads, UploadSource?)]) {
+    var names: [String: StatedUploads] = [:]
+    var doors: [String: [(entrance: StatedUploads, series: Set<String>)]] = [:]
+    for (entrance, source) in entrances {
+      if let other = names.updateValue(entrance, forKey: entrance.name.lowercased()) {
+        document.add(
+          entrance.section.place(of: "name"),
+          "line \(other.section.place.line) has doors of that name, in any case")
+        continue
+      }
+      guard let settings = entrance.settings, let opened = try? UploadDoors.addresses(of: settings) else { continue }
+      for name in (settings.protocols ?? []).subtracting(opened.map(\.name)).sorted() {
+        document.add(
+          entrance.section.place(of: "protocols"),
+          "nothing is stated that lets in at \(name): "
+            + (name.hasPrefix("dp3t")
+              ? "state dp3t" : "state token, clients, certificates or codes, as the manual says"))
+      }
+      if opened.isEmpty { continue }
+      let series = Set(source?.series.map { $0.lowercased() } ?? [])
+      for (name, addresses) in opened {
+        for address in addresses {
+          let other = doors[address]?.first { other in
+            !address.contains("{series}") || !other.series.isDisjoint(with: series)
+          }
+          doors[address, default: []].append((entrance, series))
+          guard let other else { continue }
+          let shared = address.contains("{series}") ? other.series.intersection(series).sorted() : []
+          document.add(
+            entrance.section.place,
+            "its door \(name) stands at \(address)"
+              + (shared.isEmpty ? "" : " for the series \(shared.joined(separator: ", "))")
+              + ", where the one of \(other.entrance.name) stands already: state a path, other protocols"
+              + (shared.isEmpty ? "" : ", or series that are not the other's"))
+          // One fault of two entrances is enough.
+          return
+        }
+      }
     }
   }
 
@@ -213,7 +256,15 @@ extension GatewayReader {
   }
 
   private func checkPhones(of series: StatedSeries, _ layouts: Set<String>?) {
-    for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where load.phone == "iOS 13.5" && !load.fits {
+    for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where !load.fits {
+      // Whoever calls a series like this serves the app.
+      if load.phone == PhoneLoad.covidwise, series.settings.name.hasPrefix("exposureKeyExport-") {
+        warn(
+          series.section.place(of: "every"),
+          "\(load.phone) reads only the newest 14 entries of an index, and this one has up to \(load.firstFiles): state "
+            + "every: 1 day and listed: 14 days, or phones that were off for a while lose keys")
+      }
+      guard load.phone == "iOS 13.5" else { continue }
       let stated = ["editions", "listed"].first { series.section.states($0) } ?? "every"
       warn(
         series.section.place(of: stated),
@@ -239,10 +290,11 @@ extension GatewayReader {
       }
       return nil
     }
-    let name = "uploads"
+    let name = stated.name
     if let other = sources.first(where: { $0.settings.name == name && $0.settings.name != reader?.name }) {
       document.add(
-        other.section.place, "a source cannot be called uploads beside a door for uploads, whose claims have this name")
+        other.section.place,
+        "a source cannot be called \(name) beside a door for uploads, whose claims have this name")
     }
     if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
     var door = UploadSource(
@@ -252,6 +304,9 @@ extension GatewayReader {
       series.settings.selection.include.map { !$0.isDisjoint(with: door.regions + [origin]) } ?? true
     }
     if stated.series == nil { door.series = wanting.map(\.settings.name) }
+    door.outlets = wanting.map {
+      UploadSource.Outlet(publishing: $0.settings.publishing, period: $0.settings.period)
+    }
     if wanting.isEmpty {
       warn(
         stated.section.place,

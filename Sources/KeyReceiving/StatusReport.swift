@@ -25,19 +25,19 @@ package struct StatusReport: Sendable {
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
-  ///   - uploads: the door for uploads, which nobody asks.
+  ///   - uploads: the doors for uploads, which nobody asks.
   package init(
-    _ state: any StoredState, settings: [SourceSettings], uploads: UploadSource? = nil, now: Instant
+    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [], now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
     let asked = settings.map(\.name)
-    let door = uploads.flatMap { asked.contains($0.name) ? nil : $0.name }
-    let configured = asked + [door].compactMap(\.self)
+    let doors = uploads.map(\.name).filter { !asked.contains($0) }
+    let configured = asked + doors
     let others = records.keys.filter { !configured.contains($0) }.sorted()
     sources = try (configured + others).map { name in
       Source(
-        name: name, peer: name == door ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
+        name: name, peer: doors.contains(name) ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
         quarantine: try state.documents(of: name, in: [.quarantined], limit: 20))

@@ -180,6 +180,9 @@ enum Fixture {
       proxies: [127.0.0.1, 10.0.0.0/8, "fd00::/8"]
       proxy-field: forwarded
       uploads:
+        name: door
+        path: /nl
+        protocols: [publish, dp3t]
         origin: nl
         reading: google-key-server
         regions: [NL, DE]

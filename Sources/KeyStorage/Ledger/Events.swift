@@ -29,6 +29,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case published
   case unlisted
   case removed
+  case indexRestored = "index-restored"
   // Operating
   case heldReleased = "held-released"
   case heldDiscarded = "held-discarded"
@@ -55,7 +56,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
       .promised
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
-      .paddingPlanned, .unlisted, .removed, .clockSeen, .expired:
+      .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired:
       .local
     }
   }
@@ -71,7 +72,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
-      .clockSeen, .expired, .logged:
+      .indexRestored, .clockSeen, .expired, .logged:
       false
     }
   }
@@ -83,7 +84,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .clockSeen, .expired, .logged:
       true
     case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
-      .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
+      .indexRestored, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread,
+      .erased,
       .clockAccepted:
       false
     }
@@ -159,6 +161,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case published([BundleID])
   case unlisted([BundleID])
   case removed([BundleID])
+  case indexRestored(series: String)
 
   case heldReleased(DocumentID, new: Int, OperatorWord)
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
@@ -195,6 +198,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .published: .published
     case .unlisted: .unlisted
     case .removed: .removed
+    case .indexRestored: .indexRestored
     case .heldReleased: .heldReleased
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded

@@ -118,6 +118,13 @@ extension Ledger {
     try await move(bundles, to: .removed, .removed(bundles), by: series, at: time.instant)
   }
 
+  /// An index in the folder was not what was written there, and was written anew.
+  package func indexRestored(of series: String, at now: Instant) async throws {
+    try await transact(.indexRestored, at: now) { page in
+      try page.enter(.indexRestored(series: series), about: series)
+    }
+  }
+
   private func move(
     _ bundles: [BundleID], to state: BundleState, _ event: LedgerEvent, by series: String, at now: Instant
   ) async throws {
