@@ -27,12 +27,13 @@ package struct Serving {
   /// - Throws: `ServerFault` where the settings cannot be used.
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
-    uploads: (sources: [UploadSource], ledger: Ledger)? = nil, publishing: Readiness? = nil,
+    mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
+    publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
     self.publishing = publishing
     publications = PublicationStore(
-      folder: folder, order: series.map(\.name),
+      folder: folder, order: series.map(\.name) + mirrors.map(\.name),
       defaultSeries: settings.defaultSeries)
     readiness.ask {
       FileManager.default.isReadableFile(atPath: folder)

@@ -10,6 +10,8 @@ package struct GatewayPlan: Sendable {
   package var stateFolder: String
   package var sources: [SourceSettings]
   package var series: [SeriesSettings]
+  /// What is shown as its origin has signed it.
+  package var mirrors: [MirrorSettings] = []
   /// Where bundles are published; `nil` where the gateway only receives.
   package var publicationFolder: String?
   /// The gateway's own origins: their keys are recognised when they come back.

@@ -95,6 +95,44 @@ extension GatewayReader {
     checkIdentities(series)
   }
 
+  /// A mirror shows what a source has verified, and needs its bytes.
+  func mirrored(
+    _ mirrors: [StatedMirror], beside series: [StatedSeries], of sources: [StatedSource], _ retention: Retention
+  ) -> [MirrorSettings] {
+    var names = Set(series.map { $0.settings.name.lowercased() })
+    return mirrors.compactMap { mirror in
+      if !names.insert(mirror.name.lowercased()).inserted {
+        document.add(mirror.section.place(of: "name"), "another series has that name, in any case")
+      }
+      let known = sources.filter { $0.settings.peer == .index }.map(\.settings.name)
+      guard let name = mirror.source.text() else { return nil }
+      guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
+        return mirror.source.fault(
+          "no source \(mirror.source.shown), allowed "
+            + (known.isEmpty ? "one with protocol: index, and there is none" : known.joined(separator: ", ")))
+      }
+      guard source.peer == .index else {
+        return mirror.source.fault(
+          "the source \(name) speaks \(source.peer.rawValue), allowed one with protocol: index")
+      }
+      guard let ring = source.trust.ring else {
+        return mirror.source.fault(
+          "the source \(name) is trusted as \(source.trust.kind.rawValue), allowed trust: the public keys of its origin, "
+            + "since apps are shown what these have signed")
+      }
+      if retention.evidenceDays < 2 {
+        document.add(
+          mirror.section.place(of: "mirror"),
+          "needs the bytes that came in, and retention.evidence keeps them for \(retention.evidenceDays) days; allowed "
+            + "are 2 days and more")
+      }
+      var settings = MirrorSettings(name: mirror.name, title: mirror.title, source: name, ring: ring)
+      set(&settings.period, mirror.period)
+      set(&settings.graceSeconds, mirror.graceSeconds)
+      return settings
+    }
+  }
+
   /// Exactly one key signs at a time: the one that began last.
   private func checkSchedule(of series: StatedSeries) {
     // One that cannot be read has its fault already, and would only look like a gap.
@@ -156,12 +194,12 @@ extension GatewayReader {
 
   // MARK: Server and folders
 
-  func check(_ server: StatedServer, series: [StatedSeries], publication: String?) {
+  func check(_ server: StatedServer, series: [StatedSeries], mirrors: [MirrorSettings], publication: String?) {
     let (settings, section) = (server.settings, server.section)
     if publication == nil {
       document.add(section.place, "there is nothing to serve, publication.folder is missing")
     }
-    let names = series.map(\.settings.name)
+    let names = series.map(\.settings.name) + mirrors.map(\.name)
     let allowed = names.isEmpty ? "no series is stated" : "allowed \(names.joined(separator: ", "))"
     let named =
       [("default-series", settings.defaultSeries), ("travel", settings.travelSeries)].map {

@@ -175,6 +175,11 @@ package enum SettingsTable {
     return [
       Row("series[].name", "Its name and its folder; unique in any case.", "letters, digits, `-`"),
       Row("series[].title", "Its name for people.", "the name", "a line of text"),
+      Row(
+        "series[].mirror",
+        "The source whose archives this series shows byte for byte, as their origin has signed and named them. Besides, "
+          + "it has `name`, `title`, `every` and `grace` alone.", none,
+        "a source with `protocol: index` and keys as `trust`"),
       Row("series[].include", "Keys for any of these regions.", "all keys", codes),
       Row("series[].exclude", "Not keys for these, unless they are for an included one as well.", none, codes),
       Row("series[].origins", "Only keys of these origins.", "any", codes),

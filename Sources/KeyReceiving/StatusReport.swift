@@ -15,8 +15,22 @@ package struct StatusReport: Sendable {
     package let quarantine: [DocumentRecord]
   }
 
+  /// A series that shows a source's archives as their origin has signed them.
+  package struct Mirror: Sendable, Encodable {
+    package let name: String
+    package let source: String
+    /// Those that its index names.
+    package let archives: Int
+
+    package init(name: String, source: String, archives: Int) {
+      (self.name, self.source, self.archives) = (name, source, archives)
+    }
+  }
+
   package let now: Instant
   package let sources: [Source]
+  /// Who publishes knows them.
+  package var mirrors: [Mirror] = []
   package let pauses: [Pause]
   package let recalls: [Recall]
   package let claimCount: Int
@@ -69,7 +83,7 @@ extension StatusReport.Source {
 
 extension StatusReport: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case now, sources, claims
+    case now, sources, mirrors, claims
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
     case lastRetention = "last_retention"
@@ -80,6 +94,7 @@ extension StatusReport: Encodable {
     try members.encode(1, forKey: .reportVersion)
     try members.encode(now.description, forKey: .now)
     try members.encode(sources.map { Row($0, now: now) }, forKey: .sources)
+    try members.encode(mirrors, forKey: .mirrors)
     try members.encode(
       pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
     try members.encode(claimCount, forKey: .claims)

@@ -523,4 +523,42 @@ import Testing
       #expect(told.contains { $0.hasSuffix(fault) && $0.contains(": error: ") }, "\(door): \(told)")
     }
   }
+
+  @Test("A mirror shows what a source of the protocol index has verified by a key, and nothing else")
+  func mirrors() throws {
+    func faults(_ series: String, retention: String = "") -> [String] {
+      Fixture.faults(
+        """
+        state: /s
+        \(retention)
+        sources:
+          - {name: nl, protocol: index, location: "https://nl.example", trust: keys/nl}
+          - {name: us, protocol: index, location: "https://us.example", trust: operator}
+          - {name: it, protocol: immuni, location: "https://it.example", trust: keys/nl}
+        series:
+          - \(series)
+          - {name: NL, sign: [{key: {file: a.key}, id: "1", version: v1}]}
+        publication: {folder: /p}
+        """)
+    }
+    #expect(faults("{name: NL-original, mirror: nl, title: Nederland, every: 4 hours, grace: 2 days}") == [])
+    for (series, fault) in [
+      ("{name: O, mirror: fr}", "series.O.mirror: no source \"fr\", allowed nl, us"),
+      ("{name: O, mirror: it}", "series.O.mirror: the source it speaks immuni, allowed one with protocol: index"),
+      (
+        "{name: O, mirror: us}",
+        "series.O.mirror: the source us is trusted as operator, allowed trust: the public keys of its origin, since apps "
+          + "are shown what these have signed"
+      ),
+      ("{name: nl, mirror: nl}", "series.nl.name: another series has that name, in any case"),
+      ("{name: O, mirror: nl, include: [NL]}", "series.O.include: no such setting"),
+      ("{mirror: nl}", "name: missing, allowed letters, digits, hyphens"),
+    ] {
+      #expect(faults(series).contains { $0.hasSuffix(fault) }, "\(series): \(faults(series))")
+    }
+    #expect(
+      faults("{name: O, mirror: nl}", retention: "retention: {evidence: 0 days}").contains {
+        $0.contains("retention.evidence keeps them for 0 days")
+      })
+  }
 }

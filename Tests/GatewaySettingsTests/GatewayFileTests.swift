@@ -20,7 +20,7 @@ import Testing
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
     #expect(plan.clock.back == 1800 && plan.clock.ahead == 172_800 && plan.silenceLimit == 43_200)
-    #expect(plan.retention.keyDays == 20 && plan.retention.evidenceDays == 0 && plan.retention.quarantineDays == 3650)
+    #expect(plan.retention.keyDays == 20 && plan.retention.evidenceDays == 2 && plan.retention.quarantineDays == 3650)
 
     let germany = try #require(plan.sources.first)
     #expect(plan.sources.map(\.name) == ["germany", "drop", "nl"])
@@ -63,6 +63,10 @@ import Testing
     #expect(series.identities[0].identity.appBundleID == "nl.example.app")
     #expect(series.identities[0].identity.androidPackage == "nl.example")
     #expect(series.identities[0].until == Instant("2021-01-01") && series.identities[1].from == Instant("2020-12-31"))
+    let mirror = try #require(plan.mirrors.first)
+    #expect(plan.mirrors.count == 1 && mirror.name == "NL-original" && mirror.title == "The original")
+    #expect(mirror.source == "nl" && mirror.period == 14_400 && mirror.graceSeconds == 172_800)
+    #expect(plan.sources.filter(\.isMirrored).map(\.name) == ["nl"])
     #expect(plan.series[1].title == "travel" && plan.series[1].selection == RegionSelection())
 
     let server = try #require(plan.server)

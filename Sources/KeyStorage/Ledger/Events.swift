@@ -30,6 +30,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case unlisted
   case removed
   case indexRestored = "index-restored"
+  case mirrored
   // Operating
   case heldReleased = "held-released"
   case heldDiscarded = "held-discarded"
@@ -52,7 +53,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     switch self {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
-    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .heldReleased, .heldDiscarded, .discarded,
+    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .mirrored, .heldReleased, .heldDiscarded,
+      .discarded,
       .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
       .promised
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
@@ -72,7 +74,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
-      .indexRestored, .clockSeen, .expired, .logged:
+      .indexRestored, .mirrored, .clockSeen, .expired, .logged:
       false
     }
   }
@@ -84,7 +86,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .clockSeen, .expired, .logged:
       true
     case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
-      .indexRestored, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread,
+      .indexRestored, .mirrored, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled,
+      .reread,
       .erased,
       .clockAccepted:
       false
@@ -162,6 +165,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case unlisted([BundleID])
   case removed([BundleID])
   case indexRestored(series: String)
+  case mirrored(String, listed: Int, unlisted: Int)
 
   case heldReleased(DocumentID, new: Int, OperatorWord)
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
@@ -199,6 +203,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .unlisted: .unlisted
     case .removed: .removed
     case .indexRestored: .indexRestored
+    case .mirrored: .mirrored
     case .heldReleased: .heldReleased
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded

@@ -3,6 +3,7 @@ internal import BundleTrust
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
+internal import KeyReceiving
 
 struct RegistrationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -85,6 +85,7 @@ struct GatewayOptions: ParsableArguments {
     if let port { settings.port = port }
     return try Serving(
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
+      mirrors: plan.mirrors,
       uploads: plan.uploads.isEmpty ? nil : (plan.uploads, try ledger()), publishing: publishing, clock: clock.time
     ) { Console.note("serving at \($0)") }
   }

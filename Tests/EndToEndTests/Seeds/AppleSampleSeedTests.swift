@@ -137,7 +137,7 @@ import Testing
         posted += keys
         // A visit in the afternoon, one at night, and one in the morning.
         for hours in [6, 10, 8] as [Int64] {
-          try await gateway.goOn(hours: hours)
+          try await gateway.goOn(hours: hours, step: hours / 2)
           try await old.detectExposures()
           try await windows.detectExposures()
         }

@@ -33,7 +33,7 @@ import Testing
         decoding: try await line.download("\(line.gateway.address)/exposureKeyExport-US/index.txt"), as: UTF8.self)
       let entries = text.split(separator: "\n")
       for entry in entries {
-        guard entry.wholeMatch(of: /exposureKeyExport-[A-Z]{2}\/([0-9]+)-[0-9]+.zip/) != nil else {
+        guard entry.wholeMatch(of: #/exposureKeyExport-[A-Z]{2}/([0-9]+)-[0-9]+.zip/#) != nil else {
           throw PhoneFault("the name \(entry)")
         }
       }

@@ -1,6 +1,7 @@
 import Crypto
 import ExposureKeys
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// The SDK of DP-3T in its two generations: archives by the keys' own day, and from tag to tag.
@@ -213,7 +214,7 @@ import Testing
       // A phone that had another server before keeps the tag of that.
       var moved = TagPhone(line: line, lastKeyBundleTag: "\(gateway.now.secondsSince1970 * 1000 + 1234)")
       var balance = Balance()
-      let check = { (answer: HTTPURLResponse, body: Data) in
+      let verify = { (answer: HTTPURLResponse, body: Data) in
         try check(answer, body, by: authority.responses.publicKey, at: gateway.now)
       }
       for day in 0..<5 {
@@ -230,16 +231,16 @@ import Testing
         }
         for hours in [10, 14] as [Int64] {
           try await gateway.goOn(hours: hours)
-          _ = try await phone.sync(check)
-          _ = try await moved.sync(check)
+          _ = try await phone.sync(verify)
+          _ = try await moved.sync(verify)
         }
       }
       // Six syncs a day are what the framework takes.
-      for _ in 0..<4 where try await phone.sync(check) {}
-      for _ in 0..<4 where try await moved.sync(check) {}
+      for _ in 0..<4 where try await phone.sync(verify) {}
+      for _ in 0..<4 where try await moved.sync(verify) {}
       var new = TagPhone(line: line)
       var visits = 0
-      while try await new.sync(check) { visits += 1 }
+      while try await new.sync(verify) { visits += 1 }
       #expect(visits <= 2, "\(visits) visits of a new phone")
       for phone in [phone, moved, new] {
         var balance = balance

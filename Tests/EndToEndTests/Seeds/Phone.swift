@@ -85,7 +85,7 @@ enum Framework {
       case (6, .bytes(let info)):
         count += 1
         if self == .google, !infos.contains(info) { throw PhoneFault("the signature speaks of another key") }
-      case (7, .bytes(let bytes)): try key(bytes).map { keys.append($0) }
+      case (7, .bytes(let bytes)): if let key = try key(bytes) { keys.append(key) }
       default: break
       }
     }

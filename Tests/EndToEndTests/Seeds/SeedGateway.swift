@@ -7,6 +7,7 @@ import GatewayDaemon
 import GatewayServer
 import GatewaySettings
 import KeyPublishing
+import KeyReceiving
 import KeyStorage
 import Synchronization
 import Testing
@@ -22,7 +23,7 @@ final class SeedGateway: Sendable {
   let signer: P256.Signing.PublicKey
 
   private let ledger: Ledger
-  private let serving: Serving
+  private let publications: PublicationStore
   private let clock: Clock
 
   var now: Instant { clock.now }
@@ -40,8 +41,9 @@ final class SeedGateway: Sendable {
   /// - Parameters:
   ///   - settings: everything but `state`, `publication` and `listen`; `KEY` in it is a series' `sign`.
   ///   - begin: what its clock shows first.
+  ///   - files: besides its own keys, by name.
   static func run(
-    _ settings: String, trusting authority: Authority = Authority(), from begin: String,
+    _ settings: String, trusting authority: Authority = Authority(), from begin: String, files: [String: String] = [:],
     _ body: (SeedGateway) async throws -> Void
   ) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-seed-\(UUID().uuidString)")
@@ -54,7 +56,7 @@ final class SeedGateway: Sendable {
       ("verifier.pem", authority.verifier.publicKey.pemRepresentation),
       ("dp3t.pem", authority.dp3t.publicKey.pemRepresentation), ("token", "a-token-of-the-operator"),
       ("revision", String(repeating: "secret-word-", count: 4)),
-    ] {
+    ] + files.map({ ($0.key, $0.value) }) {
       let file = folder.appending(path: name)
       try Data(text.utf8).write(to: file)
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
@@ -73,9 +75,11 @@ final class SeedGateway: Sendable {
     let (ports, told) = AsyncStream.makeStream(of: String.self)
     let serving = try Serving(
       try #require(plan.server), publishedIn: try #require(plan.publicationFolder), series: plan.series,
+      mirrors: plan.mirrors,
       uploads: (plan.uploads, ledger), clock: { clock.now }
     ) { told.yield($0) }
-    let server = Task { try await serving.server.run() }
+    let service = serving.server
+    let server = Task { try await service.run() }
     defer { server.cancel() }
     var address: String?
     for await text in ports {
@@ -85,31 +89,42 @@ final class SeedGateway: Sendable {
     try await body(
       SeedGateway(
         folder: folder, plan: plan, address: String(try #require(address).dropLast()), signer: signer.publicKey,
-        ledger: ledger, serving: serving, clock: clock))
+        ledger: ledger, publications: serving.publications, clock: clock))
   }
 
   private init(
-    folder: URL, plan: GatewayPlan, address: String, signer: P256.Signing.PublicKey, ledger: Ledger, serving: Serving,
+    folder: URL, plan: GatewayPlan, address: String, signer: P256.Signing.PublicKey, ledger: Ledger,
+    publications: PublicationStore,
     clock: Clock
   ) {
     (self.folder, self.plan, self.address, self.signer) = (folder, plan, address, signer)
-    (self.ledger, self.serving, self.clock) = (ledger, serving, clock)
+    (self.ledger, self.publications, self.clock) = (ledger, publications, clock)
+  }
+
+  /// Pulls from all its sources, due or not.
+  func pull() async throws -> [PullReceipt] {
+    let receiving = try Receiving(plan, ledger: ledger, version: "seeds", clock: clock.time)
+    let receipts = try await receiving.pull(plan.sources, isForced: true)
+    await receiving.close()
+    return receipts
   }
 
   /// Moves the clock on by so many hours, and publishes after each step what is due then.
   func goOn(hours: Int64, step: Int64 = 2) async throws {
     for _ in 0..<hours / step {
       clock.now = Instant(secondsSince1970: clock.now.secondsSince1970 + step * 3600)
-      let publisher = Publisher(ledger: ledger, series: plan.series, folder: plan.publicationFolder ?? "")
+      let publisher = Publisher(
+        ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: plan.publicationFolder ?? "")
       for receipt in try await publisher.round(at: ClockLook(toldByOperator: clock.now)) {
         if let fault = receipt.fault { throw fault }
       }
-      serving.publications.reload()
+      publications.reload()
     }
   }
 
   /// The clock of a gateway, shared with its server.
   private final class Clock: Sendable {
+    var time: @Sendable () -> Instant { { self.now } }
     private let instant: Mutex<Instant>
     init(_ instant: Instant) { self.instant = Mutex(instant) }
     var now: Instant {
