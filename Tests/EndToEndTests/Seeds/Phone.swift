@@ -55,6 +55,13 @@ struct Line {
     return try await exchange(request)
   }
 
+  /// `postDiagnosisKeys` of Apple's sample, whatever its keys are in this generation.
+  func postDiagnosisKeys(_ keys: some Encodable) async throws {
+    let (body, answer) = try await post(
+      try JSONEncoder().encode(keys), to: "/apple/VA/keys", fields: ["Authorization": "Bearer a-token-of-the-operator"])
+    guard answer.statusCode == 200 else { throw PhoneFault(String(decoding: body, as: UTF8.self)) }
+  }
+
   private func exchange(_ request: URLRequest) async throws -> (body: Data, answer: HTTPURLResponse) {
     let (body, answer) = try await URLSession.shared.data(for: request)
     return (body, try #require(answer as? HTTPURLResponse))
