@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// The Corona-Warn-App: packages of days, and of the hours of days that are not over.

@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// COVIDWISE: a PIN in place of a certificate, and an index of which iOS reads the newest fourteen lines.

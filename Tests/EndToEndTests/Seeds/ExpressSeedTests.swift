@@ -1,6 +1,7 @@
 import Crypto
 import ExposureKeys
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// What Google's request holds, as EN Express makes it: keys, a certificate of a verification server, and a code that ties
