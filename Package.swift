@@ -307,7 +307,7 @@ let package = Package(
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
         "SQLiteStorage",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
-        "GatewayTesting",
+        "GatewayTesting", "GatewayDaemon", .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // The gateway, its peers, its phones, its disk and its clock in one process, driven from a seed.

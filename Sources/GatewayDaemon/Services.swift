@@ -255,8 +255,10 @@ struct PublishService: Service {
       metrics.setSigningKeys(plan.value.series.map { GatewayMetrics.SigningKeys($0, at: now) })
     }
     var last: [String: Int64] = [:]
+    var mirrored: Int64?
+    var warned: [String: [PublishingWarning]] = [:]
     repeat {
-      let (series, look) = (plan.value.series, clock.look())
+      let (series, mirrors, look) = (plan.value.series, plan.value.mirrors, clock.look())
       let now = look.now
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
@@ -269,6 +271,17 @@ struct PublishService: Service {
           last[settings.name] = now.secondsSince1970 / settings.period
         }
       }
+      // A mirror follows its source, which has a schedule of its own.
+      if !mirrors.isEmpty, mirrored.map({ abs(now.secondsSince1970 - $0) >= 60 }) ?? true {
+        mirrored = now.secondsSince1970
+        let publisher = Publisher(ledger: ledger, series: [], mirrors: mirrors, folder: folder)
+        for receipt in try await publisher.mirror(at: look) {
+          // What is wrong with a name stays so, and is told once.
+          tell(
+            receipt, at: now, warns: warned.updateValue(receipt.warnings, forKey: receipt.series) != receipt.warnings)
+        }
+        publications?.reload()
+      }
     } while await pause(seconds: due(in: plan.value.series, last) ? 30 : 2)
   }
 
@@ -277,9 +290,9 @@ struct PublishService: Service {
     return series.contains { last[$0.name] != now.secondsSince1970 / $0.period }
   }
 
-  private func tell(_ receipt: SeriesReceipt, at now: Instant) {
+  private func tell(_ receipt: SeriesReceipt, at now: Instant, warns: Bool = true) {
     let series = receipt.series
-    for warning in receipt.warnings {
+    for warning in receipt.warnings where warns {
       logger.warning(
         "series needs attention",
         metadata: [
@@ -366,7 +379,7 @@ struct ReloadService: Service {
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
         || new.ownOrigins != old.ownOrigins
       {
-        logger.warning("folders, server, its door for uploads, and own origins stay as they are until a restart")
+        logger.warning("folders, server, its doors for uploads, and own origins stay as they are until a restart")
       }
       plan.value = new
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)

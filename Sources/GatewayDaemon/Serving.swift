@@ -20,18 +20,20 @@ package struct Serving {
 
   /// - Parameters:
   ///   - folder: where bundles are published.
-  ///   - uploads: whose uploads are taken, and the ledger that records them; `nil` where there is no door.
+  ///   - uploads: whose uploads are taken, in the order of the settings, and the ledger that records them; `nil` where
+  ///     there is no door.
   ///   - publishing: answers `/ready/publishing`; `nil` where this process neither pulls nor publishes.
   ///   - onListening: is told the address, once it listens.
   /// - Throws: `ServerFault` where the settings cannot be used.
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
-    uploads: (source: UploadSource, ledger: Ledger)? = nil, publishing: Readiness? = nil,
+    mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
+    publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
     self.publishing = publishing
     publications = PublicationStore(
-      folder: folder, order: series.map(\.name),
+      folder: folder, order: series.map(\.name) + mirrors.map(\.name),
       defaultSeries: settings.defaultSeries)
     readiness.ask {
       FileManager.default.isReadableFile(atPath: folder)
@@ -41,12 +43,9 @@ package struct Serving {
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(
       settings: settings, store: publications, layouts: layouts,
-      uploads: uploads.map {
-        UploadRecording($0.source, intake: UploadIntake($0.source, ledger: $0.ledger, clock: clock))
-      },
-      scope: UploadScope(
-        series: uploads?.source.series ?? [], home: uploads?.source.origin ?? "",
-        regions: uploads?.source.regions ?? []),
+      uploads: uploads.map { uploads in
+        uploads.sources.map { UploadEntrance($0, recordedBy: uploads.ledger, clock: clock) }
+      } ?? [],
       caller: OutsideCaller(),
       metrics: metrics, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))
@@ -55,5 +54,13 @@ package struct Serving {
     server = ServerService(application) { port in
       onListening(isPublic ? address : "\(address):\(port)/")
     }
+  }
+}
+
+extension UploadEntrance {
+  package init(_ source: UploadSource, recordedBy ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
+    self.init(
+      UploadRecording(source, intake: UploadIntake(source, ledger: ledger, clock: clock)),
+      for: UploadScope(series: source.series, home: source.origin, regions: source.regions))
   }
 }

@@ -18,17 +18,15 @@ package struct GatewayApplication: Sendable {
   /// - Parameters:
   ///   - store: what is published.
   ///   - layouts: those that apps are served.
-  ///   - uploads: where uploads go; needed where the settings have a door for them.
+  ///   - uploads: where uploads go, one for each of the settings' `uploads`, in their order.
   ///   - readiness: for requests.
   ///   - publishing: for pulling and publishing; `nil` where this process does neither.
-  ///   - scope: for which regions and series the doors take keys; needed with `uploads`.
   ///   - caller: the way to other servers; needed where the doors ask one.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
-    uploads recorder: (any UploadRecorder)? = nil,
-    scope: UploadScope = UploadScope(series: [], home: "", regions: []), caller: (any WebCaller)? = nil,
+    uploads entrances: [UploadEntrance] = [], caller: (any WebCaller)? = nil,
     metrics: GatewayMetrics = GatewayMetrics(),
     metricsPath: String? = "metrics", readiness: Readiness = Readiness(), publishing: Readiness? = nil,
     limits: ServerLimits = ServerLimits(), clock: ServerClock = .system,
@@ -40,13 +38,15 @@ package struct GatewayApplication: Sendable {
     self.logger = logger
     let signer = try Self.signer(settings)
     tls = try Self.tls(settings)
-    let uploads = try settings.uploads.map { door in
-      guard let recorder else {
-        throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
-      }
-      let trust = try UploadTrust(door, scope: scope, caller: caller, logger: logger)
-      return UploadDoors(trust, recorder: recorder, limits: limits, metrics: metrics, logger: logger)
+    guard settings.uploads.isEmpty || settings.uploads.count == entrances.count else {
+      throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
     }
+    let uploads = UploadDoors(
+      try zip(settings.uploads, entrances).map { settings, entrance in
+        let trust = try UploadTrust(settings, scope: entrance.scope, caller: caller, logger: logger)
+        return UploadDoors.Entrance(
+          trust, recorder: entrance.recorder, limits: limits, metrics: metrics, logger: logger)
+      })
     let retrievals = RetrievalResponder(
       settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,
       readiness: readiness, publishing: publishing, logger: logger,
@@ -83,15 +83,8 @@ package struct GatewayApplication: Sendable {
   /// Everything for which ``init(settings:store:layouts:uploads:metrics:metricsPath:readiness:limits:clock:logger:)`` would
   /// throw. It makes the same as that does, and keeps nothing.
   package static func faults(of settings: ServerSettings) -> [ServerFault] {
-    let doors = { (uploads: UploadSettings) in
-      _ = try UploadTrust(
-        uploads, scope: UploadScope(series: [], home: "", regions: []), caller: NoCaller(),
-        logger: Logger(label: "keyferry.server"))
-    }
-    return [
-      fault { _ = try signer(settings) }, fault { _ = try tls(settings) },
-      fault { try settings.uploads.map(doors) },
-    ].compactMap(\.self)
+    [fault { _ = try signer(settings) }, fault { _ = try tls(settings) }].compactMap(\.self)
+      + settings.uploads.compactMap { uploads in fault { _ = try UploadTrust(trying: uploads) } }
   }
 
   private static func fault(of make: () throws -> Void) -> ServerFault? {
@@ -125,11 +118,6 @@ package struct GatewayApplication: Sendable {
     tls.applicationProtocols = NIOHTTP2SupportedALPNProtocols
     return try ServerFault.at("TLS") { try NIOSSLContext(configuration: tls) }
   }
-}
-
-/// Calls nobody: to see what the settings would make.
-private struct NoCaller: WebCaller {
-  func call(_ call: WebCall) async throws -> WebAnswer { throw CancellationError() }
 }
 
 /// Why the server cannot begin.

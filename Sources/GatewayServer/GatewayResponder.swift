@@ -16,7 +16,7 @@ package struct GatewayResponder: HTTPResponder {
   let clock: ServerClock
   let logger: Logger
   let limiter: RateLimiter?
-  let uploads: UploadDoors?
+  let uploads: UploadDoors
   let stored = StoredResponses()
 
   var limits: ServerLimits { reader.limits }
@@ -136,10 +136,9 @@ package struct GatewayResponder: HTTPResponder {
     switch request.method {
     case .get, .head: return FinalResponse(response: try await retrieve(target, &exchange))
     case .post:
-      guard let uploads, let door = uploads.door(at: target.segments) else { throw notAllowed(target) }
+      guard let door = uploads.door(at: target.segments) else { throw notAllowed(target) }
       exchange.route = "upload"
-      return try await uploads.take(
-        exchange.request, at: door, on: target.segments, from: client, now: exchange.now)
+      return try await door.take(exchange.request, from: client, now: exchange.now)
     case .options:
       exchange.route = "options"
       return FinalResponse(
@@ -162,9 +161,7 @@ package struct GatewayResponder: HTTPResponder {
       return stored.response
     }
     exchange.route = "unknown"
-    if let door = uploads?.door(at: target.segments), !door.description.isReadable(at: target.segments) {
-      throw notAllowed(target)
-    }
+    if let door = uploads.door(at: target.segments), !door.isReadable { throw notAllowed(target) }
     exchange.retrieval = retrieval
     let retrieved = await retrievals.response(to: retrieval, at: exchange.now)
     exchange.route = retrieved.route
@@ -201,7 +198,7 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func allowed(at target: RequestTarget) -> String {
-    uploads?.door(at: target.segments)?.description.methods(at: target.segments) ?? "GET, HEAD, OPTIONS"
+    uploads.door(at: target.segments)?.methods ?? "GET, HEAD, OPTIONS"
   }
 
   // MARK: Fields of every response

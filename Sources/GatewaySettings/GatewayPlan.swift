@@ -10,6 +10,8 @@ package struct GatewayPlan: Sendable {
   package var stateFolder: String
   package var sources: [SourceSettings]
   package var series: [SeriesSettings]
+  /// What is shown as its origin has signed it.
+  package var mirrors: [MirrorSettings] = []
   /// Where bundles are published; `nil` where the gateway only receives.
   package var publicationFolder: String?
   /// The gateway's own origins: their keys are recognised when they come back.
@@ -21,13 +23,13 @@ package struct GatewayPlan: Sendable {
   package var clock = ClockBounds()
   /// `nil` where the gateway does not serve.
   package var server: ServerSettings?
-  /// Whose keys come in by the server's doors; `nil` where there are none.
-  package var uploads: UploadSource?
+  /// Whose keys come in by the server's doors, in the order of its settings.
+  package var uploads: [UploadSource]
 
   package init(
     stateFolder: String, sources: [SourceSettings] = [], series: [SeriesSettings] = [],
     publicationFolder: String? = nil, ownOrigins: Set<String> = [], retention: Retention = Retention(),
-    server: ServerSettings? = nil, uploads: UploadSource? = nil
+    server: ServerSettings? = nil, uploads: [UploadSource] = []
   ) {
     self.stateFolder = stateFolder
     self.sources = sources
@@ -39,9 +41,9 @@ package struct GatewayPlan: Sendable {
     self.uploads = uploads
   }
 
-  /// What claims call their sources: those that are asked, and the door for uploads.
+  /// What claims call their sources: those that are asked, and the doors for uploads.
   package var sourceNames: [String] {
     let asked = sources.map(\.name)
-    return asked + (uploads.map { asked.contains($0.name) ? [] : [$0.name] } ?? [])
+    return asked + uploads.map(\.name).filter { !asked.contains($0) }
   }
 }

@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
+internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 internal import PolicyFiles
@@ -64,7 +65,9 @@ final class GatewayReader {
     var silenceLimit: Int64 = 21_600
     set(&silenceLimit, root.take("silence")?.duration(Allowed.silence))
     let sources = entries(of: root.take("sources"), source)
-    let series = entries(of: root.take("series"), self.series)
+    let listed = entries(of: root.take("series"), self.series)
+    let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
+    let mirrors = listed.compactMap { entry -> StatedMirror? in if case .mirror(let one) = entry { one } else { nil } }
     var publication: String?
     root.section("publication") { section in
       publication = section.need("folder", "a folder").flatMap(resolvedPath)
@@ -75,19 +78,23 @@ final class GatewayReader {
 
     check(sources, ownOrigins: ownOrigins)
     check(series)
-    if let server { check(server, series: series, publication: publication) }
-    checkFolders(root, state: state, publication: publication, hasSeries: !series.isEmpty)
-    let uploads = server?.uploads.flatMap { uploadSource($0, sources: sources, series: series) }
+    let shown = mirrored(mirrors, beside: series, of: sources, retention)
+    if let server { check(server, series: series, mirrors: shown, publication: publication) }
+    checkFolders(root, state: state, publication: publication, hasSeries: !listed.isEmpty)
+    let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }
+    checkDoors(entrances)
     guard let state else { return nil }
     var plan = GatewayPlan(
       stateFolder: state,
       sources: sources.map { source in
         var settings = source.settings
         settings.declaredRegions = namedCodes
+        settings.isMirrored = shown.contains { $0.source == settings.name }
         return settings
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
-      uploads: uploads)
+      uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
+    plan.mirrors = shown
     (plan.clock, plan.silenceLimit) = (clock, silenceLimit)
     return plan
   }

@@ -21,20 +21,26 @@ package struct PhoneLoad: Hashable, Sendable {
     case files(Int)
     /// Of any number of files.
     case calls(Int)
+    /// Of an index it reads so many entries, the newest; what stands before them it never sees.
+    case newest(Int)
 
     package var text: String {
       switch self {
       case .files(let count): "\(count) files"
       case .calls(let count): "\(count) calls"
+      case .newest(let count): "newest \(count) entries"
       }
     }
   }
+
+  package static let covidwise = "COVIDWISE on iOS"
 
   /// Whether a phone of this kind gets on.
   package var fits: Bool {
     switch limit {
     case .files(let count): max(filesPerDay, firstFiles) <= count
     case .calls(let count): callsPerDay <= count
+    case .newest(let count): firstFiles <= count
     }
   }
 
@@ -60,6 +66,7 @@ package struct PhoneLoad: Hashable, Sendable {
     // Google's app waits four hours between two checks, and gives all files to one call.
     add("Android with exposure windows", "google", windows, windows * days, calls: min(windows, 6), .calls(6))
     add("Android with tokens", "google", windows, windows * days, calls: min(windows, 6), .calls(20))
+    add(Self.covidwise, "google", windows, windows * days, calls: 1, .newest(14))
     if series.makesKeyDays {
       // Ten days, each in a call of its own, by at most two syncs a day.
       add("DP-3T SDK 1", "dp3t", 20, 10, calls: 20, .calls(20))

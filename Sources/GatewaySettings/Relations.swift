@@ -95,6 +95,44 @@ extension GatewayReader {
     checkIdentities(series)
   }
 
+  /// A mirror shows what a source has verified, and needs its bytes.
+  func mirrored(
+    _ mirrors: [StatedMirror], beside series: [StatedSeries], of sources: [StatedSource], _ retention: Retention
+  ) -> [MirrorSettings] {
+    var names = Set(series.map { $0.settings.name.lowercased() })
+    return mirrors.compactMap { mirror in
+      if !names.insert(mirror.name.lowercased()).inserted {
+        document.add(mirror.section.place(of: "name"), "another series has that name, in any case")
+      }
+      let known = sources.filter { $0.settings.peer == .index }.map(\.settings.name)
+      guard let name = mirror.source.text() else { return nil }
+      guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
+        return mirror.source.fault(
+          "no source \(mirror.source.shown), allowed "
+            + (known.isEmpty ? "one with protocol: index, and there is none" : known.joined(separator: ", ")))
+      }
+      guard source.peer == .index else {
+        return mirror.source.fault(
+          "the source \(name) speaks \(source.peer.rawValue), allowed one with protocol: index")
+      }
+      guard let ring = source.trust.ring else {
+        return mirror.source.fault(
+          "the source \(name) is trusted as \(source.trust.kind.rawValue), allowed trust: the public keys of its origin, "
+            + "since apps are shown what these have signed")
+      }
+      if retention.evidenceDays < 2 {
+        document.add(
+          mirror.section.place(of: "mirror"),
+          "needs the bytes that came in, and retention.evidence keeps them for \(retention.evidenceDays) days; allowed "
+            + "are 2 days and more")
+      }
+      var settings = MirrorSettings(name: mirror.name, title: mirror.title, source: name, ring: ring)
+      set(&settings.period, mirror.period)
+      set(&settings.graceSeconds, mirror.graceSeconds)
+      return settings
+    }
+  }
+
   /// Exactly one key signs at a time: the one that began last.
   private func checkSchedule(of series: StatedSeries) {
     // One that cannot be read has its fault already, and would only look like a gap.
@@ -156,12 +194,12 @@ extension GatewayReader {
 
   // MARK: Server and folders
 
-  func check(_ server: StatedServer, series: [StatedSeries], publication: String?) {
+  func check(_ server: StatedServer, series: [StatedSeries], mirrors: [MirrorSettings], publication: String?) {
     let (settings, section) = (server.settings, server.section)
     if publication == nil {
       document.add(section.place, "there is nothing to serve, publication.folder is missing")
     }
-    let names = series.map(\.settings.name)
+    let names = series.map(\.settings.name) + mirrors.map(\.name)
     let allowed = names.isEmpty ? "no series is stated" : "allowed \(names.joined(separator: ", "))"
     let named =
       [("default-series", settings.defaultSeries), ("travel", settings.travelSeries)].map {
@@ -185,16 +223,59 @@ extension GatewayReader {
     let isLocal = HostAndPort("\(settings.host.contains(":") ? "[\(settings.host)]" : settings.host)", defaultPort: 0)?
       .isLoopback
     checkProxies(server, isLocal: isLocal == true)
-    guard let door = server.uploads?.section else { return }
-    if door.states("token") || !door.states("certificates"), settings.certificatePEM == nil, isLocal != true {
-      warn(
-        door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+    for door in server.uploads.map(\.section) {
+      if door.states("token") || !door.states("certificates"), settings.certificatePEM == nil, isLocal != true {
+        warn(
+          door.place(of: "token"), "the token comes over plain HTTP; state certificate and key, or listen on 127.0.0.1")
+      }
+      if isLocal == true, settings.proxies.isEmpty, !door.states("rate") {
+        warn(
+          door.place,
+          "behind a proxy on this machine all phones share one address and 30 uploads a minute; name it in server.proxies, "
+            + "or state rate here, and limit clients at the proxy")
+      }
     }
-    if isLocal == true, settings.proxies.isEmpty, !door.states("rate") {
-      warn(
-        door.place,
-        "behind a proxy on this machine all phones share one address and 30 uploads a minute; name it in server.proxies, "
-          + "or state rate here, and limit clients at the proxy")
+  }
+
+  /// An address leads to one entrance alone, or to one for each series that it can name.
+  func checkDoors(_ entrances: [(StatedUploads, UploadSource?)]) {
+    var names: [String: StatedUploads] = [:]
+    var doors: [String: [(entrance: StatedUploads, series: Set<String>)]] = [:]
+    for (entrance, source) in entrances {
+      if let other = names.updateValue(entrance, forKey: entrance.name.lowercased()) {
+        document.add(
+          entrance.section.place(of: "name"),
+          "line \(other.section.place.line) has doors of that name, in any case")
+        continue
+      }
+      guard let settings = entrance.settings, let opened = try? UploadDoors.addresses(of: settings) else { continue }
+      for name in (settings.protocols ?? []).subtracting(opened.map(\.name)).sorted() {
+        document.add(
+          entrance.section.place(of: "protocols"),
+          "nothing is stated that lets in at \(name): "
+            + (name.hasPrefix("dp3t")
+              ? "state dp3t" : "state token, clients, certificates or codes, as the manual says"))
+      }
+      if opened.isEmpty { continue }
+      let series = Set(source?.series.map { $0.lowercased() } ?? [])
+      for (name, addresses) in opened {
+        for address in addresses {
+          let other = doors[address]?.first { other in
+            !address.contains("{series}") || !other.series.isDisjoint(with: series)
+          }
+          doors[address, default: []].append((entrance, series))
+          guard let other else { continue }
+          let shared = address.contains("{series}") ? other.series.intersection(series).sorted() : []
+          document.add(
+            entrance.section.place,
+            "its door \(name) stands at \(address)"
+              + (shared.isEmpty ? "" : " for the series \(shared.joined(separator: ", "))")
+              + ", where the one of \(other.entrance.name) stands already: state a path, other protocols"
+              + (shared.isEmpty ? "" : ", or series that are not the other's"))
+          // One fault of two entrances is enough.
+          return
+        }
+      }
     }
   }
 
@@ -213,7 +294,15 @@ extension GatewayReader {
   }
 
   private func checkPhones(of series: StatedSeries, _ layouts: Set<String>?) {
-    for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where load.phone == "iOS 13.5" && !load.fits {
+    for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where !load.fits {
+      // Whoever calls a series like this serves the app.
+      if load.phone == PhoneLoad.covidwise, series.settings.name.hasPrefix("exposureKeyExport-") {
+        warn(
+          series.section.place(of: "every"),
+          "\(load.phone) reads only the newest 14 entries of an index, and this one has up to \(load.firstFiles): state "
+            + "every: 1 day and listed: 14 days, or phones that were off for a while lose keys")
+      }
+      guard load.phone == "iOS 13.5" else { continue }
       let stated = ["editions", "listed"].first { series.section.states($0) } ?? "every"
       warn(
         series.section.place(of: stated),
@@ -239,10 +328,11 @@ extension GatewayReader {
       }
       return nil
     }
-    let name = "uploads"
+    let name = stated.name
     if let other = sources.first(where: { $0.settings.name == name && $0.settings.name != reader?.name }) {
       document.add(
-        other.section.place, "a source cannot be called uploads beside a door for uploads, whose claims have this name")
+        other.section.place,
+        "a source cannot be called \(name) beside a door for uploads, whose claims have this name")
     }
     if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
     var door = UploadSource(
@@ -252,6 +342,9 @@ extension GatewayReader {
       series.settings.selection.include.map { !$0.isDisjoint(with: door.regions + [origin]) } ?? true
     }
     if stated.series == nil { door.series = wanting.map(\.settings.name) }
+    door.outlets = wanting.map {
+      UploadSource.Outlet(publishing: $0.settings.publishing, period: $0.settings.period)
+    }
     if wanting.isEmpty {
       warn(
         stated.section.place,

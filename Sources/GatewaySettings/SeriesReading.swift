@@ -5,6 +5,22 @@ internal import KeyNormalization
 internal import KeyPublishing
 internal import PolicyFiles
 
+/// An entry under `series`.
+enum SeriesEntry {
+  case series(StatedSeries)
+  case mirror(StatedMirror)
+}
+
+/// A mirror, before it is known what its source says.
+struct StatedMirror {
+  var name: String
+  var title: String?
+  var source: Setting
+  var period: Int64?
+  var graceSeconds: Int64?
+  var section: Section
+}
+
 /// A series, and where its settings stand.
 struct StatedSeries {
   var settings: SeriesSettings
@@ -33,8 +49,18 @@ private enum Rollup: String, CaseIterable {
 
 extension GatewayReader {
   /// `nil` adds a fault.
-  func series(_ setting: Setting) -> StatedSeries? {
+  func series(_ setting: Setting) -> SeriesEntry? {
     guard let section = setting.section(labelledBy: "name") else { return nil }
+    guard let source = section.take("mirror") else { return series(section).map { .series($0) } }
+    let mirror = StatedMirror(
+      name: section.need("name", "letters, digits, hyphens").flatMap { self.name($0, marks: "-") } ?? "",
+      title: section.take("title").flatMap(line), source: source, period: section.take("every").flatMap(period),
+      graceSeconds: section.take("grace")?.duration(Allowed.graceSeconds), section: section)
+    section.finish()
+    return mirror.name.isEmpty ? nil : .mirror(mirror)
+  }
+
+  private func series(_ section: Section) -> StatedSeries? {
     let name = section.need("name", "letters, digits, hyphens").flatMap { self.name($0, marks: "-") }
     let title = section.take("title").flatMap(line)
     let selection = RegionSelection(

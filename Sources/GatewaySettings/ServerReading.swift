@@ -7,12 +7,15 @@ internal import PolicyFiles
 struct StatedServer {
   var settings: ServerSettings
   var section: Section
-  var uploads: StatedUploads?
+  var uploads: [StatedUploads] = []
 }
 
-/// The door for uploads, before it is known what its sources say.
+/// The doors of one origin, before it is known what its sources say.
 struct StatedUploads {
   let section: Section
+  /// `nil` where they are at fault.
+  let settings: UploadSettings?
+  let name: String
   /// Where an earlier version put uploads.
   let folder: String?
   let origin: String?
@@ -61,15 +64,30 @@ extension GatewayReader {
       settings.proxies.blocks = (setting.list() ?? []).compactMap(addressBlock)
     }
     set(&settings.proxies.field, section.take("proxy-field")?.option(TrustedProxies.Field.self))
-    var uploads: StatedUploads?
-    section.section("uploads") { section in
-      uploads = StatedUploads(
-        section: section, folder: section.take("folder").flatMap(resolvedPath),
-        origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
-        regions: section.take("regions").flatMap(codes), series: section.take("series").flatMap(seriesNames))
-      settings.uploads = uploadSettings(section)
+    var uploads: [StatedUploads] = []
+    section.read("uploads") { setting in
+      let isList = setting.isList
+      for entry in setting.oneOrMore() ?? [] {
+        guard let section = entry.section(labelledBy: isList ? "name" : nil) else { continue }
+        uploads.append(self.uploads(section, isNamed: isList))
+        section.finish()
+      }
     }
+    settings.uploads = uploads.compactMap(\.settings)
     return StatedServer(settings: settings, section: section, uploads: uploads)
+  }
+
+  /// - Parameter isNamed: whether there may be others, from which a name tells it.
+  private func uploads(_ section: Section, isNamed: Bool) -> StatedUploads {
+    let name = (isNamed ? section.need("name", "letters, digits, - _ .") : section.take("name"))
+      .flatMap { self.name($0, marks: "-_.") }
+    var settings = uploadSettings(section)
+    settings?.name = name ?? UploadSettings.usualName
+    return StatedUploads(
+      section: section, settings: settings, name: name ?? UploadSettings.usualName,
+      folder: section.take("folder").flatMap(resolvedPath),
+      origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
+      regions: section.take("regions").flatMap(codes), series: section.take("series").flatMap(seriesNames))
   }
 
   private func listen(_ setting: Setting) -> HostAndPort? {

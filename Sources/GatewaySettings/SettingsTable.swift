@@ -175,6 +175,11 @@ package enum SettingsTable {
     return [
       Row("series[].name", "Its name and its folder; unique in any case.", "letters, digits, `-`"),
       Row("series[].title", "Its name for people.", "the name", "a line of text"),
+      Row(
+        "series[].mirror",
+        "The source whose archives this series shows byte for byte, as their origin has signed and named them. Besides, "
+          + "it has `name`, `title`, `every` and `grace` alone.", none,
+        "a source with `protocol: index` and keys as `trust`"),
       Row("series[].include", "Keys for any of these regions.", "all keys", codes),
       Row("series[].exclude", "Not keys for these, unless they are for an included one as well.", none, codes),
       Row("series[].origins", "Only keys of these origins.", "any", codes),
@@ -288,7 +293,19 @@ package enum SettingsTable {
     let settings = UploadSettings(token: Secret(""))
     let rates = "`\(Allowed.requestsPerMinute.lowerBound)/min`...`\(Allowed.requestsPerMinute.upperBound)/min`"
     return [
-      Row("server.uploads", "The doors for uploads.", "closed", "a section"),
+      Row(
+        "server.uploads", "The doors for uploads of one origin, or a list of such sections.", "closed",
+        "a section, or a list of sections"),
+      Row(
+        "server.uploads.name",
+        "What claims, `status`, `pause`, `recall` and metrics call them; must be stated in a list.",
+        "`\(UploadSettings.usualName)`", "letters, digits, `-`, `_`, `.`"),
+      Row(
+        "server.uploads.path", "What stands before the address of each: `/va` makes `/va/v1/publish`.", "nothing",
+        "a path: `/va`"),
+      Row(
+        "server.uploads.protocols", "Which doors are open, of those for which something is stated that lets in.", "all",
+        "a list of \(UploadDoors.names.map { "`\($0)`" }.joined(separator: ", "))"),
       Row("server.uploads.origin", "The region whose keys come in by them: their own region.", "a code: `DE`"),
       Row(
         "server.uploads.reading",

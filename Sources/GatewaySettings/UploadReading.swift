@@ -36,6 +36,8 @@ extension GatewayReader {
       }
     }
     section.read("rate") { settings.requestsPerMinute = rate($0) }
+    set(&settings.path, section.take("path").flatMap(doorPath))
+    section.read("protocols") { settings.protocols = doorProtocols($0) }
     let isOpen =
       !settings.token.disclosed.isEmpty || !settings.clients.isEmpty || !settings.certificates.isEmpty
       || settings.codes != nil || settings.dp3t != nil
@@ -43,6 +45,31 @@ extension GatewayReader {
   }
 
   func seriesNames(_ setting: Setting) -> [Setting]? { setting.list() }
+
+  private func doorPath(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    let parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    let isPath = parts.allSatisfy { part in
+      part.unicodeScalars.contains(where: \.isLetterOrDigit)
+        && part.unicodeScalars.allSatisfy { $0.isLetterOrDigit || "-_.".unicodeScalars.contains($0) }
+    }
+    guard text.hasPrefix("/"), text.utf8.count <= Allowed.nameLength, isPath else {
+      return setting.fault("\(setting.shown), allowed a path of letters, digits, - _ .: /va")
+    }
+    return text
+  }
+
+  private func doorProtocols(_ setting: Setting) -> Set<String>? {
+    guard let list = setting.list() else { return nil }
+    let names = UploadDoors.names
+    guard !list.isEmpty else { return setting.fault("empty, allowed one or more of \(names.joined(separator: ", "))") }
+    return Set(
+      list.compactMap { entry in
+        guard let name = entry.text() else { return nil }
+        return names.contains(name)
+          ? name : entry.fault("\(entry.shown), allowed \(names.joined(separator: ", "))")
+      })
+  }
 
   private func certificates(_ setting: Setting) -> CertificateSettings? {
     guard let section = setting.section(labelledBy: "issuer") else { return nil }

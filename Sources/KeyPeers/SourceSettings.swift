@@ -28,6 +28,8 @@ package struct SourceSettings: Sendable {
   package var regions: Set<String>?
   /// Regions and origins that the operator names anywhere: there are such.
   package var declaredRegions: Set<String> = []
+  /// Whether a mirror shows what its peer lists, so that the list is kept.
+  package var isMirrored = false
   package var transport: TransportSettings
   /// Seconds between pulls.
   package var interval: Int64

@@ -13,32 +13,35 @@ package import KeyStorage
 /// One process publishes a series at a time.
 package struct Publisher: Sendable {
   package let series: [SeriesSettings]
+  package let mirrors: [MirrorSettings]
   private let ledger: Ledger
   private let folder: any PublicationFolder
   private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
 
   /// - Parameters:
+  ///   - mirrors: what is shown as its origin has signed it.
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
   package init(
-    ledger: Ledger, series: [SeriesSettings], folder: any PublicationFolder,
+    ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes
   ) {
     self.ledger = ledger
     self.series = series
+    self.mirrors = mirrors
     self.folder = folder
     self.randomBytes = randomBytes
   }
 
-  package init(ledger: Ledger, series: [SeriesSettings], folder: String) {
-    self.init(ledger: ledger, series: series, folder: LocalFolder(folder))
+  package init(ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: String) {
+    self.init(ledger: ledger, series: series, mirrors: mirrors, folder: LocalFolder(folder))
   }
 
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
   /// its receipt.
   ///
   /// - Parameter look: the gateway's clock. While it is in doubt nothing is unlisted or removed.
-  /// - Returns: what was done, in the order of the series.
+  /// - Returns: what was done, in the order of the series, and then of the mirrors.
   /// - Throws: `CancellationError` alone, between two steps.
   package func round(at look: ClockLook) async throws -> [SeriesReceipt] {
     let now = look.now
@@ -55,7 +58,18 @@ package struct Publisher: Sendable {
     for index in rounds.indices {
       try await rounds[index].attempt { try await $0.publish(padding) }
     }
-    return rounds.map(\.receipt)
+    return rounds.map(\.receipt) + (try await mirror(at: look))
+  }
+
+  /// Makes the mirrors' folders follow what their sources have received.
+  package func mirror(at look: ClockLook) async throws -> [SeriesReceipt] {
+    var receipts: [SeriesReceipt] = []
+    for settings in mirrors {
+      try Task.checkCancellation()
+      var round = MirrorRound(settings, ledger: ledger, folder: folder, at: look)
+      receipts.append(try await round.publish())
+    }
+    return receipts
   }
 
   /// Decides about look-alikes for all series at once, so that they agree.

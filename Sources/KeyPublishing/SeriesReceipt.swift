@@ -96,6 +96,11 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     /// A published file is gone or was changed. No index names it any more.
     case fileMissing = "file-missing"
     case fileDamaged = "file-damaged"
+    /// The index in the folder was not what was written there; it was written anew.
+    case indexChanged = "index-changed"
+    /// An archive of a mirror's source is not shown: its name cannot be a file's here, or nobody verified stands behind it.
+    case nameRefused = "name-refused"
+    case notVerified = "not-verified"
     /// The folder has bundles that the store does not know: the store was lost, or is older than the folder.
     case folderAhead = "folder-ahead"
     /// The last window ended in the future: a clock that was ahead has closed it. Windows go on by the time as it is.

@@ -126,6 +126,10 @@ struct SeriesRound: Sendable {
 
     try look(at: listing.listed)
     let listing = self.listing
+    if let fault = try indexFault(listing) {
+      receipt.warn(fault)
+      try await ledger.indexRestored(of: settings.name, at: now)
+    }
     try write(listing)
 
     try await ledger.published(staged.map(\.id), by: settings.name, at: now)
@@ -196,6 +200,21 @@ struct SeriesRound: Sendable {
     try replace(path, with: manifest.document)
     try replace("\(settings.name)/SHA256SUMS", with: listing.sums)
     try replace("\(settings.name)/index.txt", with: listing.index)
+  }
+
+  /// Whether somebody has changed the index since it was written. While bundles come or go nobody can tell: a crash may
+  /// have left a manifest that is newer than its index.
+  private func indexFault(_ listing: SeriesListing) throws -> PublishingWarning? {
+    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty,
+      let document = try? folder.content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30),
+      let manifest = try? SeriesManifest(document: document)
+    else { return nil }
+    let path = "\(settings.name)/index.txt"
+    let listed = manifest.bundles.filter { $0.kind == BundleKind.increment.rawValue && $0.isListed }
+    let written = Array(listed.sorted { $0.ordinal < $1.ordinal }.map(\.path).joined(separator: "\n").utf8)
+    let present = try? folder.content(of: path, limit: max(written.count, listing.index.count, 1))
+    if present == written || present == listing.index { return nil }
+    return PublishingWarning(.indexChanged, "\(path) was not as it was written; it is written anew")
   }
 
   /// Leaves a file alone that has these bytes already: its validators stay the same for caches.

@@ -18,6 +18,9 @@ struct PeerVisit {
   let clock: @Sendable () -> Instant
   let watch: @Sendable (PullEvent) -> Void
   private(set) var receipt: PullReceipt
+  /// Everything that the peer listed, where it was asked to the end; for mirrors alone.
+  private(set) var listing: [String]?
+  private var listed: [String] = []
   private var rechecks = 0
   /// The first document that could not be fetched: then the pull has failed, although it went on.
   private var firstFault: DocumentFault?
@@ -96,6 +99,7 @@ struct PeerVisit {
     var names = names
     for _ in 0..<Self.maximumConversations {
       let before = receipt.recorded
+      listed = []
       var conversation = try PeerConversation(
         with: source, through: transport, cursor: receipt.cursor, now: clock()
       ) { [source, watch] in watch(.asked(source: source.name)) }
@@ -115,6 +119,7 @@ struct PeerVisit {
       switch try await conversation.next() {
       case .collect(let documents): try await collect(documents, of: &conversation, isAskedFor: true)
       case .done(let cursor):
+        if source.isMirrored { listing = listed }
         if let cursor, cursor != receipt.cursor {
           try await ledger.cursorMoved(CursorMove(of: source.name, to: cursor), at: clock())
           receipt.cursor = cursor
@@ -143,6 +148,7 @@ struct PeerVisit {
     let now = clock()
     let records = try await ledger.discovered(documents.map(\.name), of: source.name, at: now)
     receipt.listed += documents.count
+    if isAskedFor, source.isMirrored { listed += documents.map(\.name) }
     let tasks = zip(documents, records).map { plan($0, $1, now: now) }
     try await ledger.fetching(unrefused(tasks), at: now)
     watch(.listed(source: source.name, documents: documents.count, new: records.count { $0.state == .discovered }))

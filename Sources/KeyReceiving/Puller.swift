@@ -80,7 +80,8 @@ package struct Puller: Sendable {
     }
     receipt = visit.receipt
     if let fault { receipt.outcome = .failed(fault) }
-    try await remember(fault, of: source, failures: state.record?.failures ?? 0)
+    // A list that was not read to its end says nothing about what is missing in it.
+    try await remember(fault, of: source, failures: state.record?.failures ?? 0, listing: visit.listing)
     watch(.finished(receipt))
     return receipt
   }
@@ -114,12 +115,14 @@ package struct Puller: Sendable {
     try SpoolFolder("\(spool)/source-\(source.name)")
   }
 
-  private func remember(_ fault: DocumentFault?, of source: SourceSettings, failures: Int) async throws {
+  private func remember(
+    _ fault: DocumentFault?, of source: SourceSettings, failures: Int, listing: [String]? = nil
+  ) async throws {
     let now = clock()
     let wait = fault == nil ? source.interval : Backoff.seconds(afterFailures: failures + 1, longest: source.interval)
     let attempt = SourceAttempt(
       time: now, fault: fault, nextAttempt: Instant(secondsSince1970: now.secondsSince1970 + wait))
-    try await ledger.attempted(attempt, source: source.name)
+    try await ledger.attempted(attempt, source: source.name, listing: listing)
   }
 }
 

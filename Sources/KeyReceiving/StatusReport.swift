@@ -15,8 +15,22 @@ package struct StatusReport: Sendable {
     package let quarantine: [DocumentRecord]
   }
 
+  /// A series that shows a source's archives as their origin has signed them.
+  package struct Mirror: Sendable, Encodable {
+    package let name: String
+    package let source: String
+    /// Those that its index names.
+    package let archives: Int
+
+    package init(name: String, source: String, archives: Int) {
+      (self.name, self.source, self.archives) = (name, source, archives)
+    }
+  }
+
   package let now: Instant
   package let sources: [Source]
+  /// Who publishes knows them.
+  package var mirrors: [Mirror] = []
   package let pauses: [Pause]
   package let recalls: [Recall]
   package let claimCount: Int
@@ -25,19 +39,19 @@ package struct StatusReport: Sendable {
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
-  ///   - uploads: the door for uploads, which nobody asks.
+  ///   - uploads: the doors for uploads, which nobody asks.
   package init(
-    _ state: any StoredState, settings: [SourceSettings], uploads: UploadSource? = nil, now: Instant
+    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [], now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
     let asked = settings.map(\.name)
-    let door = uploads.flatMap { asked.contains($0.name) ? nil : $0.name }
-    let configured = asked + [door].compactMap(\.self)
+    let doors = uploads.map(\.name).filter { !asked.contains($0) }
+    let configured = asked + doors
     let others = records.keys.filter { !configured.contains($0) }.sorted()
     sources = try (configured + others).map { name in
       Source(
-        name: name, peer: name == door ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
+        name: name, peer: doors.contains(name) ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
         quarantine: try state.documents(of: name, in: [.quarantined], limit: 20))
@@ -69,7 +83,7 @@ extension StatusReport.Source {
 
 extension StatusReport: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case now, sources, claims
+    case now, sources, mirrors, claims
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
     case lastRetention = "last_retention"
@@ -80,6 +94,7 @@ extension StatusReport: Encodable {
     try members.encode(1, forKey: .reportVersion)
     try members.encode(now.description, forKey: .now)
     try members.encode(sources.map { Row($0, now: now) }, forKey: .sources)
+    try members.encode(mirrors, forKey: .mirrors)
     try members.encode(
       pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
     try members.encode(claimCount, forKey: .claims)

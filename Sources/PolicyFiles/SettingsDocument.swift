@@ -321,6 +321,12 @@ package struct Setting {
     }
   }
 
+  /// The value, or each of a list of such; they have the same names, so that documentation tells of them once.
+  package func oneOrMore() -> [Setting]? {
+    guard isList else { return [self] }
+    return list()?.map { Setting(node: $0.node, place: $0.place, name: name, document: document) }
+  }
+
   /// - Parameters:
   ///   - label: the setting by whose value people know this entry of a list: its place is `sources.germany` then.
   ///   - hidesNames: whether unknown names may be secrets in the wrong place.

@@ -463,4 +463,102 @@ import Testing
     #expect(warnings.map(\.severity) == [.warning, .warning, .warning])
     #expect(warnings.first?.description.hasPrefix("/etc/k/gateway.yaml:2:") == true)
   }
+
+  @Test("Two doors for one address are refused, and so are doors for which nothing lets in")
+  func severalDoors() {
+    func faults(_ doors: String) -> [String] {
+      Fixture.faults(
+        """
+        state: /s
+        series:
+          - {name: NL, include: [NL], sign: [{key: {file: a.key}, id: "1", version: v1}]}
+          - {name: DE, include: [DE], sign: [{key: {file: b.key}, id: "2", version: v1}]}
+        publication: {folder: /p}
+        server:
+          layouts: [google]
+          uploads:
+            - {name: nl, origin: NL, rate: none, token: {env: TOKEN}}
+        \(doors)
+        """
+      ).filter { $0.contains("server.uploads") }
+    }
+    #expect(
+      faults("    - {name: de, origin: DE, rate: none, path: /de, token: {env: TOKEN}}") == [])
+    #expect(
+      faults(
+        "    - {name: de, origin: DE, rate: none, protocols: [sample-app], token: {env: TOKEN}}")
+        == [])
+    for (door, fault) in [
+      (
+        "{name: de, origin: DE, rate: none, token: {env: TOKEN}}",
+        "its door publish stands at /v1/publish, where the one of nl stands already: state a path, other protocols"
+      ),
+      (
+        "{name: de, origin: NL, rate: none, protocols: [sample-app], token: {env: TOKEN}}",
+        "its door sample-app stands at /apple/{series}/keys for the series nl, where the one of nl stands already: state a "
+          + "path, other protocols, or series that are not the other's"
+      ),
+      (
+        "{name: NL, origin: DE, rate: none, path: /de, token: {env: TOKEN}}",
+        "line 9 has doors of that name, in any case"
+      ),
+      (
+        "{origin: DE, rate: none, path: /de, token: {env: TOKEN}}",
+        "missing, allowed letters, digits, - _ ."
+      ),
+      (
+        "{name: de, origin: DE, rate: none, path: /de, protocols: [dp3t-v2], token: {env: TOKEN}}",
+        "nothing is stated that lets in at dp3t-v2: state dp3t"
+      ),
+      (
+        "{name: de, origin: DE, rate: none, path: /de, protocols: [google], token: {env: TOKEN}}",
+        "\"google\", allowed sample-app, publish, publish-v1alpha1, dp3t, dp3t-next-day, dp3t-v2"
+      ),
+      (
+        "{name: de, origin: DE, rate: none, path: \"/d e\", token: {env: TOKEN}}",
+        "\"/d e\", allowed a path of letters, digits, - _ .: /va"
+      ),
+    ] {
+      let told = faults("    - \(door)")
+      #expect(told.contains { $0.hasSuffix(fault) && $0.contains(": error: ") }, "\(door): \(told)")
+    }
+  }
+
+  @Test("A mirror shows what a source of the protocol index has verified by a key, and nothing else")
+  func mirrors() throws {
+    func faults(_ series: String, retention: String = "") -> [String] {
+      Fixture.faults(
+        """
+        state: /s
+        \(retention)
+        sources:
+          - {name: nl, protocol: index, location: "https://nl.example", trust: keys/nl}
+          - {name: us, protocol: index, location: "https://us.example", trust: operator}
+          - {name: it, protocol: immuni, location: "https://it.example", trust: keys/nl}
+        series:
+          - \(series)
+          - {name: NL, sign: [{key: {file: a.key}, id: "1", version: v1}]}
+        publication: {folder: /p}
+        """)
+    }
+    #expect(faults("{name: NL-original, mirror: nl, title: Nederland, every: 4 hours, grace: 2 days}") == [])
+    for (series, fault) in [
+      ("{name: O, mirror: fr}", "series.O.mirror: no source \"fr\", allowed nl, us"),
+      ("{name: O, mirror: it}", "series.O.mirror: the source it speaks immuni, allowed one with protocol: index"),
+      (
+        "{name: O, mirror: us}",
+        "series.O.mirror: the source us is trusted as operator, allowed trust: the public keys of its origin, since apps "
+          + "are shown what these have signed"
+      ),
+      ("{name: nl, mirror: nl}", "series.nl.name: another series has that name, in any case"),
+      ("{name: O, mirror: nl, include: [NL]}", "series.O.include: no such setting"),
+      ("{mirror: nl}", "name: missing, allowed letters, digits, hyphens"),
+    ] {
+      #expect(faults(series).contains { $0.hasSuffix(fault) }, "\(series): \(faults(series))")
+    }
+    #expect(
+      faults("{name: O, mirror: nl}", retention: "retention: {evidence: 0 days}").contains {
+        $0.contains("retention.evidence keeps them for 0 days")
+      })
+  }
 }

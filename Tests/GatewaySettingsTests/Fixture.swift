@@ -102,7 +102,7 @@ enum Fixture {
   static let full = """
     state: state
     own-origins: [nl, BQ]
-    retention: {keys: 20 days, evidence: 0 days, quarantine: 3650 days}
+    retention: {keys: 20 days, evidence: 2 days, quarantine: 3650 days}
     clock: {back: 30 min, ahead: 2 days}
     silence: 12 hours
     policies: [policies/mine.yaml]
@@ -136,6 +136,7 @@ enum Fixture {
       - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: [de, AT]}
       - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl}
     series:
+      - {name: NL-original, title: The original, mirror: nl, every: 4 hours, grace: 2 days}
       - name: NL
         title: Netherlands
         include: [NL, BE]
@@ -180,6 +181,9 @@ enum Fixture {
       proxies: [127.0.0.1, 10.0.0.0/8, "fd00::/8"]
       proxy-field: forwarded
       uploads:
+        name: door
+        path: /nl
+        protocols: [publish, dp3t]
         origin: nl
         reading: google-key-server
         regions: [NL, DE]

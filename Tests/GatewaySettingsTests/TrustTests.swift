@@ -70,7 +70,7 @@ import Testing
       server: {uploads: {origin: AW, rate: none, token: {env: TOKEN}}}
       """
     let (plan, warnings) = try Fixture.parse(text)
-    #expect(plan.uploads?.regions == ["AW"], "its own region, where nothing is said")
+    #expect(plan.uploads.first?.regions == ["AW"], "its own region, where nothing is said")
     #expect(warnings.contains { $0.reason.contains("no series publishes keys for AW") })
     let faults = Fixture.faults(text + "\nsources: [{name: uploads, protocol: files, location: /f, trust: operator}]")
     #expect(faults.contains { $0.contains("a source cannot be called uploads beside a door") }, "\(faults)")
@@ -85,7 +85,7 @@ import Testing
       server: {uploads: {folder: /srv/up, token: {env: TOKEN}}}
       """
     let (plan, warnings) = try Fixture.parse(text)
-    let door = try #require(plan.uploads)
+    let door = try #require(plan.uploads.first)
     #expect(door.name == "phones" && door.origin == "BQ" && door.reading.name == "google-key-server")
     let reason = try #require(warnings.first { $0.place == "server.uploads.folder" }?.reason)
     #expect(

@@ -88,6 +88,8 @@ enum LedgerScript {
       Step(.published) { try await $0.published([bundle], by: "NL", at: Times.days(3)) },
       Step(.unlisted) { try await $0.unlisted([bundle], by: "NL", at: sound(4)) },
       Step(.removed) { try await $0.removed([bundle], by: "NL", at: sound(5)) },
+      Step(.indexRestored) { try await $0.indexRestored(of: "NL", at: Times.days(5)) },
+      Step(.mirrored) { try await $0.mirrored([4], by: "original", listed: 1, unlisted: 0, at: Times.days(5)) },
       Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: sound(6)) },
       Step(.clockAccepted) { try await $0.clockAccepted(ClockWord(reading(7)), by: word, at: Times.days(7)) },
       Step(.clockSeen) { ledger in

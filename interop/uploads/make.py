@@ -208,6 +208,8 @@ def main():
         ("none", "the algorithm none", certificate(keys, header={"alg": "none", "kid": "v1", "typ": "JWT"})),
         ("hs256", "the public key as the secret of HS256",
          certificate(keys, header={"alg": "HS256", "kid": "v1", "typ": "JWT"})),
+        ("crit", "its header has something critical that nobody understands",
+         certificate(keys, header={"alg": "ES256", "kid": "v1", "typ": "JWT", "crit": ["b64"], "b64": True})),
         ("no_jwt", "no JWT", "SML"),
         ("missing", "nothing", ""),
     ]:

@@ -27,8 +27,8 @@ package struct ServerSettings: Hashable, Sendable {
   package var requestsPerMinute: Int?
   /// Proxies in front of the server, whose word about the client is believed.
   package var proxies: TrustedProxies
-  /// The upload door; `nil` is closed.
-  package var uploads: UploadSettings?
+  /// The doors for uploads: each entry those of one origin, with names of their own; empty is closed.
+  package var uploads: [UploadSettings] = []
 
   package init(host: String = "127.0.0.1", port: Int = 8080) {
     self.host = host

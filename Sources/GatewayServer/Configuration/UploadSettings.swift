@@ -2,6 +2,12 @@ package import BundleTrust
 
 /// The doors for uploads, for a region that has no server of its own.
 package struct UploadSettings: Hashable, Sendable {
+  /// What claims, metrics and operators call them.
+  package var name = UploadSettings.usualName
+  /// What stands before the address of each: `/va`, or nothing.
+  package var path = ""
+  /// Those of ``UploadDoors/names`` that are opened; `nil` is all for which something is stated that lets in.
+  package var protocols: Set<String>?
   /// A bearer token for everybody. Empty where there is none.
   package var token: Secret
   /// Bearer tokens of single clients, by what the operator calls them.
@@ -20,6 +26,9 @@ package struct UploadSettings: Hashable, Sendable {
   package var answerSeconds: Double
   /// Uploads a minute from one client; `nil` is without a limit.
   package var requestsPerMinute: Int?
+
+  /// The name where there is one entrance alone.
+  package static let usualName = "uploads"
 
   package init(
     token: Secret, certificates: CertificateSettings? = nil, requestsPerMinute: Int? = 30, answerSeconds: Double = 1
@@ -101,4 +110,14 @@ package struct UploadScope: Hashable, Sendable {
   }
 
   func takes(series name: String) -> Bool { series.contains(name.lowercased()) }
+}
+
+/// What stands behind the doors of one ``UploadSettings``.
+package struct UploadEntrance: Sendable {
+  package var recorder: any UploadRecorder
+  package var scope: UploadScope
+
+  package init(_ recorder: any UploadRecorder, for scope: UploadScope) {
+    (self.recorder, self.scope) = (recorder, scope)
+  }
 }

@@ -86,7 +86,8 @@ package struct DP3TLayout: Layout {
       default: return .invalid("withFederationGateway is allowed true, false")
       }
     case .seriesBundle: return series(values[0]) { bundle(of: $0, request) }
-    case .configuration, .seriesConfiguration: return .json(application)
+    case .configuration: return .json(application)
+    case .seriesConfiguration: return series(values[0]) { _ in .json(application) }
     }
   }
 

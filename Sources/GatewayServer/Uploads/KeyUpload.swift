@@ -46,9 +46,10 @@ struct KeyUpload: Sendable {
 
   init(_ request: PublishRequest, _ certificate: VerificationCertificate?, now: Instant) throws(UploadFault) {
     try Self.checkCount(request.keys.count)
+    // Google's server takes four days before the upload where nothing that is said can be.
     let onset =
-      Self.onset(request.symptomOnsetInterval, now: now)
-      ?? Self.onset(certificate?.symptomOnsetInterval, now: now)
+      Self.onset(request.symptomOnsetInterval, now: now) ?? Self.onset(certificate?.symptomOnsetInterval, now: now)
+      ?? Day(daysSince1970: now.day.daysSince1970 - 4)
     for (position, key) in request.keys.enumerated() {
       guard let bytes = Base64.decode(Array(key.text.utf8)), let data = TemporaryExposureKey(bytes) else {
         drop(position, .keyDataSpelling, "not base64 of 16 bytes")
@@ -59,16 +60,14 @@ struct KeyUpload: Sendable {
       claim.rollingPeriod = Int32(exactly: key.rollingPeriod)
       claim.transmissionRisk = key.transmissionRisk.flatMap { Int32(exactly: $0) }
       claim.reportType = certificate?.reportType?.reportType.rawValue
-      if let onset {
-        let days = IntervalNumber(key.rollingStart).day.daysSince1970 - onset.daysSince1970
-        guard (-14...14).contains(days) else {
-          let warning = "\(days) days since the onset of symptoms, allowed -14...14"
-          drop(position, .valueNotAllowed, warning)
-          warnings[position] = warning
-          continue
-        }
-        claim.daysSinceOnset = Int32(days)
+      let days = IntervalNumber(key.rollingStart).day.daysSince1970 - onset.daysSince1970
+      guard (-14...14).contains(days) else {
+        let warning = "\(days) days since the onset of symptoms, allowed -14...14"
+        drop(position, .valueNotAllowed, warning)
+        warnings[position] = warning
+        continue
       }
+      claim.daysSinceOnset = Int32(days)
       keys.keys.append(claim)
     }
   }

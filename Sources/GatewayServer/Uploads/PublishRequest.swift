@@ -175,7 +175,10 @@ struct PublishResponse: Encodable {
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(insertedExposures, forKey: .insertedExposures)
+    // The original leaves out a zero.
+    if let insertedExposures, insertedExposures > 0 {
+      try container.encode(insertedExposures, forKey: .insertedExposures)
+    }
     try container.encodeIfPresent(revisionToken, forKey: .revisionToken)
     if !code.isEmpty { try container.encode(code, forKey: .code) }
     if !error.isEmpty { try container.encode(error, forKey: .error) }

@@ -24,27 +24,28 @@ struct RevisionTokens: Sendable {
   private let name: [UInt8]
   private let associatedData: Data
 
-  init(_ secret: Secret, scope: UploadScope) {
+  /// - Parameter door: what the doors are called; a token of others is none here.
+  init(_ secret: Secret, scope: UploadScope, of door: String = UploadSettings.usualName) {
     let material = SymmetricKey(data: Array(secret.disclosed.utf8))
     func derived(_ purpose: String, _ count: Int) -> SymmetricKey {
       HKDF<SHA256>.deriveKey(inputKeyMaterial: material, info: Data(purpose.utf8), outputByteCount: count)
     }
     key = derived("keyferry revision token", 32)
     name = derived("keyferry revision token, its key's name", 4).withUnsafeBytes(Array.init)
-    associatedData = Data("keyferry revision token of \(scope.home)".utf8)
+    let owner = door == UploadSettings.usualName ? scope.home : "\(scope.home) by \(door)"
+    associatedData = Data("keyferry revision token of \(owner)".utf8)
   }
 
-  /// `nil` where there is nothing to revise, or the random numbers fail.
+  /// Who has nothing to revise is given one that stands for nothing. `nil` where the random numbers fail.
   func token(of keys: [RevisableKey], carrying earlier: [RevisableKey], now: Instant) -> String? {
     let oldest = IntervalNumber(containing: now).rawValue - Self.retention
     var all: [RevisableKey] = []
     for key in keys + earlier where !all.contains(key) {
       if Int64(key.rollingStart) + Int64(key.rollingPeriod) >= oldest { all.append(key) }
     }
-    guard !all.isEmpty else { return nil }
     var plain = all.prefix(4 * Self.keyCount).flatMap(Self.entry)
     let block = Self.keyCount * Self.entryLength
-    plain += [UInt8](repeating: 0, count: (block - plain.count % block) % block)
+    plain += [UInt8](repeating: 0, count: max(1, (plain.count + block - 1) / block) * block - plain.count)
     guard let box = try? AES.GCM.seal(Data(plain), using: key, authenticating: associatedData),
       let sealed = box.combined
     else { return nil }

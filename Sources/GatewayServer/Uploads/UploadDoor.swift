@@ -51,13 +51,15 @@ struct UploadDoorDescription: Sendable {
     self.make = make
   }
 
+  var addresses: [String] { [address] + otherAddresses }
+
   func stands(at path: [String]) -> Bool {
-    ([address] + otherAddresses).contains { Self.segments(of: $0, path) != nil }
+    addresses.contains { Self.segments(of: $0, path) != nil }
   }
 
   /// The series that a path names; `nil` where its address has none.
   func series(in path: [String]) -> String? {
-    ([address] + otherAddresses).lazy.compactMap { Self.segments(of: $0, path) }.first?.first
+    addresses.lazy.compactMap { Self.segments(of: $0, path) }.first?.first
   }
 
   /// What stands for the segments in braces; `nil` where the path is another one.
@@ -78,9 +80,6 @@ struct UploadDoorDescription: Sendable {
 
   /// Whether something can be read there, too. Under the other addresses something can.
   func isReadable(at path: [String]) -> Bool { isReadable || Self.segments(of: address, path) == nil }
-
-  /// The value of `Allow`.
-  func methods(at path: [String]) -> String { isReadable(at: path) ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS" }
 }
 
 /// What a door has read.

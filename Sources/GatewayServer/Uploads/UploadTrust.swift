@@ -32,12 +32,23 @@ struct UploadTrust: Sendable {
       guard let caller else { throw ServerFault(place: "uploads", reason: "nobody asks about codes") }
       return CodeVerifier(codes, caller: caller, logger: logger)
     }
-    revisions = settings.revisionKey.map { RevisionTokens($0, scope: scope) }
+    revisions = settings.revisionKey.map { RevisionTokens($0, scope: scope, of: settings.name) }
     dp3t = try settings.dp3t.map { dp3t throws(ServerFault) in try DP3TTokens(dp3t) }
     guard !tokens.isEmpty || certificates != nil || codes != nil || dp3t != nil else {
       throw ServerFault(
         place: "uploads", reason: "neither a token nor a verification server is given: nobody could upload")
     }
+  }
+
+  /// Makes the same, and calls nobody: to see what the settings would make.
+  init(trying settings: UploadSettings) throws(ServerFault) {
+    try self.init(
+      settings, scope: UploadScope(series: [], home: "", regions: []), caller: NoCaller(),
+      logger: Logger(label: "keyferry.server"))
+  }
+
+  private struct NoCaller: WebCaller {
+    func call(_ call: WebCall) async throws -> WebAnswer { throw CancellationError() }
   }
 
   var hasTokens: Bool { !tokens.isEmpty }

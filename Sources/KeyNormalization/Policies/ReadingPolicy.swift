@@ -94,6 +94,9 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var futureTolerance: Int32 = 12
   /// Keys that expired more than so many days ago are rejected, 0...3650; `nil` is never.
   package var maximumAge: Int? = nil
+  /// Keys that ended before this are too old in any case; `nil` is none. No policy states it, but who knows what becomes of
+  /// the keys.
+  package var earliestEnd: IntervalNumber? = nil
   /// Keys that expired less than so many minutes ago, or not yet, are rejected, 0...20160; `nil` is never.
   package var minimumAgeMinutes: Int? = nil
   /// Up to when a rolling start may lie; the tolerance is for ``FutureLimit/byClock`` alone.

@@ -118,9 +118,10 @@ final class AdmissionContext: Sendable {
     self.policy = policy
     rollingStarts = policy.rollingStarts(at: now)
     isAccepted = ByReportType { policy.reportTypes.contains($0) }
-    oldestEnd = policy.maximumAge.map {
+    let oldest = policy.maximumAge.map {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400)).rawValue
     }
+    oldestEnd = [oldest, policy.earliestEnd?.rawValue].compactMap(\.self).max()
     youngestEnd = policy.minimumAgeMinutes.map {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 60)).rawValue
     }

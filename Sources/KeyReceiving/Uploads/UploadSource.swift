@@ -12,6 +12,28 @@ package struct UploadSource: Hashable, Sendable {
   package var regions: [String]
   /// The series at whose addresses keys are taken.
   package var series: [String]
+  /// Who publishes its keys. Where there is somebody, a key that is too old for all of them is not taken: its sender would
+  /// be told that all is well, and nobody would ever hear of it.
+  package var outlets: [Outlet] = []
+
+  /// A series that publishes keys of a door.
+  package struct Outlet: Hashable, Sendable {
+    package var publishing: Policy
+    /// Seconds of a window.
+    package var period: Int64
+
+    package init(publishing: Policy, period: Int64) {
+      (self.publishing, self.period) = (publishing, period)
+    }
+
+    /// Keys that ended before are too old at the end of the window that goes on.
+    func earliestEnd(at now: Instant) -> IntervalNumber {
+      let window = max(period, 1)
+      let end = Instant(secondsSince1970: (now.secondsSince1970 / window + 1) * window)
+      let age = Int64(publishing.at(end).publishing.maximumAgeDays) * 86_400
+      return IntervalNumber((end.secondsSince1970 - age + 599) / 600)
+    }
+  }
 
   /// - Parameter regions: the origin alone, where `nil`.
   package init(
@@ -33,6 +55,7 @@ package struct UploadSource: Hashable, Sendable {
     var policy = reading.at(now).reading
     policy.futureTolerance = 0
     policy.maximumAge = policy.maximumAge ?? Self.maximumAge
+    policy.earliestEnd = outlets.map { $0.earliestEnd(at: now) }.min()
     policy.speaksFor = .only([origin.uppercased()])
     policy.declaredRegions.formUnion(regions + [origin.uppercased()])
     return policy

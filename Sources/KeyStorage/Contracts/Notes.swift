@@ -16,6 +16,10 @@ package enum StoredNote: Hashable, Sendable {
   case clockWord
   /// The first event of the newest day on which uploads came in by a door: its number and its time.
   case firstUploads(door: String)
+  /// What the peer of a source listed when it was asked last: a name a line.
+  case listing(source: String)
+  /// What a mirror has shown.
+  case mirror(String)
   /// When what had been kept long enough was removed last: seconds since 1970.
   case retention
 
@@ -30,6 +34,8 @@ package enum StoredNote: Hashable, Sendable {
     case .clock: "gateway/clock"
     case .clockWord: "gateway/clock-word"
     case .firstUploads(let door): "receiving/uploads/\(door)"
+    case .listing(let source): "receiving/listing/\(source)"
+    case .mirror(let name): "publishing/mirror/\(name)"
     case .retention: "operating/retention"
     }
   }
@@ -43,5 +49,14 @@ package struct NoteChange: Hashable, Sendable {
   package init(_ note: StoredNote, _ value: [UInt8]?) {
     self.note = note
     self.value = value
+  }
+}
+
+/// The names that a peer listed, as a note.
+package enum SourceListing {
+  package static func note(of names: [String]) -> [UInt8] { Array(names.joined(separator: "\n").utf8) }
+
+  package static func names(in note: [UInt8]) -> [String] {
+    String(decoding: note, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 }

@@ -29,6 +29,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case published
   case unlisted
   case removed
+  case indexRestored = "index-restored"
+  case mirrored
   // Operating
   case heldReleased = "held-released"
   case heldDiscarded = "held-discarded"
@@ -51,11 +53,12 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     switch self {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
-    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .heldReleased, .heldDiscarded, .discarded,
+    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .mirrored, .heldReleased, .heldDiscarded,
+      .discarded,
       .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
       .promised
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
-      .paddingPlanned, .unlisted, .removed, .clockSeen, .expired:
+      .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired:
       .local
     }
   }
@@ -71,7 +74,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
-      .clockSeen, .expired, .logged:
+      .indexRestored, .mirrored, .clockSeen, .expired, .logged:
       false
     }
   }
@@ -83,7 +86,9 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .clockSeen, .expired, .logged:
       true
     case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
-      .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
+      .indexRestored, .mirrored, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled,
+      .reread,
+      .erased,
       .clockAccepted:
       false
     }
@@ -159,6 +164,8 @@ package enum LedgerEvent: Hashable, Sendable {
   case published([BundleID])
   case unlisted([BundleID])
   case removed([BundleID])
+  case indexRestored(series: String)
+  case mirrored(String, listed: Int, unlisted: Int)
 
   case heldReleased(DocumentID, new: Int, OperatorWord)
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
@@ -195,6 +202,8 @@ package enum LedgerEvent: Hashable, Sendable {
     case .published: .published
     case .unlisted: .unlisted
     case .removed: .removed
+    case .indexRestored: .indexRestored
+    case .mirrored: .mirrored
     case .heldReleased: .heldReleased
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded

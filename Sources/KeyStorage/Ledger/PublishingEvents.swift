@@ -124,6 +124,27 @@ extension Ledger {
     try await move(bundles, to: .removed, .removed(bundles), by: series, at: time.instant)
   }
 
+  /// An index in the folder was not what was written there, and was written anew.
+  package func indexRestored(of series: String, at now: Instant) async throws {
+    try await transact(.indexRestored, at: now) { page in
+      try page.enter(.indexRestored(series: series), about: series)
+    }
+  }
+
+  /// A mirror shows other archives than before.
+  ///
+  /// - Parameters:
+  ///   - note: what it has shown.
+  ///   - listed: how many are new, and `unlisted` how many left.
+  package func mirrored(
+    _ note: [UInt8], by mirror: String, listed: Int, unlisted: Int, at now: Instant
+  ) async throws {
+    try await transact(.mirrored, at: now) { page in
+      try page.transaction.setNote(note, named: StoredNote.mirror(mirror).name)
+      try page.enter(.mirrored(mirror, listed: listed, unlisted: unlisted), about: mirror)
+    }
+  }
+
   private func move(
     _ bundles: [BundleID], to state: BundleState, _ event: LedgerEvent, by series: String, at now: Instant
   ) async throws {

@@ -199,9 +199,13 @@ extension Ledger {
   }
 
   /// An attempt to reach a source ended.
-  package func attempted(_ attempt: SourceAttempt, source: String) async throws {
+  package func attempted(_ attempt: SourceAttempt, source: String, listing: [String]? = nil) async throws {
     try await transact(.attempted, at: attempt.time) { page in
       try page.transaction.setAttempt(attempt, of: source)
+      if let listing = listing.map(SourceListing.note) {
+        let note = StoredNote.listing(source: source)
+        if try page.transaction.note(note) != listing { try page.transaction.setNote(listing, named: note.name) }
+      }
       try page.enter(.attempted(attempt, source: source), about: source)
     }
   }

@@ -143,6 +143,7 @@ struct ConfigurationCheck {
               fingerprint: scheduled.identity.key.publicKey.fingerprint)
           })
       },
+      mirrors: (plan?.mirrors ?? []).map { .init(name: $0.name, title: $0.title, source: $0.source) },
       phones: phones.map { load in
         .init(
           series: load.series, phone: load.phone, layout: load.layout, filesPerDay: load.filesPerDay,
@@ -167,6 +168,8 @@ struct ConfigurationCheck {
     /// Empty where there is an error, like the series.
     var sources: [Source]
     var series: [Series]
+    /// What is shown as its origin has signed it.
+    var mirrors: [Mirror]
     /// What the series mean for each kind of phone, where they are served.
     var phones: [Phone]
     /// Sources whose stored claims were read by another policy than the configured one.
@@ -175,8 +178,14 @@ struct ConfigurationCheck {
     var probes: [Probe]
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series, phones, readings, probes
+      case faults, sources, series, mirrors, phones, readings, probes
       case reportVersion = "report_version"
+    }
+
+    struct Mirror: Encodable {
+      var name: String
+      var title: String
+      var source: String
     }
 
     struct Reading: Encodable {

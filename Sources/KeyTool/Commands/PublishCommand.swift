@@ -33,7 +33,8 @@ struct PublishCommand: AsyncParsableCommand {
     let folder = try plan.requirePublicationFolder(of: gateway.config)
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
-    let receipts = try await Publisher(ledger: ledger, series: plan.series, folder: folder).round(at: clock.look())
+    let receipts = try await Publisher(ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder)
+      .round(at: clock.look())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {

@@ -3,6 +3,7 @@ internal import BundleTrust
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
+internal import KeyReceiving
 
 struct RegistrationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -74,7 +75,13 @@ struct RegistrationCommand: ParsableCommand {
         interval ? "\(hours)" : "none fits windows of \(TimeSpan.text(series.period)); it is 2, 4, 8 or 24 hours"
       ),
     ]
-    if server.uploads != nil { rows.append(("tekUploadURL", "\(base)/v1/publish")) }
+    // Where keys for its regions come in.
+    for (settings, source) in zip(server.uploads, plan.uploads) where source.series.contains(series.name) {
+      guard let address = try? UploadDoors.addresses(of: settings).first(where: { $0.name == "publish" }) else {
+        continue
+      }
+      rows += address.addresses.map { ("tekUploadURL", base + $0) }
+    }
     return "Series \(series.name) (\(series.title)), Exposure Notifications Express\n\n"
       + rows.map { "\(pad($0.0, 25)) \($0.1)\n" }.joined()
   }

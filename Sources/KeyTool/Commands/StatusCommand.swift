@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewaySettings
+internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 
@@ -27,7 +28,13 @@ struct StatusCommand: AsyncParsableCommand {
     let plan = try gateway.plan()
     let ledger = try gateway.ledger(plan, as: .reader)
     let now = gateway.clock()
-    let report = try await ledger.read { try StatusReport($0, settings: plan.sources, uploads: plan.uploads, now: now) }
+    let report = try await ledger.read { state in
+      var report = try StatusReport(state, settings: plan.sources, uploads: plan.uploads, now: now)
+      report.mirrors = try plan.mirrors.map {
+        .init(name: $0.name, source: $0.source, archives: try $0.listedArchives(in: state))
+      }
+      return report
+    }
     if json {
       try Console.result(line: try JSONText.render(report))
     } else {

@@ -85,7 +85,8 @@ struct GatewayOptions: ParsableArguments {
     if let port { settings.port = port }
     return try Serving(
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
-      uploads: try plan.uploads.map { ($0, try ledger()) }, publishing: publishing, clock: clock.time
+      mirrors: plan.mirrors,
+      uploads: plan.uploads.isEmpty ? nil : (plan.uploads, try ledger()), publishing: publishing, clock: clock.time
     ) { Console.note("serving at \($0)") }
   }
 }

@@ -15,9 +15,22 @@ extension ConfigurationCheck {
     let warnings = counted(faults.count - errors, "warning")
     guard let plan else { return lines + "\(path): \(counted(errors, "error")), \(warnings)\n" }
     let sources = counted(plan.sources.count, "source")
-    let series = grouped(plan.series.count)
+    let series = grouped(plan.series.count + plan.mirrors.count)
     return lines + stale.map(\.text).joined() + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
-      + Self.table(of: plan.sources) + Self.table(of: plan.series) + Self.table(of: phones)
+      + Self.table(of: plan.sources) + Self.table(of: plan.series) + Self.table(of: plan.mirrors)
+      + Self.table(of: phones)
+  }
+
+  private static func table(of mirrors: [MirrorSettings]) -> String {
+    guard !mirrors.isEmpty else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["mirror", "of source", "signed by"],
+        rows: mirrors.map { mirror in
+          let keys = mirror.ring.keys.map { "\($0.id ?? "any id") \($0.version ?? "any version")" }
+          return [mirror.name, mirror.source, "its origin: \(keys.joined(separator: ", "))"]
+        }
+      ).text
   }
 
   private static func table(of phones: [PhoneLoad]) -> String {

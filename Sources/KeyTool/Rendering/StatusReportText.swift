@@ -7,7 +7,10 @@ internal import KeyStorage
 extension StatusReport {
   /// The report for people, line by line.
   var lines: [String] {
-    sources.flatMap { $0.lines(at: now) + [""] } + pauses.compactMap(\.originLine) + recalls.map(\.line)
+    sources.flatMap { $0.lines(at: now) + [""] }
+      + mirrors.map {
+        "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
+      } + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
       + (lastRetention.map { [retentionLine($0)] } ?? [])
   }

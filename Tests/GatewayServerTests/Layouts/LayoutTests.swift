@@ -13,12 +13,12 @@ private let hour: Int64 = 3600
 
 /// A series of the bundles that a test names.
 private func series(
-  _ name: String, _ bundles: [SeriesManifest.Bundle], written: Int64 = midnight
+  _ name: String, _ bundles: [SeriesManifest.Bundle], written: Int64 = midnight, windowEnd: Int64? = nil
 ) -> PublishedSeries {
   PublishedSeries(
     SeriesManifest(
       series: name, title: name, regions: nil, headerRegion: nil, appBundleID: nil, androidPackage: nil,
-      period: 2 * hour, keys: [], written: written, bundles: bundles))
+      period: 2 * hour, keys: [], written: written, windowEnd: windowEnd, bundles: bundles))
 }
 
 private func series(_ bundles: [SeriesManifest.Bundle], written: Int64 = midnight) -> PublishedSeries {
@@ -340,6 +340,8 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
       thresholds == [
         "lowerThreshold": 55, "higherThreshold": 63, "factorLow": 1, "factorHigh": 0.5, "triggerThreshold": 15,
       ])
+    #expect(asked.ask("/dp3t/NL/v1/config")?.text == asked.ask("/v1/config")?.text)
+    #expect(asked.ask("/dp3t/XX/v1/config")?.status == 404, "a series that there is not has no configuration")
   }
 }
 
@@ -363,6 +365,18 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     #expect(dates(now: midnight + 23 * hour, written: midnight + 22 * hour) == "[]")
     #expect(dates(now: midnight + 25 * hour, written: midnight + 25 * hour) == "[]")
     #expect(dates(now: midnight + 27 * hour, written: midnight + 26 * hour) == #"["2020-12-01"]"#)
+  }
+
+  @Test("A day whose last windows were empty is over when the manifest says that they are closed")
+  func datesByTheWindowThatIsClosed() {
+    let day = bundle("day", 0, midnight, midnight + 10 * hour)
+    func dates(windowEnd: Int64?) -> String? {
+      let published = series("NL", [day], written: midnight + 10 * hour, windowEnd: windowEnd)
+      return server(CoronaWarnAppLayout(), published, now: midnight + 25 * hour).ask("\(Self.base)/NL/date")?.text
+    }
+    #expect(dates(windowEnd: nil) == "[]" && dates(windowEnd: midnight + 22 * hour) == "[]")
+    #expect(dates(windowEnd: midnight + 24 * hour) == #"["2020-12-01"]"#)
+    #expect(dates(windowEnd: midnight + 48 * hour) == #"["2020-12-01"]"#)
   }
 
   @Test func hoursAreTheLastOfEachWindow() {

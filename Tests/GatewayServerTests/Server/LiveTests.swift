@@ -79,7 +79,7 @@ struct LiveTests {
   @Test("A body that is too large ends the connection behind the answer", .timeLimit(.minutes(1)))
   func closing() async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "x")
+    settings.uploads = [UploadSettings(token: "x")]
     let app = try GatewayApplication.testing(fixture, settings: settings)
     try await app.application().test(.live) { client in
       let port = try #require(client.port)

@@ -55,17 +55,20 @@ extension GatewayApplication {
     metrics: GatewayMetrics = GatewayMetrics(), readiness: Readiness = Readiness(), publishing: Readiness? = nil,
     limits: ServerLimits = ServerLimits(), now: Instant = PublicationFixture.noon,
     logger: Logger = Logger(label: "test") { _ in SilentHandler() }, store: PublicationStore? = nil,
-    uploads: Ledger = Ledger(MemoryStore()), from source: UploadSource = .netherlands, caller: (any WebCaller)? = nil,
+    uploads: Ledger = Ledger(MemoryStore()), from sources: [UploadSource] = [.netherlands],
+    caller: (any WebCaller)? = nil,
     keepsPace: Bool = false
   ) throws -> GatewayApplication {
     var settings = settings
     // Tests that measure time say so.
-    if !keepsPace { settings.uploads?.answerSeconds = 0 }
+    if !keepsPace { for index in settings.uploads.indices { settings.uploads[index].answerSeconds = 0 } }
     return try GatewayApplication(
       settings: settings, store: store ?? fixture.store(), layouts: LayoutCatalog(layouts),
-      uploads: UploadRecording(source, intake: UploadIntake(source, ledger: uploads) { now }),
-      scope: UploadScope(
-        series: source.series.isEmpty ? ["NL"] : source.series, home: source.origin, regions: source.regions),
+      uploads: sources.map { source in
+        var source = source
+        if source.series.isEmpty { source.series = ["NL"] }
+        return UploadEntrance(source, recordedBy: uploads) { now }
+      },
       caller: caller, metrics: metrics,
       readiness: readiness, publishing: publishing, limits: limits, clock: ServerClock { now }, logger: logger)
   }

@@ -61,7 +61,7 @@ struct UploadDoorTests {
     let fixture = try PublicationFixture()
     let metrics = GatewayMetrics()
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "secret-token")
+    settings.uploads = [UploadSettings(token: "secret-token")]
     let app = try GatewayApplication.testing(fixture, settings: settings, metrics: metrics)
     let json: HTTPFields = [.contentType: "application/json"]
     let authorized: HTTPFields = [.contentType: "application/json", .authorization: "Bearer secret-token"]

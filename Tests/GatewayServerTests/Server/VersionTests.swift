@@ -97,7 +97,7 @@ struct VersionTests {
 
   @Test("A request that is not read to its end ends its stream, and the connection goes on", .timeLimit(.minutes(1)))
   func unreadRequests() async throws {
-    let app = try application({ $0.uploads = UploadSettings(token: "secret") })
+    let app = try application({ $0.uploads = [UploadSettings(token: "secret")] })
     try await app.whileServing { port in
       for (method, path, status) in [("POST", "/v1/publish", 413), ("POST", "/", 405), ("GET", "/NL/index.txt", 200)] {
         let ask = "curl -sk --http2 -m 20 -o /dev/null -w '%{http_code} %{http_version} %{num_connects}\\n'"

@@ -66,7 +66,7 @@ struct ChaffTests {
   @Test("Neither the time of an answer nor its length tells a fake upload from a real one", .timeLimit(.minutes(30)))
   func apart() async throws {
     let gateway = try ConfiguredGateway(doors: Self.doors)
-    #expect(gateway.plan.server?.uploads?.answerSeconds == 1)
+    #expect(gateway.plan.server?.uploads.first?.answerSeconds == 1)
     let unpaced = try await measure(gateway, keepsPace: false, rounds: Self.rounds)
     let paced = try await measure(gateway.pacing(0.2), keepsPace: true, rounds: Self.rounds)
     print(
@@ -75,6 +75,46 @@ struct ChaffTests {
     // Of 60 and 60 equal ones, one in ten thousand measurements is further off.
     #expect((0.29...0.71).contains(paced.time), "\(paced.time)")
     #expect((0.29...0.71).contains(paced.length), "\(paced.length)")
+  }
+
+  @Test("A refusal comes at the pace of all, also where the body is not read", .timeLimit(.minutes(30)))
+  func refusals() async throws {
+    let app = try ConfiguredGateway().pacing(0.1).application(keepsPace: true)
+    let good = try UploadVector("publish_confirmed")
+    let json: HTTPFields = [.contentType: "application/json"]
+    let large = [UInt8](repeating: 0x20, count: 70_000)
+    let requests: [(name: String, path: String, fields: HTTPFields, body: [UInt8], status: Int)] = [
+      ("taken", good.path, good.fields, Array(good.body.utf8), 200),
+      ("another media type", good.path, [.contentType: "text/plain"], Array(good.body.utf8), 415),
+      ("too large", good.path, json, large, 413),
+      ("no JSON", good.path, json, [0x5B], 400),
+      ("another series", "/apple/CA/keys", json, large, 404),
+      ("without a token", "/apple/VA/keys", json, large, 401),
+      ("DP-3T, another media type", "/v2/gaen/exposed", [.contentType: "text/plain"], large, 415),
+    ]
+    let rounds = Self.rounds / 3
+    let times = try await withThrowingTaskGroup(of: (Int, [Double]).self) { group in
+      for (number, request) in requests.enumerated() {
+        group.addTask {
+          var times: [Double] = []
+          for _ in 0..<rounds {
+            let begin = ContinuousClock.now
+            let response = try await app.ask(request.path, .post, headers: request.fields, body: request.body)
+            times.append((ContinuousClock.now - begin) / .seconds(1))
+            #expect(response.code == request.status, "\(request.name)")
+          }
+          return (number, times)
+        }
+      }
+      return try await group.reduce(into: [Int: [Double]]()) { $0[$1.0] = $1.1 }
+    }
+    for (number, request) in requests.enumerated() {
+      let own = try #require(times[number])
+      print("upload, \(request.name): AUC of time beside one that is taken \(auc(times[0] ?? [], own))")
+      #expect(own.allSatisfy { $0 >= 0.1 }, "\(request.name): \(own.min() ?? 0) s")
+      // Half of them, at least, in the first step and its chance; a busy machine is later.
+      #expect(own.sorted()[rounds / 2] < 0.25, "\(request.name)")
+    }
   }
 
   @Test("An answer comes at its time or a little later, and what takes longer at a multiple of it")

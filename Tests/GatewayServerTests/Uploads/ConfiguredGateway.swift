@@ -88,7 +88,7 @@ final class ConfiguredGateway {
 
   /// Answers after so long, since whole seconds are too long for tests.
   func pacing(_ seconds: Double) -> ConfiguredGateway {
-    plan.server?.uploads?.answerSeconds = seconds
+    for index in plan.uploads.indices { plan.server?.uploads[index].answerSeconds = seconds }
     return self
   }
 
@@ -110,12 +110,12 @@ final class ConfiguredGateway {
     caller: any WebCaller = PINService(), keepsPace: Bool = false,
     logger: Logger = Logger(label: "test") { _ in SilentHandler() }
   ) throws -> GatewayApplication {
-    guard let settings = plan.server, let source = plan.uploads else { throw CocoaError(.featureUnsupported) }
+    guard let settings = plan.server else { throw CocoaError(.featureUnsupported) }
     return try GatewayApplication.testing(
       PublicationFixture(), layouts: LayoutCatalog(LayoutSettings(settings, exposureConfiguration: [])).layouts,
       settings: settings, metrics: metrics, now: Self.now, logger: logger,
       store: PublicationStore(folder: folder.appending(path: "public").path, order: plan.series.map(\.name)),
-      uploads: ledger, from: source, caller: caller, keepsPace: keepsPace)
+      uploads: ledger, from: plan.uploads, caller: caller, keepsPace: keepsPace)
   }
 
   /// Publishes what is due two hours after the uploads, or later, and returns all keys that each series has.

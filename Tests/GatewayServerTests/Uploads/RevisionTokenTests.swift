@@ -39,7 +39,7 @@ struct RevisionTokenTests {
     #expect(released.count == 3 && !released.contains { $0.isRevised })
     let after = try await post(second, token: try token(before), to: gateway)
     #expect(after.code == 200 && after.problem == nil, "\(after.text.prefix(200))")
-    #expect(after.json["insertedExposures"] as? Int == 0)
+    #expect(after.json["insertedExposures"] == nil)
     let again = try #require(try await gateway.publish(after: 4)["VA"])
     let revised = again.filter(\.isRevised)
     #expect(revised.count == 3 && revised.allSatisfy { $0.reportType == type.rawValue })
@@ -67,7 +67,7 @@ struct RevisionTokenTests {
     }
     // The same once more is nothing new.
     let same = try await post("confirmed", token: first, to: gateway)
-    #expect(same.code == 200 && same.json["insertedExposures"] as? Int == 0)
+    #expect(same.code == 200 && same.json["insertedExposures"] == nil)
     #expect(try await gateway.keptCount == count)
   }
 
@@ -90,12 +90,18 @@ struct RevisionTokenTests {
     #expect(try await gateway.keptCount == count)
   }
 
-  @Test("A first negative is answered, and not kept")
+  @Test("A first negative is answered as any other, with a token, and not kept; a test that comes later is new")
   func negative() async throws {
     let gateway = try ConfiguredGateway()
     let response = try await post("negative", to: gateway)
-    #expect(response.code == 200 && response.json["insertedExposures"] as? Int == 0)
+    #expect(response.code == 200 && response.json["insertedExposures"] == nil)
     #expect(try await gateway.keptCount == 0)
+    let given = try token(response)
+    #expect(given.utf8.count == (try token(try await post("confirmed", to: try ConfiguredGateway()))).utf8.count)
+    let later = try await post("confirmed", token: given, to: gateway)
+    #expect(later.code == 200 && later.json["insertedExposures"] as? Int == 3, "\(later.text.prefix(120))")
+    // The token that stands for nothing lets nothing be said about these keys.
+    #expect(try await post("negative", token: given, to: gateway).problem == "invalid_revision_token")
   }
 
   // MARK: The token by itself
@@ -117,7 +123,8 @@ struct RevisionTokenTests {
     let carried = try #require(
       tokens.token(of: [key(2)], carrying: [key(1), key(3, start: 2_677_680 - 144 * 16)], now: now))
     #expect(tokens.proof(in: carried) == .keys([key(2), key(1)]))
-    #expect(tokens.token(of: [], carrying: [], now: now) == nil)
+    let none = try #require(tokens.token(of: [], carrying: [], now: now))
+    #expect(none.utf8.count == one.utf8.count && tokens.proof(in: none) == .keys([]))
   }
 
   @Test("A token that was changed, or sealed by another, is none")

@@ -367,6 +367,30 @@ import Testing
     return keys
   }
 
+  @Test(arguments: ["gone", "a line less", "a line more"]) func anIndexThatWasChangedIsWrittenAnewAndTold(
+    how: String
+  ) async throws {
+    try await Press.run(SeriesSettings.sample()) { press in
+      for number in [UInt64(1), 2] {
+        try await press.say([key(number)])
+        try await press.round(at(8 + 2 * Int64(number)))
+      }
+      let before = try press.bytes("NL/index.txt")
+      let path = "\(press.root)/NL/index.txt"
+      switch how {
+      case "gone": try FileManager.default.removeItem(atPath: path)
+      case "a line less": try Data(before.split(separator: 10)[0]).write(to: URL(filePath: path))
+      default: try Data(before + Array("\nNL/9-9-9.zip".utf8)).write(to: URL(filePath: path))
+      }
+      let receipt = try await press.publisher.round(now: at(13))[0]
+      #expect(receipt.fault == nil && receipt.warnings.map(\.code) == [.indexChanged])
+      #expect(try press.bytes("NL/index.txt") == before)
+      #expect(try await press.publisher.round(now: at(13))[0].warnings == [])
+      let events = try await Ledger(press.store).read { try $0.events(from: EventID(rawValue: 0), limit: 1000) }
+      #expect(events.filter { $0.event.kind == .indexRestored }.map(\.event.subject) == ["NL"])
+    }
+  }
+
   @Test(arguments: ["gone", "cut", "damaged"]) func aFileThatIsLostIsMadeAgain(how: String) async throws {
     var settings = SeriesSettings.sample()
     (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)

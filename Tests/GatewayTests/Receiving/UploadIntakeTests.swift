@@ -94,6 +94,30 @@ struct UploadIntakeTests {
     #expect(try await self.claims(ledger).count == 2)
   }
 
+  @Test("A key that every series would call too old is dropped and told, and one that some series publishes is not")
+  func tooOldForAll() async throws {
+    func policy(_ days: Int) -> Policy {
+      var policy = Policy(name: "p\(days)")
+      policy.publishing.maximumAgeDays = days
+      return policy
+    }
+    // Now is noon; keys expire at midnight: 5.5 days ago, 6.5 days ago, and so on.
+    for (outlets, accepted) in [
+      ([], 9), ([(7, 7200)], 8), ([(6, 7200)], 7), ([(6, 7200), (3, 86_400)], 7), ([(3, 7200)], 4),
+      // At the end of a day's window all are half a day older.
+      ([(3, 86_400)], 4), ([(2, 86_400)], 3),
+    ] as [([(Int, Int64)], Int)] {
+      let ledger = Ledger(MemoryStore())
+      var source = UploadSource(name: "door", origin: "NL", reading: Policy(name: "default"))
+      source.outlets = outlets.map { UploadSource.Outlet(publishing: policy($0.0), period: $0.1) }
+      let receipt = try await UploadIntake(source, ledger: ledger) { now }
+        .accept(upload(1, days: 9), certificate: nil, byteCount: 1)
+      #expect(receipt.accepted == accepted, "\(outlets)")
+      #expect(receipt.dropped.allSatisfy { $0.reason == "key-too-old" } && receipt.dropped.count == 9 - accepted)
+      #expect(try await claims(ledger).count == accepted)
+    }
+  }
+
   @Test("A key that an admission rule refuses is dropped by its place, whoever sent it")
   func rules() async throws {
     let ledger = Ledger(MemoryStore())
