@@ -2,8 +2,11 @@ public import ExposureKeys
 
 /// Reads the keys of one document, chunk by chunk.
 public protocol KeyDecoder: AnyObject {
-  /// What the document says about itself, as far as it has been read; complete after the last chunk.
+  /// What the document says about itself, as far as it has been read; complete after the last chunk. Where several
+  /// documents stand in the same bytes, it is their ``headers`` as one.
   var header: ExportHeader { get }
+  /// What each of the documents says that stand in these bytes; most often it is one.
+  var headers: HeaderMerge { get }
   /// The regions that the keys read so far name.
   var regions: RegionTable { get }
   /// What was skipped or read leniently, each with its count.
@@ -14,6 +17,10 @@ public protocol KeyDecoder: AnyObject {
   /// - Returns: `false` when the document has ended and the chunk got nothing more.
   /// - Throws: ``FormatError`` when the document as a whole cannot be read on, or what its source throws.
   func decode(into chunk: inout KeyChunk) throws -> Bool
+}
+
+extension KeyDecoder {
+  public var headers: HeaderMerge { HeaderMerge(header) }
 }
 
 /// Writes the keys of one document, chunk by chunk.

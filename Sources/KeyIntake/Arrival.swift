@@ -130,7 +130,8 @@ package struct VerifiedArrival {
   /// What is known of the whole once all keys are read.
   package struct Reading {
     package let format: KeyFormat
-    package let header: ExportHeader
+    /// Of each document that stands in the arrival's bytes.
+    package let headers: HeaderMerge
     package let notes: ReadingNotes
   }
 
@@ -139,7 +140,7 @@ package struct VerifiedArrival {
     /// The numbers of regions refer to it.
     package let regions: RegionTable
     /// What was said of it so far; most formats say it before their keys.
-    package let header: ExportHeader
+    package let headers: HeaderMerge
   }
 
   /// Decodes all keys, from the start, and hands them over chunk by chunk: the only place of the program where keys that
@@ -150,16 +151,16 @@ package struct VerifiedArrival {
       let reader = try document.open()
       var chunk = KeyChunk()
       while try document.located({ try reader.decoder.decode(into: &chunk) }) {
-        try use(&chunk, Context(regions: reader.decoder.regions, header: reader.decoder.header))
+        try use(&chunk, Context(regions: reader.decoder.regions, headers: reader.decoder.headers))
         chunk.advance()
       }
-      return Reading(format: reader.format, header: reader.decoder.header, notes: reader.decoder.notes)
+      return Reading(format: reader.format, headers: reader.decoder.headers, notes: reader.decoder.notes)
     case .decoded(let keys):
       var chunk = KeyChunk(capacity: max(keys.keys.count, 1))
       keys.keys.withUnsafeBufferPointer { chunk.keys.append(contentsOf: $0) }
       chunk.rejections = keys.rejections
-      try use(&chunk, Context(regions: keys.regions, header: keys.header))
-      return Reading(format: .codableJSON, header: keys.header, notes: keys.notes)
+      try use(&chunk, Context(regions: keys.regions, headers: HeaderMerge(keys.header)))
+      return Reading(format: .codableJSON, headers: HeaderMerge(keys.header), notes: keys.notes)
     }
   }
 

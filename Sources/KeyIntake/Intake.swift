@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 package import KeyFormats
 package import KeyNormalization
 
@@ -76,7 +76,7 @@ package struct IntakeSummary: Sendable {
   package let sender: Sender
   package let provenance: Provenance
   package private(set) var format = KeyFormat.gaenExport
-  package private(set) var header = ExportHeader()
+  package private(set) var headers = HeaderMerge()
   package private(set) var notes = ReadingNotes()
   package private(set) var counts = KeyCounts()
   /// The first rejected keys, for showing.
@@ -109,7 +109,7 @@ package struct IntakeSummary: Sendable {
 
   mutating func finish(_ reading: VerifiedArrival.Reading) {
     format = reading.format
-    header = reading.header
+    headers = reading.headers
     notes = reading.notes
   }
 }

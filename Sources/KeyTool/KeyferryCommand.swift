@@ -105,6 +105,7 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as LossRefusal: Console.note("\(error)")
     case let error as StaleInputs: Console.note("\(error)")
     case let error as RepeatedKeyRefusal: Console.note("\(error)")
+    case let error as Resigning.FallenSignatures: Console.note("\(error)")
     case let error as DocumentRefusal:
       // An input that cannot be trusted is a verification that failed.
       Console.note("\(error)")

@@ -213,4 +213,31 @@ import Testing
     #expect(header.startTimestamp == 1_598_486_400 && header.region == "SI" && header.batchSize == 1)
     #expect(header.signatureInfos.map(\.verificationKeyID) == ["293"])
   }
+
+  /// Tables are turned into JSON by many tools: the members then have the names of our columns.
+  @Test func membersNamedLikeColumns() throws {
+    let document = try DecodedDocument(
+      Array(
+        """
+        [{"key_data":"000102030405060708090a0b0c0d0e0f","rolling_start_number":2676096,"rolling_period":144,"revised":true,\
+        "origin":"DE","visited_regions":["FR","IT"]},
+        {"key_data":"101112131415161718191a1b1c1d1e1f","rolling_start":2676096,"revised":0},
+        {"key_data":"202122232425262728292a2b2c2d2e2f","rolling_start":2676096,"revised":"perhaps"}]
+        """.utf8))
+    #expect(document.keys.map(\.isRevised) == [true, false])
+    #expect(document.keys.map(\.rollingStart) == [2_676_096, 2_676_096])
+    #expect(document.regions[document.keys[0].regions] == RegionClaim(origin: "DE", visited: ["FR", "IT"]))
+    #expect(document.rejections.map(\.reason) == [.malformedEntry])
+    #expect(document.notes.isEmpty)
+  }
+
+  /// A table's headings may be spelled as members of JSON are.
+  @Test func columnsNamedLikeMembers() throws {
+    let document = try DecodedDocument(
+      Array(
+        "TemporaryExposureKey,rollingStartIntervalNumber,visitedCountries\n000102030405060708090a0b0c0d0e0f,5,FR\n".utf8
+      ))
+    #expect(document.keys.map(\.rollingStart) == [5])
+    #expect(document.notes.isEmpty)
+  }
 }

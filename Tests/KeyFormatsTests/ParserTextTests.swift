@@ -49,7 +49,7 @@ struct ParserTextTests {
     #expect(keys.map(\.transmissionRisk) == [8, nil, nil, nil])
     #expect(keys.map(\.reportType) == [nil, 1, 9, nil])
     #expect(keys.map(\.daysSinceOnset) == [nil, nil, -2, nil])
-    #expect(document.noteCodes == ["line-not-read  2"])
+    #expect(document.noteCodes == ["line-not-read  1"])
     #expect(try read(Array(sample.utf8), window: 16) == document)
     #expect(try read(sample.replacing("\n", with: "\r\n")) == document)
   }

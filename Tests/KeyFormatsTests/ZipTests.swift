@@ -261,7 +261,7 @@ private let sig: [UInt8] = [0x0a, 0]
     limits.documentBytes = 200_000
     #expect(zip.bytes.count < 4_000)
     #expect(code(zip, limits: limits) == .limitExceeded, "announced")
-    #expect(code(zip) == .malformed, "read and no protobuf")
+    #expect(code(zip) == .unrecognizedFormat, "read and no protobuf")
     zip.entries[0].size = 1000
     #expect(code(zip, limits: limits) == .malformed, "not announced")
     zip = RawZip(try .init("export.bin", bin), try .init("export.sig", bomb))

@@ -90,24 +90,57 @@ private let validity = "Validity: 2020-11-18 00:00:00 UTC - 2020-11-19 00:00:00 
 /// What parsers of diagnosis keys print, and collections of key data by day.
 let parserRecipes: [Recipe] = [
   Recipe(
-    "parser-text/printed", "header and keys, as a widespread parser prints them", keys: 2,
+    "parser-text/printed", "header and keys, as a widespread parser prints them", keys: 2, notes: "",
     .text(
       """
       Exposure Notification Diagnosis Key Parser
       This script parses published Diagnosis Keys.
+
       File '1.zip' read.
       - Time window: 2020-11-18 00:00:00 UTC - 2020-11-19 00:00:00 UTC
       - Region: DE
       - Batch: 1 of 1
+      - # of keys in batch: 2
       - Signature Info:
       verification_key_version: "v1"
       verification_key_id: "262"
       signature_algorithm: "1.2.840.10045.4.3.2"
+
       Diagnosis Keys:
-      1: TEK: 000102030405060708090a0b0c0d0e0f, Transmission Risk Level: 8, \(validity) (2676096, 144)
-      2: TEK: 101112131415161718191a1b1c1d1e1f, Transmission Risk Level: 1, \(validity) (2676096, 72)
+        1: TEK: 000102030405060708090a0b0c0d0e0f, Transmission Risk Level: 8, \(validity) (2676096, 144)
+        2: TEK: 101112131415161718191a1b1c1d1e1f, Transmission Risk Level: 1, \(validity) (2676096, 72)
+
+      Revised Diagnosis Keys:
+      (none)
 
       """)),
+  Recipe(
+    "parser-text/revised", "a key that is revoked: the numbers begin again under the second heading", keys: 2,
+    revised: 1,
+    notes: "",
+    .text(
+      """
+      Exposure Notification Diagnosis Key Parser
+      This script parses published Diagnosis Keys.
+
+      File 'export.bin' read.
+      - Time window: 2020-11-18 00:00:00 UTC - 2020-11-19 00:00:00 UTC
+      - Region: DE
+      - Batch: 1 of 1
+      - # of keys in batch: 1
+      Diagnosis Keys:
+        1: TEK: 000102030405060708090a0b0c0d0e0f, Transmission Risk Level: 6, \(validity) (2676096, 144), Report Type: CONFIRMED_TEST, Days since onset of symptoms: 4
+
+      Revised Diagnosis Keys:
+        1: TEK: 101112131415161718191a1b1c1d1e1f, Transmission Risk Level: 0, \(validity) (2676096, 144), Report Type: REVOKED, Days since onset of symptoms: -2
+
+      """)),
+  Recipe(
+    "parser-text/period_absent", "a key that states no period: the parser prints 0", keys: 1,
+    notes: "rolling-period-absent",
+    .text(
+      "  1: TEK: 000102030405060708090a0b0c0d0e0f, Transmission Risk Level: 0, "
+        + "Validity: 2020-11-18 00:00:00 UTC - 2020-11-18 00:00:00 UTC (2676096, 0)\n")),
   Recipe(
     "parser-text/validity_only", "a validity without its numbers, and a key that states nothing else", keys: 2,
     .text("1: TEK: 000102030405060708090a0b0c0d0e0f, \(validity)\n2: TEK: 101112131415161718191a1b1c1d1e1f")),
@@ -118,7 +151,7 @@ let parserRecipes: [Recipe] = [
     "parser-text/report_type", "report type and onset, which later versions print", keys: 1,
     .text(
       "1: TEK: 000102030405060708090a0b0c0d0e0f, Transmission Risk Level: 8, \(validity) (2676096, 144), "
-        + "Report Type: CONFIRMED_TEST, Days Since Onset: -2\n")),
+        + "Report Type: CONFIRMED_TEST, Days since onset of symptoms: -2\n")),
   Recipe(
     "parser-text/key_wrong", "key data of one byte, a risk that is no number, a part that no parser prints",
     .rejectedKeys, keys: 1, rejected: "key-data-length field-not-a-number malformed-entry",

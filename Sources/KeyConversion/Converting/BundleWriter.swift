@@ -21,7 +21,7 @@ package struct BundleWriter {
   /// - Returns: the digest of `export.bin`.
   package func write(
     _ header: ExportHeader, to output: ConversionOutput,
-    otherSignatures: (ExportDigests) -> [ExportSignature] = { _ in [] },
+    otherSignatures: (ExportDigests) throws -> [ExportSignature] = { _ in [] },
     keys body: (ExportEncoder) throws -> Void
   ) throws -> ExportDigests {
     let digest = DigestCollector(includingBody: false)

@@ -128,12 +128,27 @@ package struct Conversion {
     _ plan: ConversionPlan, from arrivals: [Arrival], to output: ConversionOutput
   ) throws -> ConversionReceipt {
     let documents = try arrivals.map { try $0.examine().verify() }
+    if documents.count == 1 {
+      // One document says most of its header before its keys; several are merged, which is known at the end.
+      do { return try convert(plan, documents, saysHeaderFirst: true, to: output) } catch is SeveralDocuments {
+        try output.document.discard()
+      }
+    }
+    return try convert(plan, documents, saysHeaderFirst: false, to: output)
+  }
+
+  /// One file turned out to hold several documents, after the header of the first had been written.
+  private struct SeveralDocuments: Error {}
+
+  private static func convert(
+    _ plan: ConversionPlan, _ documents: [VerifiedArrival], saysHeaderFirst: Bool, to output: ConversionOutput
+  ) throws -> ConversionReceipt {
     var conversion = Conversion()
     var writer = try DocumentWriter(plan, to: output)
     for document in documents {
-      // One document says most of its header before its keys; several are merged, which is known at the end.
-      try conversion.read(document, saysHeaderFirst: documents.count == 1, into: &writer)
+      try conversion.read(document, saysHeaderFirst: saysHeaderFirst, into: &writer)
     }
+    if saysHeaderFirst, writer.hasBegun, conversion.headers.count > 1 { throw SeveralDocuments() }
     let written = try writer.finish(conversion.headers.merged)
     conversion.receipt.close(written, conversion.headers)
     if plan.isStrict, !written.losses.isEmpty { throw LossRefusal(losses: written.losses) }
@@ -151,13 +166,15 @@ package struct Conversion {
       numbers.translate(&chunk.keys, from: context.regions, to: &regions)
       let before = chunk.rejections.count
       summary.count(chunk.rejections[..<before])
-      try writer.write(&chunk, regions: &regions, header: saysHeaderFirst ? context.header : ExportHeader())
+      if saysHeaderFirst, writer.hasBegun, context.headers.count > 1 { throw SeveralDocuments() }
+      try writer.write(
+        &chunk, regions: &regions, header: saysHeaderFirst ? context.headers.merged : ExportHeader())
       summary.count(chunk.rejections[before...])
       summary.written += chunk.keys.count
     }
     summary.format = reading.format
     summary.notes = reading.notes
-    headers.add(reading.header)
+    headers.add(reading.headers)
     receipt.documents.append(summary)
   }
 }

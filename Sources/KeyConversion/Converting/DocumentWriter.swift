@@ -10,7 +10,8 @@ struct DocumentWriter: ~Copyable {
   private var fitting: Fitting
   /// Writes keys as they come in; `nil` for exports, whose keys are collected and sorted first.
   private let stream: (any KeyEncoder)?
-  private var hasBegun = false
+  /// Whether a header stands before the keys already.
+  private(set) var hasBegun = false
   private var collection = KeyCollection()
 
   init(_ plan: ConversionPlan, to output: ConversionOutput) throws {

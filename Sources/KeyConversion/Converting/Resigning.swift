@@ -9,8 +9,11 @@ package struct Resigning {
     /// Our signatures take the place of all others.
     case replace
     /// Our signatures are put in front of the others. These stay valid only when `export.bin` keeps its bytes, which
-    /// it does when it names our keys already.
+    /// it does when it names our keys already; otherwise nothing is written.
     case add
+    /// As ``add``, and where the bytes change, the infos of the others stay without their signatures, for their holders
+    /// to sign the new bytes.
+    case addAwaitingOthers
   }
 
   package struct Result: Sendable {
@@ -31,7 +34,7 @@ package struct Resigning {
     var header = survey.header
     switch mode {
     case .replace: header.signatureInfos = infos
-    case .add:
+    case .add, .addAwaitingOthers:
       // Infos that stand there already stay where they are, so that the bytes stay what the others signed.
       header.signatureInfos = infos.filter { !survey.header.signatureInfos.contains($0) } + header.signatureInfos
     }
@@ -44,8 +47,14 @@ package struct Resigning {
     var others: [ExportSignature] = []
     let bundle = BundleWriter(signers: signers, packing: packing)
     let digests = try bundle.write(header, to: output) { written in
-      if mode == .add, written.fileBytes == survey.digests.fileBytes {
-        others = survey.signatures.filter { !infos.contains($0.info) }
+      guard mode != .replace else { return [] }
+      let foreign = survey.signatures.filter { !infos.contains($0.info) }
+      if written.fileBytes == survey.digests.fileBytes {
+        others = foreign
+      } else if mode == .add, !foreign.isEmpty {
+        throw FallenSignatures(
+          count: foreign.count,
+          names: foreign.map { $0.info.verificationKeyID.map { "the key \($0)" } ?? "a key without an id" })
       }
       return others
     } keys: { encoder in
@@ -61,6 +70,20 @@ package struct Resigning {
     return Result(
       digests: digests, keys: survey.keys, signatures: signers.count + others.count,
       dropped: survey.signatures.count - others.count)
+  }
+
+  /// Others signed bytes that would change; nothing was written.
+  package struct FallenSignatures: Error, CustomStringConvertible {
+    let count: Int
+    /// Whose they are.
+    let names: [String]
+
+    package var description: String {
+      "nothing was written: \(names.prefix(4).joined(separator: ", ")) signed export.bin as it is, and naming another key"
+        + " changes its bytes, so \(count == 1 ? "this signature falls" : "these signatures fall") and devices refuse the"
+        + " bundle. Without --add our signature replaces all others. For several signatures use --add --await-others, and"
+        + " let each other holder sign the bundle that comes of it with --add"
+    }
   }
 
   private struct Survey {

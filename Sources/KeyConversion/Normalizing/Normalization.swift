@@ -30,7 +30,7 @@ package struct IncomingClaims {
     for document in documents {
       let summary = try intake.accept(
         document.arrival, by: document.policy.reading, into: &claims, report: report)
-      headers.add(summary.header)
+      headers.add(summary.headers)
       self.documents.append(IncomingReceipt(policy: document.policy.name, intake: summary))
     }
   }

@@ -11,8 +11,9 @@ enum CSVColumn: Int, CaseIterable {
   case visitedRegions
   case unknownFields
 
-  /// The canonical name, followed by the other names under which the column is known.
-  var names: [String] {
+  /// The canonical name, followed by the other names under which the column is known; to them come the names that the
+  /// dialects of JSON have for the same thing, and JSON knows these.
+  var names: [StaticString] {
     switch self {
     case .keyData: ["key_data", "key_hex", "key", "tek", "temporary_exposure_key"]
     case .rollingStart: ["rolling_start_interval_number", "rolling_start", "rolling_start_number", "epoch"]
@@ -27,7 +28,23 @@ enum CSVColumn: Int, CaseIterable {
     }
   }
 
-  var name: String { names[0] }
+  var name: String { "\(names[0])" }
+
+  /// What a member of JSON is called that says the same.
+  var member: KeyMember {
+    switch self {
+    case .keyData: .keyData
+    case .rollingStart: .rollingStart
+    case .rollingPeriod: .rollingPeriod
+    case .transmissionRisk: .transmissionRisk
+    case .reportType: .reportType
+    case .daysSinceOnset: .daysSinceOnset
+    case .revised: .revised
+    case .origin: .origin
+    case .visitedRegions: .visited
+    case .unknownFields: .unknownFields
+    }
+  }
 
   /// `nil` for a column of another name. Case, `_`, `-` and spaces do not matter: `rollingStartNumber` is
   /// `rolling_start_number`.
@@ -36,8 +53,16 @@ enum CSVColumn: Int, CaseIterable {
     self = column
   }
 
-  private static let columns: [[UInt8]: CSVColumn] = Dictionary(
-    uniqueKeysWithValues: allCases.flatMap { column in column.names.map { (folded($0.utf8), column) } })
+  private static let columns: [[UInt8]: CSVColumn] = {
+    var columns: [[UInt8]: CSVColumn] = [:]
+    for name in KeyMemberName.all {
+      guard let column = allCases.first(where: { $0.member == name.member }) else { continue }
+      let heading = folded(UnsafeBufferPointer(start: name.text.utf8Start, count: name.text.utf8CodeUnitCount))
+      assert(columns[heading] == nil || columns[heading] == column, "\(name.text) has two meanings")
+      columns[heading] = column
+    }
+    return columns
+  }()
 
   private static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
     name.compactMap { byte in
@@ -123,6 +148,6 @@ extension CSVLayout {
     throw FormatError(
       .malformed,
       "no column holds key data: found \(found); accepted names are "
-        + CSVColumn.keyData.names.joined(separator: ", ") + digests)
+        + CSVColumn.keyData.names.map { "\($0)" }.joined(separator: ", ") + digests)
   }
 }

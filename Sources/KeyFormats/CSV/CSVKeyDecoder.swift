@@ -5,7 +5,8 @@ public import ExposureKeys
 /// Columns are found by name in any order. What a row states wrongly is a rejection; the other rows go on. What a row
 /// means is said by ``CSVRowScanner`` and ``CSVRowReader``; most rows are read by a shortcut that says the same.
 public final class CSVKeyDecoder: KeyDecoder {
-  public private(set) var header = ExportHeader()
+  public var header: ExportHeader { documents.merged }
+  public var headers: HeaderMerge { documents.all }
   public private(set) var regions = RegionTable()
   public private(set) var notes = ReadingNotes()
 
@@ -16,6 +17,10 @@ public final class CSVKeyDecoder: KeyDecoder {
   /// What the line of names says, once it has been read.
   private var layout: CSVLayout?
   private var columnLine: [UInt8] = []
+  private var documents = DocumentHeaders()
+  /// What comment lines state since the last row. It is of the document that has been read so far, unless another one's
+  /// line of names follows.
+  private var stated: ExportHeader?
   private var scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: 0)
   private let shortcuts: CSVShortcuts
   private var tails = CSVTailCache()
@@ -33,19 +38,20 @@ public final class CSVKeyDecoder: KeyDecoder {
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
-    let layout = try layout ?? readColumnLine()
+    if layout == nil { try readColumnLine() }
     // Rejections count against the room too: they take memory as keys do.
-    while chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
-      if shortcuts.contains(.canonicalRows), layout.shape != .other { readCanonicalRows(layout, into: &chunk.keys) }
-      if shortcuts.contains(.plainRows) { readPlainRows(layout, into: &chunk.keys) }
+    while let layout, chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
+      if shortcuts.contains(.canonicalRows), layout.shape != .other { try readCanonicalRows(layout, into: &chunk.keys) }
+      if shortcuts.contains(.plainRows) { try readPlainRows(layout, into: &chunk.keys) }
       guard !chunk.keys.isFull, try readRow(layout, into: &chunk) else { break }
     }
     return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
   }
 
-  private func readCanonicalRows(_ layout: CSVLayout, into keys: inout KeyBuffer) {
+  private func readCanonicalRows(_ layout: CSVLayout, into keys: inout KeyBuffer) throws {
     let unread = window.unread
     guard let start = unread.baseAddress else { return }
+    let before = keys.count
     keys.appendDirectly { free in
       let (rows, end) = CSVCanonicalRows.read(
         start, start + unread.count, withRegions: layout.shape == .full, tails: tails, into: free)
@@ -53,11 +59,13 @@ public final class CSVKeyDecoder: KeyDecoder {
       line += rows
       return rows
     }
+    if keys.count > before { try takeStated() }
   }
 
-  private func readPlainRows(_ layout: CSVLayout, into keys: inout KeyBuffer) {
+  private func readPlainRows(_ layout: CSVLayout, into keys: inout KeyBuffer) throws {
     let unread = window.unread
     guard let start = unread.baseAddress else { return }
+    let before = keys.count
     keys.appendDirectly { free in
       let (rows, end) = CSVPlainRows.read(
         start, start + unread.count, layout, rowLimit: limits.recordBytes, regions: regionCells, into: free)
@@ -65,6 +73,7 @@ public final class CSVKeyDecoder: KeyDecoder {
       line += rows
       return rows
     }
+    if keys.count > before { try takeStated() }
   }
 
   // MARK: - Lines
@@ -113,9 +122,17 @@ public final class CSVKeyDecoder: KeyDecoder {
     try checkSize(found.whole)
     do {
       let text = UnsafeRawBufferPointer(rebasing: window.unread[1..<max(found.text, 1)])
-      if try CSVMetadata.read(text, into: &header) {
-        notes.count(
-          ReadingNote(code: "metadata-restated", text: "a comment line restates metadata; the last one counts"))
+      if layout == nil {
+        if try CSVMetadata.read(text, into: &documents.current) { noteRestated() }
+      } else {
+        var stated = stated ?? ExportHeader()
+        if try CSVMetadata.read(text, into: &stated) {
+          // What stood there before was said behind the rows, and this in front of others.
+          try takeStated()
+          stated = ExportHeader()
+          _ = try CSVMetadata.read(text, into: &stated)
+        }
+        self.stated = stated
       }
     } catch var error as FormatError {
       error.byteOffset = window.documentOffset
@@ -123,6 +140,21 @@ public final class CSVKeyDecoder: KeyDecoder {
     }
     window.skip(found.whole)
     line += 1
+  }
+
+  private func noteRestated() {
+    notes.count(ReadingNote(code: "metadata-restated", text: "a comment line restates metadata; the last one counts"))
+  }
+
+  /// What comment lines stated is said of the document whose rows are being read.
+  private func takeStated() throws {
+    guard let stated = stated.take() else { return }
+    if try CSVMetadata.restate(&documents.current, with: stated) { noteRestated() }
+  }
+
+  /// Another document begins with this line of names.
+  private func beginNext() throws {
+    try documents.beginNext(limits, saying: stated.take() ?? ExportHeader())
   }
 
   private func checkSize(_ count: Int) throws {
@@ -135,7 +167,7 @@ public final class CSVKeyDecoder: KeyDecoder {
 
   // MARK: - The line of names
 
-  private func readColumnLine() throws -> CSVLayout {
+  private func readColumnLine() throws {
     try skipByteOrderMark()
     scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: CSVLayout.columnLimit)
     while true {
@@ -150,14 +182,16 @@ public final class CSVKeyDecoder: KeyDecoder {
           pass(row, lines: lines)
           continue
         }
-        let layout = try readLayout(row)
-        columnLine = Array(row)
-        scanner = CSVRowScanner(separator: layout.separator, cellLimit: layout.columns.count)
-        pass(row, lines: lines)
-        self.layout = layout
-        return layout
+        return take(try readLayout(row), of: row, lines: lines)
       }
     }
+  }
+
+  private func take(_ layout: CSVLayout, of row: UnsafeRawBufferPointer, lines: Int) {
+    self.layout = layout
+    columnLine = Array(row)
+    scanner = CSVRowScanner(separator: layout.separator, cellLimit: layout.columns.count)
+    pass(row, lines: lines)
   }
 
   private func skipByteOrderMark() throws {
@@ -192,22 +226,33 @@ public final class CSVKeyDecoder: KeyDecoder {
   /// Reads one line; `false` at the end of the document.
   private func readRow(_ layout: CSVLayout, into chunk: inout KeyChunk) throws -> Bool {
     switch try nextLine() {
-    case .end: return false
+    case .end:
+      try takeStated()
+      return false
     case .comment: return true
     case .row(let row, let lines, _) where isBlank: pass(row, lines: lines)
     case .row(let row, let lines, _) where row.elementsEqual(columnLine):
       notes.count(
         ReadingNote(code: "column-line-repeated", text: "the line of column names stands in the file again"))
+      try beginNext()
       pass(row, lines: lines)
     case .row(let row, let lines, let hasStrayText):
       do {
         let read = try CSVRowReader(layout).read(row, scanner, hasStrayText: hasStrayText)
         var key = read.key
         key.regions = try regionNumber(read.regions)
+        try takeStated()
         if let fields = read.unknownFields { key.unknownFields = chunk.unknownFields.append(fields) }
         chunk.keys.append(key)
         keepRegions(of: row, key, layout)
-      } catch let fault {
+      } catch let fault as EntryFault {
+        // No row has a cell that is called like a column of key data.
+        if (try? CSVLayout.read(row)) != nil {
+          notes.count(ReadingNote(code: "further-document", text: "a table of other columns stands behind the first"))
+          try beginNext()
+          take(try readLayout(row), of: row, lines: lines)
+          return true
+        }
         chunk.rejections.append(
           Rejection(
             position: KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset), reason: fault.reason,

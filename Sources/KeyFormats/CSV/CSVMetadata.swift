@@ -41,6 +41,32 @@ enum CSVMetadata {
     return wasStated && header != before
   }
 
+  /// Takes over what later lines state; returns whether that overrides an earlier line with another value.
+  ///
+  /// - Throws: ``FormatError`` when there are too many signature infos.
+  static func restate(_ header: inout ExportHeader, with later: ExportHeader) throws -> Bool {
+    guard header.signatureInfos.count + later.signatureInfos.count <= signatureInfoLimit else {
+      throw FormatError(.limitExceeded, "more than \(signatureInfoLimit) signature infos")
+    }
+    var overrides = false
+    func take<Value: Equatable>(_ field: WritableKeyPath<ExportHeader, Value?>) {
+      guard let value = later[keyPath: field] else { return }
+      if let known = header[keyPath: field], known != value { overrides = true }
+      header[keyPath: field] = value
+    }
+    take(\.startTimestamp)
+    take(\.endTimestamp)
+    take(\.region)
+    take(\.batchNum)
+    take(\.batchSize)
+    header.signatureInfos += later.signatureInfos
+    if !later.unknownFields.isEmpty {
+      if !header.unknownFields.isEmpty, header.unknownFields != later.unknownFields { overrides = true }
+      header.unknownFields = later.unknownFields
+    }
+    return overrides
+  }
+
   private static let signatureInfoLimit = 10_000
 
   private static func signatureInfo(_ text: some Collection<UInt8>) throws -> SignatureInfo {

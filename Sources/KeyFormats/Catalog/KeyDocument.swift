@@ -53,8 +53,9 @@ public final class KeyDocument {
       self.signatureFile = try pair.signature.map { entry in
         try Self.within(entry.name) { try archive.open(entry).readAll(limit: limits.signatureBytes) }
       }
-      decoder = ExportDecoder(
-        window(try archive.openReadingAhead(pair.bin), observed: true), limits: limits, place: pair.bin.name)
+      let bytes = window(try archive.openReadingAhead(pair.bin), observed: true)
+      if forced == nil { try Self.checkHoldsKeys(bytes, pair.bin) }
+      decoder = ExportDecoder(bytes, limits: limits, place: pair.bin.name)
     case (_, let format?), (.format(let format), nil):
       foundFormat = format
       container = format == .gaenExport ? .bare : nil
@@ -69,6 +70,26 @@ public final class KeyDocument {
       decoder = JSONKeyDecoder(window(SequentialSource(source), observed: false), limits: limits)
     case (.unrecognized(let reason), nil): throw FormatError(.unrecognizedFormat, reason)
     }
+  }
+
+  /// An entry must look like an export as a bare file must: apps ship value sets, statistics and configurations as
+  /// `export.bin` in an archive, too.
+  private static func checkHoldsKeys(_ entry: InputWindow, _ named: ZipEntry) throws {
+    _ = try within(named.name) { try entry.require(DocumentFront.reach) }
+    let front = DocumentFront(Array(entry.unread.prefix(DocumentFront.reach)))
+    let guess = FormatDetection.guess(front)
+    guard guess != .format(.gaenExport) else { return }
+    let found =
+      switch guess {
+      case .format(let format): "it looks like \(format.rawValue)"
+      case .json: "it is JSON"
+      case .zip: "it is a ZIP archive itself"
+      case .unrecognized(let reason): front.bytes.isEmpty ? reason : "its bytes are those of something else"
+      }
+    throw FormatError(
+      .unrecognizedFormat, place: named.name,
+      "this entry of the archive is no export of keys: \(found); some apps ship their settings or statistics under this"
+        + " name. --from gaen-export reads it all the same")
   }
 
   /// The entries of `export.sig`; none when there is no such file.

@@ -2,13 +2,14 @@ public import ExposureKeys
 
 /// Reads `export.bin`: the sixteen header bytes and a `TemporaryExposureKeyExport` (proto2), its fields in any order.
 ///
-/// Also reads the same message without the header bytes, which some tools leave behind. Presence is kept, and so are
-/// fields that this version does not know.
+/// Also reads the same message without the header bytes, which some tools leave behind, and several exports one behind
+/// the other. Presence is kept, and so are fields that this version does not know.
 public final class ExportDecoder: KeyDecoder {
   /// `EK Export v1`, padded with spaces to sixteen bytes.
   public static let fileHeader = Array("EK Export v1    ".utf8)
 
-  public private(set) var header = ExportHeader()
+  public var header: ExportHeader { documents.merged }
+  public var headers: HeaderMerge { documents.all }
   public var regions: RegionTable { keys.regions }
   public private(set) var notes = ReadingNotes()
   /// Whether the sixteen bytes stood at the front, and were right to the last space.
@@ -21,6 +22,7 @@ public final class ExportDecoder: KeyDecoder {
     case absent
   }
 
+  private var documents = DocumentHeaders()
   private var keys: ProtobufKeyStream
   private let window: InputWindow
   private let limits: ReadLimits
@@ -32,18 +34,36 @@ public final class ExportDecoder: KeyDecoder {
     self.window = window
     self.limits = limits
     self.place = place
-    keys = ProtobufKeyStream(window, limits: limits, layout: .export, keyTag: 0x3a, revisedTag: 0x42)
+    keys = ProtobufKeyStream(
+      window, limits: limits, layout: .export, keyTag: 0x3a, revisedTag: 0x42, end: Self.fileHeader.prefix(11))
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
     try placed {
       if fileHeaderState == nil { try readFileHeader() }
-      var header = header
-      defer { self.header = header }
-      return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
-        try header.read(tag, &reader, from: start, limits)
+      while true {
+        var header = documents.current
+        let foundKeys: Bool
+        do {
+          defer { documents.current = header }
+          foundKeys = try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
+            try header.read(tag, &reader, from: start, limits)
+          }
+        }
+        if foundKeys { return true }
+        guard try keys.isAtEndOfMessage() else { return false }
+        try beginNext()
       }
     }
+  }
+
+  /// Another export begins here.
+  private func beginNext() throws {
+    notes.count(
+      ReadingNote(
+        code: "further-document", text: "a further export stands behind the first; devices read such a file wrongly"))
+    try documents.beginNext(limits)
+    try readFileHeader()
   }
 
   /// Goes over the whole file for its header, and passes over the keys.
@@ -52,10 +72,15 @@ public final class ExportDecoder: KeyDecoder {
   func survey() throws -> Int {
     try placed {
       if fileHeaderState == nil { try readFileHeader() }
-      var header = header
-      defer { self.header = header }
-      return try keys.skipAll { tag, reader, start throws(ProtobufFault) in
-        try header.read(tag, &reader, from: start, limits)
+      var count = 0
+      while true {
+        var header = documents.current
+        count += try keys.skipAll { tag, reader, start throws(ProtobufFault) in
+          try header.read(tag, &reader, from: start, limits)
+        }
+        documents.current = header
+        guard try keys.isAtEndOfMessage() else { return count }
+        try beginNext()
       }
     }
   }
@@ -89,7 +114,7 @@ public final class ExportDecoder: KeyDecoder {
         .unsupported, byteOffset: 11, "the file header says version \(version.debugDescription), supported is \"1\"")
     }
     if front == Self.fileHeader {
-      fileHeaderState = .exact
+      if fileHeaderState == nil { fileHeaderState = .exact }
     } else {
       guard front[12...].allSatisfy({ $0 == 0 || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }) else {
         throw FormatError(

@@ -9,7 +9,8 @@ public import ExposureKeys
 /// A key that cannot be taken in becomes a `Rejection`; what breaks the grammar of JSON (RFC 8259) ends
 /// the reading with a ``FormatError``.
 public final class JSONKeyDecoder: KeyDecoder {
-  public private(set) var header = ExportHeader()
+  public var header: ExportHeader { documents.merged }
+  public var headers: HeaderMerge { documents.all }
   public private(set) var regions = RegionTable()
   public private(set) var notes = ReadingNotes()
   /// The members of a request beside the keys, by their dialect's names. Secrets among them are for its own checks.
@@ -32,10 +33,13 @@ public final class JSONKeyDecoder: KeyDecoder {
   private var skipper = JSONSkipper()
   private var place = Place.start
   private var documentCount = 0
+  private var documents = DocumentHeaders()
 
   // The list that is being read.
   private var listIsDocument = false
   private var listEntries = JSONEntries.keys
+  /// Whose keys a list of key data holds.
+  private var listOrigin: String?
 
   // The object around the lists that is being read.
   private var foundList = false
@@ -198,7 +202,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       }
       place = .ended
     case UInt8(ascii: "["):
-      beginDocument(.array)
+      try beginDocument(.array)
       window.position += 1
       listIsDocument = true
       listEntries = .keys
@@ -208,9 +212,11 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
   }
 
-  private func beginDocument(_ kind: JSONWrapper?) {
+  private func beginDocument(_ kind: JSONWrapper?) throws {
     documentCount += 1
     documentStart = window.documentOffset
+    // A key by itself says nothing about a document.
+    if documentCount > 1, kind != .object { try documents.beginNext(limits) }
     guard let kind else { return }
     if wrapper == nil { wrapper = kind } else if wrapper == .object { wrapper = .lines }
   }
@@ -219,12 +225,12 @@ public final class JSONKeyDecoder: KeyDecoder {
   private func readObject(_ chunk: inout KeyChunk) throws {
     let mayLearn = window.unread.count > 4 * JSONObjectTemplate.mostText
     if let length = try keyLength() {
-      beginDocument(.object)
+      try beginDocument(.object)
       let start = window.position
       window.position += length
       return try take(&chunk, start: start, end: window.position, mayLearn: mayLearn)
     }
-    beginDocument(nil)
+    try beginDocument(nil)
     window.position += 1
     foundList = false
     foundHeader = false
@@ -321,6 +327,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       if parser.dialect == nil { parser.dialect = dialect }
       listIsDocument = false
       listEntries = entries
+      listOrigin = entries == .keyData ? try regionOfList() : nil
       place = .firstElement
     case UInt8(ascii: "n"):
       try record { (cursor) throws(JSONFault) in try cursor.word("null") }
@@ -352,10 +359,6 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 
   private func readHeader(_ name: String, _ known: DocumentMemberName) throws {
-    guard documentCount == 1 else {
-      note("header-ignored", printable(name), "a further document's own header was not read")
-      return try skipValue(depth: 1)
-    }
     let offset = window.documentOffset
     func number<Number: FixedWidthInteger>(_: Number.Type) throws -> Number? {
       let isNull = try requiredByte() == UInt8(ascii: "n")
@@ -372,25 +375,59 @@ public final class JSONKeyDecoder: KeyDecoder {
         "\(name) is \"\(printable(text))\", allowed are whole numbers from \(Number.min) to \(Number.max)")
     }
     switch known.member {
-    case .startTimestamp: header.startTimestamp = try number(UInt64.self)
-    case .endTimestamp: header.endTimestamp = try number(UInt64.self)
-    case .batchNum: header.batchNum = try number(Int32.self)
-    case .batchSize: header.batchSize = try number(Int32.self)
+    case .startTimestamp: documents.current.startTimestamp = try number(UInt64.self)
+    case .endTimestamp: documents.current.endTimestamp = try number(UInt64.self)
+    case .batchNum: documents.current.batchNum = try number(Int32.self)
+    case .batchSize: documents.current.batchSize = try number(Int32.self)
     case .region:
-      header.region = try readTextValue()
+      documents.current.region = try readTextValue()
       return
     case .signatureInfos:
-      header.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
+      documents.current.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
         try readSignatureInfos(&cursor, limit: limits.nesting - 1)
       }
     default:
       guard let fields = try readTextValue().flatMap({ Base64.decode($0.utf8) }) else {
         throw FormatError(.malformed, byteOffset: offset, "unknown_fields is not base64")
       }
-      header.unknownFields = fields
+      documents.current.unknownFields = fields
+    }
+    if documentCount > 1, !foundHeader {
+      note("further-document", "", "a further document stands behind the first, with a header of its own")
     }
     foundHeader = true
     if parser.dialect == nil { parser.dialect = known.dialect }
+  }
+
+  /// The region of the document whose list of key data begins at the position; it may stand behind the list.
+  private func regionOfList() throws -> String? {
+    if let region = documents.current.region { return region }
+    while true {
+      if let close = window.unread.firstIndex(of: UInt8(ascii: "]")) {
+        var cursor = JSONCursor(base: window.base, position: window.position + close + 1, end: window.end)
+        do throws(JSONFault) {
+          return try regionAhead(&cursor)
+        } catch .runOut {} catch { return nil }
+      }
+      guard window.unread.count < limits.recordBytes else {
+        note("region-not-looked-for", "", "a list of keys is too long to see whether a region stands behind it")
+        return nil
+      }
+      guard try window.fill() else { return nil }
+    }
+  }
+
+  /// The region among the members that follow, up to the end of the object.
+  private func regionAhead(_ cursor: inout JSONCursor) throws(JSONFault) -> String? {
+    var skipper = JSONSkipper()
+    while try cursor.next() == UInt8(ascii: ",") {
+      let name = try cursor.name()
+      let known = DocumentMemberName.find(cursor.bytes(name.start, name.end))
+      if known?.member == .region, try cursor.peek() == UInt8(ascii: "\"") { return try cursor.text(cursor.string()) }
+      skipper.begin(limit: limits.nesting - 1)
+      try skipper.skip(&cursor)
+    }
+    return nil
   }
 
   private func readRequest(_ name: String, keptAs kept: String) throws {
@@ -463,6 +500,14 @@ public final class JSONKeyDecoder: KeyDecoder {
           ReadingNote(
             code: "rolling-start-from-sample-date", subject: "sample_date",
             text: "the rolling start is the midnight of the sample date; the document states no other"))
+      }
+      if let listOrigin {
+        let claim = RegionClaim(origin: listOrigin)
+        guard let regions = regionNumber(claim) else {
+          return chunk.rejections.append(
+            Rejection(position: position, reason: .tooManyRegionSets, detail: RegionTable.refusal(of: claim)))
+        }
+        key.regions = regions
       }
       chunk.keys.append(key)
     case .wrongLength(let count):

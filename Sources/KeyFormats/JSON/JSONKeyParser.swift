@@ -113,6 +113,7 @@ struct JSONKeyParser {
     case .fake: try readFake(&cursor, limit: limit)
     case .origin: try readOrigin(&cursor, limit: limit)
     case .visited: try readVisited(known, &cursor, limit: limit)
+    case .revised: try readRevised(known, &cursor, limit: limit)
     case .validity: try readValidity(&cursor, limit: limit)
     case .unknownFields: try readUnknownFields(&cursor, limit: limit)
     }
@@ -257,6 +258,27 @@ struct JSONKeyParser {
       try cursor.word("true")
       isFake = true
     default: try skip(&cursor, limit: limit)
+    }
+  }
+
+  private mutating func readRevised(_ name: KeyMemberName, _ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
+    switch try cursor.peek() {
+    case UInt8(ascii: "t"):
+      try cursor.word("true")
+      key.isRevised = true
+    case UInt8(ascii: "f"):
+      try cursor.word("false")
+      key.isRevised = false
+    case UInt8(ascii: "n"): try cursor.word("null")
+    case UInt8(ascii: "0"), UInt8(ascii: "1"):
+      let span = try cursor.number()
+      guard let value = cursor.integer(span), value == 0 || value == 1 else {
+        return refuse(.malformedEntry, "\(name.text) is neither true nor false, nor 1 or 0")
+      }
+      key.isRevised = value == 1
+    default:
+      try skip(&cursor, limit: limit)
+      refuse(.malformedEntry, "\(name.text) is neither true nor false, nor 1 or 0")
     }
   }
 

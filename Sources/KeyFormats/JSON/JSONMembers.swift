@@ -6,6 +6,8 @@ enum KeyMember: UInt8 {
   /// Not 0 for padding of an upload.
   case fake
   case origin, visited
+  /// Whether an earlier statement about the key is changed.
+  case revised
   /// An object that holds start and period, among others.
   case validity
   case unknownFields
@@ -19,11 +21,11 @@ enum KeyMember: UInt8 {
     let words: [PartialKeyPath<ClaimedKey>] = [
       \.rollingStartWord, \.rollingPeriodWord, \.transmissionRiskWord, \.reportTypeWord, \.daysSinceOnsetWord,
     ]
-    return [0] + words.map { MemoryLayout<ClaimedKey>.offset(of: $0) ?? 0 } + [0, 0, 0, 0, 0]
+    return [0] + words.map { MemoryLayout<ClaimedKey>.offset(of: $0) ?? 0 } + [0, 0, 0, 0, 0, 0]
   }()
 }
 
-/// A name that a member of a key has in some dialect, and what it means in all of them.
+/// A name that a member of a key has in some dialect, or a column of a table, and what it means in all of them.
 struct KeyMemberName {
   let text: StaticString
   let member: KeyMember
@@ -31,15 +33,18 @@ struct KeyMemberName {
   /// Every spelling that a known system uses, once.
   static let all: [KeyMemberName] = {
     var all: [KeyMemberName] = []
-    for (_, dialect) in JSONDialect.all {
-      for (member, names) in dialect.keyMembers {
-        for name in names {
-          let known = all.first { $0.text.matches(name) }
-          assert(known == nil || known?.member == member, "\(name) has two meanings in the dialects of JSON")
-          if known == nil { all.append(KeyMemberName(text: name, member: member)) }
-        }
+    func add(_ names: [StaticString], for member: KeyMember) {
+      for name in names {
+        let known = all.first { $0.text.matches(name) }
+        assert(known == nil || known?.member == member, "\(name) has two meanings in the dialects of JSON")
+        if known == nil { all.append(KeyMemberName(text: name, member: member)) }
       }
     }
+    for (_, dialect) in JSONDialect.all {
+      for (member, names) in dialect.keyMembers { add(names, for: member) }
+    }
+    // Tables are turned into JSON, and JSON into tables.
+    for column in CSVColumn.allCases { add(column.names, for: column.member) }
     return all
   }()
 

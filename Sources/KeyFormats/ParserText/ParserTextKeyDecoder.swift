@@ -22,10 +22,12 @@ extension KeyFormat {
 
 /// Reads what a parser of diagnosis keys printed: header lines, and one line a key such as
 /// `1: TEK: 01…aa, Transmission Risk Level: 8, Validity: 2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC (2654064, 144)`.
+/// What stands under the heading `Revised Diagnosis Keys:` is revised.
 ///
 /// Parts may be missing. Without the numbers in parentheses, rolling start and period follow from the validity.
 public final class ParserTextKeyDecoder: KeyDecoder {
-  public private(set) var header = ExportHeader()
+  public var header: ExportHeader { documents.merged }
+  public var headers: HeaderMerge { documents.all }
   /// The printout names no regions a key.
   public let regions = RegionTable()
   public private(set) var notes = ReadingNotes()
@@ -35,6 +37,12 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   /// The number of the line that comes next, from 1.
   private var line = 1
   private var isInSignatureInfo = false
+  /// The list that is being read holds revised keys.
+  private var areRevised = false
+  private var documents = DocumentHeaders()
+  /// Whether a file or a window has been named, so that the next one is of another document.
+  private var foundFile = false
+  private var foundWindow = false
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
@@ -58,7 +66,15 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     let text = window.unread[..<found.text]
     if let parts = KeyLine(text) {
       do throws(EntryFault) {
-        chunk.keys.append(try parts.claim())
+        var claim = try parts.claim()
+        claim.isRevised = areRevised
+        if claim.rollingPeriod == 0 {
+          // No key has this period: it is what the parser prints for a key that states none.
+          claim.rollingPeriod = nil
+          notes.count(
+            ReadingNote(code: "rolling-period-absent", text: "a rolling period of 0, which the parser prints for none"))
+        }
+        chunk.keys.append(claim)
       } catch {
         chunk.rejections.append(
           Rejection(
@@ -81,17 +97,23 @@ public final class ParserTextKeyDecoder: KeyDecoder {
 
   private func readHeaderLine(_ text: String) throws {
     let text = trimmed(text.drop { $0 == "-" || $0 == " " || $0 == "\t" })
-    guard !text.isEmpty else { return }
+    guard !text.isEmpty, !Self.saysNothing(text) else { return }
+    if text.hasPrefix("File '"), text.hasSuffix("' read.") {
+      if foundFile || foundWindow { try beginNext() }
+      foundFile = true
+      return
+    }
     guard let colon = text.firstIndex(of: ":") else { return countUnread() }
     let value = trimmed(text[text.index(after: colon)...])
     switch trimmed(text[..<colon]) {
     case "Time window": try readTimeWindow(value)
-    case "Region": header.region = String(value)
+    case "Region": documents.current.region = String(value)
     case "Batch": try readBatch(value)
     case "Signature Info", "Signature Infos":
-      header.signatureInfos.append(SignatureInfo())
+      documents.current.signatureInfos.append(SignatureInfo())
       isInSignatureInfo = true
-    case "Diagnosis Keys": isInSignatureInfo = false
+    case "Diagnosis Keys": beginList(revised: false)
+    case "Revised Diagnosis Keys": beginList(revised: true)
     case "app_bundle_id" where isInSignatureInfo: readInfo(\.appBundleID, value)
     case "android_package" where isInSignatureInfo: readInfo(\.androidPackage, value)
     case "verification_key_version" where isInSignatureInfo: readInfo(\.verificationKeyVersion, value)
@@ -101,28 +123,48 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     }
   }
 
+  /// What is printed from here on is about another file.
+  private func beginNext() throws {
+    notes.count(ReadingNote(code: "further-document", text: "a further document stands behind the first"))
+    try documents.beginNext(limits)
+    (foundFile, foundWindow, isInSignatureInfo, areRevised) = (false, false, false, false)
+  }
+
+  private func beginList(revised: Bool) {
+    isInSignatureInfo = false
+    areRevised = revised
+  }
+
+  /// Lines that the parser prints around the data; `(none)` stands under an empty list.
+  private static func saysNothing(_ text: Substring) -> Bool {
+    text == "(none)" || text == "Exposure Notification Diagnosis Key Parser"
+      || text == "This script parses published Diagnosis Keys." || text.hasPrefix("# of keys in batch:")
+  }
+
   /// A field that its info states already begins the next info.
   private func readInfo(_ field: WritableKeyPath<SignatureInfo, String?>, _ value: Substring) {
     let isQuoted = value.count >= 2 && value.first == "\"" && value.last == "\""
     let text = String(isQuoted ? value.dropFirst().dropLast() : value)
-    let last = header.signatureInfos.count - 1
-    if header.signatureInfos[last][keyPath: field] == nil {
-      header.signatureInfos[last][keyPath: field] = text
+    let last = documents.current.signatureInfos.count - 1
+    if documents.current.signatureInfos[last][keyPath: field] == nil {
+      documents.current.signatureInfos[last][keyPath: field] = text
     } else {
       var info = SignatureInfo()
       info[keyPath: field] = text
-      header.signatureInfos.append(info)
+      documents.current.signatureInfos.append(info)
     }
   }
 
   private func readTimeWindow(_ text: Substring) throws {
+    if foundWindow { try beginNext() }
+    foundWindow = true
     guard let (start, end) = validity(text), start.secondsSince1970 >= 0, end.secondsSince1970 >= 0 else {
       throw FormatError(
         .malformed,
         "Time window: \(ReportedText.value(text.utf8)), allowed is 2020-06-23 08:00:00 UTC - 2020-06-23 09:00:00 UTC")
     }
-    header.startTimestamp = UInt64(start.secondsSince1970)
-    header.endTimestamp = UInt64(end.secondsSince1970)
+    documents.current.startTimestamp = UInt64(start.secondsSince1970)
+    documents.current.endTimestamp = UInt64(end.secondsSince1970)
   }
 
   private func readBatch(_ text: Substring) throws {
@@ -130,8 +172,8 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     guard numbers.count == 3, numbers[1] == "of", let number = Int32(numbers[0]), let size = Int32(numbers[2]) else {
       throw FormatError(.malformed, "Batch: \(ReportedText.value(text.utf8)), allowed is 1 of 1")
     }
-    header.batchNum = number
-    header.batchSize = size
+    documents.current.batchNum = number
+    documents.current.batchSize = size
   }
 
   private func countUnread() {
@@ -180,13 +222,14 @@ private struct KeyLine {
       switch name {
       case "Transmission Risk Level": claim.transmissionRisk = try number(name, value)
       case "Report Type": claim.reportType = try reportType(name, value)
-      case _ where name.hasPrefix("Days Since Onset"): claim.daysSinceOnset = try number(name, value)
+      // Spelled "Days since onset of symptoms" by the tool itself.
+      case _ where name.lowercased().hasPrefix("days since onset"): claim.daysSinceOnset = try number(name, value)
       case "Validity": try readValidity(value, into: &claim)
       default:
         throw EntryFault(
           reason: .malformedEntry,
           detail: "\(ReportedText.name(name.utf8)): not known, allowed are Transmission Risk Level, Validity, "
-            + "Report Type, and Days Since Onset")
+            + "Report Type, and Days since onset of symptoms")
       }
     }
     return claim

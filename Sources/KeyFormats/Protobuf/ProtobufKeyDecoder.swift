@@ -22,20 +22,34 @@ struct ProtobufKeyStream {
   /// Tags of the key fields, one byte each; `revisedTag` is 0 where the format has none.
   let keyTag: UInt8
   let revisedTag: UInt8
+  /// Where a field could begin and these bytes stand, the message has ended; empty where it goes on to the end.
+  private let end: [UInt8]
 
   private var templates: KeyRecordTemplates
   private var messages: KeyMessageReader
 
-  init(_ window: InputWindow, limits: ReadLimits, layout: KeyMessageLayout, keyTag: UInt8, revisedTag: UInt8 = 0) {
+  init(
+    _ window: InputWindow, limits: ReadLimits, layout: KeyMessageLayout, keyTag: UInt8, revisedTag: UInt8 = 0,
+    end: ArraySlice<UInt8> = []
+  ) {
     self.window = window
     self.limits = limits
     self.keyTag = keyTag
     self.revisedTag = revisedTag
+    self.end = Array(end)
     templates = KeyRecordTemplates(layout)
     messages = KeyMessageReader(layout)
   }
 
   var regions: RegionTable { messages.regions }
+
+  /// Whether another message begins at the window's front.
+  func isAtEndOfMessage() throws -> Bool {
+    guard let first = end.first, try window.require(1), window.unread[0] == first else { return false }
+    // Where the bytes run out in the middle of them, the other message is cut off.
+    _ = try window.require(end.count)
+    return window.unread.prefix(end.count).elementsEqual(end.prefix(window.unread.count))
+  }
 
   /// Reads fields until the chunk is full or the document ends. `other` gets every field that is not a key: its
   /// tag, a reader at its value, and where the field begins; it moves the reader behind the value.
@@ -55,7 +69,7 @@ struct ProtobufKeyStream {
       {
         break
       }
-      guard try window.require(1) else { break }
+      guard try window.require(1), try !isAtEndOfMessage() else { break }
       try Self.readField(in: window, keyTag, revisedTag, other: other) { message, isRevised, offset in
         try decodeKey(message, revised: isRevised, at: offset, into: &chunk)
       }
@@ -72,7 +86,7 @@ struct ProtobufKeyStream {
     var count = 0
     while try window.require(1) {
       count += skipShortKeys()
-      guard try window.require(1) else { break }
+      guard try window.require(1), try !isAtEndOfMessage() else { break }
       try Self.readField(in: window, keyTag, revisedTag, other: other) { _, _, _ in count += 1 }
     }
     return count

@@ -8,15 +8,36 @@ enum ReportedText {
     bytes.count < 20 ? "\"\(printable(bytes))\"" : "a value of \(bytes.count) characters"
   }
 
-  /// The name of a column or a field. In a file without names the first row's keys stand here.
+  /// The name of a column or a field. In a file without names the first row's keys stand here: a name that holds what may
+  /// be key data is told by its length alone.
   static func name(_ bytes: some Collection<UInt8>) -> String {
-    let mayBeKey =
-      bytes.count >= 16
-      && bytes.contains {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
-      }
-    if mayBeKey || bytes.count > 64 { return "(\(bytes.count) characters)" }
+    if bytes.count > 64 || mayHoldKeyData(bytes) { return "(\(bytes.count) characters)" }
     return printable(bytes)
+  }
+
+  /// Whether sixteen or more characters stand together that may be random bytes in base64 or hexadecimal. Words have
+  /// no digits among their letters, and all of their letters or few of them are capitals: of random base64 one text in
+  /// ten thousand looks so.
+  static func mayHoldKeyData(_ bytes: some Collection<UInt8>) -> Bool {
+    var run = (length: 0, small: 0, capitals: 0, digits: 0)
+    func isTelling() -> Bool {
+      run.length >= 16 && (run.digits > 0 || (run.small > 0 && run.capitals * 3 > run.length))
+    }
+    for byte in bytes {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): run.small += 1
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"): run.capitals += 1
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="):
+        run.digits += 1
+      case UInt8(ascii: "-"), UInt8(ascii: "_"): break
+      default:
+        if isTelling() { return true }
+        run = (0, 0, 0, 0)
+        continue
+      }
+      run.length += 1
+    }
+    return isTelling()
   }
 
   private static func printable(_ bytes: some Collection<UInt8>) -> String {

@@ -4,9 +4,13 @@ public import ExposureKeys
 /// A sink whose earlier bytes can be written again: a local header is completed when its entry's length is known.
 public protocol PatchableSink: ByteSink {
   func overwrite(at offset: Int, with bytes: [UInt8]) throws
+  /// Forgets everything that was written.
+  func discard() throws
 }
 
 extension MemorySink: PatchableSink {
+  public func discard() { replace(0..<bytes.count, with: []) }
+
   public func overwrite(at offset: Int, with bytes: [UInt8]) {
     replace(offset..<offset + bytes.count, with: bytes)
   }

@@ -44,6 +44,11 @@ package final class OutputFile: PatchableSink {
     try bytes.withUnsafeBytes { try writeFully($0, to: descriptor, at: offset, path: path) }
   }
 
+  package func discard() throws {
+    guard ftruncate(descriptor, 0) == 0 else { throw FileFault("write", path, number: errno) }
+    byteCount = 0
+  }
+
   package func commit() throws {
     guard fsync(descriptor) == 0 else { throw FileFault("write", path, number: errno) }
     guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }

@@ -26,6 +26,11 @@ package final class SpoolFile: SeekableSource, PatchableSink {
     try bytes.withUnsafeBytes { try writeFully($0, to: descriptor, at: offset, path: "temporary file") }
   }
 
+  package func discard() throws {
+    guard ftruncate(descriptor, 0) == 0 else { throw FileFault("write", "temporary file", number: errno) }
+    byteCount = 0
+  }
+
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = pread(descriptor, buffer.baseAddress, min(buffer.count, max(0, byteCount - offset)), off_t(offset))
     guard count >= 0 else { throw FileFault("read", "temporary file", number: errno) }

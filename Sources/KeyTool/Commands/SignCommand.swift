@@ -11,8 +11,9 @@ struct SignCommand: ParsableCommand {
     abstract: "Sign or re-sign an export bundle; its keys stay as they are.",
     discussion: """
       By default our signatures replace all others, because the infos of export.bin, which are signed too, then name \
-      our keys. With --add the others' infos are kept beside ours; their signatures stay only if export.bin keeps its \
-      bytes. Devices of Apple read the first signature only, and some others need all of them to verify: one \
+      our keys. With --add the others' signatures stay beside ours, which can be only if export.bin names our keys \
+      already; otherwise nothing is written. With --await-others too, the bundle names all keys and has our signature \
+      alone, and each other holder signs it with --add; until then many devices refuse it. Devices of Apple read the first signature only, and some others need all of them to verify: one \
       signature a bundle is what every device accepts.
 
       A bundle with a key that cannot be read is not signed. --sign-key, --key-id and --key-version are needed, each \
@@ -21,7 +22,7 @@ struct SignCommand: ParsableCommand {
       Examples:
         keyferry sign export.bin -o bundle.zip \\
           --sign-key key.pem --key-id 310 --key-version v1
-        keyferry sign foreign.zip --add -o both.zip \\
+        keyferry sign foreign.zip --add --await-others -o both.zip \\
           --sign-key key.pem --key-id 310 --key-version v2
       """)
 
@@ -35,8 +36,11 @@ struct SignCommand: ParsableCommand {
     help: ArgumentHelp("Where the result goes: zip, or .bin with a .sig beside it.", valueName: "out"))
   var output: String
 
-  @Flag(help: "Keep the other signature infos, and the other signatures where they stay valid.")
+  @Flag(help: "Keep the others' signatures beside ours.")
   var add = false
+
+  @Flag(help: "With --add: keep the others' infos without signatures, for their holders to sign the same bytes next.")
+  var awaitOthers = false
 
   @Flag(help: "Write binary to a terminal.")
   var force = false
@@ -45,6 +49,7 @@ struct SignCommand: ParsableCommand {
 
   func validate() throws {
     guard !signing.signKey.isEmpty else { throw ValidationError("missing --sign-key, --key-id and --key-version") }
+    guard add || !awaitOthers else { throw ValidationError("--await-others goes with --add") }
   }
 
   func run() throws {
@@ -53,13 +58,16 @@ struct SignCommand: ParsableCommand {
     let destination = try Destination(output, format: .gaenExport, inputs: [bundle] + signing.signKey, force: force)
     let result = try destination.write { sink in
       try Resigning.run(
-        document, signers: identities, mode: add ? .add : .replace, packing: destination.packing, to: sink)
+        document, signers: identities, mode: awaitOthers ? .addAwaitingOthers : add ? .add : .replace,
+        packing: destination.packing, to: sink)
     }
     Console.note(
       "\(counted(result.keys, "key")) signed with \(counted(result.signatures, "signature")): \(destination.name), "
         + "export.bin SHA-256 \(result.digests.hexadecimal)")
     if result.dropped > 0 {
-      Console.note("\(counted(result.dropped, "earlier signature")) dropped: the bytes that they covered have changed")
+      Console.note(
+        "\(counted(result.dropped, "earlier signature")) dropped: the bytes that they covered have changed"
+          + (awaitOthers ? "; each holder signs \(destination.name) with --add next" : ""))
     }
   }
 }
