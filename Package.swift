@@ -83,15 +83,22 @@ let package = Package(
     // What does the gateway need from a store? The contract, and the store in memory.
     .target(name: "KeyStorage", dependencies: ["ExposureKeys", "KeyNormalization"], swiftSettings: strict),
 
+    // Is each page of the store what was written? A layer between SQLite and its files, in C as SQLite asks for.
+    .target(name: "CPageChecksums", linkerSettings: [.linkedLibrary("sqlite3")]),
+
     // The embedded store: one SQLite file.
     .target(
       name: "SQLiteStorage",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys",
+        "KeyStorage", "KeyNormalization", "ExposureKeys", "CPageChecksums",
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
+
+    // Who may read a copy of the store? The format of age, version 1, both directions.
+    .target(
+      name: "SealedCopies", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
 
     // What has come, is it whole, and who stands behind it? Files, documents, and the one way in.
     .target(
@@ -196,7 +203,7 @@ let package = Package(
       dependencies: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "ExposureKeys",
         "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -253,7 +260,8 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "KeyStorage", "SQLiteStorage", "KeyNormalization", "BundleTrust", "ExposureKeys", "GatewayTesting",
+        "KeyStorage", "SQLiteStorage", "SealedCopies", "KeyNormalization", "BundleTrust", "ExposureKeys",
+        "GatewayTesting",
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
@@ -305,7 +313,7 @@ let package = Package(
       dependencies: [
         "keyferry", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
-        "SQLiteStorage",
+        "SQLiteStorage", "SealedCopies",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting", "GatewayDaemon", .product(name: "Crypto", package: "swift-crypto"),
       ],
@@ -324,7 +332,7 @@ let package = Package(
       dependencies: [
         "keyferry", "recipes", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        "PolicyFiles", "KeyNormalization",
+        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies",
       ],
       swiftSettings: strict),
     // What the commands say about a report.

@@ -49,6 +49,8 @@ package struct Daemon: Sendable {
         clock: clock, ledger: ledger, hosts: receiving.hostTimes, readiness: readiness, metrics: metrics),
       PullService(
         plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
+      Household(
+        plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
       ReloadService(plan: current, hangups: hangups, exposure: serving?.exposure, readAgain: readAgain),
     ]
     if let folder = plan.publicationFolder {

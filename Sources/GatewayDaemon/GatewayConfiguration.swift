@@ -21,6 +21,13 @@ package enum GatewayConfiguration {
         }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } }))
   }
 
+  /// What commands read that ask the store alone; see ``GatewayFile/readForOperators(path:now:layouts:)``.
+  package static func readForOperators(
+    _ path: String, now: Instant
+  ) throws -> (plan: OperatorsPlan, faultCount: Int) {
+    try GatewayFile.readForOperators(path: path, now: now, layouts: Set(LayoutCatalog.all.map(\.name)))
+  }
+
   /// What opening the store says, and where it could not be made; nothing is made.
   package static func storeFaults(of plan: GatewayPlan, _ path: String, now: Instant) -> [GatewayFault] {
     let fault = { (severity, reason) in [GatewayFault(severity: severity, file: path, place: "state", reason: reason)] }

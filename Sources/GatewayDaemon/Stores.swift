@@ -12,4 +12,10 @@ package enum Stores {
     if role != .reader { try makeFolders(folder) }
     return Ledger(try all.open(.folder(folder), as: role, now: now))
   }
+
+  /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:into:now:command:)``.
+  package static func restore(from copy: String, into folder: String, now: Instant) async throws {
+    try makeFolders(folder)
+    try await SQLiteStore.restore(from: copy, into: folder, now: now)
+  }
 }

@@ -4,6 +4,7 @@ enum Allowed {
   static let clockBack: ClosedRange<Int64> = 60...86_400
   static let clockAhead: ClosedRange<Int64> = 3600...2_592_000
   static let silence: ClosedRange<Int64> = 60...2_592_000
+  static let behind: ClosedRange<Int64> = 3600...2_592_000
   static let keyDays: ClosedRange<Int64> = 1...60
   static let evidenceDays: ClosedRange<Int64> = 0...3650
   /// Seconds.

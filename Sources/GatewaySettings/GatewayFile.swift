@@ -28,6 +28,23 @@ package enum GatewayFile {
       text, path: path, files: files, environment: environment, now: now, layouts: layouts, trials: trials)
   }
 
+  /// What commands read that ask the store alone, or say a word of the operator: no secret, which may be in the service's
+  /// environment or in files that the operator cannot open; and a fault elsewhere in the file is no reason to let a leaked
+  /// source go on.
+  ///
+  /// - Returns: what could be read, and how many faults there are in what could not.
+  /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` when it does not say where the state is.
+  package static func readForOperators(
+    path: String, now: Instant, layouts: Set<String>
+  ) throws -> (plan: OperatorsPlan, faultCount: Int) {
+    let files = SystemFiles()
+    let text = String(decoding: try files.contents(of: path, limit: byteLimit), as: UTF8.self)
+    let reader = GatewayReader(
+      path: path, files: files, environment: [:], now: now, layouts: layouts, readsSecrets: false)
+    guard let plan = reader.plan(text) else { throw GatewayFaults(all: reader.faults) }
+    return (OperatorsPlan(plan), reader.faults.count { $0.severity == .error })
+  }
+
   /// As ``read(path:environment:now:layouts:trials:)``, of a text whose files are found elsewhere.
   ///
   /// - Parameter peers: the protocols that sources may speak.

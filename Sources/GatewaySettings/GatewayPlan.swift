@@ -19,6 +19,8 @@ package struct GatewayPlan: Sendable {
   package var retention: Retention
   /// Seconds after which it is an alarm that no source could be pulled, 60...2592000.
   package var silenceLimit: Int64 = 21_600
+  /// Seconds without a new key after which a source that answers is behind; `nil` is never.
+  package var behindLimit: Int64?
   /// How far the system's clock may step.
   package var clock = ClockBounds()
   /// `nil` where the gateway does not serve.
@@ -46,4 +48,21 @@ package struct GatewayPlan: Sendable {
     let asked = sources.map(\.name)
     return asked + uploads.map(\.name).filter { !asked.contains($0) }
   }
+}
+
+/// What the operator says, without its secrets: nobody is asked with it, and nothing is signed.
+package struct OperatorsPlan: Sendable {
+  private let plan: GatewayPlan
+
+  init(_ plan: GatewayPlan) { self.plan = plan }
+
+  package var stateFolder: String { plan.stateFolder }
+  package var publicationFolder: String? { plan.publicationFolder }
+  package var sources: [SourceSettings] { plan.sources }
+  package var sourceNames: [String] { plan.sourceNames }
+  package var uploads: UploadSource? { plan.uploads }
+  package var clock: ClockBounds { plan.clock }
+  package var behindLimit: Int64? { plan.behindLimit }
+  /// Their identities have names and times, and keys of nobody.
+  package var series: [SeriesSettings] { plan.series }
 }

@@ -17,6 +17,8 @@ final class GatewayReader {
   let layouts: Set<String>
   let peers: [PeerProtocol]
   let trials: SettingTrials
+  /// Otherwise something stands in place of each.
+  let readsSecrets: Bool
   private let path: String
   private var policyFaults: [GatewayFault] = []
   /// The regions and origins that the configuration names: there are such, whatever they are called.
@@ -29,8 +31,9 @@ final class GatewayReader {
 
   init(
     path: String, files: any SettingFiles, environment: [String: String], now: Instant, layouts: Set<String>,
-    peers: [PeerProtocol] = PeerCatalog.peers, trials: SettingTrials = SettingTrials()
+    peers: [PeerProtocol] = PeerCatalog.peers, trials: SettingTrials = SettingTrials(), readsSecrets: Bool = true
   ) {
+    self.readsSecrets = readsSecrets
     self.path = path
     self.files = files
     self.environment = environment
@@ -64,6 +67,10 @@ final class GatewayReader {
     }
     var silenceLimit: Int64 = 21_600
     set(&silenceLimit, root.take("silence")?.duration(Allowed.silence))
+    var behindLimit: Int64?
+    root.read("behind") { setting in
+      behindLimit = setting.isWord("never") ? nil : setting.duration(Allowed.behind)
+    }
     let sources = entries(of: root.take("sources"), source)
     let listed = entries(of: root.take("series"), self.series)
     let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
@@ -95,7 +102,7 @@ final class GatewayReader {
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
     plan.mirrors = shown
-    (plan.clock, plan.silenceLimit) = (clock, silenceLimit)
+    (plan.clock, plan.silenceLimit, plan.behindLimit) = (clock, silenceLimit, behindLimit)
     return plan
   }
 
@@ -195,6 +202,7 @@ final class GatewayReader {
 
   /// The text of a file with PEM blocks of this kind.
   func pem(_ setting: Setting, holding label: String) -> String? {
+    guard readsSecrets else { return "" }
     guard let bytes = contents(setting, limit: Allowed.secretBytes) else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
     guard text.contains("-----BEGIN \(label)-----") else {

@@ -58,6 +58,8 @@ extension GatewayReader {
     if settings.isRelay {
       warn(section.place(of: "speaks-for"), "has no effect: a relay's keys have no origin")
     }
+    // EFGS leaves out of a batch what the country that asks has sent itself.
+    guard settings.peer != .efgs else { return }
     let echoes = ownOrigins.intersection(allowed).subtracting([settings.origin ?? ""])
     if !echoes.isEmpty {
       warn(

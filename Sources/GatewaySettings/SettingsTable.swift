@@ -76,6 +76,10 @@ package enum SettingsTable {
       Row(
         "silence", "When it is an alarm that no source at all could be pulled: `/ready/publishing`.",
         TimeSpan.text(21_600), Allowed.silence.durations),
+      Row(
+        "behind",
+        "When it is an alarm that a source answers and has had no new key: `/ready/publishing` and `keyferry status`. One "
+          + "that never had any is left alone.", "never", "never, \(Allowed.behind.durations)"),
       Row("policies", "Policy files that can then be named by the name that they state.", none, "a list of paths"),
       Row("sources", "Where keys are pulled from.", none, "a list of sections"),
       Row("series", "What is published.", none, "a list of sections"),

@@ -24,6 +24,8 @@ struct SeriesRound: Sendable {
   private var lost: Set<BundleID> = []
   /// Those in whose place others were staged.
   private var replaced: Set<BundleID> = []
+  /// Whether files were read in this round to find damage.
+  private var hasDigested = false
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
@@ -170,11 +172,12 @@ struct SeriesRound: Sendable {
     try folder.put(content, at: bundle.path)
   }
 
-  /// An index names only what is there and whole. Lengths are looked at each time, digests in turns.
+  /// An index names only what is there and whole. Lengths are looked at each time, digests in turns and once a round.
   private mutating func look(at listed: Set<BundleID>) throws {
     let all = records.filter { listed.contains($0.id) }
     let turn = all.isEmpty ? 0 : Int(now.secondsSince1970 / 60 % Int64(all.count))
-    var budget = Self.digestedBytes
+    var budget = hasDigested ? 0 : Self.digestedBytes
+    hasDigested = true
     for record in all[turn...] + all[..<turn] {
       let isDigested = budget > 0
       budget -= record.bundle.byteCount
@@ -245,11 +248,14 @@ struct SeriesRound: Sendable {
     if let last = increments.map(\.bundle.ordinal).max() {
       let moving = increments + listing.listed(.increment).filter { $0.bundle.ordinal < last }
       let contents = try await releasedKeys(of: Set(moving.map(\.id)))
+      let firsts = try firstReleases(of: contents, lostWith: increments)
       for record in moving.sorted(by: { $0.bundle.ordinal < $1.bundle.ordinal }) {
         let released = contents.keys[record.id] ?? []
         let isLost = lost.contains(record.id)
-        let keys = isLost ? released : try keys(of: record) ?? released
+        let repeated = firsts[record.id] ?? []
+        let keys = (isLost ? released : try keys(of: record) ?? released) + repeated
         for key in released { staging.released[key.subject] = contents.origins[key.subject] }
+        for key in repeated { staging.repeated.insert(key.subject) }
         replaced.insert(record.id)
         if keys.isEmpty && record.bundle.keyCount + record.bundle.revisedKeyCount > 0 { continue }
         try staging.add(
@@ -291,6 +297,42 @@ struct SeriesRound: Sendable {
     }
   }
 
+  /// The keys that are to stand plain in each lost increment, because their first release was lost with it: the store knows
+  /// a revised key by its revision alone, and a phone that has never seen it takes it from the `keys` of a file only. A
+  /// key that is revoked is for nobody who has not seen it.
+  private mutating func firstReleases(
+    of contents: ReleasedContents, lostWith increments: [BundleRecord]
+  ) throws -> [BundleID: [ClaimedKey]] {
+    let listed = listing.listed(.increment)
+    let places = Dictionary(uniqueKeysWithValues: (increments + listed).map { ($0.id, $0.bundle.ordinal) })
+    let oldest = now.secondsSince1970 - settings.listedDays * 86_400
+    let revised = contents.revised.filter { places[$0.bundle] != nil && $0.expiry.secondsSince1970 > oldest }
+    guard !revised.isEmpty else { return [:] }
+
+    var plain: Set<KeySubject> = []
+    for record in listed { for key in try keys(of: record) ?? [] where !key.isRevised { plain.insert(key.subject) } }
+    let lost = increments.sorted { $0.bundle.ordinal < $1.bundle.ordinal }
+    // Devices want key data once in a file.
+    var held = Dictionary(
+      uniqueKeysWithValues: lost.map { ($0.id, Set((contents.keys[$0.id] ?? []).map(\.key))) })
+    var additions: [BundleID: [ClaimedKey]] = [:]
+    for release in revised where !plain.contains(release.subject) {
+      // It was published before its revision, in a file whose end lies behind the key's own by the time that devices ask.
+      let fitting = lost.filter {
+        $0.id != release.bundle && $0.bundle.end >= release.expiry.secondsSince1970 + Self.embargoSeconds
+          && held[$0.id]?.contains(release.key.key) == false
+      }
+      let place = fitting.last { $0.bundle.ordinal < places[release.bundle] ?? .max } ?? fitting.first
+      guard let place else { continue }
+      held[place.id]?.insert(release.key.key)
+      additions[place.id, default: []] += [release.key] + (contents.lookalikes[release.subject] ?? [])
+    }
+    return additions
+  }
+
+  /// A key has expired for this long when it is published.
+  private static let embargoSeconds: Int64 = 7200
+
   /// What bundles released, as the store has it: look-alikes beside the keys, revised ones as such.
   private func releasedKeys(of bundles: Set<BundleID>) async throws -> ReleasedContents {
     let name = settings.name
@@ -299,6 +341,7 @@ struct SeriesRound: Sendable {
       var all = ReleasedKeys(by: name, from: state, pageSize: 50_000, only: nil)
       while let released = try all.peek() {
         all.advance()
+        if released.revisions > 0, !released.key.isRevocation { contents.revised.append(released) }
         guard bundles.contains(released.bundle) else { continue }
         var key = released.key
         key.isRevised = released.revisions > 0
@@ -311,6 +354,9 @@ struct SeriesRound: Sendable {
           contents.keys[bundle]? += padding.lookalikes(
             of: keys, rounds: try Padding.releasedRounds(of: keys, by: name, from: state))
         }
+        let revised = contents.revised.map(\.key)
+        let rounds = try Padding.releasedRounds(of: revised, by: name, from: state)
+        for key in revised { contents.lookalikes[key.subject] = padding.lookalikes(of: [key], rounds: rounds) }
       }
       return contents
     }
@@ -596,6 +642,17 @@ private struct ReleasedContents: Sendable {
   var keys: [BundleID: [ClaimedKey]] = [:]
   /// Whose opinions were in the first release.
   var origins: [KeySubject: ReleasingOrigins?] = [:]
+  /// Keys that a revision went out about, but for revocations, in whatever bundle; and their look-alikes, plain as in the
+  /// first release.
+  var revised: [ReleasedKey] = []
+  var lookalikes: [KeySubject: [ClaimedKey]] = [:]
+}
+
+extension ReleasedKey {
+  /// When it was no longer in use.
+  fileprivate var expiry: Instant {
+    IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
+  }
 }
 
 extension ClaimedKey {

@@ -11,6 +11,8 @@ struct Staging: Sendable {
   var released: [KeySubject: ReleasingOrigins?] = [:]
   /// Of these the first releases, which have look-alikes beside them.
   var padded: [ClaimedKey] = []
+  /// Keys that stand plain in a bundle that is made again, and were revised since: the series remembers the revision.
+  var repeated: Set<KeySubject> = []
   /// By kind, the number of the first bundle that is staged.
   private(set) var firstOrdinals: [String: Int]
 
@@ -50,7 +52,7 @@ struct Staging: Sendable {
   /// What a bundle releases, as the series remembers it.
   func releases(of sealed: SealedBundle) -> [NewRelease] {
     sealed.keys.compactMap { key in
-      guard let origins = released[key.subject] else { return nil }
+      guard let origins = released[key.subject], key.isRevised || !repeated.contains(key.subject) else { return nil }
       var plain = key
       plain.isRevised = false
       return NewRelease(key: plain, revisions: key.isRevised ? 1 : 0, origins: origins)

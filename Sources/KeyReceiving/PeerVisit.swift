@@ -56,13 +56,14 @@ struct PeerVisit {
 
   // MARK: Recovery
 
-  /// What every pull does first, after a crash or not: what was being fetched is discovered again, and what is in
-  /// quarantine and due is tried again with the bytes that are kept.
+  /// What every pull does first, after a crash or not: what was being fetched is discovered again, keys that were in the
+  /// future are looked at again, and what is in quarantine and due is tried again with the bytes that are kept.
   ///
   /// - Returns: the names of those whose bytes are not kept, so that the peer has to be asked for them once more.
   mutating func recover() async throws -> [String] {
     let (name, now) = (source.name, clock())
     try await ledger.interrupted(name, at: now)
+    try await admitWhatHasBegun()
     let due = try await ledger.read { state in
       try state.documents(of: name, in: [.quarantined], limit: .max).filter {
         // What changed under its name waits for the operator.

@@ -88,7 +88,7 @@ package struct Rereading: Sendable {
 }
 
 /// Gathers what a document is read to say.
-private struct ReadingCollector: ClaimRecorder {
+struct ReadingCollector: ClaimRecorder {
   private(set) var claims: Set<StatedClaim> = []
   private(set) var held: [StatedClaim: AdmissionReason] = [:]
 

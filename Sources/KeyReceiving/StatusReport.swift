@@ -13,6 +13,10 @@ package struct StatusReport: Sendable {
     package let summary: SourceSummary
     package let pausedSince: Instant?
     package let quarantine: [DocumentRecord]
+    /// When it brought a new key last; `nil` before the first one.
+    package let newestKey: Instant?
+    /// Whether it answers and has had nothing new for longer than the configuration says.
+    package let isBehind: Bool
   }
 
   /// A series that shows a source's archives as their origin has signed them.
@@ -36,12 +40,17 @@ package struct StatusReport: Sendable {
   package let claimCount: Int
   /// When what had been kept long enough was removed last.
   package let lastRetention: Instant?
+  /// New claims by day, origin and source; `nil` where nobody asked.
+  package let arrivals: [ArrivedClaims]?
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
   ///   - uploads: the doors for uploads, which nobody asks.
+  ///   - start: since when the report tells what came; `nil` is not.
+  ///   - limit: seconds without a new key after which a source is behind; `nil` is never.
   package init(
-    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [], now: Instant
+    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [],
+    arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil, now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
@@ -49,13 +58,16 @@ package struct StatusReport: Sendable {
     let doors = uploads.map(\.name).filter { !asked.contains($0) }
     let configured = asked + doors
     let others = records.keys.filter { !configured.contains($0) }.sorted()
+    let newest = try state.newestArrivals()
     sources = try (configured + others).map { name in
       Source(
         name: name, peer: doors.contains(name) ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
-        quarantine: try state.documents(of: name, in: [.quarantined], limit: 20))
+        quarantine: try state.documents(of: name, in: [.quarantined], limit: 20), newestKey: newest[name],
+        isBehind: asked.contains(name) && isBehind(newest[name], after: limit, at: now))
     }
+    arrivals = try start.map(state.arrivals(since:))
     self.now = now
     self.pauses = pauses
     recalls = try state.recalls()
@@ -70,20 +82,28 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  /// `paused`, `failing`, `never asked` or `fine`; a door for uploads is `open`.
+  /// `paused`, `failing`, `never asked`, `behind` or `fine`; a door for uploads is `open`.
   package var state: String {
     if pausedSince != nil { return "paused" }
     if peer == "uploads" { return "open" }
     if record.lastFault != nil { return "failing" }
-    return record.lastSuccess == nil ? "never asked" : "fine"
+    if record.lastSuccess == nil { return "never asked" }
+    return isBehind ? "behind" : "fine"
   }
+}
+
+/// Whether a source that brought its newest key at this time has had nothing new for too long. One that never brought any
+/// is not: there may be none.
+package func isBehind(_ newest: Instant?, after limit: Int64?, at now: Instant) -> Bool {
+  guard let newest, let limit else { return false }
+  return now.secondsSince1970 - newest.secondsSince1970 > limit
 }
 
 // MARK: JSON
 
 extension StatusReport: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case now, sources, mirrors, claims
+    case now, sources, mirrors, claims, arrivals
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
     case lastRetention = "last_retention"
@@ -99,6 +119,18 @@ extension StatusReport: Encodable {
       pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
     try members.encode(claimCount, forKey: .claims)
     try members.encodeIfPresent(lastRetention?.description, forKey: .lastRetention)
+    try members.encodeIfPresent(arrivals?.map(ArrivalRow.init), forKey: .arrivals)
+  }
+
+  private struct ArrivalRow: Encodable {
+    let day: String
+    let origin: String
+    let source: String
+    let new: Int
+
+    init(_ arrived: ArrivedClaims) {
+      (day, origin, source, new) = (arrived.day.description, arrived.origin, arrived.source, arrived.claims)
+    }
   }
 
   private struct Row: Encodable {
@@ -117,10 +149,12 @@ extension StatusReport: Encodable {
       case lastSuccess = "last_success"
       case lagSeconds = "lag_seconds"
       case nextAttempt = "next_attempt"
+      case newestKey = "newest_key"
     }
 
     func encode(to encoder: any Encoder) throws {
       var members = encoder.container(keyedBy: CodingKeys.self)
+      try members.encodeIfPresent(source.newestKey?.description, forKey: .newestKey)
       try members.encode(source.name, forKey: .name)
       try members.encodeIfPresent(source.peer, forKey: .peer)
       try members.encode(source.state, forKey: .state)

@@ -10,6 +10,7 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import KeyStorage
 internal import PolicyFiles
+internal import SealedCopies
 
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
 package struct KeyferryCommand: ParsableCommand {
@@ -98,6 +99,7 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PolicyFileFault: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
     case let error as StorageFault: Console.note("\(error)")
+    case let error as CopyFault: Console.note("\(error)")
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as Descriptors.TooFew: Console.note("\(error)")

@@ -189,6 +189,34 @@ extension SQLiteTransaction {
     return Dictionary(rows.map { ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
 
+  func arrivals(since start: Instant) throws -> [ArrivedClaims] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT arrivals.time / 86400 AS day, origins.name AS origin, sources.name AS source, sum(volumes.claims) AS claims
+        FROM arrivals JOIN volumes ON volumes.arrival = arrivals.id JOIN origins ON origins.id = volumes.origin
+          JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
+        WHERE arrivals.time >= ? AND volumes.origin > 0
+        GROUP BY 1, volumes.origin, documents.source
+        """, arguments: [start.secondsSince1970])
+    return rows.map {
+      ArrivedClaims(
+        day: Day(daysSince1970: $0["day"]), origin: $0["origin"], source: $0["source"], claims: $0["claims"])
+    }.sorted(by: ArrivedClaims.precedes)
+  }
+
+  func newestArrivals() throws -> [String: Instant] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT sources.name AS source, max(arrivals.time) AS time
+        FROM arrivals JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
+        WHERE EXISTS (SELECT 1 FROM volumes WHERE volumes.arrival = arrivals.id AND volumes.origin > 0)
+        GROUP BY documents.source
+        """)
+    return Dictionary(rows.map { ($0["source"], $0.time("time")) }, uniquingKeysWith: max)
+  }
+
   // MARK: Recording
 
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {

@@ -19,6 +19,18 @@ extension SQLiteTransaction {
     return try rows.reversed().map(DocumentRecord.init)
   }
 
+  func documents(of source: String, rejecting reason: String) throws -> [DocumentRecord] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        \(Self.selection)
+        WHERE documents.source = (SELECT id FROM sources WHERE name = ?) AND state = 'recorded'
+          AND instr(rejections, ?) > 0 AND EXISTS (SELECT 1 FROM contents WHERE document = documents.id)
+        ORDER BY documents.id
+        """, arguments: [source, "\"\(reason)\":"])
+    return try rows.map(DocumentRecord.init).filter { $0.facts?.rejections[reason] != nil }
+  }
+
   func document(_ id: DocumentID) throws -> DocumentRecord? {
     try document(where: "documents.id = ?", [id.rawValue])
   }

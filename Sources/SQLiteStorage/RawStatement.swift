@@ -59,6 +59,11 @@ struct RawStatement {
     return sqlite3_changes(connection) > 0
   }
 
+  /// Reads the whole row, as far as it goes over to other pages.
+  func readAll() {
+    for column in 0..<sqlite3_column_count(pointer) { _ = sqlite3_column_blob(pointer, column) }
+  }
+
   func int(at column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
 
   func int32(at column: Int32) -> Int32 { sqlite3_column_int(pointer, column) }

@@ -45,7 +45,9 @@ package final class SQLiteStore: Store {
     let isReadOnly = role == .reader
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
+      try PageChecksums.install()
       let isCurrent = try Self.inspect(path, isReadOnly: isReadOnly)
+      if role == .owner, try PageChecksums.header(of: path) == .unchecked { try Self.addChecksums(to: path) }
       // Nobody makes or changes tables beside an owner.
       let makingLock =
         role == .operator && !isCurrent
@@ -121,7 +123,7 @@ package final class SQLiteStore: Store {
       else {
         throw StorageFault(.inputOutput, "\(partial): it cannot be made")
       }
-      let queue = try DatabaseQueue(path: partial)
+      let queue = try DatabaseQueue(path: partial, configuration: .store(isReadOnly: false, pageLimit: nil))
       try pool.backup(to: queue)
       try await queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
       try queue.close()
@@ -130,6 +132,67 @@ package final class SQLiteStore: Store {
       try? FileManager.default.removeItem(atPath: partial)
       throw error is StorageFault ? error : StorageFault(error, path: path)
     }
+  }
+
+  /// Puts a copy in the place of the store of a folder, of which nobody has the right to write meanwhile. What was there is
+  /// kept beside it, under names that end in `-replaced-` and the time.
+  ///
+  /// - Parameter copy: a file that ``copy(to:)`` wrote; it stays.
+  /// - Throws: ``StorageFault``: `held`, `incompatible`, `corrupt` where the copy is damaged itself, and then nothing has
+  ///   changed.
+  package static func restore(
+    from copy: String, into folder: String, now: Instant, command: String = SQLiteStore.currentCommand
+  ) async throws {
+    let path = folder + "/" + fileName
+    let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
+    defer { withExtendedLifetime(lock) {} }
+    do {
+      try PageChecksums.install()
+      guard try inspect(copy, isReadOnly: true) else { throw StorageFault(.notFound, "\(copy): there is no store") }
+      try await check(copy)
+      let files = FileManager.default
+      let partial = path + ".partial"
+      try? files.removeItem(atPath: partial)
+      try files.copyItem(atPath: copy, toPath: partial)
+      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
+      try synchronize(partial)
+      // The log of changes goes first: it must never be taken for one of the copy.
+      let suffix = "-replaced-\(now.secondsSince1970)"
+      for ending in ["-wal", "-shm", ""] where files.fileExists(atPath: path + ending) {
+        try files.moveItem(atPath: path + ending, toPath: path + suffix + ending)
+      }
+      try files.moveItem(atPath: partial, toPath: path)
+      try synchronize(folder)
+    } catch {
+      throw error is StorageFault ? error : StorageFault(error, path: path)
+    }
+  }
+
+  /// - Throws: ``StorageFault`` `corrupt` with the first fault of a file that nobody has open.
+  private static func check(_ path: String) async throws {
+    var configuration = Configuration.store(isReadOnly: true, pageLimit: nil)
+    configuration.label = "keyferry copy"
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    defer { try? queue.close() }
+    let found = try await queue.read { try damage(of: path, in: $0, limit: 1) }
+    if let first = found.first { throw StorageFault(.corrupt, "\(path): the copy is damaged itself: \(first)") }
+  }
+
+  private static func synchronize(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw StorageFault(.inputOutput, "\(path): it cannot be opened") }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw StorageFault(.inputOutput, "\(path): it cannot be synchronized") }
+  }
+
+  /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
+  private static func addChecksums(to path: String) throws {
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "VACUUM")
+      _ = try database.checkpoint(.truncate)
+    }
+    try queue.close()
   }
 
   /// Syncs a file and gives it its name, unless that is taken.
@@ -143,17 +206,36 @@ package final class SQLiteStore: Store {
   }
 
   package func damage(limit: Int) async throws -> [String] {
+    try await pool.read { [path] in try Self.damage(of: path, in: $0, limit: limit) }
+  }
+
+  private static func damage(of path: String, in database: Database, limit: Int) throws -> [String] {
+    let pages = try PageChecksums.damage(of: path, limit: limit)
     do {
-      return try await pool.read { database in
-        let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
-        let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
-          let (table, parent): (String, String) = (row["table"], row["parent"])
-          return "a row of \(table) refers to one of \(parent) that is not there"
-        }
-        return Array((found.filter { $0 != "ok" } + orphans).prefix(limit))
+      let tables = try unreadableTables(in: database)
+      let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
+      let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
+        let (table, parent): (String, String) = (row["table"], row["parent"])
+        return "a row of \(table) refers to one of \(parent) that is not there"
       }
+      return Array((pages + tables + found.filter { $0 != "ok" } + orphans).prefix(limit))
     } catch let error as DatabaseError {
-      return [StorageFault(error, path: path).reason]
+      return pages.isEmpty ? [StorageFault(error, path: path).reason] : pages
+    }
+  }
+
+  /// Reads every row of every table, and names those in which that ends early.
+  private static func unreadableTables(in database: Database) throws -> [String] {
+    let names = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return names.compactMap { name in
+      do {
+        let statement = try RawStatement(database, "SELECT * FROM \"\(name)\"")
+        defer { statement.reset() }
+        while try statement.step() { statement.readAll() }
+        return nil
+      } catch {
+        return "the table \(name) cannot be read to its end"
+      }
     }
   }
 
@@ -181,6 +263,9 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault``, also for a reader where it is not.
   private static func inspect(_ path: String, isReadOnly: Bool) throws -> Bool {
     let nothing = StorageFault(.notFound, "\(path): there is no store")
+    if try PageChecksums.header(of: path) == .damaged {
+      throw StorageFault.damaged(path, "its header was written over")
+    }
     guard FileManager.default.fileExists(atPath: path) else {
       if isReadOnly { throw nothing }
       return false
@@ -267,6 +352,7 @@ extension Configuration {
           PRAGMA temp_store = MEMORY;
           """)
       if isReadOnly { return }
+      try PageChecksums.begin(in: database)
       try database.execute(
         sql: """
           PRAGMA synchronous = NORMAL;

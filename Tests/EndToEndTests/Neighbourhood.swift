@@ -124,7 +124,12 @@ struct Neighbourhood {
   func claims(of gateway: String) async throws -> Set<StatedClaim> {
     let store = try SQLiteStore(
       folder: path("\(gateway)/state"), role: .reader, now: try #require(Instant(Self.noon)))
-    return try await store.read { state in
+    return try await Self.claims(of: store)
+  }
+
+  /// Everything that a store says.
+  static func claims(of store: SQLiteStore) async throws -> Set<StatedClaim> {
+    try await store.read { state in
       var all: Set<StatedClaim> = []
       var start: TemporaryExposureKey? = TemporaryExposureKey(high: 0, low: 0)
       while let from = start {

@@ -105,6 +105,7 @@ enum Fixture {
     retention: {keys: 20 days, evidence: 2 days, quarantine: 3650 days}
     clock: {back: 30 min, ahead: 2 days}
     silence: 12 hours
+    behind: 4 days
     policies: [policies/mine.yaml]
     sources:
       - name: germany

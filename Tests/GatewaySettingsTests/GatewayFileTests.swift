@@ -19,7 +19,9 @@ import Testing
     #expect(warnings == [])
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
-    #expect(plan.clock.back == 1800 && plan.clock.ahead == 172_800 && plan.silenceLimit == 43_200)
+    #expect(
+      plan.clock.back == 1800 && plan.clock.ahead == 172_800 && plan.silenceLimit == 43_200
+        && plan.behindLimit == 345_600)
     #expect(plan.retention.keyDays == 20 && plan.retention.evidenceDays == 2 && plan.retention.quarantineDays == 3650)
 
     let germany = try #require(plan.sources.first)

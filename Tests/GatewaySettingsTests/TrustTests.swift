@@ -32,6 +32,15 @@ import Testing
     #expect(faults.contains { $0.contains("trust") && $0.contains(reason) }, "\(faults)")
   }
 
+  /// A federation gateway leaves out what the country that asks has sent itself, whoever it may speak for.
+  @Test(arguments: ["efgs", "index"]) func ourKeysDoNotComeBackFromAFederationGateway(peer: String) throws {
+    let options = peer == "index" ? ", options: {index: x}" : ""
+    let (_, warnings) = try Fixture.parse(
+      "state: /s\nown-origins: [DE]\nsources: [{name: a, protocol: \(peer), location: \"https://a.example\", trust: host, "
+        + "origin: IT, speaks-for: [DE, IT]\(options)}]")
+    #expect(warnings.contains { $0.reason.contains("own-origins") } == (peer == "index"), "\(warnings)")
+  }
+
   /// For one version the spellings of before are read, each with a warning that names the new one.
   @Test func oldSpellings() throws {
     let old = try plan(

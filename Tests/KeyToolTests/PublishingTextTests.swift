@@ -79,7 +79,8 @@ import Testing
     settings.title = "NL"
     #expect(
       try await preview(due.next(period: 7200), lookalikes: 0)[0]
-        == "NL: the window from 2020-12-04T10:00:00Z to 2020-12-04T12:00:00Z is over at 2020-12-04T12:00:00Z")
+        == "NL: the window from 2020-12-04T10:00:00Z to 2020-12-04T12:00:00Z is not over yet, nothing is due until 2020-12-04T12:00:00Z"
+    )
   }
 
   /// Confirmed keys of the days before the first instant of the day.

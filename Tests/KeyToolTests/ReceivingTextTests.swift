@@ -66,7 +66,7 @@ import Testing
     try await ledger.paused(.origin("IT"), by: OperatorWord(by: "me", reason: "a test"), at: then)
     let report = try await ledger.read { try StatusReport($0, settings: [], now: Self.now) }
     #expect(
-      report.lines == [
+      report.lines(series: []) == [
         "DE (not in the configuration)",
         "  state         failing",
         "  last success  2020-12-04T08:00:00Z, 2 h ago",

@@ -97,6 +97,19 @@ struct ClockJudgeTests {
     #expect(machine.look(after: 5).doubt == nil)
   }
 
+  @Test("A restart of the machine under a system that does not tell it is no step")
+  func restartWithoutAName() {
+    var judge = ClockJudge()
+    func look(_ hours: Int64, uptime: Int64) -> ClockLook {
+      judge.look(ClockReading(wall: Times.after(hours * Self.hour), uptime: uptime, boot: "unknown"))
+    }
+    for hour in 0..<240 { #expect(look(Int64(hour), uptime: Int64(hour) * Self.hour).doubt == nil) }
+    #expect(look(240, uptime: 40).doubt == nil)
+    #expect(look(241, uptime: 40 + Self.hour).doubt == nil)
+    // A step is still one.
+    #expect(look(241 + 24 * 20, uptime: 60 + Self.hour).doubt != nil)
+  }
+
   @Test("A step is accepted after a day when two operators' hosts agree, not before and not by one")
   func hosts() {
     let machine = Machine()

@@ -204,6 +204,127 @@ struct SQLiteTests {
     }
   }
 
+  @Test("a byte of any page that is another is found by whoever reads it, and by the check, which names the page")
+  func checksums() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
+      _ = try await store?.write { try $0.record(Self.manyClaims(2000), of: try $0.document("a"), at: Times.now) }
+      try await store?.write { _ = try $0.stage(NewBundle("NL", 0), [UInt8](repeating: 7, count: 9000), at: Times.now) }
+      let before = try await store?.snapshot()
+      store = nil
+      let whole = try Data(contentsOf: URL(filePath: path))
+      #expect(whole[20] == 8 && whole.count % 4096 == 0)
+      var random = SeededRandom(seed: 77)
+      for page in 1...whole.count / 4096 {
+        var bytes = whole
+        let place = (page - 1) * 4096 + (page == 1 ? 100 : 0) + Int.random(in: 0..<3900, using: &random)
+        bytes[place] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)
+        try bytes.write(to: URL(filePath: path))
+        do {
+          let damaged = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+          let found = try await damaged.damage(limit: 20)
+          #expect(found.contains { $0.hasPrefix("page \(page), at byte \((page - 1) * 4096),") }, "\(found)")
+          // Some pages are in nobody's way: no table has them.
+          #expect(try await damaged.snapshot() == before)
+        } catch let fault as StorageFault {
+          #expect(fault.code == .corrupt && fault.reason.contains("page \(page), at byte"), "\(fault)")
+          #expect(fault.reason.contains("keyferry store restore"))
+        }
+      }
+      try whole.write(to: URL(filePath: path))
+      #expect(try await SQLiteStore(folder: folder, now: Times.now).damage(limit: 20) == [])
+    }
+  }
+
+  @Test("a header that says nothing of checksums, before pages that have them, is damaged")
+  func headerWithoutChecksums() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
+      if let store { try await Self.fill(store, seed: 3) }
+      store = nil
+      #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+      for role in StoreRole.allCases {
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        bytes[20] = 0
+        try bytes.write(to: URL(filePath: path))
+        let fault = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: role, now: Times.now) }
+        #expect(fault?.code == .corrupt)
+      }
+    }
+  }
+
+  @Test("what is in the log of changes and not yet in the file is looked at as well")
+  func logOfChanges() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName + "-wal"
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      _ = try await store.write { try $0.record(Self.manyClaims(2000), of: try $0.document("a"), at: Times.now) }
+      let whole = try Data(contentsOf: URL(filePath: path))
+      var damages = 0
+      for frame in stride(from: 32, to: whole.count, by: 4120) {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        try file.seek(toOffset: UInt64(frame + 24 + 2000))
+        try file.write(contentsOf: Data(whole[frame + 2024..<frame + 2032].map { $0 ^ 0xff }))
+        do {
+          // Another connection, which has no page in memory.
+          let reader = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+          _ = try await reader.snapshot()
+        } catch let fault as StorageFault {
+          damages += 1
+          #expect(fault.code == .corrupt && fault.reason.contains("-wal"), "\(fault)")
+        }
+        try file.seek(toOffset: UInt64(frame + 24 + 2000))
+        try file.write(contentsOf: whole[frame + 2024..<frame + 2032])
+        try file.close()
+      }
+      #expect(damages > 10)
+      #expect(try await SQLiteStore(folder: folder, role: .reader, now: Times.now).snapshot() == store.snapshot())
+    }
+  }
+
+  @Test("a store of an earlier version gets checksums from its owner, and is the same")
+  func addedChecksums() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
+      if let store { try await Self.fill(store, seed: 5) }
+      let before = try await store?.snapshot()
+      store = nil
+      // As earlier versions had it: the pages are SQLite's alone.
+      var configuration = Configuration()
+      configuration.foreignKeysEnabled = false
+      let old = try DatabaseQueue(path: folder + "/old.sqlite", configuration: configuration)
+      try await old.writeWithoutTransaction { database in
+        try database.execute(sql: "ATTACH '\(path)' AS new")
+        let tables = try Row.fetchAll(
+          database,
+          sql: "SELECT type, name, sql FROM new.sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+        for row in tables { try database.execute(sql: row["sql"]) }
+        for row in tables where row["type"] == "table" {
+          try database.execute(
+            sql: "INSERT INTO main.\"\(row["name"] as String)\" SELECT * FROM new.\"\(row["name"] as String)\"")
+        }
+        try database.execute(sql: "PRAGMA application_id = \(0x4b46_5259); DETACH new; PRAGMA journal_mode = WAL")
+      }
+      try old.close()
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.moveItem(atPath: folder + "/old.sqlite", toPath: path)
+      #expect(try Data(contentsOf: URL(filePath: path))[20] == 0)
+      #expect(try await SQLiteStore(folder: folder, role: .reader, now: Times.now).snapshot() == before)
+      store = try SQLiteStore(folder: folder, now: Times.now)
+      #expect(try Data(contentsOf: URL(filePath: path))[20] == 8)
+      #expect(try await store?.snapshot() == before)
+      #expect(try await store?.damage(limit: 10) == [])
+      if let store {
+        _ = try await store.write { try $0.record(Self.manyClaims(900), of: try $0.document("z"), at: Times.now) }
+      }
+      store = nil
+      #expect(try await SQLiteStore(folder: folder, now: Times.now).damage(limit: 10) == [])
+    }
+  }
+
   @Test("a file that was removed or replaced under it is no store: nobody is told that anything was recorded")
   func gone() async throws {
     for isReplaced in [false, true] {

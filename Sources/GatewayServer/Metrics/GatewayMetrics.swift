@@ -30,7 +30,16 @@ package final class GatewayMetrics: Sendable {
   private let documents: MetricFamily
   private let quarantined: MetricFamily
 
+  private let sourceKeyAge: MetricFamily
+  private let heldClaims: MetricFamily
+  private let lastRetention: MetricFamily
+
+  // The gateway itself.
   private let clockStep: MetricFamily
+  private let storeBytes: MetricFamily
+  private let freeBytes: MetricFamily
+  private let memoryBytes: MetricFamily
+  private let buildInfo: MetricFamily
 
   // Publishing.
   private let publications: MetricFamily
@@ -65,6 +74,21 @@ package final class GatewayMetrics: Sendable {
     clockStep = registry.add(
       .gauge, "keyferry_clock_step_seconds",
       "How far the system's clock is from the time that has passed, while it is not believed; else 0.")
+    storeBytes = registry.add(
+      .gauge, "keyferry_store_bytes", "Bytes of the store's files, its log of changes included.")
+    freeBytes = registry.add(
+      .gauge, "keyferry_disk_free_bytes", "Bytes that can still be written where a folder is.", labels: ["folder"])
+    memoryBytes = registry.add(.gauge, "keyferry_memory_bytes", "Memory that the process has in use.")
+    buildInfo = registry.add(
+      .gauge, "keyferry_build_info", "1; the label says which program it is.", labels: ["version"])
+    sourceKeyAge = registry.add(
+      .gauge, "keyferry_source_newest_key_age_seconds", "How long ago a new key came last.", labels: ["source"])
+    heldClaims = registry.add(
+      .gauge, "keyferry_held_claims",
+      "Claims that are held until an operator decides: floods, and other rolling starts.",
+      labels: ["source"])
+    lastRetention = registry.add(
+      .gauge, "keyferry_last_retention_timestamp_seconds", "When what had been kept long enough was removed last.")
     pulls = registry.add(.counter, "keyferry_pulls_total", "Pulls by outcome.", labels: ["source", "outcome"])
     lastPull = registry.add(
       .gauge, "keyferry_last_pull_timestamp_seconds", "When a pull ended last.", labels: ["source"])
@@ -162,9 +186,33 @@ package final class GatewayMetrics: Sendable {
     }
   }
 
-  /// Documents of the source that are quarantined now.
   package func setClock(step: Int64) { clockStep.set([], to: Double(step)) }
 
+  /// What the store knows of its sources; replaces what was said before.
+  ///
+  /// - Parameters:
+  ///   - newest: by source, when a new key came last.
+  ///   - held: by source, how many claims are held for the operator.
+  ///   - retention: when it was carried out last.
+  package func setStored(newest: [String: Instant], held: [String: Int], retention: Instant?, at now: Instant) {
+    sourceKeyAge.replaceAll(
+      newest.map { ([$0.key], Double(max(0, now.secondsSince1970 - $0.value.secondsSince1970))) })
+    heldClaims.replaceAll(held.map { ([$0.key], Double($0.value)) })
+    if let retention { lastRetention.set([], to: Double(retention.secondsSince1970)) }
+  }
+
+  /// What the gateway takes of its machine; what is not known is left out.
+  ///
+  /// - Parameter freeBytes: by `state` and `publication`.
+  package func setMachine(storeBytes: Int?, freeBytes: [String: Int], memoryBytes: Int?) {
+    if let storeBytes { self.storeBytes.set([], to: Double(storeBytes)) }
+    self.freeBytes.replaceAll(freeBytes.map { ([$0.key], Double($0.value)) })
+    if let memoryBytes { self.memoryBytes.set([], to: Double(memoryBytes)) }
+  }
+
+  package func setBuild(version: String) { buildInfo.set([version], to: 1) }
+
+  /// Documents of the source that are quarantined now.
   package func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
 
   // MARK: Publishing

@@ -127,10 +127,12 @@ package struct ClockJudge: Hashable, Sendable {
       self.record = new
       return ClockLook(now: reading.wall, doubt: nil, settled: nil)
     }
-    let passed = record.last.boot == reading.boot ? max(0, reading.uptime &- record.last.uptime) : 0
+    // Where the system does not say which start it is, a smaller count tells.
+    let isSameStart = record.last.boot == reading.boot && reading.uptime >= record.last.uptime
+    let passed = isSameStart ? reading.uptime &- record.last.uptime : 0
     let expected = record.last.wall.adding(clamped: passed)
     let ahead = expected.distance(to: reading.wall)
-    var anchor = record.anchor.flatMap { $0.boot == reading.boot ? $0 : nil }
+    var anchor = record.anchor.flatMap { isSameStart && $0.boot == reading.boot ? $0 : nil }
     if let begun = anchor, record.doubt == nil, reading.uptime &- begun.uptime >= Self.furtherPeriod {
       anchor = record.last
     }

@@ -22,6 +22,11 @@ package protocol ClaimState: AnyObject {
   func usualVolumes(before day: Day) throws -> [String: Int]
   /// How many new keys each origin sent on a day, through whatever source.
   func volumes(on day: Day) throws -> [String: Int]
+  /// What came since an instant: how many claims were new, by the day on which they came, origin and source, in this
+  /// order. Those that were withdrawn or read otherwise since are not counted, nor those whose origin was lost.
+  func arrivals(since start: Instant) throws -> [ArrivedClaims]
+  /// By source, when it brought a new claim last, as far as arrivals are kept; origins that were lost do not count.
+  func newestArrivals() throws -> [String: Instant]
 }
 
 extension ClaimState {

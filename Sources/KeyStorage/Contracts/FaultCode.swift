@@ -7,3 +7,8 @@ package struct FaultCode: RawRepresentable, Hashable, Sendable, Codable, CustomS
   package init(rawValue: String) { self.rawValue = rawValue }
   package var description: String { rawValue }
 }
+
+extension FaultCode {
+  /// An operator asked for another attempt, and it was not made yet.
+  static let retryAsked = FaultCode(rawValue: "retry-asked")
+}

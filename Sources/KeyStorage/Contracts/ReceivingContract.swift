@@ -12,6 +12,8 @@ package protocol ReceivingState: AnyObject {
   ///   - states: which states.
   ///   - limit: the newest this many.
   func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord]
+  /// Recorded documents of a source some of whose keys were rejected for this reason, and whose bytes are kept.
+  func documents(of source: String, rejecting reason: String) throws -> [DocumentRecord]
   func document(_ id: DocumentID) throws -> DocumentRecord?
   func document(named name: String, of source: String) throws -> DocumentRecord?
   /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.

@@ -159,6 +159,25 @@ package struct SourceSummary: Hashable, Sendable {
   package init(documents: [DocumentState: Int] = [:]) { self.documents = documents }
 }
 
+/// How many new claims of an origin a source brought on a UTC day.
+package struct ArrivedClaims: Hashable, Sendable {
+  package var day: Day
+  package var origin: String
+  package var source: String
+  package var claims: Int
+
+  package init(day: Day, origin: String, source: String, claims: Int) {
+    self.day = day
+    self.origin = origin
+    self.source = source
+    self.claims = claims
+  }
+
+  package static func precedes(_ left: Self, _ right: Self) -> Bool {
+    (left.day.daysSince1970, left.origin, left.source) < (right.day.daysSince1970, right.origin, right.source)
+  }
+}
+
 /// What a source lists, after it was looked for in the store.
 package struct DiscoveredDocuments: Hashable, Sendable {
   /// All of them as they stand, in the order asked for.

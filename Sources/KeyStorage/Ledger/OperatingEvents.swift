@@ -108,11 +108,16 @@ extension Ledger {
     }
   }
 
-  /// A refused document whose bytes are not kept is to be fetched again by the next pull.
+  /// A refused document is to be tried again by the next pull, with the bytes that are kept or fetched again. What has
+  /// changed under its name waits for this word; it is noted that it was said.
   package func retryAsked(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws {
     try await transact(.retryAsked, at: now) { page in
       guard let record = try page.transaction.document(document) else { throw StorageFault.noDocument(document) }
-      try page.transaction.move(document, to: .quarantined, fault: record.fault, nextAttempt: now, at: now)
+      var fault = record.fault
+      if fault?.code.rawValue == EventKind.changedUnderItsName.rawValue, let reason = fault?.reason {
+        fault = DocumentFault(code: .retryAsked, reason: "\(reason); an operator asked for another attempt")
+      }
+      try page.transaction.move(document, to: .quarantined, fault: fault, nextAttempt: now, at: now)
       try page.enter(.retryAsked(document, word), about: try page.subject(document), by: word)
     }
   }

@@ -18,6 +18,12 @@ final class MemoryTransaction: StoreTransaction {
     return all.suffix(max(0, limit)).map(withHeld)
   }
 
+  func documents(of source: String, rejecting reason: String) -> [DocumentRecord] {
+    documents(of: source, in: [.recorded], limit: .max).filter { record in
+      record.facts?.rejections[reason] != nil && state.contents[record.id] != nil
+    }
+  }
+
   func document(_ id: DocumentID) -> DocumentRecord? {
     guard let index = index(of: id) else { return nil }
     return withHeld(state.documents[index])
@@ -198,6 +204,23 @@ final class MemoryTransaction: StoreTransaction {
       totals[arrival.origin, default: (0, [])].days.insert(arrival.time.day)
     }
     return totals.mapValues { $0.claims / max(1, $0.days.count) }
+  }
+
+  func arrivals(since start: Instant) -> [ArrivedClaims] {
+    var sums: [ArrivedClaims: Int] = [:]
+    for (arrival, count) in state.volumes where arrival.time >= start && !arrival.origin.isEmpty {
+      guard let source = document(arrival.document)?.source else { continue }
+      sums[ArrivedClaims(day: arrival.time.day, origin: arrival.origin, source: source, claims: 0), default: 0] += count
+    }
+    return sums.map { ArrivedClaims(day: $0.key.day, origin: $0.key.origin, source: $0.key.source, claims: $0.value) }
+      .sorted(by: ArrivedClaims.precedes)
+  }
+
+  func newestArrivals() -> [String: Instant] {
+    state.volumes.keys.reduce(into: [:]) { newest, arrival in
+      guard !arrival.origin.isEmpty, let source = document(arrival.document)?.source else { return }
+      newest[source] = max(newest[source] ?? arrival.time, arrival.time)
+    }
   }
 
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {

@@ -20,6 +20,9 @@ struct CheckCommand: AsyncParsableCommand {
       opened. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; warnings are for \
       what can be used and most likely does not do what was meant.
 
+      With --publication every file of the publication folder is read as well: a damaged one, one that is gone, and one that
+      nothing of the series knows are told, and the exit code is 1. keyferry publish makes damaged files again.
+
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \
       recording anything. The exit code is 1 when a source cannot be used.
 
@@ -28,6 +31,7 @@ struct CheckCommand: AsyncParsableCommand {
         keyferry check --config gateway.yaml --now 2021-06-01
         keyferry check --config gateway.yaml --json > check.json
         keyferry check --config gateway.yaml --online
+        keyferry check --config gateway.yaml --publication
       """)
 
   @OptionGroup var gateway: GatewayOptions
@@ -38,19 +42,29 @@ struct CheckCommand: AsyncParsableCommand {
   @Flag(help: "Try each source as well.")
   var online = false
 
+  @Flag(help: "Read every published file as well.")
+  var publication = false
+
   func run() async throws {
     var result = try ConfigurationCheck(gateway)
     if let plan = result.plan { result.stale = try await staleReadings(plan) }
     var probes: [SourceProbe] = []
     if online { try Descriptors.require() }
     if online, let plan = result.plan { probes = try await probe(plan) }
+    var published: PublicationCheck?
+    if publication, let plan = result.plan {
+      published = try PublicationCheck(of: plan.series, in: plan.requirePublicationFolder(of: gateway.config))
+    }
     if json {
-      try Console.result(line: try JSONText.render(result.document(probes)))
+      try Console.result(line: try JSONText.render(result.document(probes, published)))
     } else {
-      try Console.result(result.text + probes.map(\.text).joined())
+      try Console.result(result.text + probes.map(\.text).joined() + (published?.text ?? ""))
     }
     guard result.plan != nil else { return try exit(.failed) }
-    try exit(probes.contains { !$0.isUsable } ? .rejected : .done)
+    if published?.faults.contains(where: { $0.kind != .strange }) == true {
+      Console.hint("keyferry publish --config \(gateway.config) makes again what is damaged or gone")
+    }
+    try exit(probes.contains { !$0.isUsable } || published?.faults.isEmpty == false ? .rejected : .done)
   }
 
   /// Sources whose claims were read by another policy than the configured one; none where there is no store yet.
@@ -120,7 +134,7 @@ struct ConfigurationCheck {
 
   // MARK: JSON
 
-  func document(_ probes: [SourceProbe]) -> Document {
+  func document(_ probes: [SourceProbe], _ published: PublicationCheck?) -> Document {
     Document(
       faults: faults.map {
         .init(
@@ -158,7 +172,7 @@ struct ConfigurationCheck {
         .init(
           source: probe.source, usable: probe.isUsable, findings: probe.findings,
           faults: probe.faults.map { "\($0.code): \($0.reason)" })
-      })
+      }, publication: published.map { .init(files: $0.files, faults: $0.faults) })
   }
 
   /// `schemas/check.schema.json`.
@@ -176,9 +190,11 @@ struct ConfigurationCheck {
     var readings: [Reading]
     /// One a source where they were tried.
     var probes: [Probe]
+    /// `nil` where the published files were not read.
+    var publication: Publication?
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series, mirrors, phones, readings, probes
+      case faults, sources, series, mirrors, phones, readings, probes, publication
       case reportVersion = "report_version"
     }
 
@@ -200,6 +216,11 @@ struct ConfigurationCheck {
         case notKept = "not_kept"
         case readBy = "read_by"
       }
+    }
+
+    struct Publication: Encodable {
+      var files: Int
+      var faults: [PublicationCheck.Fault]
     }
 
     struct Probe: Encodable {

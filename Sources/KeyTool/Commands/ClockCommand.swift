@@ -32,13 +32,11 @@ struct ClockCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-      let plan = try gateway.plan()
+      let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .reader)
-      let (record, word) = try await ledger.read { (try $0.clockRecord(), try $0.clockWord()) }
       let system = ClockReading.system
-      var judge = ClockJudge(record, bounds: plan.clock)
-      var look = judge.look(system)
-      if let word, judge.heed(word, at: system) { look = judge.look(system) }
+      let bounds = plan.clock
+      let look = try await ledger.read { try $0.look(atClock: system, bounds: bounds) }
       let report = ClockReport(system: system.wall, gateway: look.now, doubt: look.doubt)
       if json {
         try Console.result(line: try JSONText.render(report))
@@ -63,12 +61,22 @@ struct ClockCommand: AsyncParsableCommand {
     @OptionGroup var said: OperatorOptions
 
     func run() async throws {
-      let plan = try gateway.plan()
+      let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .operator)
       let system = ClockReading.system
       try await ledger.clockAccepted(ClockWord(system), by: said.word, at: system.wall)
       Console.note("the clock is accepted: \(system.wall)")
     }
+  }
+}
+
+extension StoredState {
+  /// What a gateway that starts now would think of the system's clock.
+  func look(atClock system: ClockReading, bounds: ClockBounds) throws -> ClockLook {
+    var judge = ClockJudge(try clockRecord(), bounds: bounds)
+    let look = judge.look(system)
+    guard let word = try clockWord(), judge.heed(word, at: system) else { return look }
+    return judge.look(system)
   }
 }
 

@@ -14,7 +14,7 @@ struct PauseTarget: ParsableArguments {
 
   @OptionGroup var gateway: GatewayOptions
 
-  func resolved(_ plan: GatewayPlan) throws -> Pause.Subject {
+  func resolved(_ plan: OperatorsPlan) throws -> Pause.Subject {
     if subject.hasPrefix("source:") { return try source(String(subject.dropFirst(7)), plan) }
     if subject.hasPrefix("origin:") { return .origin(subject.dropFirst(7).uppercased()) }
     if plan.sourceNames.contains(subject) { return .source(subject) }
@@ -24,7 +24,7 @@ struct PauseTarget: ParsableArguments {
     return .origin(subject.uppercased())
   }
 
-  private func source(_ name: String, _ plan: GatewayPlan) throws -> Pause.Subject {
+  private func source(_ name: String, _ plan: OperatorsPlan) throws -> Pause.Subject {
     guard plan.sourceNames.contains(name) else {
       let known = plan.sourceNames.joined(separator: ", ")
       throw ValidationError("the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
@@ -52,7 +52,7 @@ struct PauseCommand: AsyncParsableCommand {
   @OptionGroup var said: OperatorOptions
 
   func run() async throws {
-    let plan = try target.gateway.plan()
+    let plan = try target.gateway.operatorsPlan()
     let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
     try await ledger.paused(subject, by: said.word, at: target.gateway.clock())
@@ -76,7 +76,7 @@ struct ResumeCommand: AsyncParsableCommand {
   @OptionGroup var said: OperatorOptions
 
   func run() async throws {
-    let plan = try target.gateway.plan()
+    let plan = try target.gateway.operatorsPlan()
     let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
     let wasPaused = try await ledger.resumed(subject, by: said.word, at: target.gateway.clock())

@@ -45,7 +45,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-      let ledger = try gateway.ledger(try gateway.plan(), as: .reader)
+      let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
       let documents = try await ledger.read { state in
         try state.documents(of: nil, in: states, limit: .max)
@@ -81,7 +81,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-      let ledger = try target.gateway.ledger(try target.gateway.plan(), as: .reader)
+      let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .reader)
       let (document, bytes) = try await ledger.read { state in
         let document = try target.find(in: state)
         return (document, try state.content(of: document.id))
@@ -105,7 +105,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retry", abstract: "Try to admit a document again, with today's keys and policies.",
       discussion: """
-        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again.
+        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again. Beside a
+        gateway that runs, that does it at its next pull of the source.
 
         Example:
           keyferry quarantine retry 17
@@ -116,14 +117,25 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var said: OperatorOptions
 
     func run() async throws {
-      let plan = try target.gateway.plan()
-      let ledger = try target.gateway.ledger(plan, as: .owner)
-      let clock = try await target.gateway.gatewayClock(plan, ledger).time
-      let document = try await ledger.read { try target.find(in: $0) }
+      let words = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
+      let now = target.gateway.clock()
+      let document = try await words.read { try target.find(in: $0) }
       if document.state == .recorded {
-        let receipt = try await ledger.heldReleased(document.id, by: said.word, at: clock())
+        let receipt = try await words.heldReleased(document.id, by: said.word, at: now)
         return Console.note("\(counted(receipt.new, "claim")) admitted, \(grouped(receipt.known)) known already")
       }
+      let plan: GatewayPlan
+      let ledger: Ledger
+      do {
+        plan = try target.gateway.plan()
+        ledger = try target.gateway.ledger(plan, as: .owner)
+      } catch let fault as StorageFault where fault.code == .held {
+        // The gateway that runs does it, with its own secrets and clock.
+        try await words.retryAsked(document.id, by: said.word, at: now)
+        return Console.note(
+          "the gateway that runs tries it again at its next pull of \(printableText(document.source))")
+      }
+      let clock = try await target.gateway.gatewayClock(plan, ledger).time
       guard let source = plan.sources.first(where: { $0.name == document.source }) else {
         throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
       }
@@ -160,7 +172,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var said: OperatorOptions
 
     func run() async throws {
-      let ledger = try target.gateway.ledger(try target.gateway.plan(), as: .operator)
+      let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
       let now = target.gateway.clock()
       let document = try await ledger.read { try target.find(in: $0) }
       if document.state == .recorded {

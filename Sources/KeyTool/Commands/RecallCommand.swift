@@ -38,7 +38,7 @@ struct RecallCommand: AsyncParsableCommand {
   @OptionGroup var gateway: GatewayOptions
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.operatorsPlan()
     let request = RecallRequest(
       origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)))
     let now = gateway.clock()

@@ -8,42 +8,81 @@ internal import KeyStorage
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", _superCommandName: KeyferryCommand.programName,
-    abstract: "Show what the gateway's store knows about each source.",
+    abstract: "Show how the gateway's sources and series stand.",
     discussion: """
       For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine.
-      It works beside a gateway that runs. The exit code is 1 when a source is failing or has
-      a quarantine, or the clock is in doubt.
+      For each series: its last window, when the next one is over, what waits for it, and why it would have nothing. With
+      --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
+
+      It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
+      behind or has a quarantine, a series cannot be published or was not, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
-        keyferry status --json
+        keyferry status --since -1d
+        keyferry status --brief --json
       """)
 
   @OptionGroup var gateway: GatewayOptions
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Tell what came since then, by day and origin.", valueName: "time"))
+  var since: Instant?
+
+  @Flag(help: "Leave out what waits in each series, for which all claims are read.")
+  var brief = false
 
   @Flag(help: "Print the report as JSON (schemas/status.schema.json).")
   var json = false
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.operatorsPlan()
     let ledger = try gateway.ledger(plan, as: .reader)
     let now = gateway.clock()
-    let report = try await ledger.read { state in
-      var report = try StatusReport(state, settings: plan.sources, uploads: plan.uploads, now: now)
+    let (start, isBrief, bounds) = (since, brief, plan.clock)
+    let system = gateway.now == nil ? ClockReading.system : nil
+    let (report, series, doubt) = try await ledger.read { state in
+      var report = try StatusReport(
+        state, settings: plan.sources, uploads: plan.uploads, arrivalsSince: start, behindAfter: plan.behindLimit,
+        now: now)
       report.mirrors = try plan.mirrors.map {
         .init(name: $0.name, source: $0.source, archives: try $0.listedArchives(in: state))
       }
-      return report
+      return (
+        report, try plan.series.map { try SeriesStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
+        try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt }
+      )
     }
     if json {
-      try Console.result(line: try JSONText.render(report))
+      try Console.result(
+        line: try JSONText.render(StatusDocument(report: report, series: series, doubt: doubt?.reason)))
     } else {
-      for line in report.lines { try Console.result(line: line) }
+      for line in report.lines(series: series) { try Console.result(line: line) }
     }
-    var judge = ClockJudge(try await ledger.read { try $0.clockRecord() }, bounds: plan.clock)
-    let doubt = gateway.now == nil ? judge.look(.system).doubt : nil
     if let doubt { Console.note(doubt.reason) }
-    let isWrong = report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil } || doubt != nil
+    let isWrong =
+      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind }
+      || series.contains { !$0.faults.isEmpty } || doubt != nil
     try exit(isWrong ? .rejected : .done)
+  }
+}
+
+/// What `--json` prints.
+private struct StatusDocument: Encodable {
+  let report: StatusReport
+  let series: [SeriesStatus]
+  let doubt: String?
+
+  enum CodingKeys: String, CodingKey {
+    case series
+    case clockDoubt = "clock_doubt"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try report.encode(to: encoder)
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(series, forKey: .series)
+    try members.encodeIfPresent(doubt, forKey: .clockDoubt)
   }
 }

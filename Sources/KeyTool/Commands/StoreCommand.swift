@@ -1,23 +1,31 @@
 internal import ArgumentParser
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import GatewayDaemon
 internal import GatewaySettings
+internal import KeyFormats
 internal import KeyIntake
 internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
+internal import SealedCopies
 
 struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", _superCommandName: KeyferryCommand.programName,
-    abstract: "Check the gateway's store, or copy it while the gateway runs.",
-    subcommands: [Check.self, Backup.self])
+    abstract: "Check the gateway's store, copy it while the gateway runs, or put a copy in its place.",
+    subcommands: [Check.self, Backup.self, Restore.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "check", _superCommandName: "keyferry store",
       abstract: "Read the whole store and say what is damaged.",
       discussion: """
-        It works beside a gateway that runs, and reads everything once. The exit code is 1 when something is damaged: stop
-        the gateway, keep the damaged file, and restore the last copy; the publication folder makes up for what went out
-        since.
+        It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks
+        at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong.
+
+        The exit code is 1 when something is damaged: stop the gateway and restore the last copy with keyferry store
+        restore, which keeps the damaged file; the publication folder makes up for what went out since.
 
         Examples:
           keyferry store check --config gateway.yaml
@@ -29,15 +37,26 @@ struct StoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-      let plan = try gateway.plan()
-      let damage = try await gateway.ledger(plan, as: .reader).damage(limit: 100)
+      let damage = try await damage(of: try gateway.operatorsPlan())
       if json {
         try Console.result(line: try JSONText.render(Report(damage: damage)))
       } else {
         for line in damage { try Console.result(line: printableText(line)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
       }
+      if !damage.isEmpty {
+        Console.hint("stop the gateway, then: keyferry store restore COPY --config \(gateway.config)")
+      }
       try exit(damage.isEmpty ? .done : .rejected)
+    }
+
+    private func damage(of plan: OperatorsPlan) async throws -> [String] {
+      do {
+        return try await gateway.ledger(plan, as: .reader).damage(limit: 100)
+      } catch let fault as StorageFault where fault.code == .corrupt {
+        // So damaged that it cannot even be opened.
+        return [fault.reason]
+      }
     }
 
     private struct Report: Encodable {
@@ -56,24 +75,110 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "backup", _superCommandName: "keyferry store",
       abstract: "Copy the store into a new file, while the gateway runs.",
       discussion: """
-        The copy is one state of the store. It holds keys of people, so it is readable by its owner alone, and must not be
-        kept for longer than the store keeps keys (retention.keys). To restore it, stop the gateway, put the copy in place
-        of keyferry.sqlite in the state folder, remove keyferry.sqlite-wal and keyferry.sqlite-shm, and start again: what
-        was published since is taken over from the publication folder, and sources send what is missing.
+        The copy is one state of the store. It holds keys of people: it is readable by its owner alone, and must not be kept
+        for longer than the store keeps keys (retention.keys). With --recipient it is sealed, and nobody reads it without
+        the private key: the format is that of age, whose age-keygen makes the keys and whose age reads the copy as well.
 
         Examples:
           keyferry store backup /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
+          age-keygen -o backup-key.txt
+          keyferry store backup /backup/keyferry-2020-12-01.age --recipient age1… --config gateway.yaml
         """)
 
     @Argument(help: ArgumentHelp("The new file; nothing is overwritten.", valueName: "file"))
     var file: String
 
+    @Option(help: ArgumentHelp("Seal the copy for this public key of age; repeatable.", valueName: "age1…"))
+    var recipient: [CopyRecipient] = []
+
     @OptionGroup var gateway: GatewayOptions
 
     func run() async throws {
-      let plan = try gateway.plan()
-      try await gateway.ledger(plan, as: .reader).copyStore(to: file)
-      Console.note("the store was copied to \(file)")
+      let plan = try gateway.operatorsPlan()
+      let ledger = try gateway.ledger(plan, as: .reader)
+      guard !recipient.isEmpty else {
+        try await ledger.copyStore(to: file)
+        return Console.note("the store was copied to \(file)")
+      }
+      // The open copy is where the store itself is, and nowhere else.
+      let open = "\(plan.stateFolder)/copy-\(ProcessInfo.processInfo.processIdentifier).sqlite"
+      try await ledger.copyStore(to: open)
+      defer { try? FileManager.default.removeItem(atPath: open) }
+      let output = try OutputFile(path: file, permissions: 0o600, replacing: false)
+      try SealedCopy.seal(for: recipient, reading: try parts(of: open)) { try output.write($0) }
+      try output.commit()
+      Console.note("the store was copied to \(file), sealed for \(counted(recipient.count, "key"))")
     }
+  }
+
+  struct Restore: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "restore", _superCommandName: "keyferry store",
+      abstract: "Put a copy in the place of the store, while no gateway runs.",
+      discussion: """
+        The copy is read and checked first; a damaged one changes nothing. The store that was there is kept beside it, as
+        keyferry.sqlite-replaced-… in the state folder: remove it when all is well, since it holds keys of people. What was
+        published since the copy was made is taken over from the publication folder at the next round, and sources send
+        what is missing; words of operators since then (pauses, recalls, erasures) have to be said again.
+
+        Examples:
+          keyferry store restore /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
+          keyferry store restore /backup/keyferry-2020-12-01.age --identity backup-key.txt --config gateway.yaml
+        """)
+
+    @Argument(help: ArgumentHelp("What keyferry store backup wrote.", valueName: "file"))
+    var file: String
+
+    @Option(help: ArgumentHelp("The file with the private key, for a sealed copy.", valueName: "file"))
+    var identity: String?
+
+    @OptionGroup var gateway: GatewayOptions
+
+    func run() async throws {
+      let plan = try gateway.operatorsPlan()
+      let now = gateway.clock()
+      guard SealedCopy.isSealed(try parts(of: file)(64)) else {
+        try await Stores.restore(from: file, into: plan.stateFolder, now: now)
+        return done(plan)
+      }
+      guard let identity else {
+        throw ValidationError("\(file) is sealed; give the file with its private key: --identity backup-key.txt")
+      }
+      let keys = try CopyIdentity(
+        file: String(decoding: try FileSource.contents(of: identity, limit: 65_536), as: UTF8.self))
+      let open = "\(plan.stateFolder)/copy-\(ProcessInfo.processInfo.processIdentifier).sqlite"
+      try makeFolders(plan.stateFolder)
+      let output = try OutputFile(path: open, permissions: 0o600, replacing: false)
+      try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
+      try output.commit()
+      defer { try? FileManager.default.removeItem(atPath: open) }
+      try await Stores.restore(from: open, into: plan.stateFolder, now: now)
+      done(plan)
+    }
+
+    private func done(_ plan: OperatorsPlan) {
+      Console.note("\(file) is the store in \(plan.stateFolder) now; what was there is kept beside it")
+      Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
+    }
+  }
+}
+
+/// A file from its beginning, part by part.
+private func parts(of path: String) throws -> (_ count: Int) throws -> [UInt8] {
+  let source = try FileSource(path: path)
+  var place = 0
+  return { count in
+    let bytes = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      filled = try source.read(at: place, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    place += bytes.count
+    return bytes
+  }
+}
+
+extension CopyRecipient: ExpressibleByArgument {
+  init?(argument: String) {
+    guard let recipient = try? CopyRecipient(argument) else { return nil }
+    self = recipient
   }
 }

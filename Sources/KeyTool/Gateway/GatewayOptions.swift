@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyIntake
 internal import KeyStorage
 
 /// Which gateway a command is about.
@@ -36,7 +37,19 @@ struct GatewayOptions: ParsableArguments {
   /// The same, with the warnings on standard error.
   func plan() throws -> GatewayPlan {
     let (plan, warnings) = try read()
-    for warning in warnings { Console.note("\(warning)") }
+    var said: Set<String> = []
+    for warning in warnings where said.insert("\(warning)").inserted { Console.note("\(warning)") }
+    return plan
+  }
+
+  /// The configuration for a command that asks the store alone, or says a word of the operator: its secrets are not read,
+  /// and what is wrong with it elsewhere is no reason not to do it.
+  func operatorsPlan() throws -> OperatorsPlan {
+    let (plan, faultCount) = try GatewayConfiguration.readForOperators(config, now: clock())
+    if faultCount > 0 {
+      Console.note("\(config) has \(counted(faultCount, "fault")), and what is at fault is left out here")
+      Console.hint("keyferry check --config \(config)")
+    }
     return plan
   }
 
@@ -65,6 +78,10 @@ struct GatewayOptions: ParsableArguments {
 
   /// Opens the store of the gateway; another process that has it is named.
   func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
+    try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
+  }
+
+  func ledger(_ plan: OperatorsPlan, as role: StoreRole) throws -> Ledger {
     try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
   }
 

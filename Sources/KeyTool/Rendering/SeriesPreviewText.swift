@@ -14,7 +14,7 @@ extension SeriesPreview {
 
   private var heading: String {
     let name = title == series ? series : "\(series) (\(title))"
-    let when = isDue ? "is due" : "is over at \(window.instant)"
+    let when = isDue ? "is due" : "is not over yet, nothing is due until \(window.instant)"
     return "\(name): the window from \(Instant(secondsSince1970: window.start)) to \(window.instant) \(when)"
   }
 

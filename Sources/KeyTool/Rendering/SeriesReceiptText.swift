@@ -5,8 +5,13 @@ internal import KeyPublishing
 extension SeriesReceipt {
   /// The receipt for people, line by line.
   var lines: [String] {
-    (window == nil ? [] : sums) + bundleLines + warnings.map { "\(series): warning: \($0.reason)" }
+    (window == nil ? idle : sums) + bundleLines + warnings.map { "\(series): warning: \($0.reason)" }
       + (fault.map { ["\(series): \($0.reason)"] } ?? [])
+  }
+
+  private var idle: [String] {
+    guard fault == nil, let nextWindow else { return [] }
+    return ["\(series): nothing is due until \(nextWindow)"]
   }
 
   private var sums: [String] {

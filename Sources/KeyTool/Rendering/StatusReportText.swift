@@ -1,18 +1,28 @@
 internal import ExposureKeys
 internal import KeyIntake
 internal import KeyNormalization
+internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 
 extension StatusReport {
   /// The report for people, line by line.
-  var lines: [String] {
-    sources.flatMap { $0.lines(at: now) + [""] }
+  func lines(series: [SeriesStatus]) -> [String] {
+    sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
       + mirrors.map {
         "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
-      } + pauses.compactMap(\.originLine) + recalls.map(\.line)
+      } + (arrivals == nil ? [] : arrivalLines + [""]) + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
       + (lastRetention.map { [retentionLine($0)] } ?? [])
+  }
+
+  /// What came, a line for each day, origin and source.
+  var arrivalLines: [String] {
+    guard let arrivals else { return [] }
+    if arrivals.isEmpty { return ["nothing new came in that time"] }
+    return arrivals.map {
+      "\($0.day)  \(pad(printableText($0.origin), 6)) \(grouped($0.claims)) new from \(printableText($0.source))"
+    }
   }
 
   private func retentionLine(_ last: Instant) -> String {
@@ -51,6 +61,10 @@ extension StatusReport.Source {
     if let fault = record.lastFault {
       rows.append(
         ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
+    }
+    if let newestKey {
+      let age = DurationText.text(max(0, now.secondsSince1970 - newestKey.secondsSince1970))
+      rows.append(("newest key", "\(newestKey), \(age) ago"))
     }
     if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
     if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }

@@ -448,6 +448,55 @@ import Testing
     }
   }
 
+  /// Phones that have never seen a key take it from the `keys` of a file alone. One that was revised is known to the store
+  /// by its revision.
+  @Test(arguments: ["folder", "first", "both", "twice"]) func whatWasRevisedStandsPlainAfterALoss(lost: String)
+    async throws
+  {
+    var settings = SeriesSettings.sample()
+    (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)
+    (settings.minimumKeys, settings.pads) = (4, true)
+    try await Press.run(settings) { press in
+      try await press.say([key(1, type: .selfReport), key(2, type: .selfReport), key(3)])
+      try await press.round(at(10))
+      try await press.say([key(1), key(2, type: .revoked, risk: nil, onset: nil)], source: "later")
+      try await press.round(at(12))
+      try await press.say([key(4)])
+      try await press.round(at(14))
+      func plain() throws -> Set<KeySubject> { Set(try press.increments("NL").flatMap(\.newKeys).map(\.subject)) }
+      func revised() throws -> Set<KeySubject> { Set(try press.increments("NL").flatMap(\.revisedKeys).map(\.subject)) }
+      let (plainBefore, revisedBefore) = (try plain(), try revised())
+      #expect(plainBefore.isSuperset(of: [key(1), key(2), key(3), key(4)].map(\.subject)))
+      #expect(revisedBefore.isSuperset(of: [key(1).subject, key(2).subject]))
+      let losses = lost == "twice" ? ["first", "all"] : [lost]
+      for (turn, loss) in losses.enumerated() {
+        let index = try press.index("NL")
+        switch loss {
+        case "folder": try FileManager.default.removeItem(atPath: press.root)
+        case "first": try FileManager.default.removeItem(atPath: "\(press.root)/\(index[0])")
+        case "both": for name in index[...1] { try FileManager.default.removeItem(atPath: "\(press.root)/\(name)") }
+        default: for name in index { try FileManager.default.removeItem(atPath: "\(press.root)/\(name)") }
+        }
+        let now = at(15, Int64(turn))
+        let receipt = try await press.publisher.round(now: now)[0]
+        #expect(receipt.fault == nil && receipt.madeAgain > 0)
+        // Look-alikes are gone only with what was revoked.
+        let kept = try plain()
+        #expect(kept.isSuperset(of: [key(1), key(3), key(4)].map(\.subject)), "turn \(turn)")
+        #expect(plainBefore.subtracting(kept).isSubset(of: revisedBefore) && kept.isSubset(of: plainBefore))
+        // Whoever has it from before still gets the revision.
+        #expect(try revised() == revisedBefore)
+        try press.checkConsistency(at: now)
+      }
+      // It is not revised twice.
+      let released = try await press.ledger.read {
+        try $0.released(by: "NL", from: TemporaryExposureKey(high: 0, low: 0), limit: 9)
+      }
+      #expect(Dictionary(uniqueKeysWithValues: released.map { ($0.key.key, $0.revisions) })[key(1).key] == 1)
+      #expect(try await press.publisher.round(now: at(16))[0].revised == 0)
+    }
+  }
+
   /// The store is empty again, or as it was after the second of four windows.
   @Test(arguments: ["lost", "older"]) func aStoreThatIsBehindItsFolder(how: String) async throws {
     var settings = SeriesSettings.sample()

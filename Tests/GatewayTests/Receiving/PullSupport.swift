@@ -120,6 +120,15 @@ struct IndexServer {
   }
 }
 
+extension IndexServer {
+  /// What the server publishes, as files in a folder.
+  func settings(_ name: String, readingFolder path: String) -> SourceSettings {
+    var settings = settings(name)
+    (settings.peer, settings.options, settings.location) = (.files, [:], path)
+    return settings
+  }
+}
+
 /// An archive of these keys, signed.
 func bundle(_ document: DecodedDocument, signedBy identity: SigningIdentity) throws -> [UInt8] {
   var plan = ConversionPlan(to: .gaenExport)

@@ -84,10 +84,7 @@ struct PullTests {
       let receiver = Receiver(folder: folder)
       // A file that was changed just now may still be written.
       let transport = FolderTransport(path: drop.path) { Instant(secondsSince1970: 4_000_000_000) }
-      var settings = server.settings("drop")
-      settings.peer = .files
-      settings.options = [:]
-      settings.location = drop.path
+      var settings = server.settings("drop", readingFolder: drop.path)
 
       #expect(try await receiver.pull(settings, transport).refusals.map(\.fault.code) == ["signature-not-trusted"])
       let refused = try #require(try await receiver.documents([.quarantined]).first)
@@ -115,6 +112,67 @@ struct PullTests {
       #expect(document.state == .givenUp)
       #expect(document.fault?.code == "unrecognized-format")
       #expect(try await receiver.claims().isEmpty)
+    }
+  }
+
+  @Test("a refused file whose bytes are gone from the store and from its folder is given up, with its first reason")
+  func refusedAndGone() async throws {
+    try await withFolder { folder in
+      let server = try IndexServer()
+      let stranger = try SigningIdentity(key: .generate(), keyID: "666", keyVersion: "v1")
+      let drop = URL(filePath: folder).appending(path: "drop")
+      try FileManager.default.createDirectory(at: drop, withIntermediateDirectories: true)
+      try Data(try bundle(keys(20, seed: 1), signedBy: stranger)).write(to: drop.appending(path: "a.zip"))
+      let receiver = Receiver(folder: folder)
+      let transport = FolderTransport(path: drop.path) { Instant(secondsSince1970: 4_000_000_000) }
+      let settings = server.settings("drop", readingFolder: drop.path)
+      #expect(try await receiver.pull(settings, transport).refusals.map(\.fault.code) == ["signature-not-trusted"])
+
+      // The time of the quarantine is over: its bytes go, in the store and in the folder for refused files.
+      try FileManager.default.removeItem(at: drop)
+      try FileManager.default.createDirectory(at: drop, withIntermediateDirectories: true)
+      receiver.advance(seconds: 15 * 86_400)
+      _ = try await receiver.ledger.expired(
+        keysExpiredBefore: Instant(secondsSince1970: 0), at: SoundTime(toldByOperator: receiver.now))
+      let receipt = try await receiver.pull(settings, transport)
+      #expect(receipt.outcome == .done)
+      let document = try #require(try await receiver.documents().first)
+      #expect(document.state == .givenUp && document.fault?.code == "signature-not-trusted")
+      #expect(document.fault?.reason.hasSuffix("the peer has it no more") == true)
+      // And that is the end of it.
+      receiver.advance(seconds: 86_400)
+      #expect(try await receiver.pull(settings, transport).refusals.isEmpty)
+    }
+  }
+
+  @Test("keys that were in the future when they came are looked at again when their time has come")
+  func futureKeys() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      var document = keys(30, seed: 1)
+      let tomorrow = Int32((usualNoon.day.daysSince1970 + 1) * 144)
+      for index in 0..<10 { document.keys[index].rollingStart = tomorrow }
+      try server.publish(document, as: "a.zip")
+      let receiver = Receiver(folder: folder)
+      let first = try await receiver.pull(server.settings(), server.peer)
+      #expect(first.counts.new == 20 && first.counts.rejections == ["rolling-start-in-future": 10])
+      // Not yet, and nothing is written down about it but that it was looked at.
+      receiver.advance(seconds: 3 * 3600)
+      _ = try await receiver.pull(server.settings(), server.peer)
+      #expect(try await receiver.claims().count == 20)
+      let events = try await receiver.ledger.read { try $0.events(from: EventID(rawValue: 1), limit: 1000) }
+      #expect(events.count { $0.event.kind == .recorded } == 1)
+      receiver.advance(seconds: 20 * 3600)
+      server.peer.forget()
+      _ = try await receiver.pull(server.settings(), server.peer)
+      #expect(server.peer.asked == ["/index.txt"], "no peer is asked for it")
+      #expect(try await receiver.claims().count == 30)
+      let facts = try #require(try await receiver.documents().first?.facts)
+      #expect(facts.counts.isBalanced && facts.new == 30 && facts.rejections.isEmpty)
+      // What is admitted is admitted, and looked at no more.
+      receiver.advance(seconds: 86_400)
+      _ = try await receiver.pull(server.settings(), server.peer)
+      #expect(try await receiver.documents().first?.facts?.reading?.time == facts.reading?.time)
     }
   }
 
@@ -187,8 +245,13 @@ struct PullTests {
       #expect(try await receiver.claims().count == 10)
 
       let aside = try #require(try await receiver.documents([.quarantined]).first)
-      let retried = try await receiver.puller().retry(aside, of: server.settings())
-      #expect(retried?.counts.new == 10)
+      // It waits for the operator, however often its source is pulled; and the gateway that runs hears the word.
+      receiver.advance(seconds: 90_000)
+      _ = try await receiver.pull(server.settings(), server.peer)
+      #expect(try await receiver.claims().count == 10)
+      try await receiver.ledger.retryAsked(aside.id, by: OperatorWord(by: "ada"), at: receiver.now)
+      let retried = try await receiver.pull(server.settings(), server.peer)
+      #expect(retried.counts.new == 10)
       #expect(try await receiver.claims().count == 20)
     }
   }

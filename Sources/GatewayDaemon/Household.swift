@@ -1,0 +1,121 @@
+internal import ExposureKeys
+internal import Foundation
+internal import GatewayServer
+internal import GatewaySettings
+internal import Glibc
+internal import KeyNormalization
+internal import KeyPeers
+internal import KeyReceiving
+internal import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Tells what the gateway takes of its machine, and how its store stands: for metrics, and for who asks whether something
+/// new comes in.
+struct Household: Service {
+  let plan: CurrentPlan
+  let ledger: Ledger
+  let clock: GatewayClock
+  let metrics: GatewayMetrics
+  /// For pulling and publishing.
+  let readiness: Readiness
+  let version: String
+
+  private let logger = Logger(label: "keyferry.store")
+  private let known = Known()
+  /// Seconds between two looks into the store.
+  private static let interval: Int64 = 30
+
+  init(
+    plan: CurrentPlan, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics, readiness: Readiness,
+    version: String
+  ) {
+    self.plan = plan
+    self.ledger = ledger
+    self.clock = clock
+    self.metrics = metrics
+    self.readiness = readiness
+    self.version = version
+  }
+
+  /// What the store said last. The lock owns it.
+  private final class Known: Sendable {
+    let stored = Mutex(Stored())
+  }
+
+  private struct Stored: Sendable {
+    var newest: [String: Instant] = [:]
+    var held: [String: Int] = [:]
+    var retention: Instant?
+  }
+
+  func run() async throws {
+    metrics.setBuild(version: version)
+    metrics.whenRead { [plan, known, clock] metrics in
+      let (plan, stored) = (plan.value, known.stored.withLock { $0 })
+      let names = Set(plan.sourceNames)
+      metrics.setStored(
+        newest: stored.newest.filter { names.contains($0.key) },
+        held: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.held[$0] ?? 0) }), retention: stored.retention,
+        at: clock.now)
+      var free: [String: Int] = [:]
+      free["state"] = freeBytes(at: plan.stateFolder)
+      if let folder = plan.publicationFolder { free["publication"] = freeBytes(at: folder) }
+      metrics.setMachine(
+        storeBytes: byteCount(of: plan.stateFolder), freeBytes: free, memoryBytes: residentBytes())
+    }
+    readiness.ask { [plan, known, clock] in
+      let (plan, newest, now) = (plan.value, known.stored.withLock { $0.newest }, clock.now)
+      return plan.sources.compactMap { source in
+        guard isBehind(newest[source.name], after: plan.behindLimit, at: now), let last = newest[source.name] else {
+          return nil
+        }
+        return "the source \(source.name) has had no new key since \(last)"
+      }
+    }
+    repeat { await look() } while await pause(seconds: Self.interval)
+  }
+
+  private func look() async {
+    do {
+      let names = plan.value.sourceNames
+      let stored = try await ledger.read { state in
+        var stored = Stored()
+        stored.newest = try state.newestArrivals()
+        for name in names { stored.held[name] = try state.summary(of: name).counts.held }
+        stored.retention = try state.lastRetention
+        return stored
+      }
+      known.stored.withLock { $0 = stored }
+    } catch {
+      logger.error("the store cannot be read", metadata: ["reason": .string("\(error)")])
+    }
+  }
+}
+
+/// Bytes that may still be written where a folder is, without those that are kept for the system.
+private func freeBytes(at folder: String) -> Int? {
+  var status = statvfs()
+  guard statvfs(folder, &status) == 0 else { return nil }
+  return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+}
+
+/// Of the files of a store, whichever kind it is.
+private func byteCount(of folder: String) -> Int? {
+  guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return nil }
+  return names.filter { $0.hasPrefix("keyferry.sqlite") && !$0.contains("-replaced-") }.reduce(0) { sum, name in
+    var status = stat()
+    return stat("\(folder)/\(name)", &status) == 0 ? sum + Int(status.st_size) : sum
+  }
+}
+
+/// Memory of this process that is in use, as the system counts it.
+private func residentBytes() -> Int? {
+  guard let file = FileHandle(forReadingAtPath: "/proc/self/statm"),
+    let text = try? file.read(upToCount: 256).map({ String(decoding: $0, as: UTF8.self) }),
+    case let words = text.split(separator: " "), words.count > 1, let pages = Int(words[1])
+  else { return nil }
+  try? file.close()
+  return pages * sysconf(Int32(_SC_PAGESIZE))
+}

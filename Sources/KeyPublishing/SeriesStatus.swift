@@ -1,0 +1,120 @@
+package import ExposureKeys
+internal import KeyNormalization
+package import KeyStorage
+
+/// How a series stands: what `keyferry status` tells of it.
+package struct SeriesStatus: Hashable, Sendable {
+  package let series: String
+  package let title: String
+  /// Where the last window ended that was published or had nothing; `nil` before the first round.
+  package let lastWindow: Instant?
+  /// When the window is over that is published next; in the past where it is due.
+  package let nextWindow: Instant
+  /// The newest increment that an index names.
+  package let lastBundle: Bundle?
+  package let listedBundles: Int
+  /// What the next window would hold; `nil` where the claims were not read.
+  package let next: SeriesPreview?
+  /// What is wrong: nothing is published until it is mended, or something was not.
+  package let faults: [String]
+
+  package struct Bundle: Hashable, Sendable, Encodable {
+    package let path: String
+    package let keys: Int
+    package let published: String
+
+    init(_ record: BundleRecord) {
+      path = record.bundle.path
+      keys = record.bundle.keyCount + record.bundle.revisedKeyCount
+      published = (record.published ?? record.changed).description
+    }
+  }
+
+  /// - Parameter readsClaims: whether all claims are folded, to tell what waits.
+  package init(of settings: SeriesSettings, in state: any StoredState, now: Instant, readsClaims: Bool) throws {
+    let known = try SeriesState(of: settings.name, from: state)
+    let window = ExportWindow.next(of: settings, after: known, now: now)
+    let records = try state.bundles(of: settings.name, in: [.staged, .published])
+    let listing = SeriesListing(of: settings, records, known, now: now)
+    series = settings.name
+    title = settings.title
+    lastWindow = known.windowEnd.map(Instant.init(secondsSince1970:))
+    nextWindow = window.instant
+    let increments = listing.listed(.increment)
+    listedBundles = BundleKind.allCases.reduce(0) { $0 + listing.listed($1).count }
+    lastBundle = increments.last { $0.state == .published }.map(Bundle.init)
+    faults = Self.faults(of: settings, known, records, now: now)
+    guard readsClaims else {
+      next = nil
+      return
+    }
+    let selection = try KeySelection(
+      of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls)
+    let request = Padding.Request(settings, selection)
+    next = SeriesPreview(
+      settings, window, selection, lookalikes: try Padding.estimate(request, from: state), now: now)
+  }
+
+  private static func faults(
+    of settings: SeriesSettings, _ state: SeriesState, _ records: [BundleRecord], now: Instant
+  ) -> [String] {
+    var faults: [String] = []
+    do throws(PublishingFault) {
+      _ = try settings.signer(at: now)
+    } catch {
+      faults.append(error.reason)
+    }
+    // A round comes within a minute after the end of its window.
+    if let end = state.windowEnd, now.secondsSince1970 - end >= 2 * settings.period {
+      faults.append(
+        "nothing was published since the window that ended at \(Instant(secondsSince1970: end)), and windows are over every"
+          + " \(settings.period / 60) minutes: keyferry run, or keyferry publish by a timer, closes them")
+    }
+    let staged = records.count { $0.state == .staged }
+    if staged > 0 { faults.append("\(staged) bundles are staged and not published yet: keyferry publish completes it") }
+    return faults
+  }
+
+  /// Why the next window would have nothing; `nil` where it has something, or the claims were not read.
+  package var whyNothing: String? {
+    guard let next else { return nil }
+    if next.isTooSmall { return "\(next.new) new keys are fewer than the \(next.minimumKeys) of a bundle; they wait" }
+    if next.new + next.revised + next.recalled > 0 { return nil }
+    if next.held > 0 {
+      return "\(next.held) keys are held" + (next.nextRelease.map { ", the first until \($0)" } ?? "")
+    }
+    if next.paused > 0 { return "only sources and origins that are paused stand behind \(next.paused) keys" }
+    return next.believed == 0 ? "the store has no keys for it" : "there is nothing new"
+  }
+}
+
+extension SeriesStatus: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case series, title, faults, due, new, revised, held, paused
+    case lastWindow = "last_window"
+    case nextWindow = "next_window"
+    case lastBundle = "last_bundle"
+    case listedBundles = "listed_bundles"
+    case nextRelease = "next_release"
+    case whyNothing = "why_nothing"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(series, forKey: .series)
+    try members.encode(title, forKey: .title)
+    try members.encodeIfPresent(lastWindow?.description, forKey: .lastWindow)
+    try members.encode(nextWindow.description, forKey: .nextWindow)
+    try members.encodeIfPresent(lastBundle, forKey: .lastBundle)
+    try members.encode(listedBundles, forKey: .listedBundles)
+    try members.encode(faults, forKey: .faults)
+    guard let next else { return }
+    try members.encode(next.isDue, forKey: .due)
+    try members.encode(next.new, forKey: .new)
+    try members.encode(next.revised, forKey: .revised)
+    try members.encode(next.held, forKey: .held)
+    try members.encode(next.paused, forKey: .paused)
+    try members.encodeIfPresent(next.nextRelease?.description, forKey: .nextRelease)
+    try members.encodeIfPresent(whyNothing, forKey: .whyNothing)
+  }
+}

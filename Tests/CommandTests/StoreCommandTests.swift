@@ -1,0 +1,302 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyStorage
+import SQLiteStorage
+import SealedCopies
+import Testing
+
+/// `keyferry store`, `clock` and `status` of a store that something is wrong with, through the program.
+@Suite struct StoreCommandTests {
+  private static let noon = ["--now", "2020-11-25T12:00:00Z"]
+
+  /// A gateway that has read one file and published it, in an operator's shell: its signing key is in no environment.
+  private func withGateway(_ body: (Workshop) throws -> Void) throws {
+    try Workshop.run { workshop in
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: "drop"), withIntermediateDirectories: false)
+      try workshop.makeSigner()
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("310-v1.key.pem"))
+      try configure(workshop, key: "{file: 310-v1.key.pem}")
+      try drop(NormalizeTests.german, "de.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+      try body(workshop)
+    }
+  }
+
+  private func configure(_ workshop: Workshop, key: String) throws {
+    try workshop.write(
+      """
+      state: state
+      sources:
+        - {name: drop, protocol: files, location: drop, trust: operator, origin: DE, speaks-for: [DE]}
+      series:
+        - {name: DE, include: [DE], region: "262", sign: [{key: \(key), id: "310", version: v1}]}
+      publication: {folder: public}
+      """, "gateway.yaml")
+  }
+
+  private func drop(_ text: String, _ name: String, _ workshop: Workshop) throws {
+    try workshop.write(text, "drop/\(name)")
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path("drop/\(name)"))
+  }
+
+  private func check(_ outcome: Tool.Outcome, _ schema: String, _ status: Int32) throws {
+    #expect(outcome.status == status, "\(outcome.errors)")
+    #expect(try DocumentSchema(named: schema).faults(in: Data(outcome.output)) == [], "\(outcome.text)")
+  }
+
+  /// Flips a byte in the middle of each page of the store but the first, after everything has come into its one file.
+  private func damage(_ workshop: Workshop) throws {
+    var store: SQLiteStore? = try SQLiteStore(
+      folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+    withExtendedLifetime(store) {}
+    store = nil
+    #expect(!workshop.exists("state/keyferry.sqlite-wal"))
+    var bytes = try workshop.bytes("state/keyferry.sqlite")
+    for page in stride(from: 4096, to: bytes.count, by: 4096) { bytes[page + 2000] ^= 0x10 }
+    try workshop.write(bytes, "state/keyferry.sqlite")
+  }
+
+  @Test func aDamagedStoreIsFoundAndRestored() throws {
+    try withGateway { workshop in
+      let whole = try workshop.keyferry("store", "check")
+      #expect(whole.status == 0 && whole.text == "the store is whole\n")
+      try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 0)
+      let copied = try workshop.keyferry("store", "backup", "copy.sqlite")
+      #expect(copied.status == 0 && copied.errors == "keyferry: the store was copied to copy.sqlite\n")
+      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 2)
+
+      try damage(workshop)
+      let damaged = try workshop.keyferry("store", "check")
+      #expect(damaged.status == 1 && damaged.text.contains("page 2, at byte 4096, is not what was written"))
+      #expect(damaged.errors.contains("hint: stop the gateway, then: keyferry store restore"))
+      try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
+      for command in [["pull"], ["publish"], ["status"], ["explain", NormalizeTests.key, "--config", "gateway.yaml"]] {
+        let outcome = try workshop.keyferry(command + Self.noon)
+        #expect(
+          outcome.status == 2 && outcome.errors.contains("the store is damaged: page"), "\(command): \(outcome.errors)")
+        #expect(outcome.errors.contains("keyferry store restore"), "\(command)")
+      }
+
+      let restored = try workshop.keyferry("store", "restore", "copy.sqlite")
+      #expect(restored.status == 0 && restored.errors.contains("copy.sqlite is the store in "))
+      #expect(try workshop.files.contains { $0.hasPrefix("state/keyferry.sqlite-replaced-") })
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+      #expect(try workshop.keyferry(["status"] + Self.noon).status == 0)
+      // A copy that is damaged itself changes nothing.
+      var bytes = try workshop.bytes("copy.sqlite")
+      bytes[5000] ^= 1
+      try workshop.write(bytes, "bad.sqlite")
+      let refused = try workshop.keyferry("store", "restore", "bad.sqlite")
+      #expect(refused.status == 2 && refused.errors.contains("damaged"), "\(refused.errors)")
+      #expect(try workshop.keyferry("store", "check").status == 0)
+    }
+  }
+
+  @Test func aSealedCopyIsForItsKeyAlone() throws {
+    try withGateway { workshop in
+      let (mine, other) = (CopyIdentity.generate(), CopyIdentity.generate())
+      let recipient = try #require(mine.recipients.first)
+      try workshop.write("# a comment\n" + mine.disclosed, "mine.txt")
+      try workshop.write(other.disclosed, "other.txt")
+      let sealed = try workshop.keyferry("store", "backup", "copy.age", "--recipient", "\(recipient)")
+      #expect(sealed.status == 0 && sealed.errors == "keyferry: the store was copied to copy.age, sealed for 1 key\n")
+      #expect(try !workshop.text("copy.age").contains("SQLite format"))
+      #expect(try workshop.files.filter { $0.hasPrefix("state/") && $0.contains("copy") }.isEmpty)
+      let mode = try FileManager.default.attributesOfItem(atPath: workshop.path("copy.age"))[.posixPermissions] as? Int
+      #expect(mode.map { $0 & 0o077 } == 0)
+      #expect(try workshop.keyferry("store", "backup", "x.age", "--recipient", "age1nobody").status == 64)
+
+      #expect(try workshop.keyferry("store", "restore", "copy.age").status == 64)
+      let foreign = try workshop.keyferry("store", "restore", "copy.age", "--identity", "other.txt")
+      #expect(foreign.status == 2 && foreign.errors.contains("none of these private keys"))
+      var bytes = try workshop.bytes("copy.age")
+      bytes[bytes.count / 2] ^= 1
+      try workshop.write(bytes, "bad.age")
+      let bad = try workshop.keyferry("store", "restore", "bad.age", "--identity", "mine.txt")
+      #expect(bad.status == 2 && bad.errors.contains("damaged or cut off"))
+      try workshop.write(Array(try workshop.bytes("copy.age").dropLast(70_000)), "short.age")
+      #expect(try workshop.keyferry("store", "restore", "short.age", "--identity", "mine.txt").status == 2)
+      #expect(try workshop.keyferry("store", "restore", "copy.age", "--identity", "mine.txt").status == 0)
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.files.filter { $0.hasPrefix("state/copy") }.isEmpty)
+    }
+  }
+
+  /// Keys of random lengths around the parts of the format.
+  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 200_000]) func whatIsSealedIsOpened(length: Int) throws {
+    var random = SeededRandom(seed: UInt64(length))
+    let content = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+    func reader(_ bytes: [UInt8]) -> (Int) -> [UInt8] {
+      var rest = bytes[...]
+      return { count in
+        // Short reads, as pipes have them.
+        let part = Array(rest.prefix(min(count, 10_001)))
+        rest = rest.dropFirst(part.count)
+        return part
+      }
+    }
+    let identities = [CopyIdentity.generate(), .generate()]
+    var sealed: [UInt8] = []
+    try SealedCopy.seal(for: identities.flatMap(\.recipients), reading: reader(content)) { sealed += $0 }
+    #expect(SealedCopy.isSealed(sealed))
+    for identity in identities {
+      var opened: [UInt8] = []
+      let again = try CopyIdentity(file: identity.disclosed)
+      try SealedCopy.open(as: again, reading: reader(sealed)) { opened += $0 }
+      #expect(opened == content)
+    }
+    for cut in [1, 16, 17, 100] where cut < sealed.count {
+      #expect(throws: CopyFault.self) {
+        try SealedCopy.open(as: identities[0], reading: reader(Array(sealed.dropLast(cut)))) { _ in }
+      }
+    }
+    #expect(throws: CopyFault.self) {
+      try SealedCopy.open(as: identities[0], reading: reader(sealed + [0])) { _ in }
+    }
+    let recipient = try #require(identities[0].recipients.first)
+    #expect(try CopyRecipient(recipient.description) == recipient)
+    #expect("\(identities[0])" == "(hidden)")
+  }
+
+  @Test func aSecretOfTheServiceIsNotNeededByOperators() throws {
+    try withGateway { workshop in
+      try configure(workshop, key: "{env: KEYFERRY_TEST_KEY_OF_THE_SERVICE}")
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 2)
+      for command in [
+        ["status"], ["events"], ["pause", "drop"], ["resume", "drop"], ["recall", "DE", "--reason", "x"],
+        ["quarantine", "list"],
+        ["clock"], ["store", "check"],
+      ] {
+        let outcome = try workshop.keyferry(command + (command[0] == "clock" || command[0] == "store" ? [] : Self.noon))
+        #expect(outcome.status == 0, "\(command): \(outcome.errors)")
+        #expect(!outcome.errors.contains("variable"))
+      }
+      // And what is at fault elsewhere is no reason either.
+      try workshop.write(try workshop.text("gateway.yaml") + "\nsilence: soon\n", "gateway.yaml")
+      let paused = try workshop.keyferry("pause", "drop")
+      #expect(paused.status == 0)
+      #expect(paused.errors.contains("gateway.yaml has 1 fault") && paused.errors.contains("hint: keyferry check"))
+    }
+  }
+
+  @Test func aRetryBesideARunningGatewayIsDoneByThat() throws {
+    try withGateway { workshop in
+      try drop("<!DOCTYPE html><html>not found</html>", "page.html", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 1)
+      let listed = try workshop.keyferry(["quarantine", "list", "--json"] + Self.noon)
+      let match = try #require(listed.text.firstMatch(of: /"id" : (\d+)/))
+      let number = String(match.1)
+      do {
+        // The right to write, as a gateway that runs has it.
+        let owner = try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+        defer { withExtendedLifetime(owner) {} }
+        let asked = try workshop.keyferry(["quarantine", "retry", number, "--by", "ada"] + Self.noon)
+        #expect(asked.status == 0)
+        #expect(asked.errors == "keyferry: the gateway that runs tries it again at its next pull of drop\n")
+      }
+      let again = try workshop.keyferry(["pull"] + Self.noon)
+      #expect(again.status == 1 && again.text.contains("page.html"), "\(again.text)")
+      // Alone it is done at once.
+      #expect(try workshop.keyferry(["quarantine", "retry", number] + Self.noon).status == 1)
+    }
+  }
+
+  @Test func statusTellsOfSeriesAndOfWhatCame() throws {
+    try withGateway { workshop in
+      let status = try workshop.keyferry(["status", "--since", "2020-11-25"] + Self.noon)
+      #expect(status.status == 0, "\(status.errors)\(status.text)")
+      for line in [
+        "series DE\n", "  last window   until 2020-11-25T12:00:00Z\n",
+        "  next window   is over at 2020-11-25T14:00:00Z\n",
+        "  waiting       0 new + 0 revised + 0 held\n", "the next window would have nothing: there is nothing new\n",
+        "2020-11-25  DE     2 new from drop\n", "newest key",
+      ] { #expect(status.text.contains(line), "\(line)\n\(status.text)") }
+      try check(
+        try workshop.keyferry(["status", "--json", "--since", "2020-11-20"] + Self.noon), "status.schema.json", 0)
+      let brief = try workshop.keyferry(["status", "--json", "--brief"] + Self.noon)
+      try check(brief, "status.schema.json", 0)
+      #expect(!brief.text.contains("why_nothing"))
+      let late = try workshop.keyferry("status", "--now", "2020-11-25T18:30:00Z")
+      #expect(
+        late.status == 1 && late.text.contains("nothing was published since the window that ended at 2020-11-25T12"))
+      let nothing = try workshop.keyferry(["publish"] + Self.noon)
+      #expect(nothing.text.contains("DE: nothing is due until 2020-11-25T14:00:00Z\n"), "\(nothing.text)")
+      let preview = try workshop.keyferry(["preview"] + Self.noon)
+      #expect(preview.text.contains("nothing is due until 2020-11-25T14:00:00Z"), "\(preview.text)")
+    }
+  }
+
+  @Test func aSourceThatAnswersAndHasNothingNewIsBehind() throws {
+    try withGateway { workshop in
+      let later = ["--now", "2020-11-25T13:30:00Z"]
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry(["status"] + later).status == 0)
+      try workshop.write(try workshop.text("gateway.yaml") + "\nbehind: 1 hour\n", "gateway.yaml")
+      let behind = try workshop.keyferry(["status"] + later)
+      #expect(behind.status == 1 && behind.text.contains("  state         behind\n"), "\(behind.text)")
+      try check(try workshop.keyferry(["status", "--json"] + later), "status.schema.json", 1)
+      #expect(try workshop.keyferry(["status"] + Self.noon).status == 0)
+    }
+  }
+
+  @Test func publishedFilesAreChecked() throws {
+    try withGateway { workshop in
+      let fine = try workshop.keyferry(["check", "--publication"] + Self.noon)
+      #expect(fine.status == 0 && fine.text.contains(" published files read, 0 faults\n"), "\(fine.text)\(fine.errors)")
+      let index = try workshop.text("public/DE/index.txt")
+      var bytes = try workshop.bytes("public/\(index)")
+      bytes[bytes.count / 2] ^= 1
+      try workshop.write(bytes, "public/\(index)")
+      try workshop.write("?", "public/DE/strange.zip")
+      try FileManager.default.removeItem(atPath: workshop.path("public/DE/SHA256SUMS"))
+      let found = try workshop.keyferry(["check", "--publication"] + Self.noon)
+      #expect(found.status == 1)
+      #expect(found.text.contains("\(index): damaged: ") && found.text.contains("DE/strange.zip: strange: "))
+      #expect(found.text.contains("DE/SHA256SUMS: gone: "))
+      try check(try workshop.keyferry(["check", "--publication", "--json"] + Self.noon), "check.schema.json", 1)
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 1)
+      try FileManager.default.removeItem(atPath: workshop.path("public/DE/strange.zip"))
+      // The damaged file is in no index any more, and stays damaged until it is removed.
+      let after = try workshop.keyferry(["check", "--publication"] + Self.noon)
+      #expect(!after.text.contains("gone"), "\(after.text)")
+    }
+  }
+
+  @Test func aClockInDoubtIsToldAndAccepted() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-clock-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "state"), withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let workshop = Workshop(folder: folder)
+    try workshop.write("state: state\n", "gateway.yaml")
+    // The last process has seen a clock that was three days ahead of this one.
+    var reading = ClockReading.system
+    reading.wall = Instant(secondsSince1970: reading.wall.secondsSince1970 + 3 * 86_400)
+    var judge = ClockJudge()
+    _ = judge.look(reading)
+    do {
+      let store = try SQLiteStore(folder: workshop.path("state"), now: reading.wall)
+      try await Ledger(store).clockSeen(try #require(judge.record))
+    }
+    let shown = try workshop.keyferry("clock")
+    #expect(shown.status == 1 && shown.text.contains("in doubt: the system's clock is 3 days behind"), "\(shown.text)")
+    try check(try workshop.keyferry("clock", "--json"), "clock.schema.json", 1)
+    let status = try workshop.keyferry("status", "--json")
+    try check(status, "status.schema.json", 1)
+    #expect(status.text.contains("clock_doubt") && status.errors.contains("the system's clock is 3 days behind"))
+    #expect(try workshop.keyferry("pull").status == 1)
+
+    let accepted = try workshop.keyferry("clock", "accept", "--by", "ada", "--reason", "compared with my watch")
+    #expect(accepted.status == 0 && accepted.errors.hasPrefix("keyferry: the clock is accepted: "))
+    let believed = try workshop.keyferry("clock")
+    #expect(believed.status == 0 && believed.text.contains("the clock is believed"))
+    try check(try workshop.keyferry("clock", "--json"), "clock.schema.json", 0)
+    #expect(try workshop.keyferry("status").status == 0)
+    #expect(try workshop.keyferry("pull").status == 0)
+    #expect(try workshop.keyferry("events").text.contains("ada: compared with my watch"))
+  }
+}

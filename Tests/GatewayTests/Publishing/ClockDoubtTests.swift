@@ -1,0 +1,91 @@
+import ExposureKeys
+import Foundation
+import KeyPublishing
+import KeyReceiving
+import KeyStorage
+import Testing
+
+/// What a clock that steps 20 days ahead for a moment does to a gateway: nothing. Each thing is shown to happen when the
+/// same time is believed.
+@Suite("A clock in doubt holds") struct ClockDoubtTests {
+  /// Looks at a clock that went well since ten o'clock, then is 20 days ahead for a minute.
+  private static func looks() -> (before: ClockLook, doubted: ClockLook, believed: ClockLook) {
+    var judge = ClockJudge()
+    func reading(_ wall: Instant, _ uptime: Int64) -> ClockReading {
+      ClockReading(wall: wall, uptime: uptime, boot: "one")
+    }
+    _ = judge.look(reading(at(10), 0))
+    let before = judge.look(reading(at(10, 1), 60))
+    let ahead = reading(at(10, 2, days: 20), 120)
+    let doubted = judge.look(ahead)
+    // The operator says that it is so.
+    let isHeeded = judge.heed(ClockWord(ahead), at: ahead)
+    #expect(isHeeded)
+    return (before, doubted, judge.look(reading(at(10, 3, days: 20), 180)))
+  }
+
+  private func run(
+    _ identities: [ScheduledIdentity]? = nil,
+    _ body: (inout Press, (before: ClockLook, doubted: ClockLook, believed: ClockLook)) async throws -> Void
+  ) async throws {
+    let looks = Self.looks()
+    #expect(looks.before.doubt == nil && looks.doubted.doubt != nil && looks.believed.doubt == nil)
+    try await Press.run(.sample(identities: identities)) { press in
+      try await press.say([key(1), key(2)])
+      let receipt = try await press.publisher.round(at: looks.before)[0]
+      #expect(receipt.fault == nil && receipt.published == 2)
+      try await body(&press, looks)
+    }
+  }
+
+  @Test("windows: the next one is over by the time that has passed") func windows() async throws {
+    try await run { press, looks in
+      try await press.say([key(3)])
+      let doubted = try await press.publisher.round(at: looks.doubted)[0]
+      #expect(doubted.fault == nil && doubted.bundles.isEmpty)
+      #expect(doubted.nextWindow == at(12))
+      #expect(try press.index("NL").count == 1)
+      #expect(try await press.publisher.round(at: looks.believed)[0].nextWindow == at(12, days: 20))
+    }
+  }
+
+  @Test("unlisting and removal of files") func unlisting() async throws {
+    try await run { press, looks in
+      let (index, files) = (try press.index("NL"), try press.files())
+      for _ in 0..<2 {
+        let doubted = try await press.publisher.round(at: looks.doubted)[0]
+        #expect(doubted.fault == nil && doubted.expired == 0 && doubted.removed == 0)
+      }
+      #expect(try press.index("NL") == index && press.files() == files)
+      let believed = try await press.publisher.round(at: looks.believed)[0]
+      #expect(believed.expired > 0)
+      #expect(try press.index("NL").isEmpty)
+    }
+  }
+
+  @Test("the end of a signing key") func signingKeys() async throws {
+    try await run([ScheduledIdentity(identity: identity, until: at(0, days: 10))]) { press, looks in
+      #expect(try await press.publisher.round(at: looks.doubted)[0].fault == nil)
+      let receipt = try await press.publisher.round(at: looks.believed)[0]
+      #expect(receipt.fault?.code == "no-signing-key")
+    }
+  }
+
+  @Test("retention, which needs a second look a day later as well") func retention() async throws {
+    try await run { press, looks in
+      let claims = try await press.ledger.read { try $0.claimCount() }
+      // Neither a clock in doubt nor one look at a sound one removes anything.
+      for look in [looks.doubted, looks.believed] { #expect(look.settled == nil) }
+      #expect(looks.doubted.sound == nil && looks.believed.sound != nil)
+      #expect(try await press.ledger.read { try $0.claimCount() } == claims)
+      var judge = ClockJudge()
+      _ = judge.look(ClockReading(wall: looks.believed.now, uptime: 0, boot: "two"))
+      let dayLater = ClockReading(
+        wall: Instant(secondsSince1970: looks.believed.now.secondsSince1970 + 86_460), uptime: 86_460, boot: "two")
+      let second = judge.look(dayLater)
+      let settled = try #require(second.settled)
+      let receipt = try await Retention().carryOut(in: press.ledger, at: settled)
+      #expect(receipt?.claims == claims && claims > 0)
+    }
+  }
+}
