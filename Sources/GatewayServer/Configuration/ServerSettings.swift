@@ -27,6 +27,7 @@ package struct ServerSettings: Hashable, Sendable {
   package var requestsPerMinute: Int?
   /// Proxies in front of the server, whose word about the client is believed.
   package var proxies: TrustedProxies
+  package var limits = ServerLimits()
   /// The upload door; `nil` is closed.
   package var uploads: UploadSettings?
 

@@ -59,10 +59,12 @@ struct UploadDoors: Sendable {
 
   func door(at path: [String]) -> Open? { doors.first { $0.description.stands(at: path) } }
 
+  /// - Parameter reading: is called before content is read that the client may hold back.
   /// - Throws: ``Problem`` where a client asks too often, or for a series that takes nothing; what reading from the
   ///   connection throws.
   func take(
-    _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant
+    _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant,
+    reading: () -> Void = {}
   ) async throws -> FinalResponse {
     if let series = open.description.series(in: path), !scope.takes(series: series) {
       throw Problem(.notFound, "no-such-series", "no keys are taken for a series of this name").closingConnection()
@@ -73,7 +75,7 @@ struct UploadDoors: Sendable {
     let outcome: UploadOutcome
     do {
       try open.door.admit(request.headers)
-      let body = try await body(of: request)
+      let body = try await body(of: request, reading: reading)
       arrived = .now
       let content = isChaff ? .chaff(reply: nil) : try await open.door.read(body, request.headers, now: now)
       outcome = try await record(content, byteCount: body.count, at: open)
@@ -110,7 +112,7 @@ struct UploadDoors: Sendable {
   }
 
   /// - Throws: ``UploadRefusal``; what reading from the connection throws.
-  private func body(of request: Request) async throws -> [UInt8] {
+  private func body(of request: Request, reading: () -> Void) async throws -> [UInt8] {
     let mediaType = request.headers[.contentType]?.lowercased() ?? ""
     guard mediaType == "application/json" || mediaType.hasPrefix("application/json;") else {
       throw UploadRefusal.unread(
@@ -120,6 +122,7 @@ struct UploadDoors: Sendable {
       Problem(.contentTooLarge, "body-too-large", "the body has more than \(limits.uploadBytes) bytes")
         .closingConnection())
     if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limits.uploadBytes { throw tooLarge }
+    if request.headers[.expect] != nil { reading() }
     do {
       return Array(try await request.body.collect(upTo: limits.uploadBytes).readableBytesView)
     } catch is NIOTooManyBytesError {
