@@ -201,7 +201,7 @@ package struct GatewayResponder: HTTPResponder {
   private func checkHost(_ request: Request) throws(Problem) {
     guard request.head.authority == nil else { return }
     throw Problem(
-      .badRequest, "malformed-host", "a request of HTTP/1.1 has one field Host, with a host and perhaps a port"
+      .badRequest, "malformed-host", "a request names whom it asks once: one field Host, with a host and perhaps a port"
     ).closingConnection()
   }
 

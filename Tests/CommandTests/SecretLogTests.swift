@@ -66,7 +66,7 @@ import Testing
         for service in run serve; do
           "$0" $service --config gateway.yaml --log-level debug >service.log 2>&1 & process=$!
           for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-            port=$(sed -n 's/.*port[=: ]*"\\{0,1\\}\\([0-9][0-9]*\\).*/\\1/p' service.log | head -1)
+            port=$(sed -n 's/.* listening host=[^ ]* port=\\([0-9]*\\).*/\\1/p' service.log)
             [ -n "$port" ] && break
             sleep 0.2
           done
