@@ -17,7 +17,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs install completions clean help packages
+.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs licences install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -72,6 +72,9 @@ kills: packages ## kill the program KILLS times while it works, and show that no
 
 docs: packages ## write the libraries' documentation to build/docs
 	interop/docs $(documented)
+
+licences: packages release ## list what the program is linked with, and the licences, as SPDX in build/keyferry.spdx.json
+	interop/licences "$$($(release) --show-bin-path)" build/keyferry.spdx.json
 
 install: release completions ## install program and completions under PREFIX
 	install -D -m 755 "$$($(release) --show-bin-path)/keyferry" '$(DESTDIR)$(PREFIX)/bin/keyferry'

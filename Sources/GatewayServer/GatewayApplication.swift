@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import Glibc
 package import Hummingbird
 internal import HummingbirdCore
 package import Logging
@@ -22,6 +23,7 @@ package struct GatewayApplication: Sendable {
   ///   - readiness: for requests.
   ///   - publishing: for pulling and publishing; `nil` where this process does neither.
   ///   - caller: the way to other servers; needed where the doors ask one.
+  ///   - limits: `nil` is those of the settings.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
@@ -29,10 +31,11 @@ package struct GatewayApplication: Sendable {
     uploads entrances: [UploadEntrance] = [], caller: (any WebCaller)? = nil,
     metrics: GatewayMetrics = GatewayMetrics(),
     metricsPath: String? = "metrics", readiness: Readiness = Readiness(), publishing: Readiness? = nil,
-    limits: ServerLimits = ServerLimits(), clock: ServerClock = .system,
+    limits stated: ServerLimits? = nil, clock: ServerClock = .system,
     logger: Logger = Logger(label: "keyferry.server")
   ) throws {
     self.settings = settings
+    let limits = stated ?? settings.limits
     self.limits = limits
     self.readiness = readiness
     self.logger = logger
@@ -56,7 +59,11 @@ package struct GatewayApplication: Sendable {
       settings: settings,
       reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil, proxies: settings.proxies),
       retrievals: retrievals, metrics: metrics, clock: clock, logger: logger,
-      limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads)
+      limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads,
+      connections: OpenConnections(
+        most: min(limits.connections, Self.affordableConnections), mostOfClient: limits.clientConnections,
+        metrics: metrics),
+      proxied: ProxiedRequests(mostOfClient: limits.clientConnections))
   }
 
   /// What Hummingbird runs.
@@ -69,8 +76,20 @@ package struct GatewayApplication: Sendable {
       responder: responder, server: server,
       configuration: ApplicationConfiguration(
         address: .hostname(settings.host, port: settings.port), serverName: nil, backlog: 1024,
-        availableConnectionsDelegate: .maximum(limits.connections, logger: logger)),
+        // Those that were told to go may be here for a moment.
+        availableConnectionsDelegate: .maximum(
+          responder.connections.most + Self.spareDescriptors / 2, logger: logger)),
       onServerRunning: { channel in await onBound(channel.localAddress?.port ?? settings.port) }, logger: logger)
+  }
+
+  /// Files that the process opens beside its connections.
+  private static let spareDescriptors = 256
+
+  /// How many connections the limit of open files leaves room for.
+  package static var affordableConnections: Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+    return max(16, Int(clamping: limit.rlim_cur) - spareDescriptors)
   }
 
   /// The framework makes no response of its own: what it has for that is not used.

@@ -10,4 +10,11 @@ package struct GatewayRequestContext: RequestContext {
     coreContext = CoreRequestContextStorage(source: source)
     channel = source.channel
   }
+
+  /// Tells a client that waits for it that its content is about to be read. HTTP/2 has other ways to hold it back.
+  func wantContent() {
+    channel.eventLoop.execute { [channel] in
+      try? channel.pipeline.syncOperations.handler(type: RequestFramingHandler.self).wantContent()
+    }
+  }
 }

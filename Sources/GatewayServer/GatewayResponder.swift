@@ -17,6 +17,8 @@ package struct GatewayResponder: HTTPResponder {
   let logger: Logger
   let limiter: RateLimiter?
   let uploads: UploadDoors
+  let connections: OpenConnections
+  let proxied: ProxiedRequests
   let stored = StoredResponses()
 
   var limits: ServerLimits { reader.limits }
@@ -26,18 +28,23 @@ package struct GatewayResponder: HTTPResponder {
     await finalResponse(to: request, context).http1Response
   }
 
-  /// - Parameter channel: the connection, or the stream of one.
-  func finalResponse(to request: Request, over channel: any Channel) async -> FinalResponse {
+  /// - Parameters:
+  ///   - channel: the connection, or the stream of one.
+  ///   - needsHost: whether a request that names no host is refused.
+  func finalResponse(to request: Request, over channel: any Channel, needsHost: Bool = false) async -> FinalResponse {
     await finalResponse(
-      to: request,
-      GatewayRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger)))
+      to: request, GatewayRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger)),
+      needsHost: needsHost)
   }
 
-  private func finalResponse(to request: Request, _ context: GatewayRequestContext) async -> FinalResponse {
+  private func finalResponse(
+    to request: Request, _ context: GatewayRequestContext, needsHost: Bool = false
+  ) async -> FinalResponse {
     let began = monotonicSeconds()
     var exchange = Exchange(request: request, context: context, now: clock.now())
     var final: FinalResponse
     do {
+      if needsHost { try checkHost(request) }
       final = try await respond(&exchange)
     } catch let problem as Problem {
       final = problem.finalResponse
@@ -132,13 +139,17 @@ package struct GatewayResponder: HTTPResponder {
     exchange.path = "/" + target.path
     let client = reader.client(of: request.head, from: exchange.context.channel.remoteAddress)
     if !retrievals.isForOperators(target) { try checkRate(client) }
+    let isProxied = reader.proxies.holds(exchange.context.channel.remoteAddress)
+    if isProxied { try beginProxied(client) }
+    defer { if isProxied { proxied.end(client) } }
 
     switch request.method {
     case .get, .head: return FinalResponse(response: try await retrieve(target, &exchange))
     case .post:
       guard let door = uploads.door(at: target.segments) else { throw notAllowed(target) }
       exchange.route = "upload"
-      return try await door.take(exchange.request, from: client, now: exchange.now)
+      return try await door.take(
+        exchange.request, from: client, now: exchange.now, reading: exchange.context.wantContent)
     case .options:
       exchange.route = "options"
       return FinalResponse(
@@ -182,6 +193,21 @@ package struct GatewayResponder: HTTPResponder {
           + "of \(limits.headerBytes) bytes"
       ).closingConnection()
     }
+  }
+
+  private func checkHost(_ request: Request) throws(Problem) {
+    guard request.head.authority == nil else { return }
+    throw Problem(
+      .badRequest, "malformed-host", "a request names whom it asks once: one field Host, with a host and perhaps a port"
+    ).closingConnection()
+  }
+
+  private func beginProxied(_ client: RateLimitedClient) throws(Problem) {
+    guard !proxied.begin(client) else { return }
+    metrics.countRateLimited()
+    throw Problem(
+      .tooManyRequests, "too-many-at-a-time", "\(limits.clientConnections) requests of this client are answered now"
+    ).with(.retryAfter, "1")
   }
 
   private func checkRate(_ client: RateLimitedClient) throws(Problem) {

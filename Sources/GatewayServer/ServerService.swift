@@ -17,6 +17,14 @@ package struct ServerService: Service {
   ///
   /// - Throws: ``ServerFault``, or what the system says where the address cannot be bound.
   package func run() async throws {
+    let most = application.responder.connections.most
+    if most < application.limits.connections {
+      application.logger.warning(
+        "fewer connections than configured fit into the limit of open files",
+        metadata: [
+          "connections": .stringConvertible(most), "configured": .stringConvertible(application.limits.connections),
+        ])
+    }
     let server = application.application { [application, onBound] port in
       application.logger.info(
         "listening",

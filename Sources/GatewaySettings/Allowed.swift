@@ -15,10 +15,16 @@ enum Allowed {
   static let totalSeconds: ClosedRange<Int64> = 1...86_400
   static let retries = 0...10
   static let connections = 1...16
+  static let serverConnections = 1...1_000_000
+  static let headSeconds: ClosedRange<Int64> = 1...300
+  /// In a second.
+  static let contentBytesPerSecond = 1...1 << 20
+  static let cacheBytes = 1 << 20...64 << 30
   static let period: ClosedRange<Int64> = 60...86_400
   static let minimumKeys = 0...100_000
   /// What devices take in one bundle.
   static let splitKeys = 1...750_000
+  static let windowKeys = 1000...100_000_000
   static let splitBytes = 1024...16 << 20
   /// A day.
   static let editions = 1...24

@@ -82,6 +82,7 @@ extension GatewayReader {
     section.section("split") { section in
       set(&settings.maximumKeys, section.take("keys")?.number(Allowed.splitKeys))
       set(&settings.maximumBytes, section.take("bytes")?.byteCount(Allowed.splitBytes))
+      set(&settings.mostKeys, section.take("window")?.number(Allowed.windowKeys))
     }
     section.read("rollups") { setting in
       let rollups = Set((setting.list() ?? []).compactMap { $0.option(Rollup.self) })

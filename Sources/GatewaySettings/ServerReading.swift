@@ -60,6 +60,8 @@ extension GatewayReader {
     settings.exposureConfiguration = section.take("exposure-configuration").flatMap(exposureConfiguration)
     settings.dp3tConfiguration = section.take("dp3t-configuration").flatMap(dp3tConfiguration)
     section.read("rate") { settings.requestsPerMinute = rate($0) }
+    section.section("connections") { connections($0, &settings.limits) }
+    set(&settings.limits.cacheBytes, section.take("cache")?.byteCount(Allowed.cacheBytes))
     section.read("proxies") { setting in
       settings.proxies.blocks = (setting.list() ?? []).compactMap(addressBlock)
     }
@@ -88,6 +90,15 @@ extension GatewayReader {
       folder: section.take("folder").flatMap(resolvedPath),
       origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
       regions: section.take("regions").flatMap(codes), series: section.take("series").flatMap(seriesNames))
+  }
+
+  private func connections(_ section: Section, _ limits: inout ServerLimits) {
+    set(&limits.connections, section.take("all")?.number(Allowed.serverConnections))
+    set(&limits.clientConnections, section.take("client")?.number(Allowed.serverConnections))
+    set(&limits.headSeconds, section.take("head")?.duration(Allowed.headSeconds))
+    set(&limits.contentBytesPerSecond, section.take("least")?.byteCount(Allowed.contentBytesPerSecond))
+    set(&limits.idleSeconds, section.take("idle")?.duration(Allowed.idleSeconds))
+    set(&limits.stalledSeconds, section.take("stalled")?.duration(Allowed.idleSeconds))
   }
 
   private func listen(_ setting: Setting) -> HostAndPort? {

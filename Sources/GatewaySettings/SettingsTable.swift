@@ -150,7 +150,9 @@ package enum SettingsTable {
       Row("sources[].http.client-key.file", "The file that holds the key.", none, path),
       Row("sources[].http.client-key.env", "The variable that holds the key.", none, "a name"),
       Row(
-        "sources[].http.allowed-hosts", "Hosts besides the location's that redirects and links may lead to.", none,
+        "sources[].http.allowed-hosts",
+        "Hosts besides the location's that redirects and links may lead to, with their port where it is not the scheme's.",
+        none,
         "a list of names"),
       Row(
         "sources[].http.http2", "Whether HTTP/2 is spoken where the peer can.", "`\(transport.http2)`",
@@ -213,6 +215,10 @@ package enum SettingsTable {
       Row(
         "series[].split.bytes", "No archive is larger.", ByteCount.text(series.maximumBytes),
         Allowed.splitBytes.byteCounts),
+      Row(
+        "series[].split.window",
+        "New keys of one window, and likewise revised ones; others wait for the next. What publishing takes of memory is "
+          + "bounded by it.", "\(series.mostKeys)", Allowed.windowKeys.text),
       Row(
         "series[].rollups", "Bundles made besides those of the windows.",
         series.makesDays ? (series.makesSince ? "`[day, since]`" : "`[day]`") : "`[]`",
@@ -287,6 +293,33 @@ package enum SettingsTable {
         "server.proxy-field", "The field in which they say it. They must write it, and not pass it on as it came.",
         "`\(server.proxies.field.rawValue)`",
         TrustedProxies.Field.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+      Row(
+        "server.connections", "How many connections there may be, and how slow clients may be.", "the defaults",
+        "a section"),
+      Row(
+        "server.connections.all",
+        "Connections at a time; for a new one the one goes that waits longest for its client. The limit of open files "
+          + "may allow fewer.", "`\(server.limits.connections)`", Allowed.serverConnections.text),
+      Row(
+        "server.connections.client",
+        "Connections of one client, likewise; of one behind a proxy the requests that are answered at a time.",
+        "`\(server.limits.clientConnections)`", Allowed.serverConnections.text),
+      Row(
+        "server.connections.head",
+        "Until the head of a request must be whole, from its first byte or the connection's "
+          + "beginning.", TimeSpan.text(server.limits.headSeconds), Allowed.headSeconds.durations),
+      Row(
+        "server.connections.least", "How much of a request's content must come in each second, from then on.",
+        ByteCount.text(server.limits.contentBytesPerSecond), Allowed.contentBytesPerSecond.byteCounts),
+      Row(
+        "server.connections.idle", "For how long a connection may be silent between two requests, or within content.",
+        TimeSpan.text(server.limits.idleSeconds), Allowed.idleSeconds.durations),
+      Row(
+        "server.connections.stalled", "Until a client must take more of a response.",
+        TimeSpan.text(server.limits.stalledSeconds), Allowed.idleSeconds.durations),
+      Row(
+        "server.cache", "Memory for files and responses, with what finds them.",
+        ByteCount.text(server.limits.cacheBytes), Allowed.cacheBytes.byteCounts),
     ] + uploads
   }()
 

@@ -246,10 +246,10 @@ extension GatewayReader {
 
   private func host(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
-    guard let host = HostAndPort(text[...], defaultPort: 0), !text.contains(":") else {
-      return setting.fault("\(setting.shown), allowed the name of a host: cdn.example.org")
+    guard let host = HostAndPort(text[...], defaultPort: 0) else {
+      return setting.fault("\(setting.shown), allowed the name of a host: cdn.example.org, cdn.example.org:8443")
     }
-    return host.host.lowercased()
+    return host.port == 0 ? host.host.lowercased() : "\(host.host.lowercased()):\(host.port)"
   }
 }
 

@@ -9,6 +9,12 @@ package enum ReferenceExport {
   /// The sixteen bytes in front of the message.
   package static let magic = Array("EK Export v1    ".utf8)
 
+  /// The decoder takes zeros and tabs for the spaces in the header, with a note.
+  private static func isFileHeader(_ front: ArraySlice<UInt8>) -> Bool {
+    front.count == magic.count && front.starts(with: magic.prefix(12))
+      && front.dropFirst(12).allSatisfy { [0, 0x20, 9].contains($0) }
+  }
+
   /// Reads `export.bin` with or without its sixteen bytes in front.
   ///
   /// Keys stand before revised keys, whatever their order was. Where a key states its report type more than once, a
@@ -17,7 +23,7 @@ package enum ReferenceExport {
   ///
   /// - Throws: `BinaryDecodingError` when SwiftProtobuf refuses the bytes.
   package static func decode(_ bytes: [UInt8]) throws -> DecodedDocument {
-    let body = bytes.starts(with: magic) ? bytes.dropFirst(magic.count) : bytes[...]
+    let body = isFileHeader(bytes.prefix(magic.count)) ? bytes.dropFirst(magic.count) : bytes[...]
     let export = try ProtoTemporaryExposureKeyExport(serializedBytes: Array(body))
     var document = DecodedDocument(header: header(export))
     for (index, message) in (export.keys + export.revisedKeys).enumerated() {

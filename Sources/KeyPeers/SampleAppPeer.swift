@@ -21,27 +21,8 @@ struct SampleAppPeer: PeerSync {
 
   private enum Phase {
     case asking
-    case collecting(PeerDocument, Page)
+    case collecting(PeerDocument, SampleAppPage)
     case ended(PeerStep)
-  }
-
-  private struct Page: Decodable {
-    var count: Int64
-    var isLast: Bool?
-    var nextIndex: Int64?
-
-    private enum Member: CodingKey { case keys, done, nextIndex }
-    private struct Key: Decodable { init(from decoder: any Decoder) {} }
-
-    init(from decoder: any Decoder) throws {
-      if let page = try? decoder.container(keyedBy: Member.self) {
-        count = Int64(try page.decode([Key].self, forKey: .keys).count)
-        isLast = try page.decodeIfPresent(Bool.self, forKey: .done)
-        nextIndex = try page.decodeIfPresent(Int64.self, forKey: .nextIndex)
-      } else {
-        count = Int64(try decoder.singleValueContainer().decode([Key].self).count)
-      }
-    }
   }
 
   /// Pages in one run; the next run goes on where this one stopped.
@@ -93,8 +74,12 @@ struct SampleAppPeer: PeerSync {
       let what = "page at \(index)"
       let response = try answer.response(of: what, statuses: [200, 204])
       guard response.head.status == 200, !response.body.isEmpty else { return phase = .ended(end) }
-      let page = try PeerJSON.read(
-        Page.self, in: response.body, of: what, expected: #"{"keys":[…],"done":…,"nextIndex":…} or a list of keys"#)
+      guard let page = SampleAppPage(response.body) else {
+        throw PeerFault(
+          .malformedAnswer,
+          "\(what): \(response.body.count) bytes that are not "
+            + #"{"keys":[…],"done":…,"nextIndex":…} or a list of keys"#)
+      }
       if let next = page.nextIndex, !(index...Self.indexLimit).contains(next) {
         return try startOver(next, what)
       }
@@ -107,7 +92,7 @@ struct SampleAppPeer: PeerSync {
     }
   }
 
-  private func next(behind page: Page) -> Int64 { min(page.nextIndex ?? index + page.count, Self.indexLimit) }
+  private func next(behind page: SampleAppPage) -> Int64 { min(page.nextIndex ?? index + page.count, Self.indexLimit) }
 
   /// The peer's list is shorter than what was read of it, so it is another list.
   private mutating func startOver(_ next: Int64, _ what: String) throws(PeerFault) {
@@ -123,7 +108,7 @@ struct SampleAppPeer: PeerSync {
     phase = .asking
   }
 
-  private mutating func goOn(behind page: Page) {
+  private mutating func goOn(behind page: SampleAppPage) {
     let next = next(behind: page)
     let isLast = page.isLast ?? (page.count < maximumCount)
     guard !isLast, next > index else { return phase = .ended(end) }

@@ -7,8 +7,10 @@ internal import KeyNormalization
 
 /// A bundle that is ready to be staged: encoded, signed and packed.
 struct SealedBundle: Sendable {
-  /// In the order of the file.
-  let keys: [ClaimedKey]
+  /// In the order of the file; empty once nobody needs them any more.
+  private(set) var keys: [ClaimedKey]
+  let keyCount: Int
+  let revisedKeyCount: Int
   let start: Int64
   /// Where the window ended, and the end that the header states: later by a second for each bundle before this one.
   let windowEnd: Int64
@@ -17,7 +19,27 @@ struct SealedBundle: Sendable {
   let archiveDigest: String
   let exportDigest: String
 
-  var revisedKeyCount: Int { keys.count { $0.isRevised } }
+  init(
+    keys: [ClaimedKey], start: Int64, windowEnd: Int64, end: Int64, content: [UInt8], archiveDigest: String,
+    exportDigest: String
+  ) {
+    self.keys = keys
+    revisedKeyCount = keys.count { $0.isRevised }
+    keyCount = keys.count - revisedKeyCount
+    self.start = start
+    self.windowEnd = windowEnd
+    self.end = end
+    self.content = content
+    self.archiveDigest = archiveDigest
+    self.exportDigest = exportDigest
+  }
+
+  /// The same bundle without its keys, which take more memory than its bytes.
+  var withoutKeys: SealedBundle {
+    var bundle = self
+    bundle.keys = []
+    return bundle
+  }
 }
 
 /// Encodes, signs and packs the keys of a window. `export.bin` depends on the keys, the window and the settings alone.
@@ -36,7 +58,7 @@ struct BundleSealer {
     _ keys: [ClaimedKey], start: Int64, windowEnd: Int64, firstEnd: Int64? = nil
   ) throws -> [SealedBundle] {
     let end = firstEnd ?? windowEnd
-    let keys = keys.sorted { $0.subject < $1.subject }
+    let keys = keys.inOrderOfSubjects
     var parts = max(1, (keys.count + settings.maximumKeys - 1) / max(1, settings.maximumKeys), multiplicity(of: keys))
     while true {
       guard parts <= max(1, keys.count), Int64(parts) < settings.period else {
@@ -47,7 +69,7 @@ struct BundleSealer {
       }
       var bundles: [SealedBundle] = []
       for part in 0..<parts {
-        let share = stride(from: part, to: keys.count, by: parts).map { keys[$0] }
+        let share = parts == 1 ? keys : stride(from: part, to: keys.count, by: parts).map { keys[$0] }
         bundles.append(try sealOne(share, start: start, windowEnd: windowEnd, end: end + Int64(part)))
         // One that is too large is a reason to begin again with more of them.
         if bundles[part].content.count > settings.maximumBytes { break }
@@ -104,7 +126,14 @@ enum PublishedKeys {
   /// Who reads the union has seen nothing of it before: a key that is released in it and revised later stands among the
   /// `keys` as it was revised. One that is revoked later, or was released earlier, stands among the `revised_keys`.
   static func union(of bundles: [[ClaimedKey]]) -> [ClaimedKey] {
-    var said = bundles.enumerated().flatMap { number, keys in keys.map { (key: $0, number: number) } }
+    if let only = bundles.first, bundles.count == 1 {
+      let keys = only.inOrderOfSubjects
+      let isRepeated = keys.indices.dropFirst().contains { keys[$0].subject == keys[$0 - 1].subject }
+      if !isRepeated { return keys }
+    }
+    var said: [(key: ClaimedKey, number: Int32)] = []
+    said.reserveCapacity(bundles.reduce(0) { $0 + $1.count })
+    for (number, keys) in zip(Int32(0)..., bundles) { for key in keys { said.append((key, number)) } }
     said.sort { ($0.key.subject, $0.number) < ($1.key.subject, $1.number) }
     var union: [ClaimedKey] = []
     var isReleased = false
@@ -117,5 +146,13 @@ enum PublishedKeys {
       union.append(last)
     }
     return union
+  }
+}
+
+extension [ClaimedKey] {
+  /// Most come in it.
+  fileprivate var inOrderOfSubjects: Self {
+    guard indices.dropFirst().contains(where: { self[$0].subject < self[$0 - 1].subject }) else { return self }
+    return sorted { $0.subject < $1.subject }
   }
 }

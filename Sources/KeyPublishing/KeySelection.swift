@@ -12,12 +12,16 @@ struct KeySelection: Sendable {
   /// First releases, in order.
   private(set) var new: [ClaimedKey] = []
   /// Whose opinions publish them.
-  private(set) var origins: [KeySubject: ReleasingOrigins] = [:]
+  private(set) var origins = ReleasedOrigins()
   /// Second statements about released keys, in order, marked as revised.
   private(set) var revised: [ClaimedKey] = []
   private(set) var counts = Counts()
   /// When the first of the held keys may go out.
   private(set) var nextRelease: Instant?
+  /// Believed keys that are due, new or revised, for which a window has no room; and recalled ones.
+  private(set) var rest = 0
+  private(set) var recalledRest = 0
+  private let limit: Int
   /// What becomes of each key, where one key alone is asked about.
   private(set) var fates: [KeySubject: Fate] = [:]
   private let keepsFates: Bool
@@ -75,10 +79,12 @@ struct KeySelection: Sendable {
   ///     whose claims have expired.
   ///   - pageSize: how many claims, and how many released keys, are in memory at once.
   ///   - key: the one key data that is asked about; `nil` is all.
+  ///   - limit: how many new keys are taken, and how many revised ones; the others are counted and wait.
   init(
     of settings: SeriesSettings, from state: any StoredState, at instant: Instant, followsRecall: Bool,
-    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil
+    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil, limit: Int = .max
   ) throws {
+    self.limit = limit
     keepsFates = key != nil
     let selector = Selector(
       settings: settings, instant: instant, pauses: PauseSet(try state.pauses()), followsRecall: followsRecall)
@@ -175,7 +181,7 @@ struct KeySelection: Sendable {
       }
       choose(belief.subject)
       note(.revised(revision), of: belief.subject)
-      revised.append(revision)
+      if !revise(revision) { rest += 1 }
     case (.publish(let key), nil):
       var key = key.forApps
       // A key that was never released has nothing to be revoked.
@@ -191,9 +197,13 @@ struct KeySelection: Sendable {
       count(releaseOf: belief.subject)
       key.regions = .none
       key.isRevised = false
-      new.append(key)
       note(.new(key), of: belief.subject)
-      origins[belief.subject] = ReleasingOrigins(beliefs.publishingOrigins)
+      guard new.count < limit else {
+        rest += 1
+        return
+      }
+      new.append(key)
+      origins.add(belief.subject, ReleasingOrigins(beliefs.publishingOrigins))
     case (.paused, nil):
       counts.paused += 1
       note(.paused, of: belief.subject)
@@ -208,6 +218,13 @@ struct KeySelection: Sendable {
       counts.omissions[reason, default: 0] += 1
       note(.leftOut(reason), of: belief.subject)
     }
+  }
+
+  /// - Returns: whether there is room for it.
+  private mutating func revise(_ revision: ClaimedKey) -> Bool {
+    guard revised.count < limit else { return false }
+    revised.append(revision)
+    return true
   }
 
   @inline(__always)
@@ -226,9 +243,8 @@ struct KeySelection: Sendable {
       counts.notRevocable += 1
       return note(.notRevocable, of: released.subject)
     }
-    revised.append(revision)
-    counts.recalled += 1
     note(.recalled, of: released.subject)
+    if revise(revision) { counts.recalled += 1 } else { recalledRest += 1 }
   }
 }
 
@@ -256,6 +272,17 @@ extension ClaimSet {
   /// Whether it has a claim about the key; for small sets.
   fileprivate func isAbout(_ key: TemporaryExposureKey) -> Bool {
     statedClaims.contains { $0.subject.key == key }
+  }
+}
+
+extension KeySelection {
+  /// `nil` where all have room.
+  func windowFull(_ settings: SeriesSettings) -> PublishingWarning? {
+    guard rest + recalledRest > 0 else { return nil }
+    return PublishingWarning(
+      .windowFull,
+      "\(counted(rest + recalledRest, "key")) more are due than a window of series \(settings.name) takes, \(grouped(settings.mostKeys));"
+        + " they go out with the next ones, and split.window is where the number stands")
   }
 }
 

@@ -104,7 +104,8 @@ package struct Publisher: Sendable {
       let known = try SeriesState(of: settings.name, from: state)
       let window = ExportWindow.next(of: settings, after: known, now: now)
       let selection = try KeySelection(
-        of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls)
+        of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls,
+        limit: settings.mostKeys)
       let request = Padding.Request(settings, selection)
       let lookalikes = try Padding.estimate(request, from: state)
       return SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
@@ -158,7 +159,7 @@ extension SeriesSettings {
       throw PublishingFault(
         .invalidSeries, "series \(name): a period of \(period) seconds, allowed are 60...86400 that divide a day")
     }
-    guard maximumKeys > 0, maximumBytes > 0, listedDays > 0, graceSeconds >= 0, minimumKeys >= 0 else {
+    guard maximumKeys > 0, maximumBytes > 0, mostKeys > 0, listedDays > 0, graceSeconds >= 0, minimumKeys >= 0 else {
       throw PublishingFault(.invalidSeries, "series \(name): limits below their least value")
     }
   }

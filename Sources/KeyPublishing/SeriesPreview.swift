@@ -56,7 +56,10 @@ package struct SeriesPreview: Hashable, Sendable {
     days = tally(selection.new) { "\(IntervalNumber(Int64($0.rollingStartWord)).day)" }
     reportTypes = tally(selection.new, by: reportTypeName)
     revisedReportTypes = tally(selection.revised, by: reportTypeName)
-    warnings = [settings.signingWarning(at: max(now, window.instant)), counts.outvotedWarning].compactMap(\.self)
+    warnings = [
+      settings.signingWarning(at: max(now, window.instant)), counts.outvotedWarning, selection.windowFull(settings),
+    ]
+    .compactMap(\.self)
   }
 
   package var held: Int { holds.values.reduce(0, +) }

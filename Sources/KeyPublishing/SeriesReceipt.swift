@@ -105,6 +105,8 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     case folderAhead = "folder-ahead"
     /// The last window ended in the future: a clock that was ahead has closed it. Windows go on by the time as it is.
     case windowAhead = "window-ahead"
+    /// A window has no room for all keys that are due.
+    case windowFull = "window-full"
     /// An origin has revoked keys behind which another one stands: they go out.
     case revocationOutvoted = "revocation-outvoted"
   }
@@ -133,6 +135,7 @@ extension SeriesReceipt {
     paused = counts.paused
     recalled = counts.recalled
     notRevocable = counts.notRevocable
+    waiting = selection.rest
     nextRelease = selection.nextRelease
     if let warning = counts.outvotedWarning { warn(warning) }
   }

@@ -254,7 +254,9 @@ struct SeriesRound: Sendable {
         let isLost = lost.contains(record.id)
         let repeated = firsts[record.id] ?? []
         let keys = (isLost ? released : try keys(of: record) ?? released) + repeated
-        for key in released { staging.released[key.subject] = contents.origins[key.subject] }
+        for key in released {
+          if let origins = contents.origins[key.subject] { staging.released.add(key.subject, origins) }
+        }
         for key in repeated { staging.repeated.insert(key.subject) }
         replaced.insert(record.id)
         if keys.isEmpty && record.bundle.keyCount + record.bundle.revisedKeyCount > 0 { continue }
@@ -378,7 +380,7 @@ struct SeriesRound: Sendable {
     let sealer = BundleSealer(settings: settings, signer: signer)
     // So that the store knows what the new bundles hold, should they be lost.
     let contents = try await releasedKeys(of: listing.listed)
-    staging.released = contents.origins
+    for (subject, origins) in contents.origins { staging.released.add(subject, origins) }
     for record in BundleKind.allCases.flatMap(listing.listed) {
       guard let published = try keys(of: record) else { continue }
       let sealed = try sealer.sealOne(
@@ -437,12 +439,16 @@ struct SeriesRound: Sendable {
     (selection, recalls, releasedRounds) = try await ledger.read { state in
       let recalls = try state.recalls().count
       let selection = try KeySelection(
-        of: settings, from: state, at: window.instant, followsRecall: recalls > known.recalls)
+        of: settings, from: state, at: window.instant, followsRecall: recalls > known.recalls,
+        limit: settings.mostKeys)
       let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
       return (selection, recalls, rounds)
     }
     receipt.window = window
-    if let selection { receipt.count(selection) }
+    if let selection {
+      receipt.count(selection)
+      if let warning = selection.windowFull(settings) { receipt.warn(warning) }
+    }
   }
 
   /// Seconds by which a clock may go back without a word, and the next window waits.
@@ -460,11 +466,12 @@ struct SeriesRound: Sendable {
     var newState = state
     newState.windowEnd = window.end
     newState.key = signer.key.publicKey.fingerprint
-    newState.recalls = recalls
+    // Keys that nobody claims any more since a recall are looked for until the last of them has had its place.
+    if selection.recalledRest == 0 { newState.recalls = recalls }
 
     var (released, lookalikes) = (selection.new, padding?.lookalikes(of: selection.new) ?? [])
     if released.count + lookalikes.count < settings.minimumKeys {
-      receipt.waiting = released.count
+      receipt.waiting += released.count
       receipt.published = 0
       (released, lookalikes) = ([], [])
     }
@@ -490,8 +497,8 @@ struct SeriesRound: Sendable {
     try rollUp(&staging, sealer, until: window)
     if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
     try closeEditions(&staging, sealer, until: window, &newState)
-    staging.released = Dictionary(
-      released.map { ($0.subject, selection.origins[$0.subject]) }, uniquingKeysWith: { first, _ in first })
+    if !staging.padded.isEmpty { staging.released = selection.origins }
+    for key in selection.revised { staging.released.add(key.subject, nil) }
     try await stage(staging, newState, padding)
     // Also where nothing is new: the manifest says which window was the last.
     try await settle()
@@ -499,6 +506,8 @@ struct SeriesRound: Sendable {
 
   private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
     let (name, oldState) = (settings.name, state)
+    var staging = staging
+    staging.released.sort()
     let stagings = staging.bundles.map { bundle, sealed in
       NewStaging(bundle, sealed.content, releasing: bundle.kind == .increment ? staging.releases(of: sealed) : [])
     }
@@ -662,8 +671,10 @@ extension ClaimedKey {
 
 extension [ClaimedKey] {
   /// Devices want key data once in a file: of those that stand under several starts of one day the first.
+  ///
+  /// They are in the order of their subjects.
   fileprivate var oncePerKeyData: Self {
-    var seen: Set<TemporaryExposureKey> = []
-    return sorted { $0.subject < $1.subject }.filter { seen.insert($0.key).inserted }
+    guard indices.dropFirst().contains(where: { self[$0].key == self[$0 - 1].key }) else { return self }
+    return indices.compactMap { $0 > 0 && self[$0].key == self[$0 - 1].key ? nil : self[$0] }
   }
 }

@@ -26,6 +26,8 @@ package struct SeriesSettings: Sendable {
   /// No bundle has more keys, or a larger archive.
   package var maximumKeys: Int
   package var maximumBytes: Int
+  /// New keys of one window, and likewise revised ones; the others wait for the next. Memory is bounded by them.
+  package var mostKeys: Int
   /// Which bundles besides the increments are made.
   package var makesDays: Bool
   package var makesSince: Bool
@@ -44,6 +46,7 @@ package struct SeriesSettings: Sendable {
     name: String, title: String? = nil, selection: RegionSelection, publishing: Policy, headerRegion: String? = nil,
     identities: [ScheduledIdentity], period: Int64 = 7200, minimumKeys: Int = 0, pads: Bool = false,
     publishesEmptyWindows: Bool = false, maximumKeys: Int = 750_000, maximumBytes: Int = 16 << 20,
+    mostKeys: Int = 1_000_000,
     makesDays: Bool = true, makesSince: Bool = false, makesKeyDays: Bool = false, namePattern: NamePattern = .standard,
     editionsPerDay: Int = 1,
     listedDays: Int64 = 14, graceSeconds: Int64 = 86_400
@@ -60,6 +63,7 @@ package struct SeriesSettings: Sendable {
     self.publishesEmptyWindows = publishesEmptyWindows
     self.maximumKeys = maximumKeys
     self.maximumBytes = maximumBytes
+    self.mostKeys = mostKeys
     self.makesDays = makesDays
     self.makesSince = makesSince
     self.makesKeyDays = makesKeyDays

@@ -3,12 +3,58 @@ internal import ExposureKeys
 internal import KeyNormalization
 internal import KeyStorage
 
+/// Keys that are released, each with whose opinions published it first. There are as many as keys, and few who publish: a
+/// key takes 24 bytes.
+struct ReleasedOrigins: Sendable {
+  private struct Entry: Sendable {
+    var subject: KeySubject
+    var origins: UInt32
+  }
+
+  private var entries: [Entry] = []
+  private var isSorted = true
+  private var names: [ReleasingOrigins?] = []
+  private var numbers: [ReleasingOrigins?: UInt32] = [:]
+
+  /// - Parameter origins: `nil` where it was released before.
+  mutating func add(_ subject: KeySubject, _ origins: ReleasingOrigins?) {
+    let number = numbers[origins] ?? UInt32(names.count)
+    if number == names.count {
+      names.append(origins)
+      numbers[origins] = number
+    }
+    if let last = entries.last, !(last.subject < subject) { isSorted = false }
+    entries.append(Entry(subject: subject, origins: number))
+  }
+
+  /// Must come before anything is looked up.
+  mutating func sort() {
+    if !isSorted { entries.sort { $0.subject < $1.subject } }
+    isSorted = true
+  }
+
+  /// `nil` for a key that is not released.
+  subscript(subject: KeySubject) -> ReleasingOrigins?? {
+    var range = entries.startIndex..<entries.endIndex
+    while !range.isEmpty {
+      let middle = range.lowerBound + range.count / 2
+      if entries[middle].subject < subject {
+        range = middle + 1..<range.upperBound
+      } else {
+        range = range.lowerBound..<middle
+      }
+    }
+    guard range.lowerBound < entries.endIndex, entries[range.lowerBound].subject == subject else { return nil }
+    return .some(names[Int(entries[range.lowerBound].origins)])
+  }
+}
+
 /// What one transaction is to stage: bundles with their numbers and names.
 struct Staging: Sendable {
   private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle)] = []
   /// The keys that are released, and of first releases whose opinions publish them; all others in the bundles are
   /// look-alikes, or were released before.
-  var released: [KeySubject: ReleasingOrigins?] = [:]
+  var released = ReleasedOrigins()
   /// Of these the first releases, which have look-alikes beside them.
   var padded: [ClaimedKey] = []
   /// Keys that stand plain in a bundle that is made again, and were revised since: the series remembers the revision.
@@ -51,7 +97,7 @@ struct Staging: Sendable {
 
   /// What a bundle releases, as the series remembers it.
   func releases(of sealed: SealedBundle) -> [NewRelease] {
-    sealed.keys.compactMap { key in
+    sealed.keys.sorted { $0.key < $1.key }.compactMap { key in
       guard let origins = released[key.subject], key.isRevised || !repeated.contains(key.subject) else { return nil }
       var plain = key
       plain.isRevised = false
@@ -63,13 +109,13 @@ struct Staging: Sendable {
   mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) throws {
     let ordinal = nextOrdinals[kind] ?? 0
     nextOrdinals[kind] = ordinal + 1
-    let revised = sealed.revisedKeyCount
     let bundle = NewBundle(
       series: settings.name, kind: kind, ordinal: ordinal, start: sealed.start, end: sealed.end,
-      path: try path(of: sealed, kind), keyCount: sealed.keys.count - revised, revisedKeyCount: revised,
+      path: try path(of: sealed, kind), keyCount: sealed.keyCount, revisedKeyCount: sealed.revisedKeyCount,
       byteCount: sealed.content.count, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
       keyID: signer.keyID, keyVersion: signer.keyVersion)
-    bundles.append((bundle, sealed))
+    // Only increments release keys, and only theirs are put together again.
+    bundles.append((bundle, kind == .increment ? sealed : sealed.withoutKeys))
   }
 
   /// Increments are named by the series' pattern: window, and a number that counts the bundles of the window, those that are

@@ -126,7 +126,7 @@ package struct KeyferryCommand: ParsableCommand {
       return ExitStatus.done.rawValue
     }
     let text = message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message
-    Console.error("keyferry: \(text)\n")
+    Console.error("keyferry: \(TerminalText.harmless(text))\n")
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
   }
 

@@ -7,7 +7,8 @@ internal import NIOHTTP1
 /// The way to one source over HTTP/1.1 and HTTP/2. ``PeerClients`` makes it.
 ///
 /// A request's address is absolute, or is put behind the location's path with exactly one slash between them. Only the
-/// location's host and the allowed hosts are asked, by requests and redirects alike, and `https` never leads to `http`.
+/// location's host and the allowed hosts are asked, each at its port, by requests and redirects alike, and `https` never
+/// leads to `http`.
 /// The secret headers go to the scheme, host and port of the location alone.
 ///
 /// Connection faults, time-outs and the statuses 408, 425, 429, 500, 502, 503 and 504 are tried again, with
@@ -93,11 +94,17 @@ extension HTTPPeerTransport {
   private func answer(to request: PeerRequest, _ destination: BodyDestination) async throws -> HeadAndBody {
     try Self.check(request.headers)
     let address = try location.address(for: request.url)
-    guard isAllowed(address.host) else {
+    guard isAllowed(address) else {
       throw TransportFault(
         code: .hostRefused,
-        reason: "\(address): the host \(address.host) is neither the source's, \(location.host), nor an allowed one",
+        reason:
+          "\(address): the host \(address.authority) is neither the source's, \(location.authority), nor an allowed"
+          + " one; one at another port is allowed with it: \(location.host):8443",
         isTemporary: false)
+    }
+    guard address.scheme == .https || location.scheme == .http else {
+      throw TransportFault(
+        code: .hostRefused, reason: "\(address): a source of https does not lead to http", isTemporary: false)
     }
     var retry = 1
     while true {
@@ -152,7 +159,7 @@ extension HTTPPeerTransport {
         isTemporary: false)
     }
     guard let next = try? address.address(ofRedirect: target) else { throw refusal("that is no http or https address") }
-    guard isAllowed(next.host) else { throw refusal("the host \(next.host) is not an allowed one") }
+    guard isAllowed(next) else { throw refusal("the host \(next.authority) is not an allowed one") }
     guard next.scheme == .https || address.scheme == .http else { throw refusal("https does not lead to http") }
     return next
   }
@@ -167,7 +174,11 @@ extension HTTPPeerTransport {
     }
   }
 
-  private func isAllowed(_ host: String) -> Bool { host == location.host || allowedHosts.contains(host) }
+  /// Host and port are one place: without a port a host is allowed at the port of the scheme.
+  private func isAllowed(_ address: WebAddress) -> Bool {
+    address.authority == location.authority || allowedHosts.contains(address.authority)
+      || allowedHosts.contains("\(address.host):\(address.port)")
+  }
 }
 
 // MARK: - One request

@@ -17,7 +17,7 @@ struct PartFile: ~Copyable {
   init(_ path: String) throws {
     self.path = path
     partPath = "\(path).part"
-    descriptor = open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o666)
+    descriptor = open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw FileFault("write", partPath, number: errno) }
   }
 

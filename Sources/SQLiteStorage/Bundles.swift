@@ -38,8 +38,9 @@ extension SQLiteTransaction {
       ])
     if database.changesCount == 0 { throw StorageFault.placeTaken(bundle) }
     let id = BundleID(rawValue: database.lastInsertedRowID)
-    try database.execute(
-      sql: "INSERT INTO bundle_contents (bundle, bytes) VALUES (?, ?)", arguments: [id.rawValue, Bytes(content)])
+    let statement = try RawStatement(database, "INSERT INTO bundle_contents (bundle, bytes) VALUES (?, ?)")
+    statement.bind(id.rawValue, at: 1)
+    _ = try statement.bind(content, at: 2) { try statement.run() }
     return BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
   }
 

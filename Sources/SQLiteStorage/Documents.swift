@@ -116,9 +116,11 @@ extension SQLiteTransaction {
 
   func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws {
     try requireDocument(document)
-    try database.execute(
-      sql: "INSERT OR REPLACE INTO contents (document, until, bytes) VALUES (?, ?, ?)",
-      arguments: [document.rawValue, end.secondsSince1970, Bytes(bytes)])
+    let statement = try RawStatement(
+      database, "INSERT OR REPLACE INTO contents (document, until, bytes) VALUES (?, ?, ?)")
+    statement.bind(document.rawValue, at: 1)
+    statement.bind(end.secondsSince1970, at: 2)
+    _ = try statement.bind(bytes, at: 3) { try statement.run() }
   }
 
   func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws {

@@ -53,7 +53,9 @@ package final class SQLiteStore: Store {
         role == .operator && !isCurrent
         ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
       defer { withExtendedLifetime(makingLock) {} }
+      let isNew = !isReadOnly && access(path, F_OK) != 0
       pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
+      if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
         try Schema.migrator.migrate(pool)
         names.latest = try pool.read { try Names.load(from: $0) }
@@ -62,6 +64,14 @@ package final class SQLiteStore: Store {
       withExtendedLifetime(lock) {}
     } catch {
       throw StorageFault(error, path: path)
+    }
+  }
+
+  /// What is in a store is for its owner alone; who wants others to read it opens it himself. Files that SQLite makes beside
+  /// it have its permissions.
+  private static func closeToOthers(_ path: String) throws {
+    for ending in ["", "-wal", "-shm"] where chmod(path + ending, 0o600) != 0 && errno != ENOENT {
+      throw StorageFault(.inputOutput, "\(path + ending): \(String(cString: strerror(errno)))")
     }
   }
 

@@ -15,7 +15,7 @@ final class StoreLock: Sendable {
   private let descriptor: Int32
 
   init(path: String, command: String, now: Instant) throws {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw StorageFault(.inputOutput, "\(path): \(Self.systemFault)") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno

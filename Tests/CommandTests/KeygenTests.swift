@@ -39,6 +39,32 @@ import Testing
     }
   }
 
+  @Test func ofThoseThatRaceOneWins() throws {
+    let program = try #require(Workshop.program)
+    let shell = try #require(Tool(named: "bash"))
+    try Workshop.run { workshop in
+      let script = """
+        for round in 1 2 3 4 5 6; do
+          for one in 1 2 3 4; do
+            { "$0" keygen -o "key$round.pem" >"$round-$one.txt" 2>/dev/null; echo $? >"$round-$one.status"; } &
+          done
+          wait
+          echo $(cat $round-?.status | sort)
+        done
+        """
+      #expect(
+        try shell.run(["-c", script, program], in: workshop.folder).text == String(repeating: "0 2 2 2\n", count: 6))
+      for round in 1...6 {
+        let winner = try #require(try (1...4).first { try workshop.text("\(round)-\($0).status") == "0\n" })
+        let line = try #require(
+          try SigningKey(pem: workshop.text("key\(round).pem")).publicKey.pem.split(separator: "\n").dropFirst().first)
+        #expect(try workshop.text("\(round)-\(winner).txt").contains(line))
+        #expect(try mode(workshop.path("key\(round).pem")) == 0o600)
+      }
+      #expect(try !workshop.files.contains { $0.hasSuffix(".partial") })
+    }
+  }
+
   @Test(arguments: [
     ["--key-id", "3-1"], ["--key-id", ""], ["--key-id", "é"], ["--key-version", "v 1"], ["--country", "de"],
     ["--mcc", "31"], ["--app-bundle-id", "a/b"],

@@ -30,6 +30,9 @@ private let otherTargets: [String: FuzzTarget] = [
   "key-text": fuzzKeyText,
   "time": fuzzTime,
   "http-fields": fuzzFields,
+  "upload-json": fuzzJSON,
+  "sample-app-page": fuzzPage,
+  "web-token": fuzzToken,
 ]
 
 /// What is read is what the reference reads, and what its encoding is read as.
@@ -168,5 +171,30 @@ private func inflate(_ stream: [UInt8], piecesOf longest: Int) -> (bytes: [UInt8
     guard let seconds = RetryPolicy.seconds(retryAfter: text, now: Instant(secondsSince1970: now)) else { continue }
     precondition(seconds >= 0)
     _ = RetryPolicy(retries: 4).delay(beforeRetry: 1, wish: seconds, random: 0.5)
+  }
+}
+
+/// JSON of uploads is read like that of a page's: what one takes for a value, so does the other, but for text that is no
+/// UTF-8, surrogates without partners and numbers that no type holds.
+@Sendable private func fuzzJSON(_ input: UnsafeRawBufferPointer) {
+  guard let value = JSONValue.parse(Array(input)), input.first != 0xEF else { return }
+  var reader = JSONSkimmer(input)
+  reader.skipSpace()
+  check(reader.value(), "a value for uploads, and not for pages: \(value)")
+  reader.skipSpace()
+  check(reader.isAtEnd, "longer for uploads than for pages: \(value)")
+}
+
+@Sendable private func fuzzPage(_ input: UnsafeRawBufferPointer) {
+  guard let page = SampleAppPage(Array(input)) else { return }
+  check(page.count <= input.count, "\(page.count) keys in \(input.count) bytes")
+}
+
+/// Tokens of certificates, of DP-3T and of peers, in both spellings.
+@Sendable private func fuzzToken(_ input: UnsafeRawBufferPointer) {
+  let text = String(decoding: input, as: UTF8.self)
+  for spelling in [Base64URL.Spelling.strict, .any] {
+    guard let token = try? JSONWebSignature(compact: text, spelling: spelling) else { continue }
+    _ = (token.algorithm, token.keyID, token.payload)
   }
 }

@@ -47,7 +47,7 @@ import Testing
         13:29: error: sources.a.http.retries: -1, allowed 0...10
         13:42: error: sources.a.http.connections: "many", allowed a whole number
         13:61: error: sources.a.http.http2: "yes", allowed true, false
-        13:89: error: sources.a.http.allowed-hosts.0: "https://b.example", allowed the name of a host: cdn.example.org
+        13:89: error: sources.a.http.allowed-hosts.0: "https://b.example", allowed the name of a host: cdn.example.org, cdn.example.org:8443
         """),
     Case(
       name: "names that nobody knows",

@@ -149,7 +149,7 @@ enum Fixture {
         every: 4 hours
         minimum: {keys: 100, too-few: pad}
         empty-windows: publish
-        split: {keys: 1000, bytes: 500 KB}
+        split: {keys: 1000, bytes: 500 KB, window: 200000}
         rollups: [since, key-day]
         editions: 2
         names: "{start}-{number}.zip"
@@ -181,6 +181,8 @@ enum Fixture {
       rate: 600/min
       proxies: [127.0.0.1, 10.0.0.0/8, "fd00::/8"]
       proxy-field: forwarded
+      connections: {all: 2000, client: 20, head: 5 s, least: 1 KB, idle: 30 s, stalled: 20 s}
+      cache: 64 MiB
       uploads:
         name: door
         path: /nl

@@ -33,7 +33,7 @@ import Testing
       } _: { bench, server in
         let transport = try bench.transport(server) {
           $0.headers = [Self.secret]
-          $0.allowedHosts = ["LocalHost"]
+          $0.allowedHosts = ["LocalHost:\(other.port)"]
         }
         #expect(try await transport.ask(PeerRequest(url: "a")).body == Array("keys".utf8))
         #expect(try await transport.ask(PeerRequest(url: "http://localhost:\(other.port)/c")).head.status == 200)
@@ -44,12 +44,43 @@ import Testing
     }
   }
 
+  @Test func anotherPortOfAHostIsAnotherPlace() async throws {
+    try await StubServer.run({ try await $1.respond(body: "internal") }) { other in
+      try await Bench.run { _, connection in
+        try await connection.respond("302 There", ["Location: http://127.0.0.1:\(other.port)/b"])
+      } _: { bench, server in
+        let transport = try bench.transport(server) { $0.allowedHosts = ["127.0.0.1"] }
+        #expect(try await fault { _ = try await transport.ask(PeerRequest(url: "a")) }.code == "redirect-refused")
+        let absolute = PeerRequest(url: "http://127.0.0.1:\(other.port)/c")
+        #expect(try await fault { _ = try await transport.ask(absolute) }.code == "host-refused")
+        #expect(other.log.requests.isEmpty)
+      }
+    }
+  }
+
+  @Test func httpsLeadsToNoHTTPByALinkEither() async throws {
+    try await StubServer.run({ try await $1.respond(body: "keys") }) { server in
+      try await Bench.run({ _, connection in try await connection.respond() }) { bench, _ in
+        let transport = try bench.transport("https://127.0.0.1:\(server.port)") { _ in }
+        let fault = try await fault {
+          _ = try await transport.ask(PeerRequest(url: "http://127.0.0.1:\(server.port)/keys.zip"))
+        }
+        #expect(fault.code == "host-refused")
+        #expect(fault.reason.contains("does not lead to http"))
+        #expect(server.log.requests.isEmpty)
+      }
+    }
+  }
+
   @Test func anotherPortOfTheHostGetsNoSecrets() async throws {
     try await StubServer.run({ try await $1.respond(body: "keys") }) { other in
       try await Bench.run { _, connection in
         try await connection.respond("302 There", ["Location: http://127.0.0.1:\(other.port)/b"])
       } _: { bench, server in
-        let transport = try bench.transport(server) { $0.headers = [Self.secret] }
+        let transport = try bench.transport(server) {
+          $0.headers = [Self.secret]
+          $0.allowedHosts = ["127.0.0.1:\(other.port)"]
+        }
         #expect(try await transport.ask(PeerRequest(url: "a")).head.status == 200)
         #expect(other.log.requests.first.map { $0["x-api-key"] == nil } == true)
       }

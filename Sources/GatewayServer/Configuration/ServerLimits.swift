@@ -1,4 +1,4 @@
-/// What a client may ask of the server, and how much memory it takes.
+/// What a client may ask of the server, how long it may take, and how much memory that takes.
 package struct ServerLimits: Hashable, Sendable {
   /// Bytes of path and query.
   package var targetBytes = 2048
@@ -9,8 +9,15 @@ package struct ServerLimits: Hashable, Sendable {
   package var uploadBytes = 64_000
   /// Bytes of archives, members and compressed answers that are kept in memory.
   package var cacheBytes = 256 << 20
-  /// Connections at a time; further ones wait to be accepted.
+  /// Connections at a time. For a new one the one goes that waits longest for a request.
   package var connections = 16_384
+  /// Of one client: connections, or behind a proxy requests that are answered at a time.
+  package var clientConnections = 1024
+  /// Seconds in which the head of a request must be whole: from its first byte, and the first one from the connection's
+  /// beginning.
+  package var headSeconds: Int64 = 10
+  /// Bytes of a request's content that must come in each second, counted from ``headSeconds`` after its head.
+  package var contentBytesPerSecond = 500
   /// Seconds that a connection may be silent between requests, or within one. A client that still takes more of an
   /// answer is not silent.
   package var idleSeconds: Int64 = 60

@@ -27,6 +27,7 @@ package struct ServerSettings: Hashable, Sendable {
   package var requestsPerMinute: Int?
   /// Proxies in front of the server, whose word about the client is believed.
   package var proxies: TrustedProxies
+  package var limits = ServerLimits()
   /// The doors for uploads: each entry those of one origin, with names of their own; empty is closed.
   package var uploads: [UploadSettings] = []
 

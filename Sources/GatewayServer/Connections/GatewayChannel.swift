@@ -5,6 +5,7 @@ internal import HummingbirdHTTP2
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP2
+internal import NIOHTTPTypesHTTP1
 internal import NIOSSL
 
 /// A connection: over TLS of HTTP/2 or HTTP/1.1, whichever the client prefers (ALPN, RFC 7301); without TLS of HTTP/1.1.
@@ -34,7 +35,7 @@ struct GatewayChannel: ServerChildChannel {
     let stalled = TimeAmount.seconds(responder.limits.stalledSeconds)
     http1 = HTTP1Channel(
       responder: { request, writer, channel in
-        let final = await responder.finalResponse(to: request, over: channel)
+        let final = await responder.finalResponse(to: request, over: channel, needsHost: true)
         let response = final.http1Response.dated
         try await writer.write(response: response.head, body: response.body)
         if final.closesConnection { return channel.close(promise: nil) }
@@ -59,14 +60,16 @@ struct GatewayChannel: ServerChildChannel {
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     do {
       try channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
-      let idle = IdleConnectionHandler(limit: .seconds(responder.limits.idleSeconds))
-      try channel.pipeline.syncOperations.addHandler(idle)
+      let watch = ConnectionWatchHandler(responder.limits, responder.connections)
+      try channel.pipeline.syncOperations.addHandler(watch)
+      let address = channel.remoteAddress
+      watch.enter(channel, client: responder.reader.proxies.holds(address) ? nil : RateLimitedClient(address))
       guard let tls else {
         return setupHTTP1(channel, logger).map { http1 in
           Value(channel: channel, version: channel.eventLoop.makeSucceededFuture(.http1_1(http1)))
         }
       }
-      idle.isNegotiating = true
+      watch.isNegotiating = true
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
@@ -74,21 +77,30 @@ struct GatewayChannel: ServerChildChannel {
     return channel.configureHTTP2AsyncSecureUpgrade { channel in
       setupHTTP1(channel, logger)
     } http2ConnectionInitializer: { channel in
-      channel.eventLoop.makeCompletedFuture { try idleHandler(of: channel).isNegotiating = false }
-        .flatMap { http2.setup(channel: channel, logger: logger) }
+      channel.eventLoop.makeCompletedFuture {
+        let watch = try watch(of: channel)
+        watch.isNegotiating = false
+        watch.speaksHTTP2()
+      }
+      .flatMap { http2.setup(channel: channel, logger: logger) }
     }.map { Value(channel: channel, version: $0) }
   }
 
   private func setupHTTP1(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
     channel.eventLoop.makeCompletedFuture {
-      let idle = try idleHandler(of: channel)
-      idle.isNegotiating = false
-      try channel.pipeline.syncOperations.addHandler(StoredResponseHandler(responder, idle))
-    }.flatMap { http1.setup(channel: channel, logger: logger) }
+      let watch = try watch(of: channel)
+      watch.isNegotiating = false
+      try channel.pipeline.syncOperations.addHandler(StoredResponseHandler(responder, watch))
+    }.flatMap { http1.setup(channel: channel, logger: logger) }.flatMapThrowing { value in
+      let pipeline = channel.pipeline.syncOperations
+      let types = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
+      try pipeline.addHandler(RequestFramingHandler(watch(of: channel)), position: .before(types))
+      return value
+    }
   }
 
-  private func idleHandler(of channel: any Channel) throws -> IdleConnectionHandler {
-    try channel.pipeline.syncOperations.handler(type: IdleConnectionHandler.self)
+  private func watch(of channel: any Channel) throws -> ConnectionWatchHandler {
+    try channel.pipeline.syncOperations.handler(type: ConnectionWatchHandler.self)
   }
 
   func handle(value: Value, logger: Logger) async {

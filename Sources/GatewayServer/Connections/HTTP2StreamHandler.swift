@@ -18,6 +18,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// Bytes of which each run is a sign when the client has taken it: those of a frame.
   private static let frameLength = 16 << 10
 
+  private let limits: ServerLimits
   private let idleLimit: TimeAmount
   private let stalledLimit: TimeAmount
   /// Whether the request is here as a whole.
@@ -26,8 +27,12 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var pending = 0
   private var lastSign = NIODeadline.now()
   private var nextCheck: Scheduled<Void>?
+  private var content: ContentProgress?
+  /// Of the stream's connection, from the head to the end.
+  private var watch: ConnectionWatchHandler?
 
   init(_ limits: ServerLimits) {
+    self.limits = limits
     idleLimit = .seconds(limits.idleSeconds)
     stalledLimit = .seconds(limits.stalledSeconds)
   }
@@ -35,7 +40,17 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     lastSign = .now()
     if nextCheck == nil { check(in: min(idleLimit, stalledLimit), context) }
-    if case .end = unwrapInboundIn(data) { isRead = true }
+    switch unwrapInboundIn(data) {
+    case .head:
+      content = ContentProgress(limits, since: lastSign)
+      if watch == nil {
+        // A stream lives on the event loop of its connection.
+        watch = try? context.channel.parent?.pipeline.syncOperations.handler(type: ConnectionWatchHandler.self)
+        watch?.requestBegan()
+      }
+    case .body(let bytes): content?.bytes += bytes.readableBytes
+    case .end: isRead = true
+    }
     context.fireChannelRead(data)
   }
 
@@ -71,16 +86,24 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    nextCheck?.cancel()
+    end()
     context.fireChannelInactive()
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) { nextCheck?.cancel() }
+  func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+  private func end() {
+    nextCheck?.cancel()
+    watch?.responded()
+    watch = nil
+  }
 
   /// While a response is made, and the request is read, it is not for the client to give a sign.
   private func check(in time: TimeAmount, _ context: ChannelHandlerContext) {
     nextCheck = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
-      let rest = lastSign + (pending > 0 ? stalledLimit : idleLimit) - .now()
+      var deadline = lastSign + (pending > 0 ? stalledLimit : idleLimit)
+      if let content, !isRead { deadline = min(deadline, content.deadline) }
+      let rest = deadline - .now()
       if rest > .zero {
         check(in: min(rest, idleLimit, stalledLimit), context)
       } else if pending > 0 || !isRead {

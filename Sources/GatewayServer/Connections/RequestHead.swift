@@ -40,7 +40,7 @@ struct RequestHead: Equatable {
       }
     }
     guard reader.isAtEnd else { return nil }
-    guard isPlain, let host, count <= requests.limits.headerCount,
+    guard isPlain, let host, RequestTarget.isAuthority(reader.bytes[host]), count <= requests.limits.headerCount,
       let target = try? RequestTarget(utf8: reader.bytes[target], byteLimit: requests.limits.targetBytes)
     else { return }
     var retrieval = RetrievalRequest(target, host: requests.readsHost ? reader.text(host) : nil)

@@ -13,26 +13,20 @@ final class StoredResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
   typealias OutboundOut = ByteBuffer
 
   private let responder: GatewayResponder
-  private let idle: IdleConnectionHandler
+  private let watch: ConnectionWatchHandler
   private var client: RateLimitedClient?
   /// Requests that the framework has, and whose responses it has not written.
-  private var owed = 0 {
-    didSet { noteAwaited() }
-  }
-  private var isFrameworks = false {
-    didSet { noteAwaited() }
-  }
+  private var owed = 0
+  private var isFrameworks = false
   /// Whether the server shuts down.
   private var isEnding = false
   /// Whether the framework was given something in this turn of reads.
   private var hasHandedOver = false
 
-  init(_ responder: GatewayResponder, _ idle: IdleConnectionHandler) {
+  init(_ responder: GatewayResponder, _ watch: ConnectionWatchHandler) {
     self.responder = responder
-    self.idle = idle
+    self.watch = watch
   }
-
-  private func noteAwaited() { idle.isAwaited = !isFrameworks && owed > 0 }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isFrameworks, let head = RequestHead(unwrapInboundIn(data), responder.reader) else {
@@ -45,6 +39,7 @@ final class StoredResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
       owed += 1
       return handOver(data, context)
     }
+    watch.respondedAtOnce()
     guard stored.body.readableBytes > 0 else {
       return context.writeAndFlush(wrapOutboundOut(stored.http1Head), promise: nil)
     }

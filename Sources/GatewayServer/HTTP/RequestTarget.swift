@@ -61,7 +61,7 @@ struct RequestTarget: Hashable, Sendable {
   }
 
   init(decoding target: String) throws(Problem) {
-    let origin = Self.withoutAuthority(target)
+    let origin = Self.absoluteForm(target)?.rest ?? target
     let halves = origin.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     var segments = halves[0].split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     if segments.last == "" { segments.removeLast() }
@@ -99,14 +99,33 @@ struct RequestTarget: Hashable, Sendable {
     return parameters
   }
 
-  /// A request to a proxy names the host as well (RFC 9112, 3.2.2).
-  private static func withoutAuthority(_ target: String) -> Substring {
-    for scheme in ["http://", "https://"] where target.hasPrefix(scheme) {
-      let rest = target.dropFirst(scheme.count)
-      guard let slash = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
-      return rest[slash...]
+  /// The halves of a target as it is sent to a proxy, which names the host as well (RFC 9112, 3.2.2): what is between the
+  /// slashes, and the path with the query, which begins with a slash.
+  ///
+  /// - Returns: `nil` for another form.
+  static func absoluteForm(_ target: String) -> (authority: Substring, rest: String)? {
+    for scheme in ["http://", "https://"] where isSame(target.utf8.prefix(scheme.utf8.count), scheme) {
+      let rest = target.utf8.dropFirst(scheme.utf8.count)
+      let end = rest.firstIndex { [UInt8(ascii: "/"), UInt8(ascii: "?")].contains($0) } ?? rest.endIndex
+      let tail = String(Substring(rest[end...]))
+      return (Substring(rest[..<end]), tail.hasPrefix("/") ? tail : "/" + tail)
     }
-    return target[...]
+    return nil
+  }
+
+  /// Whether a text can be a host with or without a port (RFC 3986, 3.2.2 and 3.2.3), or is empty, which is allowed where
+  /// a target has none.
+  static func isAuthority(_ text: some Collection<UInt8>) -> Bool {
+    guard text.count <= 261 else { return false }
+    return text.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "%"):
+        true
+      default: false
+      }
+    }
   }
 
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {

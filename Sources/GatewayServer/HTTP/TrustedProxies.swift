@@ -22,6 +22,11 @@ package struct TrustedProxies: Hashable, Sendable {
 
   package var isEmpty: Bool { blocks.isEmpty }
 
+  /// Whether a connection from there is one of these proxies'.
+  func holds(_ address: SocketAddress?) -> Bool {
+    !isEmpty && (IPAddress(address).map(trusts) ?? false)
+  }
+
   private func trusts(_ address: IPAddress) -> Bool { blocks.contains { $0.contains(address) } }
 
   /// Who asks: the connection's address where that is no proxy of ours, and otherwise the last hop, from the right, that is

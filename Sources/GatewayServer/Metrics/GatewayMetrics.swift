@@ -17,6 +17,7 @@ package final class GatewayMetrics: Sendable {
   private let cacheLookups: MetricFamily
   private let repeated: MetricFamily
   private let limited: MetricFamily
+  private let dropped: MetricFamily
   private let uploads: MetricFamily
   private let uploadedKeys: MetricFamily
 
@@ -66,6 +67,9 @@ package final class GatewayMetrics: Sendable {
       .counter, "keyferry_http_repeated_answers_total",
       "Requests whose answer was that of an equal one in the same second.")
     limited = registry.add(.counter, "keyferry_http_rate_limited_total", "Requests refused as too many.")
+    dropped = registry.add(
+      .counter, "keyferry_http_dropped_connections_total",
+      "Connections that were closed before their client was done, by reason.", labels: ["reason"])
     uploads = registry.add(
       .counter, "keyferry_uploads_total", "Uploads by door and outcome.", labels: ["door", "outcome"])
     uploadedKeys = registry.add(
@@ -132,6 +136,7 @@ package final class GatewayMetrics: Sendable {
 
     // What has not happened yet has happened no times.
     for counter in [repeated, limited] { counter.increment(by: 0) }
+    for reason in OpenConnections.Reason.allCases { dropped.increment([reason.rawValue], by: 0) }
     for result in ["hit", "miss"] { cacheLookups.increment([result], by: 0) }
   }
 
@@ -290,6 +295,7 @@ package final class GatewayMetrics: Sendable {
   func countCacheMiss() { cacheLookups.increment(["miss"]) }
   func countRepeated() { repeated.increment() }
   func countRateLimited() { limited.increment() }
+  func countDroppedConnection(_ reason: String) { dropped.increment([reason]) }
 
   func recordUpload(door: String, outcome: String, accepted: Int, dropped: Int) {
     uploads.increment([door, outcome])

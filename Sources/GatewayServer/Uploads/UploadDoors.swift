@@ -59,10 +59,13 @@ package struct UploadDoors: Sendable {
     /// The value of `Allow`.
     var methods: String { isReadable ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS" }
 
+    /// - Parameter reading: is called before content is read that the client may hold back.
     /// - Throws: ``Problem`` where a client asks too often, or for a series that takes nothing; what reading from the
     ///   connection throws.
-    func take(_ request: Request, from client: RateLimitedClient, now: Instant) async throws -> FinalResponse {
-      try await entrance.take(request, at: open, on: path, from: client, now: now)
+    func take(
+      _ request: Request, from client: RateLimitedClient, now: Instant, reading: () -> Void = {}
+    ) async throws -> FinalResponse {
+      try await entrance.take(request, at: open, on: path, from: client, now: now, reading: reading)
     }
   }
 
@@ -131,13 +134,15 @@ extension UploadDoors {
     /// - Throws: ``Problem`` where a client asks too often, or for a series that takes nothing; what reading from the
     ///   connection throws.
     fileprivate func take(
-      _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant
+      _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant,
+      reading: () -> Void
     ) async throws -> FinalResponse {
       // Before the body is read its head has arrived.
       var arrived = ContinuousClock.now
       let answer: Result<FinalResponse, any Error>
       do {
-        answer = .success(try await taken(request, at: open, on: path, from: client, now: now, arrived: &arrived))
+        answer = .success(
+          try await taken(request, at: open, on: path, from: client, now: now, reading: reading, arrived: &arrived))
       } catch {
         answer = .failure(error)
       }
@@ -148,7 +153,7 @@ extension UploadDoors {
     /// - Parameter arrived: when all of the request was there that is read.
     private func taken(
       _ request: Request, at open: Open, on path: [String], from client: RateLimitedClient, now: Instant,
-      arrived: inout ContinuousClock.Instant
+      reading: () -> Void, arrived: inout ContinuousClock.Instant
     ) async throws -> FinalResponse {
       guard takes(path, at: open) else {
         throw Problem(.notFound, "no-such-series", "no keys are taken for a series of this name").closingConnection()
@@ -158,7 +163,7 @@ extension UploadDoors {
       let outcome: UploadOutcome
       do {
         try open.door.admit(request.headers)
-        let body = try await body(of: request)
+        let body = try await body(of: request, reading: reading)
         arrived = .now
         let content = isChaff ? .chaff(reply: nil) : try await open.door.read(body, request.headers, now: now)
         outcome = try await record(content, byteCount: body.count, at: open)
@@ -194,7 +199,7 @@ extension UploadDoors {
     }
 
     /// - Throws: ``UploadRefusal``; what reading from the connection throws.
-    private func body(of request: Request) async throws -> [UInt8] {
+    private func body(of request: Request, reading: () -> Void) async throws -> [UInt8] {
       let mediaType = request.headers[.contentType]?.lowercased() ?? ""
       guard mediaType == "application/json" || mediaType.hasPrefix("application/json;") else {
         throw UploadRefusal.unread(
@@ -206,6 +211,7 @@ extension UploadDoors {
       if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limits.uploadBytes {
         throw tooLarge
       }
+      if request.headers[.expect] != nil { reading() }
       do {
         return Array(try await request.body.collect(upTo: limits.uploadBytes).readableBytesView)
       } catch is NIOTooManyBytesError {

@@ -8,16 +8,18 @@ package final class OutputFile: PatchableSink {
   private let partialPath: String
   private let descriptor: Int32
   package private(set) var byteCount = 0
+  private let isReplacing: Bool
   private var isCommitted = false
 
   /// - Parameters:
   ///   - path: where the file is to appear.
   ///   - permissions: of the new file, before the process's mask: 0o600 for a secret.
-  ///   - replacing: whether a file that stands there already is replaced; otherwise it is a fault.
+  ///   - replacing: whether a file that stands there already is replaced; otherwise it is a fault, here or at ``commit()``.
   package init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {
-    guard replacing || access(path, F_OK) != 0 else {
-      throw FileFault("write", path, reason: "the file exists and would be overwritten")
-    }
+    // A link that leads nowhere stands there, too.
+    var place = stat()
+    guard replacing || lstat(path, &place) != 0 else { throw Self.wouldOverwrite(path) }
+    isReplacing = replacing
     // Renaming would put a file in the place of a folder, a device or a pipe.
     var status = stat()
     if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
@@ -51,8 +53,31 @@ package final class OutputFile: PatchableSink {
 
   package func commit() throws {
     guard fsync(descriptor) == 0 else { throw FileFault("write", path, number: errno) }
-    guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
+    // Of two processes that found the place free one gets it.
+    if !isReplacing { try take() }
+    if !isCommitted {
+      guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
+    }
     isCommitted = true
+  }
+
+  /// Puts the file where none is, in one step where the file system has links; otherwise the place is taken first.
+  private func take() throws {
+    if link(partialPath, path) == 0 {
+      unlink(partialPath)
+      isCommitted = true
+      return
+    }
+    guard errno != EEXIST else { throw Self.wouldOverwrite(path) }
+    let taken = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard taken >= 0 else {
+      throw errno == EEXIST ? Self.wouldOverwrite(path) : FileFault("write", path, number: errno)
+    }
+    close(taken)
+  }
+
+  private static func wouldOverwrite(_ path: String) -> FileFault {
+    FileFault("write", path, reason: "the file exists and would be overwritten")
   }
 }
 

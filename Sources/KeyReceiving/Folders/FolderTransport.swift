@@ -75,7 +75,7 @@ package struct FolderTransport: Transport {
     guard let file = FolderListing.File(documentName: documentName) else { return nil }
     let folder = try Descriptor.folder(self)
     guard let source = try open(file.name, in: folder), try state(of: source, file.name) == file else { return nil }
-    guard mkdirat(folder.number, Self.refusedFolder, 0o755) == 0 || errno == EEXIST else {
+    guard mkdirat(folder.number, Self.refusedFolder, 0o700) == 0 || errno == EEXIST else {
       throw failure("make \(Self.refusedFolder)/")
     }
     let refused = Descriptor(openat(folder.number, Self.refusedFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
@@ -205,7 +205,7 @@ package struct FolderTransport: Transport {
       var status = stat()
       guard fstatat(refused.number, terminated(place), &status, AT_SYMLINK_NOFOLLOW) != 0 else { continue }
       let textName = terminated(place + Array(".txt".utf8))
-      let text = Descriptor(openat(refused.number, textName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644))
+      let text = Descriptor(openat(refused.number, textName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
       guard let text else {
         if errno == EEXIST { continue }
         throw failure("write to \(Self.refusedFolder)/")

@@ -39,14 +39,15 @@ final class SpoolFolder: Sendable {
   private static let suffix = ".fetched"
 }
 
-/// Makes a folder and those that it lies in, where they are not there.
+/// Makes a folder and those that it lies in, where they are not there: for the process's user alone, since keys and
+/// what senders said lie in them.
 ///
 /// - Throws: ``FileFault``.
 package func makeFolders(_ path: String) throws {
   var made = path.hasPrefix("/") ? "/" : ""
   for part in path.split(separator: "/") {
     made += made.isEmpty || made == "/" ? String(part) : "/\(part)"
-    guard mkdir(made, 0o777) == 0 || errno == EEXIST || errno == EISDIR else {
+    guard mkdir(made, 0o700) == 0 || errno == EEXIST || errno == EISDIR else {
       throw FileFault("make the folder", made, number: errno)
     }
   }

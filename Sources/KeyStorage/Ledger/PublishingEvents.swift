@@ -59,11 +59,12 @@ extension Ledger {
       let notes = try noting(transaction)
       let records = try stagings.map { staging in
         let record = try transaction.stage(staging.bundle, staging.content, at: now)
-        if !staging.released.isEmpty {
+        // In pieces, so that a large bundle's keys are in memory once.
+        for start in stride(from: 0, to: staging.released.count, by: Self.releasePiece) {
+          let piece = staging.released[start..<min(start + Self.releasePiece, staging.released.count)]
           try transaction.release(
-            staging.released.map {
-              ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions, origins: $0.origins)
-            }, by: series)
+            piece.map { ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions, origins: $0.origins) },
+            by: series)
         }
         return record
       }
@@ -72,6 +73,8 @@ extension Ledger {
       return records
     }
   }
+
+  private static let releasePiece = 1 << 14
 
   /// The folder had bundles that the store does not know: it was lost, or is older than the folder. What apps have seen
   /// is taken as released, under the numbers that they know.

@@ -101,7 +101,7 @@ struct Inspection {
     let output = OutputBuffer(StandardOutput())
     var lister = hashKeys ? KeyLister { DigestText.of($0) } : KeyLister()
     if keys {
-      if files.count > 1 { try output.append("\(source.name)\n") }
+      if files.count > 1 { try output.append("\(TerminalText.harmless(source.name))\n") }
       try output.append(lister.heading())
     }
     var examination = try source.located {

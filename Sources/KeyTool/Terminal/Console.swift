@@ -5,18 +5,20 @@ internal import KeyIntake
 /// Results go to standard output; everything else goes to standard error, one line each, with the program's name.
 enum Console {
   static func result(_ text: String) throws {
-    try StandardOutput().write(Array(text.utf8))
+    try StandardOutput().write(Array(TerminalText.harmless(text).utf8))
   }
 
   static func result(line: String) throws { try result(line + "\n") }
 
   /// `keyferry: …`
   static func note(_ text: String) {
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { error("keyferry: \(line)\n") }
+    for line in TerminalText.harmless(text).split(separator: "\n", omittingEmptySubsequences: false) {
+      error("keyferry: \(line)\n")
+    }
   }
 
   /// `keyferry: hint: …`: what to run or change next.
-  static func hint(_ text: String) { error("keyferry: hint: \(text)\n") }
+  static func hint(_ text: String) { error("keyferry: hint: \(TerminalText.harmless(text))\n") }
 
   static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
   static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
@@ -28,6 +30,7 @@ enum Console {
     return min(Int(size.ws_col), 140)
   }
 
+  /// - Parameter text: of our own, which may steer the terminal.
   static func error(_ text: String) {
     // Nothing can be said about a standard error that does not take anything.
     _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -5,13 +5,21 @@ enum JSONText {
   static func render(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    return harmless(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 
   /// One line, for JSON lines.
   static func line(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    return harmless(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+
+  /// What would steer a terminal stands in strings alone, where it can be escaped.
+  private static func harmless(_ text: String) -> String {
+    TerminalText.harmless(text) { scalar in
+      let digits = String(scalar.value, radix: 16)
+      return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }
   }
 }

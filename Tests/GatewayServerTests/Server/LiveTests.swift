@@ -96,6 +96,7 @@ struct LiveTests {
   func idle() async throws {
     var limits = ServerLimits()
     limits.idleSeconds = 1
+    limits.headSeconds = 1
     let app = try GatewayApplication.testing(fixture, limits: limits)
     try await app.application().test(.live) { client in
       let port = try #require(client.port)

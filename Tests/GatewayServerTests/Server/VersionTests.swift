@@ -135,6 +135,7 @@ struct VersionTests {
     var limits = ServerLimits()
     limits.idleSeconds = what == "window" ? 4 : 1
     limits.stalledSeconds = 1
+    limits.headSeconds = 1
     try await application(limits: limits).whileServing { port in
       let output = try await python(Scripts.frames + Scripts.slow, input: Array("\(port) \(what) /\(large.path)".utf8))
       #expect(output == "let go\n")

@@ -194,6 +194,23 @@ import Testing
     }
   }
 
+  // MARK: Limits
+
+  @Test func aWindowTakesSoManyAndTheRestWaits() async throws {
+    try await Press.run(.sample { $0.mostKeys = 8 }) { press in
+      let keys = (1...20).map { key($0) }
+      try await press.say(keys)
+      for (hour, published, waiting) in [(10, 8, 12), (12, 8, 4), (14, 4, 0), (16, 0, 0)] as [(Int64, Int, Int)] {
+        let receipt = try await press.round(at(hour))[0]
+        #expect(receipt.published == published && receipt.waiting == waiting, "\(hour)")
+        #expect(receipt.warnings.contains { $0.code == .windowFull } == (waiting > 0))
+      }
+      let published = try press.increments("NL").flatMap(\.keys)
+      #expect(published.count == 20)
+      #expect(subjects(published) == subjects(keys))
+    }
+  }
+
   // MARK: Splits
 
   @Test(arguments: [1, 2, 3, 7]) func splitsByCount(parts: Int) async throws {

@@ -1,0 +1,77 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Requests of HTTP/1 as RFC 9112 wants them, between the framework's parser and its types. The handler lives on its
+/// channel's event loop.
+///
+/// - A request of HTTP/1.1 names its host once, or has none here: who responds refuses it then (3.2).
+/// - A target in absolute form says more than the field: the host is the one that it names (3.2.2).
+/// - A client that waits to be told that its content is wanted is told so when it is read (RFC 9110, 10.1.1).
+/// - The watch in front hears how far a request has come.
+final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let watch: ConnectionWatchHandler
+  private var context: ChannelHandlerContext?
+  /// Whether the client holds its content back.
+  private var isHoldingBack = false
+
+  init(_ watch: ConnectionWatchHandler) { self.watch = watch }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(var head):
+      watch.requestBegan()
+      Self.settleHost(of: &head)
+      isHoldingBack =
+        head.version.isHTTP11 && head.headers[canonicalForm: "expect"].contains { isSame($0.utf8, "100-continue") }
+      return context.fireChannelRead(wrapInboundOut(.head(head)))
+    case .body(let bytes):
+      isHoldingBack = false
+      watch.contentArrived(bytes.readableBytes)
+    case .end:
+      isHoldingBack = false
+      watch.requestIsRead()
+    }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if case .end = unwrapOutboundIn(data) { watch.responded() }
+    context.write(data, promise: promise)
+  }
+
+  /// The content of the request that is answered now is about to be read.
+  func wantContent() {
+    guard isHoldingBack, let context else { return }
+    isHoldingBack = false
+    let head = HTTPResponseHead(version: .http1_1, status: .continue)
+    context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+  }
+
+  /// Leaves one field `Host` that can be believed, or none. A client of HTTP/1.0 need not name any.
+  static func settleHost(of head: inout HTTPRequestHead) {
+    let fields = head.headers["host"]
+    guard fields.count == 1 || (fields.isEmpty && !head.version.isHTTP11) else {
+      return head.headers.remove(name: "host")
+    }
+    var host = fields.first ?? ""
+    if let (authority, rest) = RequestTarget.absoluteForm(head.uri) {
+      host = String(authority)
+      head.uri = rest
+    }
+    guard RequestTarget.isAuthority(host.utf8) else { return head.headers.remove(name: "host") }
+    head.headers.replaceOrAdd(name: "host", value: host)
+  }
+}
+
+extension HTTPVersion {
+  /// Later versions of 1 are read like it.
+  fileprivate var isHTTP11: Bool { major == 1 && minor >= 1 }
+}
