@@ -22,6 +22,9 @@ package struct StatusReport: Sendable {
   package let claimCount: Int
   /// When what had been kept long enough was removed last.
   package let lastRetention: Instant?
+  /// The documents whose bytes are kept, and how many bytes that are.
+  package let keptDocuments: Int
+  package let keptBytes: Int
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
@@ -47,6 +50,9 @@ package struct StatusReport: Sendable {
     recalls = try state.recalls()
     claimCount = try state.claimCount()
     lastRetention = try state.lastRetention
+    let kept = try state.keptContents()
+    keptDocuments = kept.count
+    keptBytes = kept.reduce(0) { $0 + $1.byteCount }
   }
 }
 
@@ -73,6 +79,8 @@ extension StatusReport: Encodable {
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
     case lastRetention = "last_retention"
+    case keptDocuments = "kept_documents"
+    case keptBytes = "kept_bytes"
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -84,6 +92,8 @@ extension StatusReport: Encodable {
       pauses.compactMap { if case .origin(let name) = $0.subject { name } else { nil } }, forKey: .pausedOrigins)
     try members.encode(claimCount, forKey: .claims)
     try members.encodeIfPresent(lastRetention?.description, forKey: .lastRetention)
+    try members.encode(keptDocuments, forKey: .keptDocuments)
+    try members.encode(keptBytes, forKey: .keptBytes)
   }
 
   private struct Row: Encodable {

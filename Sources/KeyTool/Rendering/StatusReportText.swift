@@ -9,6 +9,7 @@ extension StatusReport {
   var lines: [String] {
     sources.flatMap { $0.lines(at: now) + [""] } + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
+      + ["\(grouped(keptBytes)) bytes of \(counted(keptDocuments, "document")) kept as evidence or in quarantine"]
       + (lastRetention.map { [retentionLine($0)] } ?? [])
   }
 
