@@ -2,6 +2,7 @@ package import ExposureKeys
 internal import GatewayServer
 package import GatewaySettings
 internal import Glibc
+internal import KeyIntake
 internal import KeyPeers
 internal import KeyStorage
 internal import PeerTransport
@@ -45,6 +46,21 @@ package enum GatewayConfiguration {
         ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
     } catch {
       return fault(.error, "\(error)")
+    }
+  }
+
+  /// Sources that read a folder which is not there. Nothing is made.
+  package static func folderFaults(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
+    plan.sources.filter { $0.peer.description.way == .folder }.compactMap { source in
+      var status = stat()
+      let isFolder = stat(source.location, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+      guard !isFolder else { return nil }
+      let folder = printableText(source.location)
+      return GatewayFault(
+        severity: .warning, file: path, place: "sources.\(source.name).location",
+        reason: status.st_mode == 0
+          ? "there is no folder \(folder); its pulls fail until it is there: mkdir -p \(folder)"
+          : "\(folder) is no folder; its pulls fail")
     }
   }
 

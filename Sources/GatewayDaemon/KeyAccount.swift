@@ -1,6 +1,7 @@
 internal import BundleTrust
 package import ExposureKeys
 package import GatewaySettings
+package import KeyNormalization
 package import KeyPublishing
 package import KeyReceiving
 package import KeyStorage
@@ -27,11 +28,13 @@ package struct KeyAccount: Sendable {
   package static func digest(of key: TemporaryExposureKey) -> String { ExportDigests(of: key.bytes).hexadecimal }
 
   /// Gathers it from one state of the store.
+  ///
+  /// - Parameter policies: those that may have read documents before they were replaced in the configuration.
   package static func gather(
     about key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, _ scope: EvidenceSearch.Scope,
-    now: Instant
+    policies: [Policy] = [], now: Instant
   ) async throws -> KeyAccount {
-    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins)
+    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins, policies: policies)
     return try await ledger.read { try KeyAccount(about: key, plan, from: $0, search, scope, now: now) }
   }
 
@@ -46,13 +49,10 @@ package struct KeyAccount: Sendable {
     let named = Set(record.claims.map(\.document) + record.held.map(\.document))
     documents = Dictionary(uniqueKeysWithValues: try named.compactMap { id in try state.document(id).map { (id, $0) } })
     evidence = try search.run(in: state, scope, of: record)
-    let needed = Set(record.released.map(\.key.bundle))
-    let released =
-      needed.isEmpty ? [] : try state.bundles(of: nil, in: Set(BundleState.allCases)).filter { needed.contains($0.id) }
-    bundles = Dictionary(uniqueKeysWithValues: released.map { ($0.id, $0) })
+    bundles = try SeriesAnswer.bundles(of: record, from: state)
     pauses = try state.pauses()
     recalls = Dictionary(try state.recalls().map { ($0.event, $0) }, uniquingKeysWith: { first, _ in first })
-    answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, now: now)
+    answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, bundles: bundles, now: now)
   }
 
   /// Whether anything is known of it.

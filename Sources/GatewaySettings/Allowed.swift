@@ -7,6 +7,7 @@ enum Allowed {
   static let behind: ClosedRange<Int64> = 3600...2_592_000
   static let keyDays: ClosedRange<Int64> = 1...60
   static let evidenceDays: ClosedRange<Int64> = 0...3650
+  static let evidenceBytes = 1_000_000...1_000_000_000_000_000
   /// Seconds.
   static let interval: ClosedRange<Int64> = 10...604_800
   static let documentBytes = 1024...4 << 30

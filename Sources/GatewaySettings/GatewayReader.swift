@@ -110,6 +110,7 @@ final class GatewayReader {
     set(&retention.keyDays, section.take("keys")?.days(Allowed.keyDays))
     set(&retention.evidenceDays, section.take("evidence")?.days(Allowed.evidenceDays))
     set(&retention.quarantineDays, section.take("quarantine")?.days(Allowed.evidenceDays))
+    set(&retention.evidenceBytes, section.take("evidence-bytes")?.byteCount(Allowed.evidenceBytes))
   }
 
   private func entries<Entry>(of list: Setting?, _ read: (Setting) -> Entry?) -> [Entry] {

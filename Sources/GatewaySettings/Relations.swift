@@ -41,12 +41,16 @@ extension GatewayReader {
     if settings.isRelay, settings.origin != nil {
       document.add(section.place(of: "origin"), "a relay's keys have no origin; leave out origin, or relay")
     }
-    if settings.speaksFor == nil, settings.reading.reading.speaksFor == nil, settings.peer == .efgs,
-      settings.origin == nil, !settings.isRelay, settings.trust.kind != .origins
-    {
+    // What is stated and cannot be read has its fault already.
+    let isStated = ["origin", "relay", "speaks-for"].contains(where: section.states)
+    if !isStated, settings.speaksForWhoeverIsNamed, settings.trust.kind != .origins {
+      // Sources of files were without it before, and go on.
+      let isNeeded = settings.peer == .efgs
       document.add(
         section.place(of: "speaks-for"),
-        "missing: its keys name their origins; say which it may speak for, [DE, IT], or any")
+        "missing: its keys name their origins; say which it may speak for, "
+          + (isNeeded ? "[DE, IT], or any" : "speaks-for: [DE, IT], or write what holds until then, speaks-for: any"),
+        isWarning: !isNeeded)
     }
     for warning in settings.reading.warnings {
       warn(section.place(of: "reading"), "\(settings.reading.name): \(warning.place): \(warning.reason)")

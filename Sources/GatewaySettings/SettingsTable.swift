@@ -66,6 +66,11 @@ package enum SettingsTable {
       Row(
         "retention.quarantine", "How long the bytes of refused documents are kept.",
         TimeSpan.text(retention.quarantineDays * 86_400), Allowed.evidenceDays.days),
+      Row(
+        "retention.evidence-bytes",
+        "How much room received bytes take that are kept: the oldest evidence goes first, and the oldest bytes of refused "
+          + "documents last. It is looked at once an hour.",
+        ByteCount.text(retention.evidenceBytes), Allowed.evidenceBytes.byteCounts),
       Row("clock", "How far the system's clock may step without being doubted.", "the defaults", "a section"),
       Row(
         "clock.back", "How far it may fall behind the greatest time seen.", TimeSpan.text(ClockBounds().back),

@@ -145,14 +145,24 @@ package struct VerifiedArrival {
 
   /// Decodes all keys, from the start, and hands them over chunk by chunk: the only place of the program where keys that
   /// somebody stands behind are decoded.
-  package func decode(_ use: (inout KeyChunk, Context) throws -> Void) throws -> Reading {
+  ///
+  /// - Parameter isRefused: whether the document is known to have a fault: the keys of the chunk in which it stands are
+  ///   handed over, too, before this throws.
+  package func decode(
+    isRefused: Bool = false, _ use: (inout KeyChunk, Context) throws -> Void
+  ) throws -> Reading {
     switch arrival.content {
     case .document(let document):
       let reader = try document.open()
       var chunk = KeyChunk()
-      while try document.located({ try reader.decoder.decode(into: &chunk) }) {
+      do {
+        while try document.located({ try reader.decoder.decode(into: &chunk) }) {
+          try use(&chunk, Context(regions: reader.decoder.regions, headers: reader.decoder.headers))
+          chunk.advance()
+        }
+      } catch let fault as FormatError where isRefused {
         try use(&chunk, Context(regions: reader.decoder.regions, headers: reader.decoder.headers))
-        chunk.advance()
+        throw fault
       }
       return Reading(format: reader.format, headers: reader.decoder.headers, notes: reader.decoder.notes)
     case .decoded(let keys):

@@ -34,14 +34,16 @@ package struct Intake: Sendable {
   }
 
   /// Admits and records what somebody stands behind. It begins with the first byte, so it can be run again.
+  ///
+  /// - Parameter isRefused: whether the document is known to have a fault: what stands before it is recorded, and this throws.
   package func accept(
     _ verified: VerifiedArrival, by policy: ReadingPolicy, into recorder: inout some ClaimRecorder,
-    report: (RejectedKey) throws -> Void = { _ in }
+    isRefused: Bool = false, report: (RejectedKey) throws -> Void = { _ in }
   ) throws -> IntakeSummary {
     var summary = IntakeSummary(verified)
     var admission = admission(
       of: verified, by: policy, today: try usualVolumes == nil ? [:] : recorder.volumes(on: verified.arrival.time.day))
-    let reading = try verified.decode { chunk, context in
+    let reading = try verified.decode(isRefused: isRefused) { chunk, context in
       let batch = admission.admit(chunk, regions: context.regions)
       try summary.reject(chunk.rejections, report)
       let receipt = try recorder.record(batch)

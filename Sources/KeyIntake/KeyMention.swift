@@ -25,14 +25,16 @@ package struct KeyMention: Sendable {
   /// Reads a document for what it says about one key. Other keys are passed over, so it costs no memory for them; how many
   /// there are is nothing to the rules that ask for it.
   ///
-  /// - Parameter take: is given each mention with the claims that it makes.
+  /// - Parameters:
+  ///   - isRefused: whether the document may have a fault: what stands before it is read, and this throws.
+  ///   - take: is given each mention with the claims that it makes.
   /// - Throws: `FormatError`, ``FileFault``.
   package static func read(
     _ key: TemporaryExposureKey, in verified: VerifiedArrival, by policy: Policy, _ reading: ReadingPolicy? = nil,
-    intake: Intake = Intake(), _ take: (KeyMention, AdmittedBatch) -> Void
+    intake: Intake = Intake(), isRefused: Bool = false, _ take: (KeyMention, AdmittedBatch) -> Void
   ) throws {
     var admission = intake.admission(of: verified, by: reading ?? policy.reading)
-    _ = try verified.decode { chunk, context in
+    _ = try verified.decode(isRefused: isRefused) { chunk, context in
       for offset in 0..<chunk.keys.count where chunk.keys[offset].key == key {
         let sent = chunk.keys[offset]
         let batch = admission.admit(sent, regions: context.regions)

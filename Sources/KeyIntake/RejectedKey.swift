@@ -78,6 +78,7 @@ extension AdmissionReason {
     case .daysSinceOnsetUndefined: "days since onset\(number) have no meaning by the policy"
     case .keyTooYoung: "the key is in use, or was not long ago"
     case .tooManyKeysADay: "more keys of the origin than are taken a day"
+    case .documentRefused: "its document is refused; it counts for how long the key is held"
     case .otherRollingStart: "another origin named the key data first, under another rolling start"
     case .originUnknown: "there is no origin of the name that the key states"
     case .tooManyRegions:
@@ -85,6 +86,7 @@ extension AdmissionReason {
     case .regionsUnknown: "none of the regions that the key names can be one"
     case .regionsNotAllowed: "the source may name none of the key's regions"
     case .originNotAllowed: "the source may not speak for the key's origin"
+    case .originExcluded: "keys of this origin are taken from nobody, as excluded-origins of the policy says"
     case .ownKeyReturned: "a key of our own that came back"
     case .notRepresentable: "a number that no claim can state:\(number)"
     case .flood: "the origin is far above its usual volume"

@@ -16,8 +16,8 @@ package struct Admission: Sendable {
   private let volumes: OriginVolumes?
 
   /// The origins met so far; the first is the lost one.
-  private var origins: [OriginEntry] = []
-  private var originNames = [""]
+  private var origins: [OriginEntry]
+  private var originNames: [String]
   private var originNumbers: [String: Int] = [:]
   /// What the document's region claims say, by their number.
   private var readings: [RegionReading?] = []
@@ -47,9 +47,11 @@ package struct Admission: Sendable {
     judgesOfVolumes = rules.ofVolumes
     let own = sender.isRelay ? nil : sender.origin.map(RegionName.normalized)
     sendersOrigin = own
-    origins = [
-      OriginEntry(standing: OriginStanding(isAllowed: sender.isRelay || policy.takes(origin: nil, from: own)))
-    ]
+    // The lost origin.
+    let lost = OriginVolumes.lostOrigin(of: sender.name)
+    let standing = OriginStanding(isAllowed: sender.isRelay || policy.takes(origin: nil, from: own))
+    origins = [OriginEntry(standing: standing, volume: OriginVolume(of: lost, volumes, policy))]
+    originNames = [lost]
   }
 
   /// Judges the keys of one chunk.
@@ -107,7 +109,7 @@ package struct Admission: Sendable {
 
   /// Corrects how much of each origin has come today: a claim that was known already is no volume.
   package mutating func correct(volumes today: [String: Int]) {
-    for number in origins.indices.dropFirst() { origins[number].volume.admitted = today[originNames[number]] ?? 0 }
+    for number in origins.indices { origins[number].volume.admitted = today[originNames[number]] ?? 0 }
   }
 
   /// Asks every rule, in their order, until one rejects the claim.
@@ -220,13 +222,9 @@ package struct Admission: Sendable {
     if let number = originNumbers[name] { return number }
     let standing = OriginStanding(
       isKnown: name == sendersOrigin || policy.knows(region: name),
-      isAllowed: policy.takes(origin: name, from: sendersOrigin), isOwn: own.contains(name))
-    var volume = OriginVolume()
-    if let volumes {
-      volume.admitted = volumes.today[name] ?? 0
-      volume.limit = policy.volumeLimit(usual: volumes.usual[name] ?? 0)
-    }
-    origins.append(OriginEntry(standing: standing, volume: volume))
+      isAllowed: policy.takes(origin: name, from: sendersOrigin), isExcluded: policy.excludedOrigins.contains(name),
+      isOwn: own.contains(name))
+    origins.append(OriginEntry(standing: standing, volume: OriginVolume(of: name, volumes, policy)))
     originNames.append(name)
     originNumbers[name] = origins.count - 1
     return origins.count - 1
@@ -251,6 +249,16 @@ package struct Admission: Sendable {
     readings[number]?.batchNumber = UInt32(batch.visited.count)
     batch.visited.append(visitedSets[region.visited])
     return RegionClaim.ID(rawValue: UInt32(batch.visited.count - 1))
+  }
+}
+
+extension OriginVolume {
+  /// - Parameter volumes: `nil` where nobody counts.
+  fileprivate init(of name: String, _ volumes: OriginVolumes?, _ policy: ReadingPolicy) {
+    self.init()
+    guard let volumes else { return }
+    admitted = volumes.today[name] ?? 0
+    limit = policy.volumeLimit(usual: volumes.usual[name] ?? 0)
   }
 }
 
@@ -288,6 +296,19 @@ package struct AdmittedBatch: Sendable {
     var batch = self
     for claim in claims { batch.hold(claim, because: reason) }
     batch.claims = []
+    return batch
+  }
+
+  /// What is left of it where its document was refused: nothing is admitted, and what can still delay a key at `now` is
+  /// held.
+  package func ofRefusedDocument(at now: Instant) -> AdmittedBatch {
+    var batch = self
+    batch.claims = []
+    batch.held = []
+    batch.heldReasons = []
+    for claim in claims + held where PublishingPolicy.latestRelease(of: claim.subject) > now {
+      batch.hold(claim, because: .documentRefused)
+    }
     return batch
   }
 

@@ -17,6 +17,8 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   case daysSinceOnsetUndefined = "days-since-onset-undefined"
   case originUnknown = "origin-unknown"
   case originNotAllowed = "origin-not-allowed"
+  /// The policy names it among those that are taken from nobody.
+  case originExcluded = "origin-excluded"
   /// More regions than one claim may name.
   case tooManyRegions = "too-many-regions"
   case regionsUnknown = "regions-unknown"
@@ -31,6 +33,9 @@ package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
   /// Another origin was the first to name the key data, under another rolling start: held for an operator. No rule's: who
   /// records the claims says so.
   case otherRollingStart = "other-rolling-start"
+  /// The document is refused as a whole, and this was read before its fault: it counts for how long the key is held, and
+  /// for nothing else. No rule's: who records the claims says so.
+  case documentRefused = "document-refused"
 }
 
 /// A named leniency: a value that was read as another one. Every use is counted.
@@ -51,6 +56,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
   case riskReadAsZero
   case regionsUnknown
   case regionsNotAllowed
+  case riskByAge
 
   /// The stable code for programs.
   package var code: String {
@@ -69,6 +75,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .regionsTidied: "regions-tidied"
     case .unknownFieldsDropped: "unknown-fields-dropped"
     case .riskReadAsZero: "risk-read-as-zero"
+    case .riskByAge: "risk-by-age"
     case .regionsUnknown: "regions-unknown"
     case .regionsNotAllowed: "regions-not-allowed"
     }
@@ -91,6 +98,7 @@ package enum Allowance: UInt8, Hashable, Sendable, CaseIterable {
     case .regionsTidied: "visited regions repeated, unordered or in lower case, read as a set"
     case .unknownFieldsDropped: "fields that this version does not know, dropped"
     case .riskReadAsZero: "risk level outside 0...8, read as 0"
+    case .riskByAge: "no exact onset, risk level by the age of the key"
     case .regionsUnknown: "names of regions that there are not, dropped"
     case .regionsNotAllowed: "names of regions that the source may not name, dropped"
     }

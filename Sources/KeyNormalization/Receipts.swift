@@ -44,7 +44,8 @@ package struct ImportReceipt: Hashable, Sendable {
   package static func += (left: inout Self, right: Self) { left = left + right }
 }
 
-/// How many new keys each origin sends a day, by its name in capitals.
+/// How many new keys each origin sends a day, by its name in capitals. Keys whose origin is lost count for their source,
+/// under ``lostOrigin(of:)``: so no relay uses up what another one may send.
 package struct OriginVolumes: Hashable, Sendable {
   /// On an average day with any, those before today.
   package var usual: [String: Int]
@@ -55,6 +56,9 @@ package struct OriginVolumes: Hashable, Sendable {
     self.usual = usual
     self.today = today
   }
+
+  /// What keys of a source are counted under whose origin is lost. No origin has such a name: theirs are in capitals.
+  package static func lostOrigin(of source: String) -> String { "lost:\(source)" }
 }
 
 /// Where admitted claims go: a transaction of a store, or a set in memory.

@@ -108,6 +108,11 @@ extension SourceSettings {
 }
 
 extension SourceSettings {
+  /// Whether it speaks for any origin that its keys name, because nobody has said for which.
+  package var speaksForWhoeverIsNamed: Bool {
+    speaksFor == nil && reading.reading.speaksFor == nil && origin == nil && !isRelay
+  }
+
   /// The origins that it may speak for, sorted; `nil` is any. Its reading policy may allow fewer.
   package var spokenOrigins: [String]? {
     switch speaksFor {

@@ -21,6 +21,11 @@ package struct SeriesAnswer: Sendable {
     /// The newest bundle that carries it; `nil` where none does.
     package let release: Release?
     package let fate: Fate
+    /// The recalls that withdrew claims about it, in their order.
+    package let recalls: [Recall]
+    /// How many claims about it are put aside for the operator, and how many only a refused document makes.
+    package let held: Int
+    package let refused: Int
     /// What everybody said whose word counts now, and what it gave to the result. Paused claims are not among them,
     /// unless they are all that stands behind the key.
     package let explanation: Explanation?
@@ -73,7 +78,8 @@ package struct SeriesAnswer: Sendable {
     let window = ExportWindow.next(of: settings, after: known, now: now)
     self.window = window
     isDue = window.instant <= now
-    let followsRecall = try state.recalls().count > known.recalls
+    let recalls = try state.recalls()
+    let followsRecall = recalls.count > known.recalls
     let selection = try KeySelection(
       of: settings, from: state, at: window.instant, followsRecall: followsRecall, only: key)
     let pauses = try state.pauses()
@@ -95,22 +101,34 @@ package struct SeriesAnswer: Sendable {
       if case .revised(let key) = fate, let origins = release?.origins {
         explanation = selector.explanations(of: subject, page, by: origins, includingPaused: key.isRevocation)
       }
+      let withdrawing = Set(record.claims.filter { $0.claim.subject == subject }.compactMap(\.recall))
       return Subject(
         subject: subject, release: release.map { Release(key: $0, bundle: bundles[$0.bundle]) }, fate: fate,
+        recalls: recalls.filter { withdrawing.contains($0.event) },
+        held: record.held.count { $0.claim.subject == subject && $0.reason != .documentRefused },
+        refused: record.held.count { $0.claim.subject == subject && $0.reason == .documentRefused },
         explanation: explanation)
     }
   }
 
   /// What every series makes of a key.
+  ///
+  /// - Parameter bundles: ``bundles(of:from:)``.
   package static func all(
     of key: TemporaryExposureKey, in series: [SeriesSettings], from state: any StoredState, _ record: KeyRecord,
-    now: Instant
+    bundles: [BundleID: BundleRecord], now: Instant
   ) throws -> [SeriesAnswer] {
+    try series.map { try SeriesAnswer(of: key, in: $0, from: state, record, bundles: bundles, now: now) }
+  }
+
+  /// The bundles that released keys of a record refer to.
+  package static func bundles(
+    of record: KeyRecord, from state: any StoredState
+  ) throws -> [BundleID: BundleRecord] {
     let needed = Set(record.released.map(\.key.bundle))
-    let bundles =
-      needed.isEmpty ? [] : try state.bundles(of: nil, in: Set(BundleState.allCases)).filter { needed.contains($0.id) }
-    let byID = Dictionary(uniqueKeysWithValues: bundles.map { ($0.id, $0) })
-    return try series.map { try SeriesAnswer(of: key, in: $0, from: state, record, bundles: byID, now: now) }
+    if needed.isEmpty { return [:] }
+    let all = try state.bundles(of: nil, in: Set(BundleState.allCases))
+    return Dictionary(uniqueKeysWithValues: all.filter { needed.contains($0.id) }.map { ($0.id, $0) })
   }
 }
 

@@ -271,9 +271,10 @@ struct PeerVisit {
     _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
     cursor: String?
   ) async throws -> CollectionOutcome {
-    let digest: String
+    let (digest, verified): (String, VerifiedArrival)
     do {
-      digest = try verified(record, at: path, from: head.provenHost, clock()).contentDigest()
+      verified = try self.verified(record, at: path, from: head.provenHost, clock())
+      digest = try verified.contentDigest()
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       return try await noteChange(of: record, fault, at: path, digest: fault.code.rawValue)
@@ -290,17 +291,21 @@ struct PeerVisit {
       reason:
         "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(digest.prefix(16))… now"
     )
-    return try await noteChange(of: record, fault, at: path, digest: String(digest.prefix(16)))
+    return try await noteChange(of: record, fault, at: path, digest: String(digest.prefix(16)), verified)
   }
 
   /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.
   private mutating func noteChange(
-    of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String
+    of record: DocumentRecord, _ fault: DocumentFault, at path: String, digest: String,
+    _ verified: VerifiedArrival? = nil
   ) async throws -> CollectionOutcome {
     let (name, now) = ("\(record.name)#\(digest)", clock())
     let fault = DocumentFault(code: .changedUnderItsName, reason: fault.reason)
     let refusal = try refusal(fault, at: path, attempts: 1, now: now)
-    if try await ledger.changedUnderItsName(record.id, putAsideAs: name, refusal, at: now) { tell(name, fault) }
+    let reading = verified.map { self.reading(ofRefused: $0, at: now) }
+    if try await ledger.changedUnderItsName(record.id, putAsideAs: name, refusal, at: now, reading: reading) {
+      tell(name, fault)
+    }
     return .recorded(nil)
   }
 
@@ -318,8 +323,10 @@ struct PeerVisit {
     _ record: DocumentRecord, at path: String, from host: ProvenHost?, head: ResponseHead?, cursor: String?
   ) async throws -> CollectionOutcome {
     let now = clock()
+    var vouched: VerifiedArrival?
     do {
       let verified = try verified(record, at: path, from: host, now)
+      vouched = verified
       let (digest, byteCount) = (try verified.contentDigest(), try FileSource(path: path).byteCount)
       let evidence = try kept(path, days: retention.evidenceDays, now: now)
       let (policy, intake) = (
@@ -341,7 +348,8 @@ struct PeerVisit {
       return .recorded(head)
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
-      return .quarantined(try await quarantine(record, fault, at: path, cursor: cursor))
+      let reading = vouched.map { self.reading(ofRefused: $0, at: now) }
+      return .quarantined(try await quarantine(record, fault, at: path, cursor: cursor, reading))
     }
   }
 
@@ -353,17 +361,34 @@ struct PeerVisit {
 
   // MARK: Refusals
 
+  /// What a document says before its fault: keys wait as long as anybody says that they are valid. Nobody stands behind
+  /// bytes whose voucher failed, so these say nothing.
+  private func reading(ofRefused verified: VerifiedArrival, at now: Instant) -> RefusedReading {
+    let (policy, intake) = (source.admissionPolicy(at: now), Intake(ownOrigins: ownOrigins))
+    // A file, which is read at any place from any thread; and nobody but the body reads it now.
+    nonisolated(unsafe) let arrival = verified
+    return { recorder in
+      var recorder = recorder
+      do {
+        _ = try intake.accept(arrival, by: policy, into: &recorder, isRefused: true)
+      } catch {
+        // It is what the document was refused for.
+        guard DocumentFault(refusing: error) != nil else { throw error }
+      }
+    }
+  }
+
   /// Puts a document aside with its bytes. Because they are kept, the peer's chain goes on behind it: one bad batch
   /// does not stop all that follow.
   private mutating func quarantine(
-    _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?
+    _ record: DocumentRecord, _ fault: DocumentFault, at path: String, cursor: String?, _ reading: RefusedReading?
   ) async throws -> DocumentFault {
     let (now, attempts) = (clock(), record.attempts + 1)
     let refusal = try refusal(fault, at: path, attempts: attempts, now: now)
     if attempts < Self.maximumAttempts {
-      try await ledger.quarantined(record.id, refusal, cursor: move(to: cursor), at: now)
+      try await ledger.quarantined(record.id, refusal, cursor: move(to: cursor), at: now, reading: reading)
     } else {
-      try await ledger.givenUp(record.id, refusal, cursor: move(to: cursor), at: now)
+      try await ledger.givenUp(record.id, refusal, cursor: move(to: cursor), at: now, reading: reading)
     }
     if let cursor { receipt.cursor = cursor }
     tell(record.name, fault)

@@ -9,7 +9,14 @@ extension SourceSettings {
   package func readingMark(ownOrigins: Set<String>, at time: Instant) -> ReadingMark {
     // All that a policy says for later days belongs to it, so that a mark does not change with the day.
     let days = [Instant(secondsSince1970: 0)] + reading.changes.map(\.from.start)
-    var parts = days.map { "from \($0): \(admissionPolicy(at: $0).settings)" }
+    var parts: [String] = []
+    var last: String?
+    // A change of what is published alone reads nothing otherwise.
+    for day in days {
+      let settings = admissionPolicy(at: day).settings
+      if settings != last { parts.append("from \(day): \(settings)") }
+      last = settings
+    }
     parts += ["relay \(isRelay)", "origin \(origin ?? "none")"]
     parts.append("carries " + (carries.map { $0.sorted().joined(separator: ",") } ?? "any"))
     parts.append("own " + ownOrigins.map { $0.uppercased() }.sorted().joined(separator: ","))

@@ -10,6 +10,10 @@ package struct Retention: Hashable, Sendable {
   /// Days that the bytes of refused documents are kept, 0...3650.
   package var quarantineDays: Int64 = 14
 
+  /// All received bytes that are kept take at most so many, 1 MB...1 PB: the oldest evidence goes first, then the oldest
+  /// bytes of refused documents.
+  package var evidenceBytes = 20 << 30
+
   package init() {}
 
   private static let pause: Int64 = 3600
@@ -25,7 +29,7 @@ package struct Retention: Hashable, Sendable {
     let last = try await ledger.read { try $0.lastRetention }
     if let last, last <= now, now.secondsSince1970 - last.secondsSince1970 < Self.pause { return nil }
     let limit = Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
-    return try await ledger.expired(keysExpiredBefore: limit, at: settled)
+    return try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled)
   }
 }
 

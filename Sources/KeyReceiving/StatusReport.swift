@@ -42,6 +42,9 @@ package struct StatusReport: Sendable {
   package let lastRetention: Instant?
   /// New claims by day, origin and source; `nil` where nobody asked.
   package let arrivals: [ArrivedClaims]?
+  /// The documents whose bytes are kept, and how many bytes that are.
+  package let keptDocuments: Int
+  package let keptBytes: Int
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
@@ -73,6 +76,9 @@ package struct StatusReport: Sendable {
     recalls = try state.recalls()
     claimCount = try state.claimCount()
     lastRetention = try state.lastRetention
+    let kept = try state.keptContents()
+    keptDocuments = kept.count
+    keptBytes = kept.reduce(0) { $0 + $1.byteCount }
   }
 }
 
@@ -107,6 +113,8 @@ extension StatusReport: Encodable {
     case reportVersion = "report_version"
     case pausedOrigins = "paused_origins"
     case lastRetention = "last_retention"
+    case keptDocuments = "kept_documents"
+    case keptBytes = "kept_bytes"
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -120,6 +128,8 @@ extension StatusReport: Encodable {
     try members.encode(claimCount, forKey: .claims)
     try members.encodeIfPresent(lastRetention?.description, forKey: .lastRetention)
     try members.encodeIfPresent(arrivals?.map(ArrivalRow.init), forKey: .arrivals)
+    try members.encode(keptDocuments, forKey: .keptDocuments)
+    try members.encode(keptBytes, forKey: .keptBytes)
   }
 
   private struct ArrivalRow: Encodable {

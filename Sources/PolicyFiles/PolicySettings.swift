@@ -30,6 +30,7 @@ extension ReadingPolicy {
     section.section("risk") { section in
       section.read("encoding") { set(&riskEncoding, $0.option()) }
       section.read("out-of-range") { set(&riskOutOfRange, $0.option()) }
+      section.read("without-onset") { riskByAge = $0.isWord("as-sent") ? nil : $0.riskByAge() ?? riskByAge }
     }
     section.section("onset") { section in
       section.read("codes") { set(&onsetCodes, $0.option()) }
@@ -136,6 +137,18 @@ extension Setting {
     if isWord("none") { return PublishingPolicy.OnsetForApps.none }
     if name == .onset, isWord("as-sent") { return .asSent }
     return dayOffset().map(PublishingPolicy.OnsetForApps.days)
+  }
+}
+
+extension Setting {
+  fileprivate func riskByAge() -> ReadingPolicy.RiskByAge? {
+    guard let section = section() else { return nil }
+    let days = section.need("days", "0...60")?.number(Int.self)
+    let level = section.need("level", "\(RiskPolicy.allowed)")?.number(Int32.self)
+    let older = section.need("older", "\(RiskPolicy.allowed)")?.number(Int32.self)
+    section.finish()
+    guard let days, let level, let older else { return nil }
+    return ReadingPolicy.RiskByAge(days: days, level: level, olderLevel: older)
   }
 }
 

@@ -26,6 +26,7 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
       risk:
         encoding: plain              # or: corona-warn-app
         out-of-range: reject         # outside 0...8; or: not-given, zero. 2147483647 is not given always
+        without-onset: as-sent       # or by age, where no onset is known exactly: { days: 7, level: 4, older: 1 }
       onset:
         codes: federation            # or: exact, -14...14 alone
         undefined: not-given         # the key still warns; or: reject
@@ -85,15 +86,19 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # Reading: what its servers publish. A bundle hides the risk level in report type and days since onset, which mean neither
     # there. Keys start at a midnight, none of them in the future.
     #
-    # Publishing: what its apps are given of what others send. The level comes from the symptom status by the back end's table
-    # of 2021-01-07, with a table of its own for each length of span; what the table does not name is level 1; levels below 3
-    # are left out, as from 2022-01-13; the level is hidden again for the app. Confirmed tests and clinical diagnoses go out,
+    # Publishing: what its apps are given of what others send. The level comes from the symptom status by the table that the
+    # back end had on the day, with a table of its own for each length of span; what the table does not name is level 1; from
+    # 2022-01-13 on levels below 3 are left out; the level is hidden again for the app. Confirmed tests and clinical diagnoses go out,
     # all as confirmed tests. Keys of Germany's own bundles state neither type nor days: they are confirmed tests, and keep the
     # level that was sent (so a source of these bundles must state the origin DE). Keys go out at the next full hour that is
     # more than two hours after their expiry. An empty list of visited countries means the origin.
     #
     # Deviations: keys of all countries are held, where the back end holds its own alone. Ten days from receipt are not said,
-    # and fourteen after expiry are kept. Regions are not divided as its buckets are. REVOKED goes out as what it is.
+    # and fourteen after expiry are kept. Regions are not divided as its buckets are. REVOKED goes out as what it is. The tables
+    # of 2020-10-22 and 2020-12-09 name eight and five numbers more that have no meaning in the federation; these are read as
+    # not given. An encoding that the source had in November 2020 is not made: nobody knows whether a bundle ever bore it.
+    # No file says whether a person agreed to sharing, or which submission a key is of, so that nothing is chosen by that. To
+    # the federation the back end sends its own keys alone, in batches of 140 and more; Keyferry passes on what was said.
     name: corona-warn-app
     summary: Germany's re-encoded risk levels, read and written.
 
@@ -116,35 +121,117 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         derive: from-symptoms
         symptoms:
           onset: { -5: 2, -4: 4, -3: 6, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5...6: 2 }
-          onset-in-range:              # by the length of the span, and the days since its last one; 1 and 19 have no entries
-            2: { -6: 2, -5: 3, -4: 5, -3: 7, -2...0: 8, 1: 7, 2: 5, 3: 4, 4: 3, 5: 2 }
-            3: { -6: 3, -5: 4, -4: 5, -3...-1: 8, 0...1: 7, 2: 6, 3: 5, 4: 3, 5...6: 2 }
-            4: { -7: 2, -6: 4, -5: 5, -4: 7, -3...-2: 8, -1: 7, 0: 6, 1: 5, 2: 4, 3: 3, 4: 2 }
-            5: { -8: 2, -7: 3, -6: 5, -5: 6, -4...-3: 8, -2...-1: 7, 0: 5, 1: 4, 2: 3, 3...4: 2 }
-            6: { -9: 2, -8: 3, -7: 4, -6: 6, -5: 7, -4: 8, -3...-2: 7, -1: 6, 0...1: 4, 2: 3, 3: 2 }
-            7: { -10: 2, -9: 3, -8: 4, -7: 5, -6: 6, -5...-3: 7, -2: 6, -1: 5, 0: 4, 1: 3, 2...3: 2 }
-            8: { -10: 2, -9: 4, -8: 5, -7: 6, -6...-4: 7, -3: 6, -2: 5, -1: 4, 0...1: 3, 2...3: 2 }
-            9: { -11: 2, -10: 3, -9: 4, -8: 5, -7: 6, -6...-5: 7, -4: 6, -3...-2: 5, -1: 4, 0: 3, 1...2: 2 }
-            10: { -12: 2, -11: 3, -10: 4, -9: 5, -8...-4: 6, -3: 5, -2: 4, -1...0: 3, 1...2: 2 }
-            11: { -13: 2, -12: 3, -11: 4, -10...-9: 5, -8...-6: 6, -5...-4: 5, -3...-2: 4, -1: 3, 0...2: 2 }
-            12: { -14: 2, -13: 3, -12...-11: 4, -10: 5, -9...-7: 6, -6...-5: 5, -4...-3: 4, -2...-1: 3, 0...1: 2 }
-            13: { -14: 2, -13: 3, -12: 4, -11...-5: 5, -4: 4, -3...-2: 3, -1...1: 2 }
-            14: { -14: 3, -13: 4, -12...-6: 5, -5...-4: 4, -3...-2: 3, -1...0: 2 }
-            15: { -14...-13: 4, -12...-8: 5, -7...-5: 4, -4...-3: 3, -2...0: 2 }
-            16: { -14...-13: 4, -12...-9: 5, -8...-6: 4, -5...-3: 3, -2...-1: 2 }
-            17: { -14...-13: 4, -12...-11: 5, -10...-6: 4, -5...-4: 3, -3...-1: 2 }
-            18: { -14...-7: 4, -6...-4: 3, -3...-1: 2 }
+          onset-in-range:
+            7: { -8: 2, -7: 3, -6: 4, -5...-4: 6, -3...-2: 7, -1...0: 6, 1: 5, 2: 4, 3: 3, 4: 2 }
           onset-unknown: { -8: 2, -7: 3, -6: 5, -5: 7, -4...-2: 8, -1: 6, 0: 5 }
           asymptomatic: { -3: 2, -2: 3, -1...0: 4 }
-          status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5 }
+          status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5, above 0: leave-out }
           otherwise: 1
           not-given: 1
           not-given-of: { DE: as-sent }
         default: 1
-        minimum: 3
       regions:
         none-named: origin
       risk-encoding: corona-warn-app
+
+    # The table of levels was written anew three times. The days are those of the back end's source.
+    changes:
+      - from: 2020-10-22
+        publishing:
+          risk:
+            derive: from-symptoms
+            symptoms:
+              onset: { -5: 2, -4: 4, -3: 6, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+              onset-in-range:
+                2: { -4: 2, -3: 3, -2: 4, -1: 5, 0: 7, 1...3: 8, 4: 7, 5: 5, 6: 3, 7: 2 }
+                3: { -4...-3: 2, -2: 3, -1: 5, 0: 6, 1: 7, 2...4: 8, 5: 6, 6: 4, 7: 3 }
+                4: { -5: 2, -4: 3, -3: 4, -2: 5, -1: 6, 0: 7, 1...2: 8, 3: 7, 4: 5, 5: 4, 6: 2 }
+                5: { -4...-3: 2, -2: 3, -1: 5, 0...1: 7, 2...3: 8, 4: 6, 5: 5, 6: 3, 7: 2 }
+                6: { -4...-3: 2, -2: 3, -1: 4, 0: 6, 1...2: 7, 3: 8, 4: 7, 5: 6, 6: 4, 7: 3, 8: 2 }
+                7: { -3: 2, -2: 3, -1: 4, 0: 5, 1: 6, 2...4: 7, 5: 6, 6: 5, 7: 4, 8: 3, 9: 2 }
+                8: { -3...-2: 2, -1: 3, 0: 4, 1: 5, 2: 6, 3...5: 7, 6: 6, 7: 5, 8: 4, 9: 2 }
+                9: { -3...-2: 2, -1: 3, 0: 4, 1...2: 5, 3: 6, 4...5: 7, 6: 6, 7: 5, 8: 4, 9: 3, 10: 2 }
+                10: { -3...-2: 2, -1...0: 3, 1: 4, 2: 5, 3...7: 6, 8: 5, 9: 4, 10: 3, 11: 2 }
+                11: { -1: 2, 0: 3, 1...2: 4, 3...4: 5, 5...7: 6, 8...9: 5, 10: 4, 11: 3, 12: 2 }
+                12: { -2...-1: 2, 0...1: 3, 2...3: 4, 4...5: 5, 6...8: 6, 9: 5, 10...11: 4, 12: 3, 13: 2 }
+                13: { -1...0: 2, 1...2: 3, 3: 4, 4...10: 5, 11: 4, 12: 3, 13: 2 }
+                14: { -1...0: 2, 1...2: 3, 3...4: 4, 5...11: 5, 12: 4, 13...14: 3 }
+                15: { -1...1: 2, 2...3: 3, 4...6: 4, 7...11: 5, 12...14: 4 }
+                16: { 0...1: 2, 2...4: 3, 5...7: 4, 8...11: 5, 12...14: 4 }
+                17: { 0...2: 2, 3...4: 3, 5...9: 4, 10...11: 5, 12...14: 4 }
+                18: { 0...2: 2, 3...5: 3, 6...14: 4 }
+              onset-unknown: { -8: 2, -7: 3, -6: 4, -5: 7, -4...-2: 8, -1: 6, 0: 5 }
+              asymptomatic: { 0: 4 }
+              status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5, above 0: leave-out }
+              otherwise: 1
+              not-given: 1
+              not-given-of: { DE: as-sent }
+            default: 1
+      - from: 2020-12-09
+        publishing:
+          risk:
+            derive: from-symptoms
+            symptoms:
+              onset: { -5: 2, -4: 4, -3: 6, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+              onset-in-range:
+                2: { -4: 2, -3: 3, -2: 4, -1: 5, 0: 7, 1...3: 8, 4: 7, 5: 5, 6: 3, 7: 2 }
+                3: { -4...-3: 2, -2: 3, -1: 5, 0: 6, 1: 7, 2...4: 8, 5: 6, 6: 4, 7: 3 }
+                4: { -5: 2, -4: 3, -3: 4, -2: 5, -1: 6, 0: 7, 1...2: 8, 3: 7, 4: 5, 5: 4, 6: 2 }
+                5: { -4...-3: 2, -2: 3, -1: 5, 0...1: 7, 2...3: 8, 4: 6, 5: 5, 6: 3, 7: 2 }
+                6: { -4...-3: 2, -2: 3, -1: 4, 0: 6, 1...2: 7, 3: 8, 4: 7, 5: 6, 6: 4, 7: 3, 8: 2 }
+                7: { -3: 2, -2: 3, -1: 4, 0: 5, 1: 6, 2...4: 7, 5: 6, 6: 5, 7: 4, 8: 3, 9: 2 }
+                8: { -3...-2: 2, -1: 3, 0: 4, 1: 5, 2: 6, 3...5: 7, 6: 6, 7: 5, 8: 4, 9: 2 }
+                9: { -3...-2: 2, -1: 3, 0: 4, 1...2: 5, 3: 6, 4...5: 7, 6: 6, 7: 5, 8: 4, 9: 3, 10: 2 }
+                10: { -3...-2: 2, -1...0: 3, 1: 4, 2: 5, 3...7: 6, 8: 5, 9: 4, 10: 3, 11: 2 }
+                11: { -1: 2, 0: 3, 1...2: 4, 3...4: 5, 5...7: 6, 8...9: 5, 10: 4, 11: 3, 12: 2 }
+                12: { -2...-1: 2, 0...1: 3, 2...3: 4, 4...5: 5, 6...8: 6, 9: 5, 10...11: 4, 12: 3, 13: 2 }
+                13: { -1...0: 2, 1...2: 3, 3: 4, 4...10: 5, 11: 4, 12: 3, 13: 2 }
+                14: { -1...0: 2, 1...2: 3, 3...4: 4, 5...11: 5, 12: 4, 13...14: 3 }
+                15: { -1...1: 2, 2...3: 3, 4...6: 4, 7...11: 5, 12...14: 4 }
+                16: { 0...1: 2, 2...4: 3, 5...7: 4, 8...11: 5, 12...14: 4 }
+                17: { 0...2: 2, 3...4: 3, 5...9: 4, 10...11: 5, 12...14: 4 }
+                18: { 0...2: 2, 3...5: 3, 6...14: 4 }
+              onset-unknown: { -8: 2, -7: 3, -6: 5, -5: 7, -4...-2: 8, -1: 6, 0: 5 }
+              asymptomatic: { -3: 2, -2: 3, -1...0: 4 }
+              status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5, above 0: leave-out }
+              otherwise: 1
+              not-given: 1
+              not-given-of: { DE: as-sent }
+            default: 1
+      - from: 2021-01-07
+        publishing:
+          risk:
+            derive: from-symptoms
+            symptoms:
+              onset: { -5: 2, -4: 4, -3: 6, -2: 7, -1...1: 8, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+              onset-in-range:
+                2: { -6: 2, -5: 3, -4: 5, -3: 7, -2...0: 8, 1: 7, 2: 5, 3: 4, 4: 3, 5: 2 }
+                3: { -6: 3, -5: 4, -4: 5, -3...-1: 8, 0...1: 7, 2: 6, 3: 5, 4: 3, 5...6: 2 }
+                4: { -7: 2, -6: 4, -5: 5, -4: 7, -3...-2: 8, -1: 7, 0: 6, 1: 5, 2: 4, 3: 3, 4: 2 }
+                5: { -8: 2, -7: 3, -6: 5, -5: 6, -4...-3: 8, -2...-1: 7, 0: 5, 1: 4, 2: 3, 3...4: 2 }
+                6: { -9: 2, -8: 3, -7: 4, -6: 6, -5: 7, -4: 8, -3...-2: 7, -1: 6, 0...1: 4, 2: 3, 3: 2 }
+                7: { -10: 2, -9: 3, -8: 4, -7: 5, -6: 6, -5...-3: 7, -2: 6, -1: 5, 0: 4, 1: 3, 2...3: 2 }
+                8: { -10: 2, -9: 4, -8: 5, -7: 6, -6...-4: 7, -3: 6, -2: 5, -1: 4, 0...1: 3, 2...3: 2 }
+                9: { -11: 2, -10: 3, -9: 4, -8: 5, -7: 6, -6...-5: 7, -4: 6, -3...-2: 5, -1: 4, 0: 3, 1...2: 2 }
+                10: { -12: 2, -11: 3, -10: 4, -9: 5, -8...-4: 6, -3: 5, -2: 4, -1...0: 3, 1...2: 2 }
+                11: { -13: 2, -12: 3, -11: 4, -10...-9: 5, -8...-6: 6, -5...-4: 5, -3...-2: 4, -1: 3, 0...2: 2 }
+                12: { -14: 2, -13: 3, -12...-11: 4, -10: 5, -9...-7: 6, -6...-5: 5, -4...-3: 4, -2...-1: 3, 0...1: 2 }
+                13: { -14: 2, -13: 3, -12: 4, -11...-5: 5, -4: 4, -3...-2: 3, -1...1: 2 }
+                14: { -14: 3, -13: 4, -12...-6: 5, -5...-4: 4, -3...-2: 3, -1...0: 2 }
+                15: { -14...-13: 4, -12...-8: 5, -7...-5: 4, -4...-3: 3, -2...0: 2 }
+                16: { -14...-13: 4, -12...-9: 5, -8...-6: 4, -5...-3: 3, -2...-1: 2 }
+                17: { -14...-13: 4, -12...-11: 5, -10...-6: 4, -5...-4: 3, -3...-1: 2 }
+                18: { -14...-7: 4, -6...-4: 3, -3...-1: 2 }
+              onset-unknown: { -8: 2, -7: 3, -6: 5, -5: 7, -4...-2: 8, -1: 6, 0: 5 }
+              asymptomatic: { -3: 2, -2: 3, -1...0: 4 }
+              status-unknown: { -8: 2, -7: 3, -6: 4, -5: 6, -4...-2: 7, -1: 6, 0: 5, above 0: leave-out }
+              otherwise: 1
+              not-given: 1
+              not-given-of: { DE: as-sent }
+            default: 1
+      - from: 2022-01-13
+        publishing:
+          risk: { default: 1, minimum: 3 }
     """#
   ),
   (
@@ -158,12 +245,13 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # Publishing: what its apps are given. Infectiousness by day: none up to day -3, medium up to -2, high up to 2, medium up to
     # 4, low up to 11, none after that; none is left out, low, medium and high are the levels 1, 2 and 3. Of a span of days
     # every day has to be infectious, and the highest level holds. Where no onset is known the days of a submission are read
-    # as those of an onset, up to the day of the submission. Every key is a confirmed test of day 0. Visited countries are not
-    # looked at: everything is published.
+    # as those of an onset, up to the day of the submission. Every key is a confirmed test of day 0; before 2021-03-19 apps are
+    # told neither type nor day. Visited countries are not looked at: everything is published.
     #
     # Deviations: exact onsets are -14...14, where the back end reads up to 21 (none of the further ones is infectious).
     # Revocations are published as such, where the back end makes confirmed tests of them. A key is held for two hours after
-    # its expiry; the back end holds its own keys of the same day alone. Too old keys are left out.
+    # its expiry; the back end holds its own keys of the same day alone. Too old keys are left out. To the federation it sends
+    # level 6, the middle of its class of days, and 31 visited countries for every key; Keyferry passes on what was said.
     name: coronamelder
     summary: The Netherlands' infectiousness by day.
 
@@ -192,12 +280,16 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
           asymptomatic: { above 0: leave-out, up-to -3: leave-out, up-to -2: 2, else: 3 }
           status-unknown: { above 0: leave-out, up-to -3: leave-out, up-to -2: 2, else: 3 }
           not-given: leave-out
-      onset:
-        default: 0
-        by-class: { onset: 0 }
+      not-for-apps: [report-type, onset]
       regions:
         named: ignored
         none-named: all
+
+    changes:
+      - from: 2021-03-19
+        publishing:
+          onset: { default: 0, by-class: { onset: 0 } }
+          not-for-apps: []
     """#
   ),
   (
@@ -284,7 +376,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # Deviations: a revocation is rejected when it is read from the federation, as there, and one that another source brings is
     # published as such. The origins that it skips are set while it runs (here: excluded-origins). Fifteen days from the start are counted as fourteen after the expiry. A key that names Italy goes to
     # the other countries that it names as well, where the back end gives it to Italy alone. A key that is still valid is held;
-    # the back end holds none, and loses its own.
+    # the back end holds none, and loses its own. To the federation it sends level 3, and the key's age as days of an unknown
+    # status; Keyferry passes on what was said.
     name: immuni
     summary: Italy's bundles, every key at the highest level.
 
@@ -324,7 +417,9 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #
     # Deviations: revocations are published as such, where the back end makes confirmed tests of them. A key is held for two
     # hours after its expiry; the back end holds none. From the federation it takes keys of any age and any start; here too old
-    # ones are left out, and those of the future rejected.
+    # ones are left out, and those of the future rejected. No file says whether a person agreed to sharing, so that nothing is
+    # chosen by that. To the federation it sends level 2147483647, days that it codes anew, and look-alikes; Keyferry passes on
+    # what was said, and sends no look-alikes to other gateways.
     name: koronavilkku
     summary: Finland's levels from the distance to the onset.
 
@@ -369,7 +464,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     # that a key names are not looked at: everything is published.
     #
     # Deviations: a revocation is read, and published as such; the back end drops it. A key that is still valid is held, where
-    # the back end holds none. Kinds of tests are not known here.
+    # the back end holds none. Kinds of tests, by which it asks, and consent are in no file, so that nothing is chosen by them.
+    # What it sends to its partners is not written here: Keyferry passes on what was said.
     name: nhs
     summary: England and Wales and their four partners.
 
@@ -412,7 +508,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #
     # Deviations: the back end takes every number for days since onset modulo one hundred, so that people without symptoms get
     # an onset; here no class is read as another, and apps are given exact onsets alone. It checks no key of the federation;
-    # here the limits of the default policy hold. A level of 2147483647 is no level.
+    # here the limits of the default policy hold. A level of 2147483647 is no level. To the federation it sends confirmed tests
+    # for 31 countries, and days with the wrong sign; Keyferry passes on what was said.
     name: radar-covid
     summary: Spain's back end without its modulo.
 
@@ -426,6 +523,50 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
         recursive: recursive
       regions:
         none-named: origin
+    """#
+  ),
+  (
+    "smittestopp",
+    #"""
+    # Smittestopp (Norway and Denmark, one code base).
+    #
+    # Reading: what their back ends take from the federation. Confirmed tests alone, of the last fourteen days, none of the
+    # future. The sent level counts for nothing: where no onset is known exactly a key that began up to seven days ago has
+    # level 4, an older one level 1.
+    #
+    # Publishing: what their apps are given. The level by the distance to an exact onset; other keys keep the level that reading
+    # gave them, and are told as day 0. A key goes to the regions that it names, and to all where it names none.
+    #
+    # Deviations: a revocation is rejected when it is read, as there, and one that another source brings is published as such.
+    # Norway does not look at visited countries. A key of today that begins later than now is rejected. A key that is still
+    # valid is held; the back ends hold none. No file says whether a person agreed to sharing, so that nothing is chosen by that;
+    # to the federation the back ends send their own keys with an exact onset alone, and Keyferry passes on what was said.
+    name: smittestopp
+    summary: Norway's and Denmark's levels from the distance to the onset, or from the key's age.
+
+    reading:
+      rolling-start:
+        future-tolerance: 0
+      maximum-age-days: 14
+      risk:
+        out-of-range: not-given
+        without-onset: { days: 7, level: 4, older: 1 }
+      report-types:
+        accepted: [confirmed-test]
+        unrecognized: reject
+
+    publishing:
+      risk:
+        derive: from-symptoms
+        symptoms:
+          onset: { -3: 2, -2: 3, -1...2: 4, 3...6: 5, 7...8: 6, 9...10: 7, 11...12: 8, else: 1 }
+          onset-in-range: { else: as-sent }
+          onset-unknown: { else: as-sent }
+          asymptomatic: { else: as-sent }
+          status-unknown: { else: as-sent }
+          not-given: as-sent
+      onset:
+        default: 0
     """#
   ),
   (
@@ -443,7 +584,8 @@ let shippedPolicyTexts: [(name: String, text: String)] = [
     #
     # Deviations: a revocation keeps its report type, because without it it would be a case. Too old is counted in hours after the expiry,
     # not in days of the start; for keys of a full day that is the same. A number without a meaning is read as no days at all,
-    # and the key goes out; of these the back end drops some.
+    # and the key goes out; of these the back end drops some. To the gateway it sends level 2147483647, confirmed tests, and a
+    # list of countries of its own for every key; Keyferry passes on what was said.
     name: swisscovid
     summary: Switzerland's DP-3T back end.
 

@@ -168,11 +168,11 @@ extension SQLiteTransaction {
     let rows = try Row.fetchAll(
       database,
       sql: """
-        SELECT origins.name, sum(volumes.claims) AS claims
-        FROM volumes JOIN arrivals ON arrivals.id = volumes.arrival JOIN origins ON origins.id = volumes.origin
+        SELECT \(Self.counted) AS name, sum(volumes.claims) AS claims
+        FROM \(Self.countings)
         WHERE volumes.arrival > ifnull((SELECT id FROM arrivals WHERE time < :start ORDER BY id DESC LIMIT 1), 0)
           AND arrivals.time BETWEEN :start AND :start + 86399
-        GROUP BY volumes.origin
+        GROUP BY \(Self.counted)
         """, arguments: ["start": start])
     return Dictionary(rows.map { ($0["name"], $0["claims"]) }, uniquingKeysWith: { first, _ in first })
   }
@@ -181,10 +181,10 @@ extension SQLiteTransaction {
     let rows = try Row.fetchAll(
       database,
       sql: """
-        SELECT origins.name, sum(volumes.claims) / count(DISTINCT arrivals.time / 86400) AS usual
-        FROM volumes JOIN arrivals ON arrivals.id = volumes.arrival JOIN origins ON origins.id = volumes.origin
+        SELECT \(Self.counted) AS name, sum(volumes.claims) / count(DISTINCT arrivals.time / 86400) AS usual
+        FROM \(Self.countings)
         WHERE arrivals.time < ?
-        GROUP BY volumes.origin
+        GROUP BY \(Self.counted)
         """, arguments: [day.start.secondsSince1970])
     return Dictionary(rows.map { ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
@@ -216,6 +216,12 @@ extension SQLiteTransaction {
         """)
     return Dictionary(rows.map { ($0["source"], $0.time("time")) }, uniquingKeysWith: max)
   }
+  /// Whose a volume is; where the origin is lost, that of ``OriginVolumes/lostOrigin(of:)``.
+  private static let counted = "ifnull(origins.name, '\(OriginVolumes.lostOrigin(of: ""))' || sources.name)"
+  private static let countings = """
+    volumes JOIN arrivals ON arrivals.id = volumes.arrival LEFT JOIN origins ON origins.id = volumes.origin
+      JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
+    """
 
   // MARK: Recording
 
@@ -236,13 +242,14 @@ extension SQLiteTransaction {
 
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     try requireDocument(document)
-    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
+    let condition = "document = ? AND reason <> '\(AdmissionReason.documentRefused.rawValue)'"
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE \(condition)")
     defer { statement.reset() }
     statement.bind(document.rawValue, at: 1)
     var rows: [ClaimRow] = []
     while try statement.step() { rows.append(try ClaimRow(statement)) }
     statement.reset()
-    try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
+    try database.execute(sql: "DELETE FROM held WHERE \(condition)", arguments: [document.rawValue])
 
     var receipt = ImportReceipt()
     receipt.received = rows.count
@@ -252,6 +259,12 @@ extension SQLiteTransaction {
       try setFacts(facts, of: document)
     }
     return receipt
+  }
+
+  func forgetRefused(of document: DocumentID) throws {
+    try database.execute(
+      sql: "DELETE FROM held WHERE document = ? AND reason = ?",
+      arguments: [document.rawValue, AdmissionReason.documentRefused.rawValue])
   }
 
   func discardHeld(of document: DocumentID) throws -> Int {
@@ -326,7 +339,7 @@ extension SQLiteTransaction {
     receipt.new += total
     receipt.known += rows.count - total - aside.count
     receipt.heldForOperator += aside.count
-    for (origin, count) in newOfOrigins where origin != 0 && count > 0 {
+    for (origin, count) in newOfOrigins where count > 0 {
       try database.execute(
         sql: """
           INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)

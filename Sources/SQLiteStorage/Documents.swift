@@ -164,7 +164,9 @@ extension SQLiteTransaction {
   private static let selection = """
     SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name,
       (SELECT json_group_object(reason, claims) FROM (
-        SELECT reason, count(*) AS claims FROM held WHERE document = documents.id GROUP BY reason)) AS holds
+        SELECT reason, count(*) AS claims FROM held
+        WHERE document = documents.id AND reason <> '\(AdmissionReason.documentRefused.rawValue)'
+        GROUP BY reason)) AS holds
     FROM documents
     """
 }

@@ -187,7 +187,6 @@ extension SQLiteTransaction {
   /// What stands is counted.
   private func count(_ change: Int64, origin: Int32, arrival: Int64) throws {
     try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [change])
-    guard origin != 0 else { return }
     try database.execute(
       sql: "DELETE FROM volumes WHERE arrival = ? AND origin = ? AND claims + ? <= 0",
       arguments: [arrival, origin, change])

@@ -79,7 +79,7 @@ extension SQLiteTransaction {
     return preview
   }
 
-  func expire(keysExpiredBefore: Instant, at now: Instant) throws -> ExpiryReceipt {
+  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) throws -> ExpiryReceipt {
     var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
     let end = keysExpiredBefore.secondsSince1970
     let isOver = "(rolling_start + (said & 255)) * 600 <= ?"
@@ -93,6 +93,13 @@ extension SQLiteTransaction {
     receipt.claims = try claims + withdrawn + delete("held WHERE \(isOver)", [end])
     receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
+    receipt.crowdedOut = try delete(
+      """
+      contents WHERE document IN (SELECT document FROM (
+        SELECT document, sum(length(bytes)) OVER (
+          ORDER BY documents.state = 'recorded', document DESC ROWS UNBOUNDED PRECEDING) AS total
+        FROM contents JOIN documents ON documents.id = contents.document) WHERE total > ?)
+      """, [contentBytes])
     _ = try delete("uploads WHERE event IN (SELECT id FROM events WHERE time < ?)", [end])
     let routine = EventKind.allCases.filter(\.isRoutine).map { "'\($0.rawValue)'" }.joined(separator: ", ")
     _ = try delete(

@@ -38,6 +38,9 @@ enum Schema {
     migrator.registerMigration("why claims are held; whose opinions were released") { database in
       try database.execute(sql: holding)
     }
+    migrator.registerMigration("volumes of lost origins") { database in
+      try database.execute(sql: volumesOfAnyOrigin)
+    }
     return migrator
   }
 
@@ -315,6 +318,22 @@ enum Schema {
     ALTER TABLE held ADD COLUMN event INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE held ADD COLUMN reason TEXT NOT NULL DEFAULT 'flood';
     ALTER TABLE released ADD COLUMN origins TEXT;
+    """
+
+  /// Keys whose origin is lost are counted, too, for the source of their document. What came before counts as usual.
+  private static let volumesOfAnyOrigin = """
+    CREATE TABLE volumes_of_any_origin (
+      arrival INTEGER NOT NULL REFERENCES arrivals (id),
+      -- 0 is the origin that was lost.
+      origin INTEGER NOT NULL CHECK (origin >= 0),
+      claims INTEGER NOT NULL CHECK (claims > 0),
+      PRIMARY KEY (arrival, origin)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO volumes_of_any_origin SELECT arrival, origin, claims FROM volumes;
+    INSERT INTO volumes_of_any_origin
+      SELECT arrival, 0, count(*) FROM claims WHERE origin = 0 AND recall IS NULL GROUP BY arrival;
+    DROP TABLE volumes;
+    ALTER TABLE volumes_of_any_origin RENAME TO volumes;
     """
 
   private static let publishing = """

@@ -29,8 +29,30 @@ import Testing
       for name in ["310-v1.key.pem", "310-v2.key.pem"] {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path(name))
       }
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: "in"), withIntermediateDirectories: false)
       try workshop.write(text, "gateway.yaml")
       try body(workshop)
+    }
+  }
+
+  @Test func aMissingFolderIsTold() throws {
+    try Workshop.run { workshop in
+      try workshop.write("there", "file")
+      try workshop.write(
+        """
+        state: state
+        sources:
+          - {name: drop, protocol: files, location: nowhere, trust: operator, origin: DE}
+          - {name: wrong, protocol: files, location: file, trust: operator, origin: IT}
+          - {name: good, protocol: files, location: ".", trust: operator, origin: CH}
+        """, "gateway.yaml")
+      let outcome = try workshop.keyferry("check")
+      #expect(outcome.status == 0, "\(outcome.text)")
+      #expect(outcome.text.contains("sources.drop.location: there is no folder nowhere"), "\(outcome.text)")
+      #expect(outcome.text.contains("nowhere; its pulls fail until it is there: mkdir -p nowhere"), "\(outcome.text)")
+      #expect(outcome.text.contains("file is no folder; "), "\(outcome.text)")
+      #expect(!outcome.text.contains("sources.good"), "\(outcome.text)")
     }
   }
 

@@ -73,8 +73,16 @@ import Testing
       #expect(
         try workshop.keyferry(["recall", "DE", "--reason", "a test", "--by", "ada", "--yes"] + Self.noon).status == 0)
       let recalled = try explain()
-      #expect(recalled.status == 0 && first(recalled).contains("withdrawn by a recall"), "\(recalled.text)")
+      #expect(recalled.status == 0 && first(recalled).contains("withdrawn by the recall of DE"), "\(recalled.text)")
       #expect(recalled.text.contains("   withdrawn at 2020-11-25T12:00:00Z by ada: a test\n"), "\(recalled.text)")
+      // The recall itself is told, before it has gone out and after.
+      let word = "withdrawn by the recall of DE at 2020-11-25T12:00:00Z by ada: a test (event "
+      #expect(first(recalled).contains(word), "\(recalled.text)")
+      #expect(
+        try workshop.keyferry("publish", "--now", "2020-11-25T18:00:00Z").status == 0)
+      let after = try explain(at: "2020-11-25T18:00:00Z")
+      #expect(first(after).contains("carried since ") && first(after).contains(word), "\(after.text)")
+      #expect(!first(after).contains("nobody claims it"))
 
       // Nor does a rejection: it is told from the bytes.
       try drop(NormalizeTests.italian, "it.csv", workshop)
@@ -135,6 +143,86 @@ import Testing
     }
   }
 
+  /// A document is judged by the policy that read it, not by one that is configured since.
+  @Test func anotherPolicyThanTheOneThatReadIsTold() throws {
+    try withGateway { workshop in
+      func explain(_ key: String) throws -> Tool.Outcome {
+        try workshop.keyferry(["explain", key, "--config", "gateway.yaml"] + Self.noon)
+      }
+      // Admitted then, and rejected by what is configured now.
+      try workshop.write("name: strict\nreading: { rolling-period: { absent: reject } }\n", "strict.yaml")
+      try configure(workshop, reading: "strict.yaml")
+      let admitted = try workshop.keyferry(["disclose", Self.key] + Self.noon).text
+      for text in [
+        "   read by policy default; now it is strict: keyferry reread drop\n", "   admitted by policy default\n",
+        "   reading it again, policy strict rejects it, rolling-period-absent: ",
+      ] {
+        #expect(admitted.contains(text), "\(text)\n\(admitted)")
+      }
+      let schema = try DocumentSchema(named: "explanation.schema.json")
+      let json = try workshop.keyferry(["disclose", Self.key, "--json"] + Self.noon)
+      #expect(try schema.faults(in: Data(json.output)) == [], "\(json.text)")
+      #expect(json.text.contains("\"read_otherwise\" : true"))
+
+      // Rejected then, and admitted by what is configured now. Nothing but the name of the old policy is left.
+      try drop(NormalizeTests.german.replacing("0011", with: "7711"), "late.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status <= 1)
+      let late = Self.key.replacing("0011", with: "7711")
+      let before = try explain(late)
+      #expect(first(before).contains("not admitted: rolling-period-absent, "), "\(before.text)")
+      try workshop.write("name: strict\nreading: { rolling-period: { zero: reject } }\n", "strict.yaml")
+      let rejected = try explain(late)
+      #expect(
+        first(rejected).contains("not admitted: policy strict as it was then read document ")
+          && first(rejected).contains(
+            " of drop, and nothing of it is among the claims; policy strict, which is configured now, admits it: "
+              + "keyferry reread drop"),
+        "\(rejected.text)")
+      #expect(!rejected.text.contains("admitted by policy"), "\(rejected.text)")
+      #expect(rejected.text.contains("   read by policy strict; which says something else now: keyferry reread drop\n"))
+      // A policy that ships is at hand, so that its own reason is told.
+      try configure(workshop, reading: "immuni")
+      try drop(NormalizeTests.italian.replacing("0f0e", with: "770e"), "third.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status <= 1)
+      try configure(workshop)
+      let third = try explain("770e0d0c0b0a09080706050403020199")
+      #expect(
+        first(third).contains(
+          "not admitted: rolling-period-out-of-range, rolling period 145, allowed 1...144, by policy immuni, which read "
+        )
+          && first(third).contains(" of drop; policy default, which is configured now, rejects it, "), "\(third.text)")
+    }
+  }
+
+  /// What is held or in quarantine is never called admitted.
+  @Test func whatWaitsIsNotAdmitted() throws {
+    try withGateway { workshop in
+      func explain(_ key: String) throws -> String {
+        try workshop.keyferry(["explain", key, "--config", "gateway.yaml"] + Self.noon).text
+      }
+      try workshop.write("name: few\nreading: { flood: { most-a-day: 1 } }\n", "few.yaml")
+      try configure(workshop, reading: "few.yaml")
+      try drop(NormalizeTests.german.replacing("0011", with: "7711"), "late.csv", workshop)
+      _ = try workshop.keyferry(["pull"] + Self.noon)
+      let held = try explain(Self.key.replacing("0011", with: "7711"))
+      #expect(held.contains("put aside for the operator: keyferry quarantine list"), "\(held)")
+      #expect(held.contains("   held for the operator by policy few, too-many-keys-a-day\n"), "\(held)")
+      #expect(!held.contains("   admitted by policy"), "\(held)")
+      // A document that breaks off.
+      try drop(
+        // Of yesterday, so that it can still delay something.
+        NormalizeTests.german.replacing("0011", with: "5511").replacing("2676384", with: "2676960") + "\"",
+        "broken.csv",
+        workshop)
+      _ = try workshop.keyferry(["pull"] + Self.noon)
+      let refused = try explain(Self.key.replacing("0011", with: "5511"))
+      #expect(refused.contains("not admitted: the document is in quarantine"), "\(refused)")
+      #expect(refused.contains("not admitted: no document names it but refused ones"), "\(refused)")
+      #expect(refused.contains("its document is refused, so it only delays the key"), "\(refused)")
+      #expect(!refused.contains("   admitted by policy"), "\(refused)")
+    }
+  }
+
   @Test func checkSaysWhatRereadDoes() throws {
     try withGateway { workshop in
       func check() throws -> String { try workshop.keyferry(["check"] + Self.noon).text }
@@ -165,7 +253,12 @@ import Testing
 
 /// Times on the command line.
 @Suite struct TimeArgumentTests {
-  @Test(arguments: ["2020-11-25T14:00:00+02:00", "2020-11-25T12:00:00Z", "2020-11-25T06:30:00-05:30", "1606305600"])
+  @Test(arguments: [
+    "2020-11-25T14:00:00+02:00", "2020-11-25T12:00:00Z", "2020-11-25T06:30:00-05:30", "1606305600",
+    // Without a zone they are UTC, and seconds can be left out.
+    "2020-11-25T12:00", "2020-11-25 12:00", "2020-11-25T12:00:00", "2020-11-25T12:00Z", "2020-11-25T14:00+02:00",
+    "2020-11-25T12:00:00.5+00:00",
+  ])
   func zones(text: String) throws {
     try Workshop.run { workshop in
       try workshop.write(NormalizeTests.german, "de.csv")
@@ -180,10 +273,33 @@ import Testing
         let outcome = try workshop.keyferry("normalize", "-", "--to", "csv", "-o", "x.csv", "--json", "--now", text)
         #expect(outcome.status != 64, "\(text): \(outcome.errors)")
       }
-      for text in ["-2x", "2h", "+", "yesterday", "2020-11-25T12:00:00+25:00", "-h"] {
+      for text in [
+        "-2x", "2h", "+", "yesterday", "2020-11-25T12:00:00+25:00", "-h", "2020-11-25T12", "2020-11-25T25:00",
+        "2020-11-25+02:00",
+        "2020-11-25T12:00+2", "2020-11-25T12:00:",
+      ] {
         #expect(
           try workshop.keyferry("normalize", "-", "--to", "csv", "-o", "x.csv", "--now", text).status == 64, "\(text)")
       }
+    }
+  }
+
+  @Test(arguments: [
+    ("de.zip", "is no NAME=FILE, such as DE=de.zip"), ("=de.zip", "is no NAME=FILE"), ("DE=", "is no NAME=FILE"),
+    ("DE=de.csv,colour=red", "there is no setting \"colour\", allowed are origin, policy, regions, relay, speaks-for"),
+    ("DE=de.csv,origin=", "\"origin=\", allowed a code: origin=DE"),
+    ("DE=de.csv,relay=de", "\"relay=de\", allowed nothing, or codes in capitals with + between them"),
+    ("DE=de.csv,regions=DE,IT", "there is no setting \"IT\""),
+    ("DE=de.csv,speaks-for=all", "\"speaks-for=all\", allowed any, or codes"),
+    ("DE=de.csv,origin=DE,origin=IT", "origin is stated twice"),
+    ("DE=de.csv,origin=DE,relay", "a relay's keys have no origin"),
+  ])
+  func whichPartOfAnInputIsWrong(input: String, reason: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write(NormalizeTests.german, "de.csv")
+      let outcome = try workshop.keyferry(
+        "normalize", "--input", input, "--to", "csv", "-o", "x.csv", "--now", "2020-11-25")
+      #expect(outcome.status == 64 && outcome.errors.contains(reason), "\(outcome.errors)")
     }
   }
 

@@ -71,6 +71,57 @@ import Testing
     #expect(try !faults(document("unheard-of")).isEmpty)
   }
 
+  @Test func registrationAndSigning() throws {
+    let (registration, signing) = (
+      try DocumentSchema(named: "registration.schema.json"), try DocumentSchema(named: "signing.schema.json")
+    )
+    try Workshop.run { workshop in
+      let made = try workshop.keyferry(
+        "keygen", "-o", "key.pem", "--public-key", "public.pem", "--key-id", "228", "--key-version", "v2",
+        "--app-bundle-id", "org.example.app", "--android-package", "org.example", "--country", "CH", "--mcc", "228",
+        "--json")
+      #expect(made.status == 0 && made.errors.isEmpty, "\(made.errors)")
+      #expect(try registration.faults(in: Data(made.output)) == [], "\(made.text)")
+      #expect(made.text.contains("\"private_key_file\" : \"key.pem\"") && !made.text.contains("PRIVATE KEY-----"))
+      let bare = try workshop.keyferry("keygen", "-o", "bare.pem", "--json")
+      #expect(try registration.faults(in: Data(bare.output)) == [], "\(bare.text)")
+
+      try workshop.write(Sample.csv, "keys.csv")
+      try workshop.keyferry("convert", "keys.csv", "--to", "gaen-export", "-o", "bare.bin", "--unsigned")
+      let sign = [
+        "sign", "bare.bin", "--sign-key", "key.pem", "--key-id", "228", "--key-version", "v2", "--json", "-o",
+      ]
+      let signed = try workshop.keyferry(sign + ["signed.zip"])
+      #expect(signed.status == 0 && signed.errors.isEmpty, "\(signed.errors)")
+      #expect(try signing.faults(in: Data(signed.output)) == [], "\(signed.text)")
+      #expect(try workshop.keyferry(sign + ["-"]).status == 64)
+
+      try workshop.write(
+        """
+        state: state
+        series:
+          - {name: CH, include: [CH], region: "228", sign: [{key: {file: key.pem}, id: "228", version: v2}]}
+        publication: {folder: public}
+        server: {listen: "127.0.0.1:0", url: "https://keys.example.org"}
+        """, "gateway.yaml")
+      let told = try workshop.keyferry("registration", "--config", "gateway.yaml", "--json")
+      #expect(told.status == 0, "\(told.errors)")
+      #expect(try registration.faults(in: Data(told.output)) == [], "\(told.text)")
+      #expect(told.text.contains("\"series\" : \"CH\"") && told.text.contains("/CH/index.txt"))
+    }
+  }
+
+  @Test func warningsOfPoliciesAreInTheReport() throws {
+    let schema = try DocumentSchema(named: "policy-report.schema.json")
+    try Workshop.run { workshop in
+      try workshop.write("name: mine\nreading: {speaks-for: any}\npublishing: {precedence: [DE]}\n", "mine.yaml")
+      let outcome = try workshop.keyferry("policy", "check", "mine.yaml", "--json")
+      #expect(outcome.status == 0)
+      #expect(try schema.faults(in: Data(outcome.output)) == [], "\(outcome.text)")
+      for place in ["reading.speaks-for", "publishing.precedence"] { #expect(outcome.text.contains("\"\(place)\"")) }
+    }
+  }
+
   /// The index of the folder names every file in it.
   @Test func theIndexIsComplete() throws {
     let folder = PackageFolder.root.appending(path: "schemas")

@@ -55,7 +55,7 @@ import Testing
         state: /s
         source: []
         sources:
-          - {name: a, protocol: index, location: "https://a.example", trust: operator, evry: 1 hour, colour: red}
+          - {name: a, protocol: index, location: "https://a.example", trust: operator, evry: 1 hour, colour: red, origin: DE}
         server: {listn: x, uploads: {folders: x}}
         """,
       faults: """
@@ -100,12 +100,12 @@ import Testing
       text: """
         state: /s
         sources:
-          - {name: a, protocol: sample-app, location: "https://a.example", trust: keys/de.pem}
+          - {name: a, protocol: sample-app, location: "https://a.example", trust: keys/de.pem, origin: DE}
           - {name: b, protocol: efgs, location: "https://b.example", trust: keys/de.pem, speaks-for: [DE]}
           - {name: c, protocol: efgs, location: "https://c.example", trust: gateway, speaks-for: [DE]}
-          - {name: d, protocol: index, location: "https://d.example", trust: gateway}
-          - {name: e, protocol: index, location: "https://e.example", trust: keys/bad.pem}
-          - {name: f, protocol: index, location: "http://f.example", trust: keys/old.json}
+          - {name: d, protocol: index, location: "https://d.example", trust: gateway, origin: DE}
+          - {name: e, protocol: index, location: "https://e.example", trust: keys/bad.pem, origin: DE}
+          - {name: f, protocol: index, location: "http://f.example", trust: keys/old.json, origin: DE}
         """,
       faults: """
         3:68: error: sources.a.trust: "keys/de.pem", allowed host, operator; what comes by this protocol bears no \
@@ -127,9 +127,9 @@ import Testing
         state: /s
         own-origins: [NL]
         sources:
-          - {name: a, protocol: index, location: "https://a.example/", trust: operator, options: {index: x}}
-          - {name: A, protocol: index, location: "https://a.example", trust: operator, options: {index: x}}
-          - {name: b, protocol: index, location: "https://a.example", trust: operator, options: {index: y}}
+          - {name: a, protocol: index, location: "https://a.example/", trust: operator, options: {index: x}, origin: DE}
+          - {name: A, protocol: index, location: "https://a.example", trust: operator, options: {index: x}, origin: DE}
+          - {name: b, protocol: index, location: "https://a.example", trust: operator, options: {index: y}, origin: DE}
           - {name: c, protocol: files, location: in, trust: operator, relay: true, origin: DE, http: {retries: 1}}
           - {name: d, protocol: files, location: other, trust: operator, origin: DE, speaks-for: [AT, NL]}
           - {name: e, protocol: files, location: third, trust: operator, relay: true, speaks-for: [AT]}
@@ -182,15 +182,15 @@ import Testing
         policies: [policies/broken.yaml, policies/mine.yaml, ./policies/default.yaml, policies/missing.yaml]
         sources:
           - {name: a, protocol: files, location: a, trust: operator, reading: mine}
-          - {name: b, protocol: files, location: b, trust: operator, reading: policies/broken.yaml}
-          - {name: c, protocol: files, location: c, trust: operator, reading: efsg}
+          - {name: b, protocol: files, location: b, trust: operator, reading: policies/broken.yaml, origin: DE}
+          - {name: c, protocol: files, location: c, trust: operator, reading: efsg, origin: DE}
         """,
       faults: """
         2:54: error: policies.2: another policy is called default already
         2:79: error: policies.3: /etc/k/policies/missing.yaml: cannot open: no such file or directory
         6:62: error: sources.c.reading: "efsg", allowed default, corona-warn-app, coronamelder, efgs, \
-        google-key-server, immuni, koronavilkku, nhs, radar-covid, swisscovid, mine, or the path of a file: \
-        ./mine.yaml
+        google-key-server, immuni, koronavilkku, nhs, radar-covid, smittestopp, swisscovid, mine, or the path of a \
+        file: ./mine.yaml
         /etc/k/policies/broken.yaml:3:3: error: publishing.hold-minutes: "soon", allowed a whole number
         """),
     Case(
@@ -369,6 +369,21 @@ import Testing
         """),
   ]
 
+  /// Whom a source speaks for is written down, for every kind of it.
+  @Test func anyMustBeWritten() {
+    func faults(_ source: String) -> [String] {
+      Fixture.faults("state: /s\nsources:\n  - {name: a, location: in, trust: operator, \(source)}\n")
+    }
+    let told = faults("protocol: files")
+    #expect(told.count == 1 && told[0].contains("warning: sources.a.speaks-for: missing: "), "\(told)")
+    #expect(told.first?.contains("speaks-for: [DE, IT], or write what holds until then, speaks-for: any") == true)
+    #expect(faults("protocol: files, origin: DE").isEmpty)
+    #expect(faults("protocol: files, relay: true").isEmpty)
+    #expect(faults("protocol: files, speaks-for: [DE]").isEmpty)
+    #expect(faults("protocol: files, reading: policies/mine.yaml").isEmpty)
+    #expect(faults("protocol: files, speaks-for: any").allSatisfy { $0.contains("whatever origin its keys name") })
+  }
+
   @Test(arguments: cases) func everyFaultIsToldWithItsPlace(given: Case) {
     let faults = Fixture.faults(given.text)
     #expect(faults == given.faults.split(separator: "\n").map(String.init))
@@ -443,6 +458,7 @@ import Testing
           location: https://a.example
           options: {country: XX, more: 1}
           trust: operator
+          origin: IT
       """
     let faults = Fixture.faults(text) { source in
       #expect(source.name == "a.b" && source.options == ["country": "XX", "more": "1"])

@@ -102,7 +102,7 @@ enum Fixture {
   static let full = """
     state: state
     own-origins: [nl, BQ]
-    retention: {keys: 20 days, evidence: 2 days, quarantine: 3650 days}
+    retention: {keys: 20 days, evidence: 2 days, quarantine: 3650 days, evidence-bytes: 3 GB}
     clock: {back: 30 min, ahead: 2 days}
     silence: 12 hours
     behind: 4 days
@@ -135,7 +135,7 @@ enum Fixture {
           retries: 2
           connections: 8
       - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: [de, AT]}
-      - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl}
+      - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl, origin: NL}
     series:
       - {name: NL-original, title: The original, mirror: nl, every: 4 hours, grace: 2 days}
       - name: NL

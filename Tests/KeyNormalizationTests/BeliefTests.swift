@@ -276,6 +276,7 @@ import Testing
       { $0.onsetCodes = .exact }, { $0.undefinedOnset = .reject }, { $0.highestOnsetCode = 4000 },
       { $0.reportTypes = [.confirmedTest] }, { $0.unrecognizedReportType = .reject }, { $0.speaksFor = ["DE"] },
       { $0.excludedOrigins = ["DE"] }, { $0.floodFactor = nil }, { $0.floodFloor = 3 },
+      { $0.riskByAge = .init(days: 7, level: 4, olderLevel: 1) },
     ]
     var tables = [RuleTable(of: Policy(name: "x"))]
     for change in publishing {

@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func originsMayBeExcluded() {
-    #expect(reason(said("it")) { $0.excludedOrigins = ["IT"] } == .originNotAllowed)
+    #expect(reason(said("it")) { $0.excludedOrigins = ["IT"] } == .originExcluded)
     #expect(reason(said("DE")) { $0.excludedOrigins = ["IT"] } == nil)
   }
 

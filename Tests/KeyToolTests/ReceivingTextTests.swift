@@ -80,6 +80,7 @@ import Testing
         "",
         "origin IT paused since 2020-12-04T08:00:00Z: a test",
         "0 claims in the store",
+        "0 bytes of 0 documents kept as evidence or in quarantine",
       ])
   }
 

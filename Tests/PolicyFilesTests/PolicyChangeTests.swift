@@ -4,6 +4,38 @@ import Testing
 
 @testable import PolicyFiles
 
+/// What is wrong with the first state of a policy is told once.
+@Suite struct PolicyChangeFaultTests {
+  private func faults(_ text: String) -> [String] {
+    do throws(PolicyFileFault) {
+      _ = try PolicyFile.parse(text, named: "x.yaml")
+      return []
+    } catch {
+      return error.faults.map(\.description)
+    }
+  }
+
+  @Test func aFaultOfTheBaseIsToldOnce() {
+    let text = """
+      name: mine
+      reading: { maximum-age-days: 9999 }
+      publishing: { precedence: [DE, NOWHERE] }
+      changes:
+        - from: 2022-01-13
+          publishing: { risk: { default: 1, minimum: 3 } }
+        - from: 2022-02-04
+          publishing: { risk: { cap: 9 } }
+        - from: 2022-03-04
+          publishing: { hold-minutes: 180 }
+      """
+    let told = faults(text)
+    #expect(told.count == 3, "\(told)")
+    #expect(told.contains("2:12: reading.maximum-age-days: 9999, allowed 0...3650"), "\(told)")
+    #expect(told.contains { $0.contains("publishing.precedence: \"NOWHERE\" cannot be a region") }, "\(told)")
+    #expect(told.contains { $0.contains("changes.1.publishing.risk.cap: 9") }, "\(told)")
+  }
+}
+
 /// Rules that hold from a date.
 @Suite struct PolicyChangeTests {
   private let text = """

@@ -17,7 +17,7 @@ import Testing
   @Test func everyShippedPolicyHasItsVectors() {
     let judged = Set(Self.keys.compactMap { $0["publishing"] })
     #expect(judged == Set(ShippedPolicies.names).subtracting(["default"]))
-    #expect(Self.levels.count == 4)
+    #expect(Self.levels.count == 9)
   }
 
   /// What the table says of every code, and what comes of a key that states it.
@@ -30,8 +30,8 @@ import Testing
       let code = try #require(Int32(words[0]))
       seen.insert(code)
       let expected = Int32(words[1])
-      let outcome = policies.outcome(of: try SentKey("type=1 risk=8 onset=\(code)"))
-      let isPublished = words[1] != "-" && (expected ?? 8) >= (policies.publishing.risk.minimum ?? 0)
+      let outcome = policies.outcome(of: try SentKey("type=1 risk=8 onset=\(code)", at: policies.now))
+      let isPublished = words[1] != "-" && (expected ?? 8) >= (policies.published.risk.minimum ?? 0)
       guard isPublished else {
         #expect(outcome == "out:risk-not-published", "\(code)")
         continue
@@ -48,7 +48,7 @@ import Testing
   /// Levels that are derived and then left out for being low are in the table all the same.
   @Test func everyLevelOfTheCoronaWarnApp() throws {
     let vector = try Vector(name: "rules/corona-warn-app_levels")
-    guard case .fromSymptoms(let table) = try Policies(vector).publishing.risk.derivation else {
+    guard case .fromSymptoms(let table) = try Policies(vector).published.risk.derivation else {
       Issue.record("no table")
       return
     }
@@ -66,7 +66,7 @@ import Testing
     for line in vector.lines {
       let words = line.split(separator: " ")
       let fields = "type=\(words[1]) onset=\(words[2])"
-      let outcome = policies.outcome(of: try SentKey("origin=DE \(fields)"))
+      let outcome = policies.outcome(of: try SentKey("origin=DE \(fields)", at: policies.now))
       let isLow = words[0] == "1" || words[0] == "2"
       #expect(outcome == (isLow ? "out:risk-not-published" : "\(fields) risk=\(words[0])"), "\(line)")
     }
@@ -77,7 +77,7 @@ import Testing
     let policies = try Policies(vector)
     for line in vector.lines {
       let sides = line.components(separatedBy: " -> ")
-      #expect(policies.outcome(of: try SentKey(sides[0])) == sides[1], "\(vector.name): \(line)")
+      #expect(policies.outcome(of: try SentKey(sides[0], at: policies.now)) == sides[1], "\(vector.name): \(line)")
     }
   }
 
@@ -100,18 +100,20 @@ extension Vector {
 }
 
 /// A key as a vector spells it: `origin=FR visited=IT type=1 onset=3 period=144 start=2021-03-17T00:00:00Z region=IT`. What
-/// is not stated is absent; but start and period are those of a whole day that is over, and the origin is France's.
+/// is not stated is absent; but start and period are those of a whole day that is over, the third before the vector's time,
+/// and the origin is France's.
 private struct SentKey {
   var key = ClaimedKey(key: TemporaryExposureKey(high: 1, low: 2))
   var origin: String? = "FR"
   var visited: [String]?
   /// Whose keys are wanted.
   var region: String?
-  var now = Instant("2021-03-20T15:00:00Z") ?? Instant(secondsSince1970: 0)
+  var now: Instant
 
-  init(_ text: String) throws {
+  init(_ text: String, at now: Instant) throws {
+    self.now = now
     key.rollingPeriod = 144
-    key.rollingStart = Int32(try #require(Day("2021-03-17")).firstInterval.rawValue)
+    key.rollingStart = Int32(Day(daysSince1970: now.day.daysSince1970 - 3).firstInterval.rawValue)
     for word in text.split(separator: " ") {
       let pair = word.split(separator: "=")
       let value = String(pair[1])
@@ -119,7 +121,7 @@ private struct SentKey {
       case "origin": origin = value
       case "visited": visited = value.split(separator: "+").map(String.init)
       case "region": region = value
-      case "now": now = try #require(Instant(value))
+      case "now": self.now = try #require(Instant(value))
       case "type": key.reportType = value == "none" ? nil : try number(value)
       case "risk": key.transmissionRisk = try number(value)
       case "onset": key.daysSinceOnset = try number(value)
@@ -135,13 +137,19 @@ private func number(_ text: String) throws -> Int32 { try #require(Int32(text)) 
 
 /// The policy by which a vector's keys are read, and the one by which they are published.
 private struct Policies {
-  let reading: ReadingPolicy
-  let publishing: PublishingPolicy
+  private let reading: Policy
+  private let publishing: Policy
+  /// When a vector's keys are judged that do not say so.
+  let now: Instant
 
   init(_ vector: Vector) throws {
-    reading = try Self.named(try #require(vector["reading"])).reading
-    publishing = try Self.named(try #require(vector["publishing"])).publishing
+    reading = try Self.named(try #require(vector["reading"]))
+    publishing = try Self.named(try #require(vector["publishing"]))
+    now = try #require(Instant(vector["now"] ?? "2021-03-20T15:00:00Z"))
   }
+
+  /// As it was at that time.
+  var published: PublishingPolicy { publishing.at(now).publishing }
 
   private static func named(_ name: String) throws -> Policy { try #require(try ShippedPolicies.policy(named: name)) }
 
@@ -151,12 +159,13 @@ private struct Policies {
     var key = sent.key
     key.regions = regions.intern(RegionClaim(origin: sent.origin, visited: sent.visited)) ?? .none
     var admission = Admission(
-      of: .assertedByOperator(), from: Sender(name: "peer"), policy: reading, now: sent.now)
+      of: .assertedByOperator(), from: Sender(name: "peer"), policy: reading.at(sent.now).reading, now: sent.now)
     let batch = [key].withUnsafeBufferPointer { admission.admit($0, regions: regions) }
     if let rejection = batch.rejected.first { return "rejected:\(rejection.reason.rawValue)" }
     var claims = ClaimSet()
     claims.record(batch)
-    let beliefs = fold(claims, policy: publishing, region: sent.region, now: sent.now)
+    let beliefs = fold(
+      claims, policy: publishing.at(sent.now).publishing, region: sent.region, now: sent.now)
     if let reason = beliefs.receipt.omissions.keys.first { return "out:\(reason.rawValue)" }
     if let reason = beliefs.receipt.holds.keys.first { return "held:\(reason.rawValue)" }
     guard let told = beliefs.keys.first?.forApps else { return "nothing" }

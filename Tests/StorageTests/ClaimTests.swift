@@ -198,6 +198,64 @@ struct ClaimTests {
     }
   }
 
+  /// What a document says before its fault delays its keys, and does nothing else.
+  @Test("what a refused document says counts for validity alone", arguments: StoreKind.allCases)
+  func refused(kind: StoreKind) async throws {
+    @Sendable func batch(_ origin: String, period: Int32, start: Int32? = nil) -> AdmittedBatch {
+      var key = ClaimedKey(key: TemporaryExposureKey(high: 1, low: 9))
+      (key.rollingStart, key.rollingPeriod) = (start ?? Int32(Times.now.day.firstInterval.rawValue), period)
+      return admit([(key: key, region: RegionClaim(origin: origin))], from: Arrivals.sources[0])
+    }
+    let fault = DocumentFault(code: FaultCode(rawValue: "cut-off"), reason: "a test")
+    let refusal = RefusedDocument(fault, nextAttempt: nil, content: nil)
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      func period() async throws -> Int32? {
+        try await ledger.read { state in
+          let page = try state.claims(from: .first, limit: 10)
+          return page.claims.statedClaims.first.map { page.embargo.period(of: $0.subject) }
+        }
+      }
+      let documents = try await ledger.discovered(["good", "bad"], of: "DE", at: Times.now)
+      _ = try await ledger.recorded(documents[0].id, evidence: nil, cursor: nil, at: Times.now) { recorder in
+        DocumentFacts(try recorder.record(batch("DE", period: 6)))
+      }
+      #expect(try await period() == 0)
+      let before = try await ledger.read { try $0.claimCount() }
+      try await ledger.quarantined(documents[1].id, refusal, cursor: nil, at: Times.now) { recorder in
+        _ = try recorder.record(batch("IT", period: 100))
+        // No policy waits any more for what this says.
+        _ = try recorder.record(batch("IT", period: 144, start: 2_600_000))
+      }
+      #expect(try await period() == 100)
+      let record = try await ledger.read { try $0.record(of: TemporaryExposureKey(high: 1, low: 9)) }
+      #expect(record.held.map(\.reason) == [.documentRefused] && record.claims.count == 1)
+      let document = try await ledger.read { try $0.document(documents[1].id) }
+      #expect(document?.state == .quarantined && document?.held == 0 && document?.holds == [:])
+      #expect(try await ledger.read { try $0.claimCount() } == before)
+      // Nobody admits it by releasing what is held.
+      let released = try await ledger.heldReleased(documents[1].id, by: OperatorWord(by: "ada"), at: Times.now)
+      #expect(released.received == 0)
+      #expect(try await period() == 100)
+      // Another attempt replaces what the last one said.
+      try await ledger.quarantined(documents[1].id, refusal, cursor: nil, at: Times.now) { recorder in
+        _ = try recorder.record(batch("IT", period: 90))
+      }
+      #expect(try await period() == 90)
+      // Once it is read whole, its claims count by themselves; once it is given up, by nothing.
+      let copy = try await ledger.discovered(["other"], of: "DE", at: Times.now)[0]
+      try await ledger.quarantined(copy.id, refusal, cursor: nil, at: Times.now) { recorder in
+        _ = try recorder.record(batch("IT", period: 120))
+      }
+      _ = try await ledger.recorded(documents[1].id, evidence: nil, cursor: nil, at: Times.now) { recorder in
+        DocumentFacts(try recorder.record(batch("IT", period: 20)))
+      }
+      #expect(try await period() == 120)
+      try await ledger.discarded(copy.id, by: OperatorWord(by: "ada"), at: Times.now)
+      #expect(try await period() == 0)
+    }
+  }
+
   @Test("put held claims aside until the operator admits or drops them", arguments: StoreKind.allCases)
   func held(kind: StoreKind) async throws {
     let keys = (0..<20).map { number in
@@ -314,12 +372,24 @@ struct ClaimTests {
           return (key, RegionClaim(origin: number % 10 == 0 ? "IT" : "de"))
         }, from: Arrivals.sources[0])
     }
+    // Keys whose origin is lost count for the source of their document.
+    @Sendable func lost(_ range: Range<Int>) -> AdmittedBatch {
+      admit(
+        range.map { number in
+          var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 10))
+          (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+          return (key, RegionClaim(origin: "DE"))
+        }, from: Arrivals.sources[2])
+    }
     try await withStore(kind) { store in
       try await store.write { transaction in
         let documents = (try transaction.document("a"), try transaction.document("b"))
         _ = try transaction.record(keys(0..<50), of: documents.0, at: Times.now)
         _ = try transaction.record(keys(50..<100), of: documents.1, at: Times.after(60))
         _ = try transaction.record(keys(0..<130), of: documents.0, at: Times.days(3))
+        let relays = (try transaction.document("c", of: "hub"), try transaction.document("d", of: "mirror"))
+        _ = try transaction.record(lost(0..<9), of: relays.0, at: Times.days(3))
+        _ = try transaction.record(lost(5..<13), of: relays.1, at: Times.days(3))
       }
       let (usual, first, second) = try await store.read { state in
         (
@@ -327,8 +397,11 @@ struct ClaimTests {
           try state.volumes(on: Times.days(3).day)
         )
       }
-      #expect(usual == ["DE": (90 + 27) / 2, "IT": (10 + 3) / 2])
-      #expect(first == ["DE": 90, "IT": 10] && second == ["DE": 27, "IT": 3])
+      let hub = OriginVolumes.lostOrigin(of: "hub")
+      let mirror = OriginVolumes.lostOrigin(of: "mirror")
+      #expect(usual == ["DE": (90 + 27) / 2, "IT": (10 + 3) / 2, hub: 9, mirror: 4])
+      #expect(first == ["DE": 90, "IT": 10])
+      #expect(second == ["DE": 27, "IT": 3, hub: 9, mirror: 4])
     }
   }
 

@@ -123,6 +123,35 @@ struct DocumentTests {
     }
   }
 
+  @Test("bytes that leave no room go: recorded documents' first, and the oldest", arguments: StoreKind.allCases)
+  func room(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ids = try await store.write { transaction in
+        let fault = DocumentFault(code: "cut-off", reason: "a test")
+        return try (0..<5).map { number in
+          let id = try transaction.document("\(number)")
+          // The second one is refused.
+          try number == 1
+            ? transaction.move(id, to: .quarantined, fault: fault, nextAttempt: nil, at: Times.now)
+            : transaction.complete(id, .small, at: Times.now)
+          try transaction.keep([UInt8](repeating: 7, count: 100), of: id, until: Times.days(5))
+          return id
+        }
+      }
+      func kept(within bytes: Int) async throws -> (dropped: Int, kept: [DocumentID]) {
+        let receipt = try await store.write {
+          try $0.expire(keysExpiredBefore: Times.now, contentBytes: bytes, at: Times.now)
+        }
+        #expect(receipt.contents == 0)
+        return (receipt.crowdedOut, try await store.read { try $0.keptContents().map(\.document) })
+      }
+      #expect(try await kept(within: 500) == (0, ids))
+      #expect(try await kept(within: 399) == (2, [ids[1], ids[3], ids[4]]))
+      #expect(try await kept(within: 100) == (2, [ids[1]]))
+      #expect(try await kept(within: 99) == (1, []))
+    }
+  }
+
   @Test("remember cursors and attempts", arguments: StoreKind.allCases)
   func attempts(kind: StoreKind) async throws {
     let fault = DocumentFault(code: "time-out", reason: "no answer in 30 s")

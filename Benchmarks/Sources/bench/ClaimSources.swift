@@ -35,6 +35,19 @@ struct ClaimSources: Sendable {
   /// Sixteen bytes a claim.
   var keyData: [UInt8] { claims.joined().flatMap(\.key.bytes) }
 
+  /// What a database is given: a row a claim, with the source as its origin.
+  var csv: [UInt8] {
+    var rows = Array("key,start,period,risk,type,days,origin\n".utf8)
+    for (number, claims) in claims.enumerated() {
+      for claim in claims {
+        rows += Array(
+          "\(claim.key.hex),\(claim.rollingStartWord),\(claim.rollingPeriodWord),\(claim.transmissionRiskWord),".utf8)
+        rows += Array("\(claim.reportTypeWord),\(claim.daysSinceOnsetWord),\(number)\n".utf8)
+      }
+    }
+    return rows
+  }
+
   /// Through the door, chunk by chunk, into a set.
   func record() -> ClaimSet {
     var set = ClaimSet()

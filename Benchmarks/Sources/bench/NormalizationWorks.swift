@@ -45,6 +45,7 @@ let normalizationWorks = [
         return keys.isEmpty && count > 0 ? 0 : count
       },
       try .peer("C++ unordered_set of key data", .unorderedSet, reach: 8, input: sources.keyData),
+      try .peer("DuckDB, one thread, grouped by key", .duckDB, input: sources.csv),
       .yardstick("Dictionary of claims by key") {
         var subjects: [KeySubject: [ClaimedKey]] = [:]
         for claims in sources.claims { for claim in claims { subjects[claim.subject, default: []].append(claim) } }

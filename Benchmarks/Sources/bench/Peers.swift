@@ -7,6 +7,7 @@ enum Peer: String {
   case unorderedSet = "with_unordered_set"
   case orjson = "with_orjson"
   case pyarrow = "with_pyarrow"
+  case duckDB = "with_duckdb"
   case upb = "with_upb"
 
   /// `nil` where there is none.

@@ -44,12 +44,17 @@ package struct Policy: Hashable, Sendable {
 
   /// Everything that is wrong with the policy as a whole; empty when it can be used.
   package var faults: [PolicyFault] {
+    let first = reading.faults + publishing.faults
+    // An entry has what held before, and what is wrong with that is told there.
+    var known = Set(first)
     let later = changes.enumerated().flatMap { number, change in
-      (change.reading.faults + change.publishing.faults).map {
+      let faults = change.reading.faults + change.publishing.faults
+      defer { known = Set(faults) }
+      return faults.filter { !known.contains($0) }.map {
         PolicyFault(place: "changes.\(number).\($0.place)", reason: $0.reason)
       }
     }
-    return nameFaults + reading.faults + publishing.faults + later + changeFaults
+    return nameFaults + first + later + changeFaults
   }
 
   private var changeFaults: [PolicyFault] {
@@ -138,6 +143,11 @@ extension ReadingPolicy {
     for origin in excludedOrigins.intersection(spoken).sorted() {
       faults.add("excluded-origins", "\(origin) stands under speaks-for, too")
     }
+    if let riskByAge {
+      faults.check(riskByAge.days, in: RiskByAge.daysAllowed, "risk.without-onset.days")
+      faults.check(riskByAge.level, in: RiskPolicy.allowed, "risk.without-onset.level")
+      faults.check(riskByAge.olderLevel, in: RiskPolicy.allowed, "risk.without-onset.older")
+    }
     if let highestOnsetCode {
       faults.check(highestOnsetCode, in: Self.highestOnsetCodeAllowed, "onset.highest-code")
     }
@@ -169,6 +179,7 @@ extension PublishingPolicy {
     if holdMinutes > maximumAgeDays * 1440 {
       faults.add("hold-minutes", "\(holdMinutes), longer than the maximum age: no key would be published")
     }
+    faults.checkRegions(precedence, "precedence")
     checkReportTypes(&faults)
     risk.check(&faults, mustBeStated: riskEncoding == .coronaWarnApp)
     checkFieldsForApps(&faults)

@@ -84,6 +84,12 @@ package struct PublishingPolicy: Hashable, Sendable {
   package static let holdMinutesAllowed = 120...2880
   package static let maximumAgeDaysAllowed = 1...36_500
 
+  /// No policy holds a key longer than until then, whatever is said of it.
+  static func latestRelease(of subject: KeySubject) -> Instant {
+    let expiry = IntervalNumber(Int64(subject.rollingStart) + IntervalNumber.intervalsPerDay).start
+    return Instant(secondsSince1970: expiry.secondsSince1970 + Int64(holdMinutesAllowed.upperBound + 1440) * 60)
+  }
+
   /// Never less than two hours, whatever the policy says.
   var effectiveHoldMinutes: Int { max(holdMinutes, Self.holdMinutesAllowed.lowerBound) }
 

@@ -59,6 +59,24 @@ package struct ReadingPolicy: Hashable, Sendable {
     case zero
   }
 
+  /// Levels by how long ago a key began.
+  package struct RiskByAge: Hashable, Sendable {
+    /// Days (UTC) from the day on which a key begins to the day on which its document came, 0...60.
+    package var days: Int
+    /// 0...8, of keys that began so many days ago at most.
+    package var level: Int32
+    /// 0...8, of those that began earlier.
+    package var olderLevel: Int32
+
+    package init(days: Int, level: Int32, olderLevel: Int32) {
+      self.days = days
+      self.level = level
+      self.olderLevel = olderLevel
+    }
+
+    package static let daysAllowed = 0...60
+  }
+
   package enum OnsetCodes: String, Hashable, Sendable, CaseIterable {
     /// -14...14 and nothing else.
     case exact
@@ -108,6 +126,8 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var shortRollingPeriod: ShortPeriodReading = .asStated
   package var riskEncoding: RiskEncoding = .plain
   package var riskOutOfRange: RiskLeniency = .reject
+  /// The levels of keys without an exact onset, whatever was sent; `nil` is as sent.
+  package var riskByAge: RiskByAge? = nil
   package var onsetCodes: OnsetCodes = .federation
   package var undefinedOnset: Leniency = .notGiven
   /// Numbers for days since onset above this are rejected, whatever they mean, 14...4014; `nil` is none.
@@ -142,7 +162,6 @@ package struct ReadingPolicy: Hashable, Sendable {
   /// Whether a source may speak for an origin; both names are in capitals. A source has no name where its keys that name
   /// none lose their origin.
   func takes(origin name: String?, from own: String?) -> Bool {
-    if let name, excludedOrigins.contains(name) { return false }
     return switch speaksFor {
     case .any: true
     case .only(let origins): name.map(origins.contains) ?? false

@@ -74,6 +74,8 @@ struct OriginStanding {
   var isKnown = true
   /// The source may speak for it.
   var isAllowed = true
+  /// It is taken from nobody.
+  var isExcluded = false
   /// It is one of the gateway's own.
   var isOwn = false
 }
@@ -113,6 +115,8 @@ final class AdmissionContext: Sendable {
   let oldestEnd: Int64?
   /// Keys that end later are too young; `nil` is none.
   let youngestEnd: Int64?
+  /// Keys that start before this interval have the level of older ones; 0 where it makes no difference.
+  let oldestYoungStart: Int64
 
   init(policy: ReadingPolicy, now: Instant) {
     self.policy = policy
@@ -122,6 +126,8 @@ final class AdmissionContext: Sendable {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400)).rawValue
     }
     oldestEnd = [oldest, policy.earliestEnd?.rawValue].compactMap(\.self).max()
+    oldestYoungStart =
+      policy.riskByAge.map { Day(daysSince1970: now.day.daysSince1970 - Int64($0.days)).firstInterval.rawValue } ?? 0
     youngestEnd = policy.minimumAgeMinutes.map {
       IntervalNumber(containing: Instant(secondsSince1970: now.secondsSince1970 - Int64($0) * 60)).rawValue
     }
@@ -140,6 +146,7 @@ package struct AdmissionRules: Sendable {
     .riskLevel,
     .reportType,
     .daysSinceOnset,
+    .levelByAge,
     .originAllowed,
     .regionsNamed,
     .ownKey,

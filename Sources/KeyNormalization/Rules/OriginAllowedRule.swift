@@ -10,7 +10,8 @@ extension AdmissionRule {
         + "where there is none either, and for relays, the origin is lost.",
       why: "An origin is what a revocation and a recall rest on, so no peer may speak for another by naming it.",
       source: "Federation gateway, origin bound to the certificate; NHS list of valid origins",
-      outcome: "allow: origin-assumed, origin-lost; reject: origin-unknown, origin-not-allowed"),
+      outcome: "allow: origin-assumed, origin-lost; reject: origin-unknown, origin-not-allowed, "
+        + "origin-excluded"),
     value: { policy in
       let taken =
         switch policy.speaksFor {
@@ -23,6 +24,7 @@ extension AdmissionRule {
     },
     apply: .toStatements { reading, _ in
       guard reading.origin.isKnown else { return .reject(.originUnknown) }
+      if reading.origin.isExcluded { return .reject(.originExcluded) }
       return reading.origin.isAllowed ? .admit : .reject(.originNotAllowed)
     })
 }

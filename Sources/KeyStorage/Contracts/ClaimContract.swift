@@ -18,7 +18,8 @@ package protocol ClaimState: AnyObject {
   /// What of a document is put aside for the operator.
   func held(of document: DocumentID) throws -> [StatedClaim]
   func claimCount() throws -> Int
-  /// How many keys each origin sent on an average day with any before this one, for the flood rule.
+  /// How many keys each origin sent on an average day with any before this one, for the flood rule; by the names of
+  /// ``OriginVolumes``.
   func usualVolumes(before day: Day) throws -> [String: Int]
   /// How many new keys each origin sent on a day, through whatever source.
   func volumes(on day: Day) throws -> [String: Int]
@@ -56,7 +57,10 @@ package protocol ClaimChanges: AnyObject {
   /// Adds the claims that are new; held claims are put aside for the operator. So are those of key data that another
   /// origin has named first, under another rolling start: nobody but the first one says when a key began to be used.
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
-  /// Admits what was put aside for the operator.
+  /// Forgets what was read of a document before its fault, with the reason ``AdmissionReason/documentRefused``: it is read
+  /// again, or the operator has given it up.
+  func forgetRefused(of document: DocumentID) throws
+  /// Admits what was put aside for the operator, but for what a refused document says.
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt
   /// Drops what was put aside for the operator.
   func discardHeld(of document: DocumentID) throws -> Int

@@ -33,7 +33,18 @@ package protocol OperatingChanges: AnyObject {
   /// Removes keys, evidence, the bytes of quarantined documents, what is kept of uploads, and routine events whose time
   /// is over. Receipts stay, and every event that brought or withdrew a claim.
   ///
-  /// - Parameter keysExpiredBefore: claims and released keys that were not valid any more then.
+  /// - Parameters:
+  ///   - keysExpiredBefore: claims and released keys that were not valid any more then.
+  ///   - contentBytes: the bytes of documents take no more than this: those of recorded documents go first, then those of
+  ///     refused ones, and of each the oldest.
   @discardableResult
-  func expire(keysExpiredBefore: Instant, at now: Instant) throws -> ExpiryReceipt
+  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) throws -> ExpiryReceipt
+}
+
+extension OperatingChanges {
+  /// Removes what has been kept long enough, and nothing for want of room.
+  @discardableResult
+  package func expire(keysExpiredBefore: Instant, at now: Instant) throws -> ExpiryReceipt {
+    try expire(keysExpiredBefore: keysExpiredBefore, contentBytes: .max, at: now)
+  }
 }

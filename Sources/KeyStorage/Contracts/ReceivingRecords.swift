@@ -87,7 +87,8 @@ package struct DocumentRecord: Hashable, Sendable {
   package var changed: Instant
   /// Once it is recorded.
   package var facts: DocumentFacts?
-  /// How many claims are put aside for the operator, by the code of the reason.
+  /// How many claims are put aside for the operator, by the code of the reason; what a refused document says is not among
+  /// them.
   package var holds: [String: Int]
   /// How many those are.
   package var held: Int { holds.values.reduce(0, +) }
@@ -301,12 +302,15 @@ package struct RecallPreview: Hashable, Sendable {
 package struct ExpiryReceipt: Hashable, Sendable {
   package var claims: Int
   package var released: Int
-  /// Documents whose bytes were dropped.
+  /// Documents whose bytes were dropped, because their time was over.
   package var contents: Int
+  /// Those whose bytes were dropped because all took too much room.
+  package var crowdedOut: Int
 
-  package init(claims: Int, released: Int, contents: Int) {
+  package init(claims: Int, released: Int, contents: Int, crowdedOut: Int = 0) {
     self.claims = claims
     self.released = released
     self.contents = contents
+    self.crowdedOut = crowdedOut
   }
 }

@@ -99,11 +99,12 @@ extension Ledger {
     }
   }
 
-  /// A refused document is not tried again.
+  /// A refused document is not tried again, and delays no key any more.
   package func discarded(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws {
     try await transact(.discarded, at: now) { page in
       guard let record = try page.transaction.document(document) else { throw StorageFault.noDocument(document) }
       try page.transaction.move(document, to: .givenUp, fault: record.fault, nextAttempt: nil, at: now)
+      try page.transaction.forgetRefused(of: document)
       try page.enter(.discarded(document, word), about: try page.subject(document), by: word)
     }
   }
@@ -142,13 +143,21 @@ extension Ledger {
 
   /// What has been kept long enough is removed.
   ///
-  /// - Parameter keysExpiredBefore: claims and released keys that were not valid any more then.
-  package func expired(keysExpiredBefore: Instant, at time: SoundTime) async throws -> ExpiryReceipt {
+  /// - Parameters:
+  ///   - keysExpiredBefore: claims and released keys that were not valid any more then.
+  ///   - contentBytes: the most that the bytes of documents may take.
+  package func expired(
+    keysExpiredBefore: Instant, contentBytes: Int = .max, at time: SoundTime
+  ) async throws -> ExpiryReceipt {
     try await transact(.expired, at: time.instant) { page in
-      let receipt = try page.transaction.expire(keysExpiredBefore: keysExpiredBefore, at: time.instant)
+      let receipt = try page.transaction.expire(
+        keysExpiredBefore: keysExpiredBefore, contentBytes: contentBytes, at: time.instant)
       try page.change([NoteChange(.retention, Array("\(time.instant.secondsSince1970)".utf8))])
       if receipt != ExpiryReceipt(claims: 0, released: 0, contents: 0) {
-        try page.enter(.expired(receipt), about: "keys that expired before \(keysExpiredBefore)")
+        let room =
+          receipt.crowdedOut > 0
+          ? "; bytes of \(receipt.crowdedOut) documents that retention.evidence-bytes leaves no room for" : ""
+        try page.enter(.expired(receipt), about: "keys that expired before \(keysExpiredBefore)\(room)")
       }
       return receipt
     }

@@ -27,6 +27,25 @@ package struct RefusedDocument: Hashable, Sendable {
   }
 }
 
+/// What was read of a document before its fault, where somebody stands behind it.
+package struct RefusedRecorder: ClaimRecorder {
+  private let recorder: DocumentRecorder
+  private let now: Instant
+
+  fileprivate init(_ recorder: DocumentRecorder, at now: Instant) {
+    self.recorder = recorder
+    self.now = now
+  }
+
+  /// Nothing is admitted: claims count for the embargo of their keys alone.
+  package func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
+    try recorder.record(batch.ofRefusedDocument(at: now))
+  }
+}
+
+/// Reads a refused document as far as it can be read. It may be run again from the start.
+package typealias RefusedReading = @Sendable (RefusedRecorder) throws -> Void
+
 /// What a body records of one document, batch by batch.
 package struct DocumentRecorder: ClaimRecorder {
   private let transaction: any StoreTransaction
@@ -134,6 +153,7 @@ extension Ledger {
   ) async throws -> DocumentFacts {
     try await transact(.recorded, at: now) { page in
       let stamp = try page.open(.recorded, about: try page.subject(document))
+      try page.transaction.forgetRefused(of: document)
       let facts = try admit(DocumentRecorder(page.transaction, document, stamp))
       try page.transaction.complete(document, facts, at: now)
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
@@ -159,42 +179,50 @@ extension Ledger {
   ///
   /// - Returns: whether it was put aside now.
   package func changedUnderItsName(
-    _ document: DocumentID, putAsideAs name: String, _ refusal: RefusedDocument, at now: Instant
+    _ document: DocumentID, putAsideAs name: String, _ refusal: RefusedDocument, at now: Instant,
+    reading: RefusedReading? = nil
   ) async throws -> Bool {
     try await transact(.changedUnderItsName, at: now) { page in
       let transaction = page.transaction
+      let stamp = try page.open(.changedUnderItsName, about: try page.subject(document))
       guard let record = try transaction.document(document) else { throw StorageFault.noDocument(document) }
       if let facts = record.facts { try transaction.complete(document, facts, at: now) }
       let others = try transaction.add(documents: [name], of: record.source, at: now).all
       guard let other = others.first, other.state == .discovered else {
-        try page.enter(.changedUnderItsName(document, putAside: nil), about: try page.subject(document))
+        try page.close(stamp, .changedUnderItsName(document, putAside: nil))
         return false
       }
-      try page.refuse(other.id, refusal, as: .quarantined, at: now)
-      try page.enter(.changedUnderItsName(document, putAside: other.id), about: try page.subject(document))
+      try page.refuse(other.id, refusal, as: .quarantined, in: stamp, reading)
+      try page.close(stamp, .changedUnderItsName(document, putAside: other.id))
       return true
     }
   }
 
   /// A document was read and refused. Where its bytes are kept, the cursor moves on behind it.
+  ///
+  /// - Parameter reading: tells what it says before its fault, where somebody stands behind it.
   package func quarantined(
-    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant
+    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant,
+    reading: RefusedReading? = nil
   ) async throws {
     try await transact(.quarantined, at: now) { page in
-      try page.refuse(document, refusal, as: .quarantined, at: now)
+      let stamp = try page.open(.quarantined, about: try page.subject(document))
+      try page.refuse(document, refusal, as: .quarantined, in: stamp, reading)
       try page.move(cursor)
-      try page.enter(.quarantined(document, refusal.fault, cursor: cursor), about: try page.subject(document))
+      try page.close(stamp, .quarantined(document, refusal.fault, cursor: cursor))
     }
   }
 
   /// A document was refused so often that it is not tried again.
   package func givenUp(
-    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant
+    _ document: DocumentID, _ refusal: RefusedDocument, cursor: CursorMove?, at now: Instant,
+    reading: RefusedReading? = nil
   ) async throws {
     try await transact(.givenUp, at: now) { page in
-      try page.refuse(document, refusal, as: .givenUp, at: now)
+      let stamp = try page.open(.givenUp, about: try page.subject(document))
+      try page.refuse(document, refusal, as: .givenUp, in: stamp, reading)
       try page.move(cursor)
-      try page.enter(.givenUp(document, refusal.fault, cursor: cursor), about: try page.subject(document))
+      try page.close(stamp, .givenUp(document, refusal.fault, cursor: cursor))
     }
   }
 
@@ -257,7 +285,7 @@ extension Ledger {
       for upload in uploads {
         guard let document = documents[upload.door] else { continue }
         var batch = upload.batch
-        let origin = batch.source.origin?.uppercased() ?? ""
+        let origin = batch.source.origin?.uppercased() ?? OriginVolumes.lostOrigin(of: upload.door)
         if let limit, volumes[origin, default: 0] + batch.claims.count > limit.keys {
           batch = batch.heldForOperator(because: limit.reason)
         }
@@ -299,10 +327,13 @@ extension LedgerPage {
   }
 
   fileprivate func refuse(
-    _ document: DocumentID, _ refusal: RefusedDocument, as state: DocumentState, at now: Instant
+    _ document: DocumentID, _ refusal: RefusedDocument, as state: DocumentState, in stamp: EventStamp,
+    _ reading: RefusedReading?
   ) throws {
     if let content = refusal.content { try transaction.keep(content.bytes, of: document, until: content.end) }
-    try transaction.move(document, to: state, fault: refusal.fault, nextAttempt: refusal.nextAttempt, at: now)
+    try transaction.move(document, to: state, fault: refusal.fault, nextAttempt: refusal.nextAttempt, at: stamp.time)
+    try transaction.forgetRefused(of: document)
+    try reading?(RefusedRecorder(DocumentRecorder(transaction, document, stamp), at: stamp.time))
   }
 }
 

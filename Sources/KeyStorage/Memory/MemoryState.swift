@@ -63,7 +63,8 @@ struct MemoryState: Sendable {
   }
 
   struct OriginArrival: Hashable {
-    var origin: String
+    /// `nil` where it is lost.
+    var origin: String?
     var document: DocumentID
     var time: Instant
   }

@@ -130,7 +130,9 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   private func holds(of document: DocumentID) -> [String: Int] {
-    (state.held[document] ?? [:]).values.reduce(into: [:]) { $0[$1.reason.rawValue, default: 0] += 1 }
+    (state.held[document] ?? [:]).values.reduce(into: [:]) { holds, holding in
+      if holding.reason != .documentRefused { holds[holding.reason.rawValue, default: 0] += 1 }
+    }
   }
 
   // MARK: Claims
@@ -193,24 +195,24 @@ final class MemoryTransaction: StoreTransaction {
 
   func volumes(on day: Day) -> [String: Int] {
     state.volumes.reduce(into: [:]) { sum, volume in
-      if volume.key.time.day == day { sum[volume.key.origin, default: 0] += volume.value }
+      if volume.key.time.day == day { sum[name(of: volume.key), default: 0] += volume.value }
     }
   }
 
   func usualVolumes(before day: Day) -> [String: Int] {
     var totals: [String: (claims: Int, days: Set<Day>)] = [:]
     for (arrival, count) in state.volumes where arrival.time.day < day {
-      totals[arrival.origin, default: (0, [])].claims += count
-      totals[arrival.origin, default: (0, [])].days.insert(arrival.time.day)
+      totals[name(of: arrival), default: (0, [])].claims += count
+      totals[name(of: arrival), default: (0, [])].days.insert(arrival.time.day)
     }
     return totals.mapValues { $0.claims / max(1, $0.days.count) }
   }
 
   func arrivals(since start: Instant) -> [ArrivedClaims] {
     var sums: [ArrivedClaims: Int] = [:]
-    for (arrival, count) in state.volumes where arrival.time >= start && !arrival.origin.isEmpty {
-      guard let source = document(arrival.document)?.source else { continue }
-      sums[ArrivedClaims(day: arrival.time.day, origin: arrival.origin, source: source, claims: 0), default: 0] += count
+    for (arrival, count) in state.volumes where arrival.time >= start {
+      guard let origin = arrival.origin, let source = document(arrival.document)?.source else { continue }
+      sums[ArrivedClaims(day: arrival.time.day, origin: origin, source: source, claims: 0), default: 0] += count
     }
     return sums.map { ArrivedClaims(day: $0.key.day, origin: $0.key.origin, source: $0.key.source, claims: $0.value) }
       .sorted(by: ArrivedClaims.precedes)
@@ -218,9 +220,14 @@ final class MemoryTransaction: StoreTransaction {
 
   func newestArrivals() -> [String: Instant] {
     state.volumes.keys.reduce(into: [:]) { newest, arrival in
-      guard !arrival.origin.isEmpty, let source = document(arrival.document)?.source else { return }
+      guard arrival.origin != nil, let source = document(arrival.document)?.source else { return }
       newest[source] = max(newest[source] ?? arrival.time, arrival.time)
     }
+  }
+
+  /// Whose volume it is, by the names of ``OriginVolumes``.
+  private func name(of arrival: MemoryState.OriginArrival) -> String {
+    arrival.origin ?? OriginVolumes.lostOrigin(of: document(arrival.document)?.source ?? "")
   }
 
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
@@ -252,12 +259,23 @@ final class MemoryTransaction: StoreTransaction {
 
   func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
-    let held = state.held.removeValue(forKey: document) ?? [:]
+    let held = (state.held[document] ?? [:]).filter { $0.value.reason != .documentRefused }
+    keepHeld(of: document) { held[$0] == nil }
     var receipt = ImportReceipt()
     receipt.received = held.count
     insert(held.keys, of: document, in: event, counting: &receipt)
     try change(document) { $0.facts?.counts.heldWasReleased(new: receipt.new) }
     return receipt
+  }
+
+  func forgetRefused(of document: DocumentID) {
+    let refused = (state.held[document] ?? [:]).filter { $0.value.reason == .documentRefused }
+    keepHeld(of: document) { refused[$0] == nil }
+  }
+
+  private func keepHeld(of document: DocumentID, where isKept: (StatedClaim) -> Bool) {
+    let left = (state.held[document] ?? [:]).filter { isKept($0.key) }
+    state.held[document] = left.isEmpty ? nil : left
   }
 
   func discardHeld(of document: DocumentID) throws -> Int {
@@ -309,7 +327,6 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   private func count(_ change: Int, _ origin: String?, _ place: MemoryState.Recording) {
-    guard let origin else { return }
     let arrival = MemoryState.OriginArrival(origin: origin, document: place.document, time: place.event.time)
     let sum = (state.volumes[arrival] ?? 0) + change
     state.volumes[arrival] = sum > 0 ? sum : nil
@@ -368,9 +385,7 @@ final class MemoryTransaction: StoreTransaction {
       }
       state.claims[key, default: [:]][claim] = arrival
       receipt.new += 1
-      if let origin = claim.origin {
-        state.volumes[.init(origin: origin, document: document, time: event.time), default: 0] += 1
-      }
+      count(1, claim.origin, arrival)
     }
     if state.keys.count > keyCount { state.keys.sort() }
   }
@@ -431,7 +446,7 @@ final class MemoryTransaction: StoreTransaction {
 
   // MARK: Expiry
 
-  func expire(keysExpiredBefore: Instant, at now: Instant) -> ExpiryReceipt {
+  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) -> ExpiryReceipt {
     var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
     for (key, said) in state.claims {
       let left = said.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
@@ -452,8 +467,28 @@ final class MemoryTransaction: StoreTransaction {
     let kept = state.contents.filter { $0.value.end > now }
     receipt.contents = state.contents.count - kept.count
     state.contents = kept
+    receipt.crowdedOut = makeRoom(within: contentBytes)
     expireEvents(before: keysExpiredBefore)
     return receipt
+  }
+
+  private func makeRoom(within limit: Int) -> Int {
+    let isRecorded = { [state] (id: DocumentID) in
+      state.documents.indices.contains(Int(id.rawValue) - 1)
+        && state.documents[Int(id.rawValue) - 1].state == .recorded
+    }
+    // The last ones to go come first.
+    let order = state.contents.keys.sorted { left, right in
+      isRecorded(left) == isRecorded(right) ? left > right : isRecorded(right)
+    }
+    var (total, dropped) = (0, 0)
+    for id in order {
+      total += state.contents[id]?.bytes.count ?? 0
+      guard total > limit else { continue }
+      state.contents[id] = nil
+      dropped += 1
+    }
+    return dropped
   }
 
   private func expireEvents(before end: Instant) {

@@ -118,7 +118,9 @@ struct ConfigurationCheck {
     path = options.config
     do {
       let (plan, warnings) = try options.read()
-      faults = warnings + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
+      faults =
+        warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
+        + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
       self.plan = faults.contains { $0.severity == .error } ? nil : plan
     } catch let error as GatewayFaults {
       plan = nil

@@ -3,6 +3,7 @@ internal import GatewayDaemon
 internal import KeyIntake
 internal import KeyReceiving
 internal import KeyStorage
+internal import PolicyFiles
 
 struct DiscloseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -32,7 +33,7 @@ struct DiscloseCommand: AsyncParsableCommand {
     let plan = try gateway.plan()
     let account = try await KeyAccount.gather(
       about: try KeyArgument.read(key), plan, from: gateway.ledger(plan, as: .reader), .everything,
-      now: gateway.clock())
+      policies: try ShippedPolicies.all(), now: gateway.clock())
     let document = KeyDocument(account, hasSeries: false)
     try json ? Console.result(line: JSONText.render(document)) : Console.result(document.text)
     try exit(account.isEmpty ? .rejected : .done)

@@ -8,6 +8,7 @@ internal import KeyFormats
 internal import KeyNormalization
 internal import KeyReceiving
 internal import KeyStorage
+internal import PolicyFiles
 
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -85,7 +86,8 @@ struct ExplainCommand: AsyncParsableCommand {
     ).plan
     let ledger = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
     let account = try await KeyAccount.gather(
-      about: key, plan, from: ledger, .unexplained(byteLimit: KeyAccount.explainedBytes), now: now)
+      about: key, plan, from: ledger, .unexplained(byteLimit: KeyAccount.explainedBytes),
+      policies: try ShippedPolicies.all(), now: now)
     let document = KeyDocument(account)
     if json {
       try Console.result(line: try JSONText.render(document))

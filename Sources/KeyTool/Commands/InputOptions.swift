@@ -97,17 +97,27 @@ extension Instant: ExpressibleByArgument {
     }
   }
 
-  /// `2020-06-01T14:00:00+02:00`.
+  /// `2020-06-01T14:00`, with or without seconds and a zone: `Z`, or the distance from UTC, `+02:00`. Without one it is
+  /// UTC.
   private static func inZone(_ text: String) -> Instant? {
-    let zone = text.suffix(6)
-    let digits = zone.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
-    guard text.utf8.count >= 25, zone.hasPrefix("+") || zone.hasPrefix("-"), digits.count == 2,
-      digits.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy { (48...57).contains($0) } }),
-      let hours = Int64(digits[0]), let minutes = Int64(digits[1]), hours < 24, minutes < 60,
-      let local = Instant(text.dropLast(6) + "Z")
-    else { return nil }
-    let distance = (hours * 60 + minutes) * 60
-    return Instant(secondsSince1970: local.secondsSince1970 + (zone.hasPrefix("+") ? -distance : distance))
+    var local = text[...]
+    var distance: Int64 = 0
+    if local.hasSuffix("Z") || local.hasSuffix("z") {
+      local = local.dropLast()
+    } else if let sign = local.dropFirst(16).lastIndex(where: { $0 == "+" || $0 == "-" }) {
+      let digits = local[sign...].dropFirst().split(separator: ":", omittingEmptySubsequences: false)
+      guard digits.count == 2,
+        digits.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+        let hours = Int64(digits[0]), let minutes = Int64(digits[1]), hours < 24, minutes < 60
+      else { return nil }
+      distance = (hours * 60 + minutes) * (local[sign] == "+" ? -60 : 60)
+      local = local[..<sign]
+    }
+    // A date alone has no time that could be in a zone.
+    guard local.utf8.count >= 16, let instant = Instant(local + (local.utf8.count == 16 ? ":00Z" : "Z")) else {
+      return nil
+    }
+    return Instant(secondsSince1970: instant.secondsSince1970 + distance)
   }
 
   /// `-2h`, `+1d`: seconds, minutes, hours, days or weeks.

@@ -42,6 +42,9 @@ struct KeygenCommand: ParsableCommand {
   @Option(help: "A mobile country code. Repeatable.")
   var mcc: [String] = []
 
+  @Flag(help: "Print what to register as JSON (schemas/registration.schema.json).")
+  var json = false
+
   func run() throws {
     let identity = try SigningIdentity(
       key: .generate(), keyID: keyID, keyVersion: keyVersion, appBundleID: appBundleID, androidPackage: androidPackage)
@@ -52,6 +55,11 @@ struct KeygenCommand: ParsableCommand {
     try publicFile?.write(Array(identity.key.publicKey.pem.utf8))
     try file.commit()
     try publicFile?.commit()
+    if json {
+      var document = RegistrationDocument(keys: [RegistrationDocument.Key(registration)])
+      (document.privateKeyFile, document.publicKeyFile) = (output, publicKey)
+      return try Console.result(line: try JSONText.render(document))
+    }
     try Console.result(registration.text.hasSuffix("\n") ? registration.text : registration.text + "\n")
     Console.note("private key written to \(output); keep it secret")
   }

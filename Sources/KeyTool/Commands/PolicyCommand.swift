@@ -30,13 +30,11 @@ struct PolicyCommand: ParsableCommand {
 
     func run() throws {
       if json {
-        let policies = try ShippedPolicies.names.compactMap { try ShippedPolicies.policy(named: $0) }
-        return try Console.result(line: try JSONText.render(PolicyListDocument(policies)))
+        return try Console.result(line: try JSONText.render(PolicyListDocument(try ShippedPolicies.all())))
       }
       let width = ShippedPolicies.names.map(\.count).max() ?? 0
-      for name in ShippedPolicies.names {
-        let summary = try ShippedPolicies.policy(named: name)?.summary ?? ""
-        try Console.result(line: "\(pad(name, width))  \(summary)")
+      for policy in try ShippedPolicies.all() {
+        try Console.result(line: "\(pad(policy.name, width))  \(policy.summary)")
       }
     }
   }
@@ -56,7 +54,7 @@ struct PolicyCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Policy files.", valueName: "file"))
     var files: [String]
 
-    @Flag(help: "Print the faults as JSON (schemas/policy-report.schema.json).")
+    @Flag(help: "Print faults and warnings as JSON (schemas/policy-report.schema.json).")
     var json = false
 
     func run() throws {
@@ -66,13 +64,17 @@ struct PolicyCommand: ParsableCommand {
         let bytes = try FileSource.contents(of: file, limit: PolicyFile.byteLimit)
         do {
           let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file)
-          checks.append(.init(file: file, policy: policy.name, faults: []))
+          checks.append(
+            .init(
+              file: file, policy: policy.name, faults: [],
+              warnings: policy.warnings.map(PolicyCheckDocument.Fault.init)))
           if !json {
             for warning in policy.warnings { try Console.result(line: "\(file): warning: \(warning)") }
             try Console.result(line: "\(file): sound, policy \(policy.name)")
           }
         } catch let error as PolicyFileFault {
-          checks.append(.init(file: file, policy: nil, faults: error.faults.map(PolicyCheckDocument.Fault.init)))
+          checks.append(
+            .init(file: file, policy: nil, faults: error.faults.map(PolicyCheckDocument.Fault.init), warnings: []))
           if !json { try Console.result(line: "\(error)") }
           status = .rejected
         }
@@ -86,8 +88,11 @@ struct PolicyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Show the rules of a policy in the order in which they are asked, with the values that it sets.",
       discussion: """
+        A policy whose rules change with time is shown as it holds now, or at --now; the days of the changes are told.
+
         Examples:
           keyferry policy show efgs
+          keyferry policy show corona-warn-app --now 2020-12-24
           keyferry policy show mine.yaml --markdown
           keyferry policy show default --yaml > mine.yaml
         """)
@@ -104,6 +109,11 @@ struct PolicyCommand: ParsableCommand {
     @Flag(help: "Print the table as JSON (schemas/policy-report.schema.json).")
     var json = false
 
+    @Option(
+      parsing: .unconditional,
+      help: ArgumentHelp("The clock, for rules that hold from a day on; the system's if absent.", valueName: "time"))
+    var now: Instant?
+
     func validate() throws {
       guard [markdown, yaml, json].count(where: { $0 }) < 2 else {
         throw ValidationError("--markdown, --yaml and --json exclude each other")
@@ -111,12 +121,17 @@ struct PolicyCommand: ParsableCommand {
     }
 
     func run() throws {
-      let policy = try PolicyChoice.read(policy)
       if yaml { return try Console.result(try PolicyChoice.text(self.policy)) }
+      let (whole, now) = (try PolicyChoice.read(policy), now ?? Clock.now)
+      let policy = whole.at(now)
+      let changes = whole.changes.map { "\($0.from)" }
       let table = RuleTable(of: policy)
-      if json { return try Console.result(line: try JSONText.render(PolicyDocument(policy, table))) }
+      if json { return try Console.result(line: try JSONText.render(PolicyDocument(policy, table, changes: changes))) }
       if markdown { return try Console.result(table.markdown) }
       try Console.result(line: "\(policy.name): \(policy.summary)")
+      if !changes.isEmpty {
+        try Console.result(line: "as it holds on \(now.day); it changes on \(changes.joined(separator: ", "))")
+      }
       try Console.result(table.text)
     }
   }

@@ -32,7 +32,8 @@ struct SourceOptions: ParsableArguments {
       "An input with a name and settings of its own: a policy, the origin of keys that name none, the origins that it "
         + "may speak for (its own alone; or speaks-for=DE+IT, speaks-for=any), the regions that it may name, and relay "
         + "for a source that passes on others' keys, of any origin or of those named: relay=DE+IT. Repeatable.",
-      valueName: "name=file[,policy=...][,origin=...][,speaks-for=...][,regions=...][,relay[=...]]"))
+      valueName: "name=file[,policy=...][,origin=...][,speaks-for=...][,regions=...][,relay[=...]]"),
+    transform: NamedInput.init(argument:))
   var named: [NamedInput] = []
 
   @Option(
@@ -100,7 +101,7 @@ struct SourceOptions: ParsableArguments {
 }
 
 /// `NAME=FILE,policy=POLICY,origin=DE,speaks-for=DE+IT,regions=DE+IT,relay=DE+IT`.
-struct NamedInput: ExpressibleByArgument {
+struct NamedInput {
   let name: String
   let path: String
   let policy: String?
@@ -119,26 +120,40 @@ struct NamedInput: ExpressibleByArgument {
     policy.declaredRegions.formUnion(regions ?? [])
   }
 
-  init?(argument: String) {
+  /// - Throws: `ValidationError`, which says which part is wrong and what is allowed there.
+  init(argument: String) throws {
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
-    guard let head = parts.first, let mark = head.firstIndex(of: "=") else { return nil }
+    let head = parts.first ?? ""
+    guard let mark = head.firstIndex(of: "="), mark != head.startIndex, head.index(after: mark) != head.endIndex else {
+      throw ValidationError("\"\(printableText(String(head)))\" is no NAME=FILE, such as DE=de.zip")
+    }
     name = String(head[..<mark])
     path = String(head[head.index(after: mark)...])
     var settings: [Substring: String] = [:]
     for part in parts.dropFirst() {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let value = pair.count == 2 ? String(pair[1]) : ""
+      let (setting, value) = (pair[0], pair.count == 2 ? String(pair[1]) : nil)
+      guard let allowed = Self.allowed[setting] else {
+        let names = Self.allowed.keys.sorted().joined(separator: ", ")
+        throw ValidationError("there is no setting \"\(printableText(String(setting)))\", allowed are \(names)")
+      }
       let isAllowed =
-        switch pair[0] {
-        case "relay": pair.count == 1 || Self.codes(value) != nil
-        case "regions": Self.codes(value) != nil
-        case "speaks-for": value == "any" || Self.codes(value) != nil
-        case "policy", "origin": !value.isEmpty
-        default: false
+        switch setting {
+        case "relay": value.map { Self.codes($0) != nil } ?? true
+        case "regions": value.flatMap(Self.codes) != nil
+        case "speaks-for": value == "any" || value.flatMap(Self.codes) != nil
+        default: value?.isEmpty == false
         }
-      guard isAllowed, settings.updateValue(value, forKey: pair[0]) == nil else { return nil }
+      guard isAllowed else {
+        throw ValidationError("\"\(printableText(String(part)))\", allowed \(allowed)")
+      }
+      guard settings.updateValue(value ?? "", forKey: setting) == nil else {
+        throw ValidationError("\(setting) is stated twice")
+      }
     }
-    guard !name.isEmpty, !path.isEmpty else { return nil }
+    guard settings["relay"] == nil || settings["origin"] == nil else {
+      throw ValidationError("a relay's keys have no origin; leave out origin, or relay")
+    }
     policy = settings["policy"]
     origin = settings["origin"]
     isRelay = settings["relay"] != nil
@@ -146,6 +161,15 @@ struct NamedInput: ExpressibleByArgument {
     speaksFor = settings["speaks-for"].flatMap { $0 == "any" ? .any : Self.codes($0).map { .only($0) } }
     regions = settings["regions"].flatMap(Self.codes)
   }
+
+  /// The settings, and what each may be.
+  private static let allowed: [Substring: String] = [
+    "policy": "the name of a policy that ships, or the path of a file: policy=efgs",
+    "origin": "a code: origin=DE",
+    "speaks-for": "any, or codes in capitals with + between them: speaks-for=DE+IT",
+    "regions": "codes in capitals with + between them: regions=DE+US-VA",
+    "relay": "nothing, or codes in capitals with + between them: relay, relay=DE+IT",
+  ]
 
   /// `DE+IT`; `nil` where one of them is no code.
   private static func codes(_ text: String) -> Set<String>? {

@@ -45,11 +45,17 @@ struct SignCommand: ParsableCommand {
   @Flag(help: "Write binary to a terminal.")
   var force = false
 
+  @Flag(help: "Print what was done as JSON (schemas/signing.schema.json).")
+  var json = false
+
   @OptionGroup var input: InputOptions
 
   func validate() throws {
     guard !signing.signKey.isEmpty else { throw ValidationError("missing --sign-key, --key-id and --key-version") }
     guard add || !awaitOthers else { throw ValidationError("--await-others goes with --add") }
+    guard !json || output != "-" else {
+      throw ValidationError("--json goes to standard output, and so does the bundle with -o -; name a file")
+    }
   }
 
   func run() throws {
@@ -60,6 +66,13 @@ struct SignCommand: ParsableCommand {
       try Resigning.run(
         document, signers: identities, mode: awaitOthers ? .addAwaitingOthers : add ? .add : .replace,
         packing: destination.packing, to: sink)
+    }
+    if json {
+      return try Console.result(
+        line: try JSONText.render(
+          SigningDocument(
+            output: destination.name, keys: result.keys, signatures: result.signatures, dropped: result.dropped,
+            exportSHA256: result.digests.hexadecimal)))
     }
     Console.note(
       "\(counted(result.keys, "key")) signed with \(counted(result.signatures, "signature")): \(destination.name), "

@@ -57,16 +57,26 @@ struct KeyDocument: Encodable {
     let earliest: String?
     let text: String
     let release: Release?
+    /// Those that withdrew claims about it.
+    let recalls: [Recall]
     let rules: [Rule]
     /// What each claim gave, by its number.
     let claims: [Standing]
 
     enum CodingKeys: String, CodingKey {
-      case outcome, reason, earliest, text, release, rules, claims
+      case outcome, reason, earliest, text, release, recalls, rules, claims
       case validFrom = "valid_from"
       case rollingStart = "rolling_start"
       case isCarried = "carried"
     }
+  }
+
+  struct Recall: Encodable {
+    let event: Int64
+    let time: String
+    let origin: String
+    let by: String?
+    let reason: String?
   }
 
   struct Rule: Encodable {
@@ -111,7 +121,7 @@ struct KeyDocument: Encodable {
     var documentName: String?
     var event: Int64?
     var arrived: String?
-    /// `counts`, `withdrawn`, `paused`, `held`.
+    /// `counts`, `withdrawn`, `paused`, `held`, `refused` with its document.
     let state: String
     /// Why it is not `counts`, for people.
     let stateText: String?
@@ -168,7 +178,17 @@ struct KeyDocument: Encodable {
     /// `recorded`, `quarantined`, `given-up`; `nil` where files were asked.
     var state: String?
     var fault: String?
+    /// The policy by which it was read, and whether another one is configured now; `nil` where it was not read, or nobody
+    /// noted by which.
+    var readBy: String?
+    var isReadOtherwise: Bool?
     let mentions: [Mention]
+
+    enum CodingKeys: String, CodingKey {
+      case number, source, name, state, fault, mentions
+      case readBy = "read_by"
+      case isReadOtherwise = "read_otherwise"
+    }
   }
 
   /// One place of a document.
@@ -177,13 +197,25 @@ struct KeyDocument: Encodable {
     let sent: Values
     let origin: String?
     let visited: [String]?
+    /// By which it is told how the key was, or would be read.
     let policy: String
-    /// `admitted`, `held`, `rejected`.
+    /// `admitted`, `held`, `rejected`, `refused` with its document, `gone`, `unknown`.
     let reading: String
-    let read: Values?
+    var read: Values?
     let reason: String?
     let detail: String?
     let allowances: [String]
+    /// What the policy makes of it that is configured now: where another one read the document, or it is refused.
+    var now: Reading?
+  }
+
+  /// What a policy makes of a key.
+  struct Reading: Encodable {
+    let policy: String
+    /// `admitted`, `held`, `rejected`.
+    let reading: String
+    let reason: String?
+    let detail: String?
   }
 
   struct Release: Encodable {
@@ -263,15 +295,21 @@ extension KeyDocument {
   /// Why nothing of it was admitted.
   private static func refusal(_ account: KeyAccount) -> String {
     guard let found = account.evidence.found.first else { return "nothing is known of it" }
-    if let fault = found.document.fault {
-      return "document \(found.document.id.rawValue) of \(found.document.source) is in quarantine, \(fault.code)"
+    if let fault = found.document.fault { return "\(found.title) is \(found.document.state.words), \(fault.code)" }
+    // What was rejected says more than what is gone.
+    let place =
+      found.places.first { if case .rejected = $0.fate { true } else { false } } ?? found.places.first
+    guard let place else { return "\(found.title) cannot be read, and the key stands in its bytes" }
+    let now = place.now.map { "; \($0.words(by: found.configured)): keyferry reread \(found.source)" } ?? ""
+    switch place.fate {
+    case .rejected(let reason, let detail):
+      let by = found.reader.isOther ? ", by policy \(place.mention.policy), which read \(found.title)" : ""
+      return "\(reason.rawValue), \(detail)\(by)\(now)"
+    case .unknown: return "\(found.reader.words) read \(found.title), and nothing of it is among the claims\(now)"
+    case .refused: return "\(found.title) is \(found.document.state.words)"
+    case .admitted, .held, .gone:
+      return "what \(found.title) said of it is not among the claims: it has expired, was dropped or erased\(now)"
     }
-    for mention in found.mentions {
-      if case .rejected(let reason, let detail) = mention.reading { return "\(reason.rawValue), \(detail)" }
-    }
-    return
-      "what document \(found.document.id.rawValue) of \(found.document.source) said of it is not among the claims: it has expired, was"
-      + " dropped or erased, or the document was read by another policy then (keyferry reread)"
   }
 
   /// Where it is, for a disclosure.
@@ -314,11 +352,14 @@ extension KeyDocument.Claim {
   }
 
   fileprivate init(_ held: HeldClaim, number: Int, _ account: KeyAccount) {
+    let document = held.document.rawValue
+    let isRefused = held.reason == .documentRefused
     self.init(
-      held.claim, number: number, account.documents[held.document], held.document, state: "held",
-      stateText:
-        "put aside for the operator, \(held.reason.rawValue): keyferry quarantine retry \(held.document.rawValue) admits it"
-    )
+      held.claim, number: number, account.documents[held.document], held.document,
+      state: isRefused ? "refused" : "held",
+      stateText: isRefused
+        ? "its document is refused, so it only delays the key: keyferry quarantine show \(document)"
+        : "put aside for the operator, \(held.reason.rawValue): keyferry quarantine retry \(document) admits it")
   }
 
   private init(
@@ -364,7 +405,39 @@ extension KeyDocument.Subject {
     text = (subject.release.map { [$0.text] } ?? []).appending(subject.fate.text(in: answer, subject)).joined(
       separator: "; ")
     rules = subject.explanation?.steps.map { KeyDocument.Rule(rule: $0.rule, effect: $0.effect) } ?? []
+    recalls = subject.recalls.map(KeyDocument.Recall.init)
     claims = KeyDocument.Standing.all(subject.explanation?.lines ?? [], numbers)
+  }
+}
+
+extension KeyDocument.Recall {
+  fileprivate init(_ recall: KeyStorage.Recall) {
+    event = recall.event.rawValue
+    time = recall.time.description
+    origin = printableText(recall.request.origin)
+    by = recall.word.map { printableText($0.by) }
+    reason = recall.word?.reason.map { printableText($0) }
+  }
+
+  /// `the recall of DE at 2020-11-25T12:00:00Z by ada: a test (event 17)`.
+  fileprivate var words: String {
+    "the recall of \(origin) at \(time)" + (by.map { " by \($0)" } ?? "") + (reason.map { ": \($0)" } ?? "")
+      + " (event \(event))"
+  }
+}
+
+extension SeriesAnswer.Subject {
+  /// `withdrawn by the recall of …`; the newest ones.
+  fileprivate var withdrawal: String {
+    let shown = recalls.suffix(3).map { KeyDocument.Recall($0).words }
+    if shown.isEmpty { return "withdrawn by a recall" }
+    let earlier = recalls.count > shown.count ? " and \(counted(recalls.count - shown.count, "earlier recall"))" : ""
+    return "withdrawn by \(shown.joined(separator: " and "))\(earlier)"
+  }
+
+  /// What is left of its claims for the operator to decide about.
+  fileprivate var waiting: String {
+    held > 0 ? "; \(counted(held, "claim")) put aside for the operator: keyferry quarantine list" : ""
   }
 }
 
@@ -422,11 +495,17 @@ extension SeriesAnswer.Fate {
     case .repeated: return "left out, repeated-key-data: it is out under other rolling starts"
     case .paused(let pauses):
       return "paused: \(pauses.map(\.subject.text).joined(separator: ", ")), and nobody else stands behind it"
-    case .awaitsOperator: return "put aside for the operator: keyferry quarantine list"
-    case .withdrawn: return "withdrawn by a recall"
-    case .recalled: return "withdrawn by a recall, goes out as revoked with \(window)\(waiting)"
-    case .notRevocable: return "withdrawn by a recall, but devices do not let go of its report type"
-    case .forgotten: return "nobody claims it any more"
+    case .awaitsOperator:
+      return subject.held > 0
+        ? "put aside for the operator: keyferry quarantine list"
+        : "not admitted: no document names it but refused ones, keyferry quarantine list"
+    case .withdrawn: return subject.withdrawal + subject.waiting
+    case .recalled: return "\(subject.withdrawal), goes out as revoked with \(window)\(waiting)" + subject.waiting
+    case .notRevocable:
+      return "\(subject.withdrawal), but devices do not let go of its report type" + subject.waiting
+    case .forgotten:
+      let claims = subject.recalls.isEmpty ? "nobody claims it any more" : subject.withdrawal
+      return claims + subject.waiting
     }
   }
 }
@@ -451,22 +530,99 @@ extension KeyDocument.Document {
     name = printableText(document.name)
     state = document.state.rawValue
     fault = document.fault.map { "\($0.code): \(printableText($0.reason))" }
-    mentions = evidence.mentions.map(KeyDocument.Mention.init)
+    readBy = document.state == .recorded ? document.facts?.reading.map { printableText($0.policy) } : nil
+    isReadOtherwise = evidence.reader == .nobody ? nil : evidence.reader.isOther
+    mentions = evidence.places.map { KeyDocument.Mention($0, by: evidence.configured) }
   }
 }
 
 extension KeyDocument.Mention {
+  /// As files are read.
   fileprivate init(_ mention: KeyMention) {
+    let reading = KeyDocument.Reading(mention.reading, by: mention.policy)
+    self.init(mention, reading.reading, reading.reason, reading.detail)
+    if case .admitted(let claim) = mention.reading { read = KeyDocument.Values(claim.key) }
+  }
+
+  /// What became of it in a store.
+  fileprivate init(_ place: EvidenceMention.Place, by configured: String) {
+    switch place.fate {
+    case .admitted(let claim):
+      self.init(place.mention, "admitted")
+      read = KeyDocument.Values(claim.key)
+    case .held(let reason): self.init(place.mention, "held", reason.rawValue)
+    case .refused: self.init(place.mention, "refused")
+    case .rejected(let reason, let detail): self.init(place.mention, "rejected", reason.rawValue, detail)
+    case .gone: self.init(place.mention, "gone")
+    case .unknown: self.init(place.mention, "unknown")
+    }
+    let now = place.fate == .refused ? place.mention.reading : place.now
+    self.now = now.map { KeyDocument.Reading($0, by: configured) }
+  }
+
+  private init(_ mention: KeyMention, _ reading: String, _ reason: String? = nil, _ detail: String? = nil) {
     position = mention.position
     sent = KeyDocument.Values(mention.sent)
     origin = mention.regions.origin.map { printableText($0) }
     visited = mention.regions.visited?.map { printableText($0) }
     policy = mention.policy
     allowances = mention.allowances.map(\.code)
-    switch mention.reading {
-    case .admitted(let claim): (reading, read, reason, detail) = ("admitted", KeyDocument.Values(claim.key), nil, nil)
-    case .heldForOperator: (reading, read, reason, detail) = ("held", nil, AdmissionReason.flood.rawValue, nil)
-    case .rejected(let why, let text): (reading, read, reason, detail) = ("rejected", nil, why.rawValue, text)
+    self.reading = reading
+    self.reason = reason
+    self.detail = detail
+  }
+}
+
+extension KeyDocument.Reading {
+  fileprivate init(_ reading: KeyMention.Reading, by policy: String) {
+    self.policy = policy
+    switch reading {
+    case .admitted: (self.reading, reason, detail) = ("admitted", nil, nil)
+    case .heldForOperator: (self.reading, reason, detail) = ("held", AdmissionReason.flood.rawValue, nil)
+    case .rejected(let why, let text): (self.reading, reason, detail) = ("rejected", why.rawValue, text)
+    }
+  }
+}
+
+extension KeyMention.Reading {
+  /// `policy strict, which is configured now, rejects it, rolling-period-absent`.
+  fileprivate func words(by policy: String) -> String {
+    let does =
+      switch self {
+      case .admitted: "admits it"
+      case .heldForOperator: "holds it for the operator"
+      case .rejected(let reason, _): "rejects it, \(reason.rawValue)"
+      }
+    return "policy \(printableText(policy)), which is configured now, \(does)"
+  }
+}
+
+extension EvidenceMention {
+  fileprivate var source: String { printableText(document.source) }
+  /// `document 17 of efgs`.
+  fileprivate var title: String { "document \(document.id.rawValue) of \(source)" }
+}
+
+extension DocumentReader {
+  /// For who asks who read it, where it was another one.
+  fileprivate var words: String {
+    switch self {
+    case .nobody: "nobody"
+    case .configured: "the configured policy"
+    case .former(let name): "policy \(printableText(name))"
+    case .lost(let name?): "policy \(printableText(name)) as it was then"
+    case .lost(nil): "a policy that nobody noted"
+    }
+  }
+}
+
+extension DocumentState {
+  fileprivate var words: String {
+    switch self {
+    case .quarantined: "in quarantine"
+    case .givenUp: "given up"
+    case .discovered, .fetching: "not fetched yet"
+    case .recorded: "recorded"
     }
   }
 }

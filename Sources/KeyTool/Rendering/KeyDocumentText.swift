@@ -54,20 +54,50 @@ extension KeyDocument.Document {
   fileprivate var text: String {
     var text = "document \(number.map { "\($0) " } ?? "")of \(source): \(name)\(state.map { ", \($0)" } ?? "")\n"
     if let fault { text += "   \(fault)\n" }
+    if isReadOtherwise == true {
+      let reader = readBy.map { "policy \($0)" } ?? "a policy that nobody noted"
+      let now = mentions.first?.now.map {
+        $0.policy == readBy ? "which says something else now" : "now it is \($0.policy)"
+      }
+      text += "   read by \(reader)\(now.map { "; \($0)" } ?? ""): keyferry reread \(source)\n"
+    }
     for mention in mentions {
       let visited = mention.visited.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") } ?? "absent"
       text += "   key \(mention.position), said: \(mention.sent.text); "
       text += "origin \(mention.origin ?? "absent"), visited \(visited)\n"
-      switch mention.reading {
-      case "admitted": text += "   admitted by policy \(mention.policy)\n"
-      case "held": text += "   held for the operator by policy \(mention.policy), \(mention.reason ?? "")\n"
-      default:
-        text += "   rejected by policy \(mention.policy), \(mention.reason ?? ""): \(mention.detail ?? "")\n"
+      text += "   \(mention.readingText(state: state))\n"
+      if mention.reading == "admitted" || mention.reading == "rejected" {
+        for allowance in mention.allowances { text += "   allowed, \(allowance)\n" }
       }
-      for allowance in mention.allowances { text += "   allowed, \(allowance)\n" }
+      if let now = mention.now { text += "   \(now.text(hasRead: mention.reading != "refused"))\n" }
     }
     if mentions.isEmpty { text += "   it cannot be read, and the key stands in its bytes\n" }
     return text
+  }
+}
+
+extension KeyDocument.Mention {
+  fileprivate func readingText(state: String?) -> String {
+    switch reading {
+    case "admitted": "admitted by policy \(policy)"
+    case "held": "held for the operator by policy \(policy), \(reason ?? "")"
+    case "refused": "not admitted: the document is \(state == "given-up" ? "given up" : "in quarantine")"
+    case "gone": "admitted by policy \(policy) then, and gone: it has expired, or was dropped or erased"
+    case "unknown": "not among the claims"
+    default: "rejected by policy \(policy), \(reason ?? ""): \(detail ?? "")"
+    }
+  }
+}
+
+extension KeyDocument.Reading {
+  /// - Parameter hasRead: whether another policy has read the document, so that this one only would.
+  fileprivate func text(hasRead: Bool) -> String {
+    let will = hasRead ? "reading it again" : "should the document be taken"
+    return switch reading {
+    case "admitted": "\(will), policy \(policy) admits it"
+    case "held": "\(will), policy \(policy) holds it for the operator, \(reason ?? "")"
+    default: "\(will), policy \(policy) rejects it, \(reason ?? ""): \(detail ?? "")"
+    }
   }
 }
 

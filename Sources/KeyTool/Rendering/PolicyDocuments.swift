@@ -34,6 +34,8 @@ struct PolicyCheckDocument: Encodable {
     /// The policy's name; `nil` where there is a fault.
     let policy: String?
     let faults: [Fault]
+    /// What an operator should know, though the policy can be used.
+    let warnings: [Fault]
   }
 
   struct Fault: Encodable {
@@ -62,9 +64,11 @@ struct PolicyDocument: Encodable {
   let levels: [String]
   /// What decides within an origin, and whose word decides alone, a line each.
   let preferences: [String]
+  /// The days on which its rules change; it is told as it holds at the time that was asked for.
+  let changes: [String]
 
   enum CodingKeys: String, CodingKey {
-    case name, summary, rules, levels, preferences
+    case name, summary, rules, levels, preferences, changes
     case reportVersion = "report_version"
   }
 
@@ -79,7 +83,8 @@ struct PolicyDocument: Encodable {
     let source: String
   }
 
-  init(_ policy: Policy, _ table: RuleTable) {
+  init(_ policy: Policy, _ table: RuleTable, changes: [String]) {
+    self.changes = changes
     name = policy.name
     summary = policy.summary
     levels = table.levels

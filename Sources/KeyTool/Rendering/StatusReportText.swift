@@ -13,6 +13,7 @@ extension StatusReport {
         "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
       } + (arrivals == nil ? [] : arrivalLines + [""]) + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
+      + ["\(grouped(keptBytes)) bytes of \(counted(keptDocuments, "document")) kept as evidence or in quarantine"]
       + (lastRetention.map { [retentionLine($0)] } ?? [])
   }
 

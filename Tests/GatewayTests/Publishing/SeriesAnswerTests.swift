@@ -95,7 +95,7 @@ import Testing
       try await press.say(said, now: at(1))
       let started = ContinuousClock.now
       let answers = try await press.ledger.read { [press] state in
-        try SeriesAnswer.all(of: one.key, in: press.series, from: state, state.record(of: one.key), now: at(2))
+        try SeriesAnswer.all(of: one.key, in: press.series, from: state, now: at(2))
       }
       let took = ContinuousClock.now - started
       #expect(answers.allSatisfy { $0.subjects.first?.explanation?.lines.count == 2000 })
@@ -147,7 +147,7 @@ extension Press {
       // Those that nobody claims any more.
       for number in 0..<40 as Range<UInt64> { keys.insert(key(number).key) }
       return try keys.sorted().map { key in
-        try SeriesAnswer.all(of: key, in: series, from: state, state.record(of: key), now: now)
+        try SeriesAnswer.all(of: key, in: series, from: state, now: now)
       }
     }
   }
@@ -183,5 +183,15 @@ extension [String] {
     reduce(into: [:]) { counts, code in
       if !["withdrawn", "awaits-operator", "forgotten"].contains(code) { counts[code, default: 0] += 1 }
     }
+  }
+}
+
+extension SeriesAnswer {
+  static func all(
+    of key: TemporaryExposureKey, in series: [SeriesSettings], from state: any StoredState, now: Instant
+  ) throws -> [SeriesAnswer] {
+    let record = try state.record(of: key)
+    let bundles = try bundles(of: record, from: state)
+    return try all(of: key, in: series, from: state, record, bundles: bundles, now: now)
   }
 }

@@ -72,6 +72,24 @@ import Testing
     }
   }
 
+  /// A relay's keys have no origin that could be counted, so they are counted for the relay.
+  @Test("floods of relays are held, each relay by itself")
+  func relays() async throws {
+    try await withFolder { folder in
+      var (hub, mirror) = (try IndexServer(), try IndexServer(keyID: "311"))
+      let receiver = Receiver(folder: folder)
+      var flooding = hub.settings("hub", origin: nil, isRelay: true)
+      var honest = mirror.settings("mirror", origin: nil, isRelay: true)
+      (flooding.reading.reading.floodFloor, honest.reading.reading.floodFloor) = (1000, 1000)
+      for number in 0..<3 { try hub.publish(keys(600, seed: UInt64(number) + 10), as: "\(number).zip") }
+      try mirror.publish(keys(900, seed: 77), as: "a.zip")
+      let flood = try await receiver.pull(flooding, hub.peer)
+      #expect(flood.counts.new == 1000 && flood.counts.held == 800)
+      let other = try await receiver.pull(honest, mirror.peer)
+      #expect(other.counts.new == 900 && other.counts.held == 0)
+    }
+  }
+
   /// An origin without any history has the floor, through whatever doors it comes.
   @Test("floods through the door for uploads are held, with what peers brought that day")
   func uploads() async throws {

@@ -1,0 +1,98 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyPublishing
+
+/// What must be registered, as JSON: `schemas/registration.schema.json`. `registration` prints it of each key of each
+/// series, `keygen` of the new key.
+struct RegistrationDocument: Encodable {
+  let reportVersion = 1
+  let keys: [Key]
+  /// What Exposure Notifications Express asks for, a series each.
+  var express: [Express] = []
+  /// Where `keygen` wrote the private key, and the public one where that was asked for.
+  var privateKeyFile: String?
+  var publicKeyFile: String?
+
+  enum CodingKeys: String, CodingKey {
+    case keys, express
+    case reportVersion = "report_version"
+    case privateKeyFile = "private_key_file"
+    case publicKeyFile = "public_key_file"
+  }
+
+  /// A key, and what Apple and Google ask for.
+  struct Key: Encodable {
+    var series: String?
+    var title: String?
+    var signsFrom: String?
+    var signsUntil: String?
+    let country: String?
+    let mobileCountryCodes: [String]
+    let appBundleID: String?
+    let androidPackage: String?
+    let keyID: String
+    let keyVersion: String
+    let signatureAlgorithm: String
+    let publicKey: String
+
+    enum CodingKeys: String, CodingKey {
+      case series, title, country
+      case signsFrom = "signs_from"
+      case signsUntil = "signs_until"
+      case mobileCountryCodes = "mobile_country_codes"
+      case appBundleID = "app_bundle_id"
+      case androidPackage = "android_package"
+      case keyID = "key_id"
+      case keyVersion = "key_version"
+      case signatureAlgorithm = "signature_algorithm"
+      case publicKey = "public_key"
+    }
+
+    init(_ registration: Registration) {
+      country = registration.apple.country
+      mobileCountryCodes = registration.apple.mobileCountryCodes
+      appBundleID = registration.apple.appBundleID
+      androidPackage = registration.google.packageName
+      keyID = registration.apple.keyID
+      keyVersion = registration.apple.keyVersion
+      signatureAlgorithm = registration.google.signatureInfos.first?.signatureAlgorithm ?? ""
+      publicKey = registration.apple.publicKeyPEM
+    }
+  }
+
+  struct Express: Encodable {
+    let series: String
+    let title: String
+    let indexFile: String
+    let basePath: String
+    /// In hours; `nil` where none of those that there are fits the series' windows.
+    let publishIntervalHours: Int64?
+    /// Where keys for its regions come in; most often one, or none.
+    let uploadURLs: [String]
+
+    enum CodingKeys: String, CodingKey {
+      case series, title
+      case indexFile = "tek_local_download_index_file"
+      case basePath = "tek_local_download_base_path"
+      case publishIntervalHours = "tek_publish_interval"
+      case uploadURLs = "tek_upload_urls"
+    }
+  }
+}
+
+/// What `sign --json` prints: `schemas/signing.schema.json`.
+struct SigningDocument: Encodable {
+  let reportVersion = 1
+  let output: String
+  let keys: Int
+  let signatures: Int
+  /// Earlier signatures that were dropped, because the bytes that they covered have changed.
+  let dropped: Int
+  let exportSHA256: String
+
+  enum CodingKeys: String, CodingKey {
+    case output, keys, signatures, dropped
+    case reportVersion = "report_version"
+    case exportSHA256 = "export_sha256"
+  }
+}
