@@ -280,11 +280,11 @@ extension MirrorState.Entry {
     }
     (keys, revisedKeys) = counts
     let limit: UInt64 = 253_402_300_799
-    start = Int64(min(reading.header.startTimestamp ?? 0, limit))
-    end = Int64(min(reading.header.endTimestamp ?? 0, limit))
-    region = reading.header.region
-    keyID = reading.header.signatureInfos.first?.verificationKeyID ?? ""
-    keyVersion = reading.header.signatureInfos.first?.verificationKeyVersion ?? ""
+    start = Int64(min(reading.headers.merged.startTimestamp ?? 0, limit))
+    end = Int64(min(reading.headers.merged.endTimestamp ?? 0, limit))
+    region = reading.headers.merged.region
+    keyID = reading.headers.merged.signatureInfos.first?.verificationKeyID ?? ""
+    keyVersion = reading.headers.merged.signatureInfos.first?.verificationKeyVersion ?? ""
     bytes = content.count
     sha256 = KeyPublishing.sha256(content)
   }
