@@ -60,7 +60,8 @@ package struct OperatorsPlan: Sendable {
   package var publicationFolder: String? { plan.publicationFolder }
   package var sources: [SourceSettings] { plan.sources }
   package var sourceNames: [String] { plan.sourceNames }
-  package var uploads: UploadSource? { plan.uploads }
+  package var uploads: [UploadSource] { plan.uploads }
+  package var mirrors: [MirrorSettings] { plan.mirrors }
   package var clock: ClockBounds { plan.clock }
   package var behindLimit: Int64? { plan.behindLimit }
   /// Their identities have names and times, and keys of nobody.
