@@ -134,7 +134,7 @@ struct RequestCostTests {
     let fixture = try PublicationFixture()
     try fixture.publish("NL", bundles: 2, keys: 100)
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "a-token-of-some-length", requestsPerMinute: nil)
+    settings.uploads = [UploadSettings(token: "a-token-of-some-length", requestsPerMinute: nil)]
     let app = try GatewayApplication.testing(fixture, settings: settings)
     let addresses = try addresses()
     #expect(addresses.count > 40)

@@ -104,8 +104,8 @@ struct SlowClientTests {
     .timeLimit(.minutes(1)))
   func slowContent() async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "a-token-of-some-length")
-    settings.uploads?.answerSeconds = 0
+    settings.uploads = [UploadSettings(token: "a-token-of-some-length")]
+    settings.uploads[0].answerSeconds = 0
     let metrics = GatewayMetrics()
     let output = try await script(
       """
@@ -157,7 +157,7 @@ struct SlowClientTests {
     limits.clientConnections = 3
     var settings = ServerSettings()
     settings.proxies = TrustedProxies([try #require(AddressBlock("127.0.0.1"))])
-    settings.uploads = UploadSettings(token: "a-token-of-some-length")
+    settings.uploads = [UploadSettings(token: "a-token-of-some-length")]
     let output = try await script(
       """
       def upload(client):
@@ -233,8 +233,8 @@ struct SlowClientTests {
     ])
   func conformance(request: String, status: String) async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "a-token-of-some-length")
-    settings.uploads?.answerSeconds = 0
+    settings.uploads = [UploadSettings(token: "a-token-of-some-length")]
+    settings.uploads[0].answerSeconds = 0
     let output = try await script(
       """
       s = connect(); s.sendall(\(String(reflecting: request))); answer = rest(s)
@@ -255,8 +255,8 @@ struct SlowClientTests {
   @Test("A client that waits to be told sends its content then", .timeLimit(.minutes(1)))
   func expectations() async throws {
     var settings = ServerSettings()
-    settings.uploads = UploadSettings(token: "a-token-of-some-length")
-    settings.uploads?.answerSeconds = 0
+    settings.uploads = [UploadSettings(token: "a-token-of-some-length")]
+    settings.uploads[0].answerSeconds = 0
     let output = try await script(
       """
       def upload(token, length):

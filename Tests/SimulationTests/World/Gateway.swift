@@ -68,7 +68,8 @@ struct Gateway {
     let now = clock.now
     return try await ledger.read { state in
       let record = try state.record(of: key.key)
-      let answers = try SeriesAnswer.all(of: key.key, in: series, from: state, record, now: now)
+      let bundles = try SeriesAnswer.bundles(of: record, from: state)
+      let answers = try SeriesAnswer.all(of: key.key, in: series, from: state, record, bundles: bundles, now: now)
       return (
         answers.flatMap(\.subjects).first { $0.subject == key }, record.held.contains { $0.claim.subject == key }
       )
