@@ -67,6 +67,20 @@ package final class SQLiteStore: Store {
     }
   }
 
+  /// Brings everything into the one file and lets go of it. The store is not to be used any more.
+  ///
+  /// A store that is merely forgotten loses nothing: what is in its log comes into the file when it is opened again.
+  ///
+  /// - Throws: ``StorageFault``.
+  package func letGo() throws {
+    do {
+      if role == .owner { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
+      try pool.close()
+    } catch {
+      throw StorageFault(error, path: path)
+    }
+  }
+
   /// What is in a store is for its owner alone; who wants others to read it opens it himself. Files that SQLite makes beside
   /// it have its permissions.
   private static func closeToOthers(_ path: String) throws {

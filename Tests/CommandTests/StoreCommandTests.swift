@@ -50,11 +50,8 @@ import Testing
 
   /// Flips a byte in the middle of each page of the store but the first, after everything has come into its one file.
   private func damage(_ workshop: Workshop) throws {
-    var store: SQLiteStore? = try SQLiteStore(
-      folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
-    withExtendedLifetime(store) {}
-    store = nil
-    #expect(!workshop.exists("state/keyferry.sqlite-wal"))
+    try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
+    #expect(try !workshop.exists("state/keyferry.sqlite-wal") || workshop.bytes("state/keyferry.sqlite-wal").isEmpty)
     var bytes = try workshop.bytes("state/keyferry.sqlite")
     for page in stride(from: 4096, to: bytes.count, by: 4096) { bytes[page + 2000] ^= 0x10 }
     try workshop.write(bytes, "state/keyferry.sqlite")
@@ -71,7 +68,8 @@ import Testing
 
       try damage(workshop)
       let damaged = try workshop.keyferry("store", "check")
-      #expect(damaged.status == 1 && damaged.text.contains("page 2, at byte 4096, is not what was written"))
+      #expect(damaged.status == 1)
+      #expect(damaged.text.contains("page 2, at byte 4096, is not what was written"), "\(damaged.text.prefix(600))")
       #expect(damaged.errors.contains("hint: stop the gateway, then: keyferry store restore"))
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
       for command in [["pull"], ["publish"], ["status"], ["explain", NormalizeTests.key, "--config", "gateway.yaml"]] {
@@ -275,7 +273,7 @@ import Testing
     try workshop.write("state: state\n", "gateway.yaml")
     // The last process has seen a clock that was three days ahead of this one.
     var reading = ClockReading.system
-    reading.wall = Instant(secondsSince1970: reading.wall.secondsSince1970 + 3 * 86_400)
+    reading.wall = Instant(secondsSince1970: reading.wall.secondsSince1970 + 3 * 86_400 + 3600)
     var judge = ClockJudge()
     _ = judge.look(reading)
     do {

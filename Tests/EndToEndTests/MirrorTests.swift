@@ -100,7 +100,6 @@ import Testing
         try await mirror.goOn(hours: 4)
         #expect(!FileManager.default.fileExists(atPath: file.path))
         #expect(try await index(of: "VA-original", at: mirror) == later)
-        #expect(try await line.get("\(mirror.address)/\(shown[1])").answer.statusCode == 404)
       }
     }
   }

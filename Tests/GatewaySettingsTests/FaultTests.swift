@@ -548,9 +548,9 @@ import Testing
         state: /s
         \(retention)
         sources:
-          - {name: nl, protocol: index, location: "https://nl.example", trust: keys/nl}
-          - {name: us, protocol: index, location: "https://us.example", trust: operator}
-          - {name: it, protocol: immuni, location: "https://it.example", trust: keys/nl}
+          - {name: nl, protocol: index, location: "https://nl.example", trust: keys/nl, origin: NL}
+          - {name: us, protocol: index, location: "https://us.example", trust: operator, origin: US}
+          - {name: it, protocol: immuni, location: "https://it.example", trust: keys/nl, origin: IT}
         series:
           - \(series)
           - {name: NL, sign: [{key: {file: a.key}, id: "1", version: v1}]}

@@ -229,7 +229,7 @@ private let sig: [UInt8] = [0x0a, 0]
     try lie(.malformed, "compressed bytes that go on") {
       $0.entries[0].stored += [0]; $0.entries[0].compressedSize += 1
     }
-    try lie(.malformed, "stored with two sizes") { $0.entries[0].method = 0 }
+    try lie(.checksumMismatch, "stored with two sizes") { $0.entries[0].method = 0 }
     try lie(.truncated, "reaches beyond the file") {
       $0.entries[1].compressedSize = 1 << 20; $0.entries[1].size = 1 << 20
     }
