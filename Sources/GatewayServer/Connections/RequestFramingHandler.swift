@@ -61,7 +61,9 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
     guard fields.count == 1 || (fields.isEmpty && !head.version.isHTTP11) else {
       return head.headers.remove(name: "host")
     }
-    var host = fields.first ?? ""
+    // The parser leaves the blanks behind a value, which are none of it.
+    let blanks = (fields.first ?? "").reversed().prefix { $0 == " " || $0 == "\t" }.count
+    var host = String((fields.first ?? "").dropLast(blanks))
     if let (authority, rest) = RequestTarget.absoluteForm(head.uri) {
       host = String(authority)
       head.uri = rest

@@ -441,7 +441,7 @@ private enum Scripts {
                 break
         else:
             differ += 1
-            print(case[:300], first[-300:], again[-300:], expected[-300:], file=sys.stderr)
+            print(case[:300], first[-150:], again[-150:], expected[-150:], file=sys.stderr)
     print(len(cases), "cases,", differ, "differ")
     if differ:
         sys.exit(1)
