@@ -11,10 +11,12 @@ import Testing
   private static let secret = "hunter2/?%#&+hunter2"
   private static let encoded = "hunter2%2F%3F%25%23%26%2Bhunter2"
 
-  private func transport(_ bench: Bench, _ location: String, retries: Int = 0) throws -> HTTPPeerTransport {
+  private func transport(_ bench: Bench, _ location: String, allowing port: Int? = nil, retries: Int = 0) throws
+    -> HTTPPeerTransport
+  {
     var settings = TransportSettings()
     settings.retries = retries
-    settings.allowedHosts = ["localhost"]
+    settings.allowedHosts = port.map { ["localhost:\($0)"] } ?? ["localhost"]
     let source = SourceSettings(
       name: "test", peer: .index, location: location, secrets: ["key": Secret(Self.secret)], trust: .operator,
       reading: Policy(name: "as-sent"), transport: settings)
@@ -44,7 +46,7 @@ import Testing
       try await Bench.run { _, connection in
         try await connection.respond("302 There", ["Location: http://localhost:\(other.port)/b?k=\(Self.encoded)"])
       } _: { bench, server in
-        let transport = try transport(bench, "http://127.0.0.1:\(server.port)")
+        let transport = try transport(bench, "http://127.0.0.1:\(server.port)", allowing: other.port)
         let there = "http://localhost:\(other.port)"
         for request in [
           PeerRequest(url: "\(there)/{key}"), PeerRequest(url: "\(there)/?k={key}"),

@@ -45,7 +45,7 @@ struct SimulationTests {
       }
       return
     }
-    let first = Self.number("FROM") ?? 1
+    let first = Self.number("FROM") ?? 2
     let runs = Self.number("RUNS") ?? 5
     var failed: [UInt64] = []
     for seed in first..<first + runs {
