@@ -59,6 +59,13 @@ struct SimulationTests {
     print("simulation: \(runs) seeds from \(first), \(failed.count) failed \(failed); explained: \(why)")
   }
 
+  /// Open: a phone of DP-3T's first SDK lacks a key that was said twice and had expired before it came.
+  @Test("what is not mended yet is still looked at") func open() async throws {
+    var excuses: [String: Int] = [:]
+    let fault = try await fault(seed: 1, steps: 24, excuses: &excuses)
+    withKnownIssue("seed 1", isIntermittent: true) { #expect(fault == nil) }
+  }
+
   /// What was found once. The seed is worth what its number of steps is.
   ///
   /// - 1: while the clock was in doubt, each round made a lost file again and listed all that were made before.
