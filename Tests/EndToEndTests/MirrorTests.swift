@@ -100,10 +100,8 @@ import Testing
         try await mirror.goOn(hours: 4)
         #expect(!FileManager.default.fileExists(atPath: file.path))
         #expect(try await index(of: "VA-original", at: mirror) == later)
-        let gone = try await line.get("\(mirror.address)/\(shown[1])").answer.statusCode
-        withKnownIssue("a server that has the file in memory goes on answering with it", isIntermittent: true) {
-          #expect(gone == 404)
-        }
+        // A server that has the file in its memory does not go on answering with it.
+        #expect(try await line.get("\(mirror.address)/\(shown[1])").answer.statusCode == 404)
       }
     }
   }

@@ -176,14 +176,16 @@ struct MirrorRound: Sendable {
   private func write() throws {
     let listed = state.entries.filter { $0.unlisted == nil && !lost.contains($0.name) }
     let names = Set(listed.map(\.name))
-    // Those that are gone keep their numbers: apps count on.
+    // Those whose files are gone are named no more, and no memory answers for them. The others keep their numbers: apps
+    // count on.
     var manifest = SeriesManifest(
       series: settings.name, title: settings.title, regions: nil, headerRegion: state.entries.last?.region,
       appBundleID: nil, androidPackage: nil, period: settings.period,
       keys: settings.ring.keys.map {
         SeriesManifest.Key(id: $0.id ?? "", version: $0.version ?? "", publicKey: $0.publicKey.pem)
       }, written: now,
-      bundles: state.entries.map { $0.facts(of: settings.name, isListed: names.contains($0.name)) })
+      bundles: state.entries.filter { !$0.isRemoved }
+        .map { $0.facts(of: settings.name, isListed: names.contains($0.name)) })
     let path = SeriesManifest.path(of: settings.name)
     if let old = try? folder.content(of: path, limit: 1 << 30).map({ try SeriesManifest(document: $0) }) {
       manifest.written = old.written

@@ -15,6 +15,7 @@ internal import KeyStorage
 package struct FolderTransport: Transport {
   /// Where refused files go.
   package static let refusedFolder = "refused"
+  private static let reasonSuffix = Array(".why.txt".utf8)
 
   static let quietSeconds: Int64 = 2
   static let signatureByteLimit = 1 << 20
@@ -62,8 +63,9 @@ package struct FolderTransport: Transport {
     return ResponseHead(status: 200)
   }
 
-  /// Moves a document's file to `refused/`, with a text `NAME.txt` beside it. Where a file of its name lies there
-  /// already, both get a number: `NAME.2`, `NAME.2.txt`.
+  /// Moves a document's file to `refused/`, with a text `NAME.why.txt` beside it. Where a file of its name lies there
+  /// already, both get a number: `keys.2.zip`, `keys.2.zip.why.txt`. The signature of a `.bin` goes with it, so that all
+  /// can be moved back; such a text is no document then.
   ///
   /// - Parameters:
   ///   - documentName: as the machine named it.
@@ -86,7 +88,8 @@ package struct FolderTransport: Transport {
       throw failure("move \(shown(file.name)) to \(Self.refusedFolder)/")
     }
     if let companion = Self.signatureName(of: file.name) {
-      _ = renameat(folder.number, terminated(companion), refused.number, terminated(place + Array(".sig".utf8)))
+      let name = Self.signatureName(of: place) ?? place + Array(".sig".utf8)
+      _ = renameat(folder.number, terminated(companion), refused.number, terminated(name))
     }
     return "\(path)/\(Self.refusedFolder)/\(shown(place))"
   }
@@ -98,7 +101,8 @@ package struct FolderTransport: Transport {
     let names = try names(in: folder)
     let present = Set(names)
     var files: [FolderListing.File] = []
-    for name in names where !isUnfinished(name) {
+    for name in names
+    where !isUnfinished(name) && !name.suffix(Self.reasonSuffix.count).elementsEqual(Self.reasonSuffix) {
       if let bundle = Self.exportName(of: name), present.contains(bundle) { continue }
       var status = stat()
       guard fstatat(folder.number, terminated(name), &status, AT_SYMLINK_NOFOLLOW) == 0,
@@ -194,17 +198,26 @@ package struct FolderTransport: Transport {
     }
   }
 
-  /// Writes the text under a number that is free for both names.
+  /// `keys.2.zip` for `keys.zip`: its ending says still what it is.
+  private static func numbered(_ name: [UInt8], _ number: Int) -> [UInt8] {
+    let dot = name.dropFirst().lastIndex(of: UInt8(ascii: ".")) ?? name.endIndex
+    return Array(name[..<dot]) + Array(".\(number)".utf8) + Array(name[dot...])
+  }
+
+  /// Writes the text under a number that is free for all names.
   ///
   /// - Returns: the name for the file.
   private func writeReason(
     _ reason: String, for name: [UInt8], in refused: borrowing Descriptor
   ) throws -> [UInt8] {
     for number in 1...9999 {
-      let place = number == 1 ? name : name + Array(".\(number)".utf8)
+      let place = number == 1 ? name : Self.numbered(name, number)
       var status = stat()
-      guard fstatat(refused.number, terminated(place), &status, AT_SYMLINK_NOFOLLOW) != 0 else { continue }
-      let textName = terminated(place + Array(".txt".utf8))
+      let names = [place] + [Self.signatureName(of: place)].compactMap(\.self)
+      guard names.allSatisfy({ fstatat(refused.number, terminated($0), &status, AT_SYMLINK_NOFOLLOW) != 0 }) else {
+        continue
+      }
+      let textName = terminated(place + Self.reasonSuffix)
       let text = Descriptor(openat(refused.number, textName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
       guard let text else {
         if errno == EEXIST { continue }
