@@ -259,14 +259,18 @@ final class GatewayReader {
 
   private func parsed(_ text: String, _ path: String) -> Policy? {
     do throws(PolicyFileFault) {
-      return try PolicyFile.parse(text, named: path)
+      return try PolicyFile.parse(text, named: path) { policyFaults.append(GatewayFault(.warning, $0, in: path)) }
     } catch {
-      policyFaults += error.faults.map {
-        GatewayFault(
-          severity: .error, file: path, place: $0.place, line: $0.line, column: $0.column, reason: $0.reason)
-      }
+      policyFaults += error.faults.map { GatewayFault(.error, $0, in: path) }
       return nil
     }
+  }
+}
+
+extension GatewayFault {
+  fileprivate init(_ severity: Severity, _ fault: PolicyFault, in file: String) {
+    self.init(
+      severity: severity, file: file, place: fault.place, line: fault.line, column: fault.column, reason: fault.reason)
   }
 }
 

@@ -124,17 +124,24 @@ enum PublishedKeys {
   /// Everything that these bundles say, oldest first, each key once and as it was said last.
   ///
   /// Who reads the union has seen nothing of it before: a key that is released in it and revised later stands among the
-  /// `keys` as it was revised. One that is revoked later, or was released earlier, stands among the `revised_keys`.
+  /// `keys` as it was revised. One that is revoked later, or was released earlier, stands among the `revised_keys`. A
+  /// bundle that was lost and made again comes late with what it said early: so a release is older than a revision
+  /// wherever they stand, and nothing is newer than a revocation.
   static func union(of bundles: [[ClaimedKey]]) -> [ClaimedKey] {
     if let only = bundles.first, bundles.count == 1 {
       let keys = only.inOrderOfSubjects
       let isRepeated = keys.indices.dropFirst().contains { keys[$0].subject == keys[$0 - 1].subject }
       if !isRepeated { return keys }
     }
-    var said: [(key: ClaimedKey, number: Int32)] = []
+    var said: [(key: ClaimedKey, order: Int64)] = []
     said.reserveCapacity(bundles.reduce(0) { $0 + $1.count })
-    for (number, keys) in zip(Int32(0)..., bundles) { for key in keys { said.append((key, number)) } }
-    said.sort { ($0.key.subject, $0.number) < ($1.key.subject, $1.number) }
+    for (number, keys) in zip(Int64(0)..., bundles) {
+      for key in keys {
+        let rank: Int64 = !key.isRevised ? 0 : key.isRevocation ? 2 : 1
+        said.append((key, rank << 40 | number))
+      }
+    }
+    said.sort { ($0.key.subject, $0.order) < ($1.key.subject, $1.order) }
     var union: [ClaimedKey] = []
     var isReleased = false
     for (index, (key, _)) in said.enumerated() {

@@ -9,16 +9,22 @@ package enum PolicyFile {
 
   /// Reads a policy.
   ///
+  /// - Parameter warn: is given what is spelled in an old way, in the order of the file.
   /// - Throws: ``PolicyFileFault`` with all faults of the file at once.
-  package static func parse(_ text: String, named file: String) throws(PolicyFileFault) -> Policy {
-    try read(text, named: file) { _, _ in }
+  package static func parse(
+    _ text: String, named file: String, warn: (PolicyFault) -> Void = { _ in }
+  ) throws(PolicyFileFault) -> Policy {
+    try read(text, named: file, warn) { _, _ in }
   }
 
   /// Reads a policy that an operator has written, whose name must not hide one that ships.
   ///
+  /// - Parameter warn: is given what is spelled in an old way, in the order of the file.
   /// - Throws: ``PolicyFileFault`` with all faults of the file at once.
-  package static func check(_ text: String, named file: String) throws(PolicyFileFault) -> Policy {
-    try read(text, named: file) { policy, document in
+  package static func check(
+    _ text: String, named file: String, warn: (PolicyFault) -> Void = { _ in }
+  ) throws(PolicyFileFault) -> Policy {
+    try read(text, named: file, warn) { policy, document in
       guard let shipped = try? ShippedPolicies.policy(named: policy.name), shipped != policy else { return }
       document.add(
         document.place(of: "name"),
@@ -27,7 +33,7 @@ package enum PolicyFile {
   }
 
   private static func read(
-    _ text: String, named file: String, _ check: (Policy, SettingsDocument) -> Void
+    _ text: String, named file: String, _ warn: (PolicyFault) -> Void, _ check: (Policy, SettingsDocument) -> Void
   ) throws(PolicyFileFault) -> Policy {
     let document = SettingsDocument(holding: "policy", byteLimit: byteLimit)
     guard let section = document.root(of: text) else { throw PolicyFileFault(file: file, faults: document.faults) }
@@ -40,7 +46,10 @@ package enum PolicyFile {
     section.finish()
     for fault in policy.faults { document.add(document.place(of: fault.place), fault.reason) }
     check(policy, document)
-    guard document.faults.isEmpty else { throw PolicyFileFault(file: file, faults: document.faults) }
+    guard document.faults.allSatisfy(\.isWarning) else {
+      throw PolicyFileFault(file: file, faults: document.faults.filter { !$0.isWarning })
+    }
+    for warning in document.faults.sorted() { warn(PolicyFault(warning)) }
     return policy
   }
 
@@ -69,11 +78,15 @@ package struct PolicyFileFault: Error, Hashable, Sendable, CustomStringConvertib
 
   init(file: String, faults: [SettingFault]) {
     self.file = file
-    self.faults = faults.sorted().map {
-      PolicyFault(place: $0.place.path, line: $0.place.line, column: $0.place.column, reason: $0.reason)
-    }
+    self.faults = faults.sorted().map(PolicyFault.init)
   }
 
   /// One line a fault: `efgs.yaml:12:5: publishing.risk.cap: 9, allowed 0...8`.
   package var description: String { faults.map { "\(file):\($0)" }.joined(separator: "\n") }
+}
+
+extension PolicyFault {
+  fileprivate init(_ fault: SettingFault) {
+    self.init(place: fault.place.path, line: fault.place.line, column: fault.place.column, reason: fault.reason)
+  }
 }

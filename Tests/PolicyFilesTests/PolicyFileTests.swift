@@ -197,6 +197,14 @@ import Testing
       ])
   }
 
+  @Test("a name of before is read, with a warning that says the new one")
+  func oldNames() throws {
+    var warnings: [PolicyFault] = []
+    let policy = try PolicyFile.check("name: mine\nreading:\n  origins: [de]", named: "p.yaml") { warnings.append($0) }
+    #expect(policy.reading.speaksFor == .only(["DE"]))
+    #expect(warnings.map(\.description) == ["3:3: reading.origins: is called speaks-for now; rename it"])
+  }
+
   @Test func otherValuesOfTheLanguage() throws {
     let policy = try PolicyFile.parse(
       """

@@ -63,13 +63,15 @@ struct PolicyCommand: ParsableCommand {
       for file in files {
         let bytes = try FileSource.contents(of: file, limit: PolicyFile.byteLimit)
         do {
-          let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file)
+          var warnings: [PolicyFault] = []
+          let policy = try PolicyFile.check(String(decoding: bytes, as: UTF8.self), named: file) { warnings.append($0) }
+          warnings += policy.warnings
           checks.append(
             .init(
               file: file, policy: policy.name, faults: [],
-              warnings: policy.warnings.map(PolicyCheckDocument.Fault.init)))
+              warnings: warnings.map(PolicyCheckDocument.Fault.init)))
           if !json {
-            for warning in policy.warnings { try Console.result(line: "\(file): warning: \(warning)") }
+            for warning in warnings { try Console.result(line: "\(file): warning: \(warning)") }
             try Console.result(line: "\(file): sound, policy \(policy.name)")
           }
         } catch let error as PolicyFileFault {

@@ -10,7 +10,7 @@ internal import PolicyFiles
 enum PolicyChoice {
   static func read(_ name: String) throws -> Policy {
     if let policy = try ShippedPolicies.policy(named: name) { return policy }
-    return try PolicyFile.parse(try text(name), named: name)
+    return try PolicyFile.parse(try text(name), named: name) { Console.note("\(name): warning: \($0)") }
   }
 
   /// The policy as it is written down.

@@ -159,7 +159,6 @@ struct Laws {
       }
     }
     if documents.contains(where: { $0.state == .quarantined || $0.state == .givenUp }) { return excuse("quarantine") }
-    if documents.contains(where: { ($0.facts?.rejected ?? 0) > 0 }) { return excuse("rejected") }
     if isHeld { return excuse("awaits-operator") }
     guard let answer else {
       return "\(fault), and the gateway knows nothing of it: \(documents.map { "\($0.name) \($0.state)" })"
