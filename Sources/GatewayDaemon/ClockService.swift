@@ -87,3 +87,8 @@ struct ClockService: Service {
     }
   }
 }
+
+extension ClockService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "the clock" }
+}

@@ -119,3 +119,8 @@ private func residentBytes() -> Int? {
   try? file.close()
   return pages * sysconf(Int32(_SC_PAGESIZE))
 }
+
+extension Household: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "the household" }
+}

@@ -5,7 +5,8 @@ internal import PeerTransport
 struct OutsideCaller: WebCaller {
   func call(_ call: WebCall) async throws -> WebAnswer {
     let answer = try await ShortCall(
-      address: call.address, body: call.body, token: call.token, timeoutSeconds: call.timeoutSeconds,
+      address: call.address, body: call.body, token: call.token, rootsPEM: call.rootsPEM,
+      timeoutSeconds: call.timeoutSeconds,
       byteLimit: call.byteLimit
     ).answer()
     return WebAnswer(status: answer.status, body: answer.body)

@@ -393,3 +393,18 @@ struct ReloadService: Service {
     }
   }
 }
+
+extension PullService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "pulling" }
+}
+
+extension PublishService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "publishing" }
+}
+
+extension ReloadService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "reloading" }
+}

@@ -39,12 +39,14 @@ package struct Serving {
       FileManager.default.isReadableFile(atPath: folder)
         ? [] : ["the publication folder \(folder) cannot be read"]
     }
+    let health = UploadHealth()
+    readiness.ask { health.reasons }
     exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(
       settings: settings, store: publications, layouts: layouts,
       uploads: uploads.map { uploads in
-        uploads.sources.map { UploadEntrance($0, recordedBy: uploads.ledger, clock: clock) }
+        uploads.sources.map { UploadEntrance($0, recordedBy: uploads.ledger, health: health, clock: clock) }
       } ?? [],
       caller: OutsideCaller(),
       metrics: metrics, readiness: readiness, publishing: publishing,
@@ -59,8 +61,14 @@ package struct Serving {
 
 extension UploadEntrance {
   package init(_ source: UploadSource, recordedBy ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
+    self.init(source, recordedBy: ledger, health: UploadHealth(), clock: clock)
+  }
+
+  init(
+    _ source: UploadSource, recordedBy ledger: Ledger, health: UploadHealth, clock: @escaping @Sendable () -> Instant
+  ) {
     self.init(
-      UploadRecording(source, intake: UploadIntake(source, ledger: ledger, clock: clock)),
+      UploadRecording(source, intake: UploadIntake(source, ledger: ledger, clock: clock), health: health),
       for: UploadScope(series: source.series, home: source.origin, regions: source.regions))
   }
 }

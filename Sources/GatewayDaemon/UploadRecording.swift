@@ -6,10 +6,12 @@ internal import KeyReceiving
 struct UploadRecording: UploadRecorder {
   let intake: UploadIntake
   let source: UploadSource
+  let health: UploadHealth
 
-  init(_ source: UploadSource, intake: UploadIntake) {
+  init(_ source: UploadSource, intake: UploadIntake, health: UploadHealth) {
     self.source = source
     self.intake = intake
+    self.health = health
   }
 
   func record(_ upload: ReceivedUpload) async throws -> RecordedUpload {
@@ -38,7 +40,9 @@ struct UploadRecording: UploadRecorder {
 
   private func refusing<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
-      return try await body()
+      let result = try await body()
+      health.succeeded()
+      return result
     } catch UploadIntake.Refusal.fault(let reason) {
       throw UploadFault(reason: reason)
     } catch UploadIntake.Refusal.noKeys(let reason) {
@@ -47,6 +51,9 @@ struct UploadRecording: UploadRecorder {
       throw UploadFault(.revision(fault), reason: fault.reason)
     } catch UploadIntake.Refusal.busy {
       throw UploadFault(.moment, reason: "too many uploads wait; try again later")
+    } catch {
+      if !(error is CancellationError) { health.failed(error) }
+      throw error
     }
   }
 }

@@ -139,6 +139,9 @@ package struct GatewayResponder: HTTPResponder {
     exchange.path = "/" + target.path
     let client = reader.client(of: request.head, from: exchange.context.channel.remoteAddress)
     if !retrievals.isForOperators(target) { try checkRate(client) }
+    if retrievals.isForMetrics(target) {
+      try checkMayReadMetrics(request, from: exchange.context.channel.remoteAddress)
+    }
     let isProxied = reader.proxies.holds(exchange.context.channel.remoteAddress)
     if isProxied { try beginProxied(client) }
     defer { if isProxied { proxied.end(client) } }
@@ -184,6 +187,9 @@ package struct GatewayResponder: HTTPResponder {
 
   private func checkHead(_ request: Request) throws(Problem) {
     let fields = request.headers
+    if let coding = fields[.transferEncoding], coding.lowercased() != "chunked" {
+      throw Problem(.notImplemented, "transfer-coding", "allowed is chunked alone").closingConnection()
+    }
     var bytes = 0
     for field in fields { bytes += field.name.rawName.utf8.count + field.value.utf8.count + 4 }
     guard fields.count <= limits.headerCount, bytes <= limits.headerBytes else {
@@ -208,6 +214,22 @@ package struct GatewayResponder: HTTPResponder {
     throw Problem(
       .tooManyRequests, "too-many-at-a-time", "\(limits.clientConnections) requests of this client are answered now"
     ).with(.retryAfter, "1")
+  }
+
+  /// The connection's address counts: what came through a proxy, whether it is one of ours or not, came from outside.
+  private func checkMayReadMetrics(_ request: Request, from address: SocketAddress?) throws(Problem) {
+    let isForwarded = TrustedProxies.Field.allCases.contains { field in
+      HTTPField.Name(field.rawValue).map { request.headers.contains($0) } ?? false
+    }
+    // A connection without an address never left this machine.
+    let isAllowed =
+      !isForwarded
+      && (IPAddress(address).map { asker in settings.metricsClients.contains { $0.contains(asker) } } ?? true)
+    guard isAllowed else {
+      throw Problem(
+        .forbidden, "not-for-you",
+        "the metrics are for the addresses of server.metrics-clients, without a proxy between")
+    }
   }
 
   private func checkRate(_ client: RateLimitedClient) throws(Problem) {

@@ -37,6 +37,9 @@ struct RetrievalResponder: Sendable {
       Problem(.notFound, "not-found", "nothing is published under this address"))
   }
 
+  /// Whether it asks for the metrics, which are not for everybody: what doors count tells real uploads from fake ones.
+  func isForMetrics(_ target: RequestTarget) -> Bool { target.path == metricsPath }
+
   /// Whoever watches over the server is not counted among its clients.
   func isForOperators(_ target: RequestTarget) -> Bool {
     ["health", "ready", "ready/publishing", metricsPath].contains(target.path)

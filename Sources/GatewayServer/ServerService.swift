@@ -41,3 +41,8 @@ package struct ServerService: Service {
     }
   }
 }
+
+extension ServerService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  package var description: String { "the server" }
+}

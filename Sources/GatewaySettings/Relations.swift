@@ -294,6 +294,12 @@ extension GatewayReader {
         "behind a proxy on this machine all phones share one address, and this rate; name the proxy in proxies: "
           + "[127.0.0.1, \"::1\"]")
     }
+    if !settings.proxies.isEmpty, settings.publicURL == nil, settings.certificatePEM == nil {
+      warn(
+        section.place(of: "url"),
+        "missing: answers that name addresses begin them with http:// and the Host of the request, also where the proxy "
+          + "speaks https; state url: https://keys.example.org")
+    }
     if settings.proxies.isEmpty, section.states("proxy-field") {
       warn(section.place(of: "proxy-field"), "has no effect without proxies")
     }

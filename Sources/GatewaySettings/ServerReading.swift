@@ -65,6 +65,9 @@ extension GatewayReader {
     section.read("proxies") { setting in
       settings.proxies.blocks = (setting.list() ?? []).compactMap(addressBlock)
     }
+    section.read("metrics-clients") { setting in
+      set(&settings.metricsClients, setting.list()?.compactMap(addressBlock))
+    }
     set(&settings.proxies.field, section.take("proxy-field")?.option(TrustedProxies.Field.self))
     var uploads: [StatedUploads] = []
     section.read("uploads") { setting in

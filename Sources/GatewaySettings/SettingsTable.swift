@@ -299,6 +299,10 @@ package enum SettingsTable {
         "`\(server.proxies.field.rawValue)`",
         TrustedProxies.Field.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
       Row(
+        "server.metrics-clients",
+        "Who is answered at `/metrics`, and never through a proxy. What doors count there tells real uploads from fake ones.",
+        "`[127.0.0.0/8, \"::1\"]`", "a list of addresses and blocks: `[127.0.0.1, 10.0.0.0/8, \"fd00::/8\"]`"),
+      Row(
         "server.connections", "How many connections there may be, and how slow clients may be.", "the defaults",
         "a section"),
       Row(
@@ -397,11 +401,18 @@ package enum SettingsTable {
       Row(
         "server.uploads.certificates[].refresh", "When a set is fetched again.",
         TimeSpan.text(certificates.refreshSeconds), Allowed.keySetRefreshSeconds.durations),
+      Row(
+        "server.uploads.certificates[].roots",
+        "The certificates to trust instead of the system's, where a set is fetched.",
+        "the system's", "a PEM file"),
       Row("server.uploads.codes", "A service that says whether a code of a request is good.", none, "a section"),
       Row("server.uploads.codes.url", "Its address.", "`https://…`"),
       Row("server.uploads.codes.token", "The bearer token that it is shown.", none, secret),
       Row("server.uploads.codes.token.file", "The file that holds the token.", none, path),
       Row("server.uploads.codes.token.env", "The variable that holds the token.", none, "a name"),
+      Row(
+        "server.uploads.codes.roots", "The certificates to trust instead of the system's.", "the system's", "a PEM file"
+      ),
       Row(
         "server.uploads.codes.member", "The member of a request that holds the code.", "`\(codes.member)`",
         "a line of text"),

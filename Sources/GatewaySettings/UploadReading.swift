@@ -81,6 +81,7 @@ extension GatewayReader {
       section.readAll { name, setting in settings.keys[name] = publicKey(setting) }
     }
     section.read("key-set") { keySet($0, &settings) }
+    settings.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
     set(&settings.refreshSeconds, section.take("refresh")?.duration(Allowed.keySetRefreshSeconds))
     if !section.states("keys"), !section.states("key-set") {
       document.add(section.place, "without a key; state keys: {KID: FILE}, or key-set: a JWK set")
@@ -116,6 +117,7 @@ extension GatewayReader {
     let address = section.need("url", "an address: https://verify.example.org/api/code").flatMap(self.address)
     var settings = CodeServiceSettings(address: address ?? "")
     settings.token = section.take("token").flatMap { secret($0) }
+    settings.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
     set(&settings.member, section.take("member").flatMap(line))
     set(&settings.timeoutSeconds, section.take("time-out")?.duration(Allowed.codeTimeoutSeconds))
     section.read("rate") { setting in

@@ -2,12 +2,14 @@ internal import AsyncHTTPClient
 package import BundleTrust
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOSSL
 
 /// One small request to another server that must be answered soon, and is not tried again. Redirects are not followed.
 package struct ShortCall: Sendable {
   private let address: String
   private let body: [UInt8]?
   private let token: Secret?
+  private let rootsPEM: String?
   private let timeoutSeconds: Int64
   private let byteLimit: Int
 
@@ -19,10 +21,14 @@ package struct ShortCall: Sendable {
   /// - Parameters:
   ///   - body: JSON to post; `nil` gets.
   ///   - token: the bearer token to show.
-  package init(address: String, body: [UInt8]?, token: Secret?, timeoutSeconds: Int64, byteLimit: Int) {
+  ///   - rootsPEM: the certificates to trust; `nil` is the system's.
+  package init(
+    address: String, body: [UInt8]?, token: Secret?, rootsPEM: String? = nil, timeoutSeconds: Int64, byteLimit: Int
+  ) {
     self.address = address
     self.body = body
     self.token = token
+    self.rootsPEM = rootsPEM
     self.timeoutSeconds = timeoutSeconds
     self.byteLimit = byteLimit
   }
@@ -37,6 +43,12 @@ package struct ShortCall: Sendable {
       request.method = .POST
       request.headers.add(name: "Content-Type", value: "application/json")
       request.body = .bytes(ByteBuffer(bytes: body))
+    }
+    if let rootsPEM {
+      var tls = TLSConfiguration.makeClientConfiguration()
+      tls.minimumTLSVersion = .tlsv12
+      tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootsPEM.utf8)))
+      request.tlsConfiguration = tls
     }
     let response = try await Self.client.execute(request, deadline: .now() + .seconds(timeoutSeconds))
     let bytes = try await response.body.collect(upTo: byteLimit)

@@ -181,6 +181,7 @@ enum Fixture {
       rate: 600/min
       proxies: [127.0.0.1, 10.0.0.0/8, "fd00::/8"]
       proxy-field: forwarded
+      metrics-clients: [10.1.0.0/16]
       connections: {all: 2000, client: 20, head: 5 s, least: 1 KB, idle: 30 s, stalled: 20 s}
       cache: 64 MiB
       uploads:
@@ -202,8 +203,10 @@ enum Fixture {
             keys: {k1: verify.pem}
             key-set: jwks.json
             refresh: 10 min
+            roots: roots.pem
           - {issuer: other.example.org, audience: keys.example.org, key-set: "https://other.example.org/jwks"}
-        codes: {url: "https://verify.example.org/code", token: {file: token}, member: pin, time-out: 2 s, rate: 60/min}
+        codes: {url: "https://verify.example.org/code", token: {file: token}, roots: roots.pem, member: pin, time-out: 2 s,
+          rate: 60/min}
         dp3t: {keys: [verify.pem], next-day-key: {file: a.key}, validity: 30 min}
         revision-key: {file: revision}
         ignored-members: [pinToken, platform]

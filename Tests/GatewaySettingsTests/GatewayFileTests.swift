@@ -82,6 +82,7 @@ import Testing
       [AddressBlock("127.0.0.1"), AddressBlock("10.0.0.0/8"), AddressBlock("fd00::/8")].compactMap(\.self),
       field: .forwarded)
     #expect(server.proxies == proxies)
+    #expect(server.metricsClients == [AddressBlock("10.1.0.0/16")])
     #expect(server.dp3tConfiguration?.contains("Hallo") == true)
     var uploads = UploadSettings(token: Secret(Fixture.secret), requestsPerMinute: nil, answerSeconds: 3)
     uploads.clients = ["hospital": Secret(Fixture.secret), "app": Secret(Fixture.secret)]
@@ -90,11 +91,13 @@ import Testing
       healthAuthorityID: "nl.example")
     first.keySet = Fixture.files.texts["/etc/k/jwks.json"]
     first.refreshSeconds = 600
+    first.rootsPEM = Fixture.files.texts["/etc/k/roots.pem"]
     var second = CertificateSettings(issuer: "other.example.org", audience: "keys.example.org")
     second.keySetAddress = "https://other.example.org/jwks"
     uploads.certificates = [first, second]
     var codes = CodeServiceSettings(address: "https://verify.example.org/code")
     (codes.token, codes.member, codes.timeoutSeconds, codes.callsPerMinute) = (Secret(Fixture.secret), "pin", 2, 60)
+    codes.rootsPEM = Fixture.files.texts["/etc/k/roots.pem"]
     uploads.codes = codes
     uploads.dp3t = DP3TUploadSettings(
       keys: [Fixture.keys[2].publicKey.pem],

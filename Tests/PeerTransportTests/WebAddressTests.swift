@@ -1,3 +1,4 @@
+import Foundation
 import GatewayTesting
 import KeyPeers
 import PeerTransport
@@ -60,5 +61,34 @@ import Testing
     #expect(try !home.hasSameOrigin(as: WebAddress("http://h.example/a")))
     #expect(try !home.hasSameOrigin(as: WebAddress("https://h.example:8443/a")))
     #expect(try !home.hasSameOrigin(as: WebAddress("https://g.example/a")))
+  }
+
+  /// What is allowed is decided by our reading, and the request is sent by another's.
+  @Test("Whatever a peer writes, nobody reads another host in what is sent")
+  func anything() throws {
+    var random = SeededRandom(for: "WebAddressTests.anything")
+    let base = try WebAddress("https://keys.example.org:8443/a/b/index.txt?x=1")
+    let parts = [
+      "http://", "https://", "HTTPS:", "file:///", "//", "/", "\\", "?", "#", "@", ":", "[", "]", "::1", "[::1]",
+      "127.0.0.1",
+      "evil.example", "keys.example.org", ".", "..", "/../", "%2e%2e", "%00", "%0d%0a", "\r\n", "\t", " ", "é",
+      "xn--e1a", "443", ":8443",
+      "99999", "-1", "user:pass", "{token}", "\u{202E}", "\0", "a", "b.zip",
+    ]
+    var read = 0
+    for _ in 0..<20_000 {
+      let text = (0..<Int.random(in: 1...7, using: &random)).map { _ in parts[random.pick(parts.indices)] }.joined()
+      let addresses = [try? WebAddress(text), try? base.address(for: text), try? base.address(ofRedirect: text)]
+      for address in addresses.compactMap(\.self) {
+        read += 1
+        #expect(try WebAddress(address.text).text == address.text, "\(text.debugDescription)")
+        #expect(address.text.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(text.debugDescription)")
+        let components = try #require(URLComponents(string: address.text), "\(text.debugDescription)")
+        #expect(components.host?.lowercased() == address.host, "\(text.debugDescription)")
+        #expect(components.scheme == address.scheme.rawValue && components.user == nil, "\(text.debugDescription)")
+        #expect(components.port ?? (address.scheme == .http ? 80 : 443) == address.port, "\(text.debugDescription)")
+      }
+    }
+    #expect(read > 5000)
   }
 }

@@ -12,8 +12,11 @@ package enum JSONValue: Hashable, Sendable {
 
   /// `nil` where the bytes are not one JSON value (RFC 8259) in UTF-8, or one that is nested too deep. Strangers write it,
   /// and are not known before it is read: each byte is looked at once, whatever it is.
-  static func parse(_ bytes: [UInt8]) -> JSONValue? {
-    var reader = JSONReader(bytes)
+  ///
+  /// - Parameter allowingRepeats: whether an object may have two members of one name, of which the first counts;
+  ///   otherwise such a document is none.
+  static func parse(_ bytes: [UInt8], allowingRepeats: Bool = true) -> JSONValue? {
+    var reader = JSONReader(bytes, allowingRepeats: allowingRepeats)
     return try? reader.document()
   }
 
@@ -46,10 +49,12 @@ private struct JSONReader {
   struct Malformed: Error {}
 
   private let bytes: [UInt8]
+  private let allowsRepeats: Bool
   private var position = 0
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8], allowingRepeats: Bool) {
     self.bytes = bytes
+    allowsRepeats = allowingRepeats
     // Some editors mark UTF-8.
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
   }
@@ -81,7 +86,7 @@ private struct JSONReader {
     return values
   }
 
-  /// Of members with one name the first counts.
+  /// Of members with one name the first counts, where there may be several.
   private mutating func members(depth: Int) throws(Malformed) -> [String: JSONValue] {
     var members: [String: JSONValue] = [:]
     try list(to: UInt8(ascii: "}"), depth: depth) { reader throws(Malformed) in
@@ -90,7 +95,11 @@ private struct JSONReader {
       guard try reader.peek() == UInt8(ascii: ":") else { throw Malformed() }
       reader.position += 1
       let value = try reader.value(depth: depth)
-      if members[name] == nil { members[name] = value }
+      if members[name] == nil {
+        members[name] = value
+      } else if !reader.allowsRepeats {
+        throw Malformed()
+      }
     }
     return members
   }

@@ -27,6 +27,8 @@ package struct ServerSettings: Hashable, Sendable {
   package var requestsPerMinute: Int?
   /// Proxies in front of the server, whose word about the client is believed.
   package var proxies: TrustedProxies
+  /// Who is answered at the address of the metrics.
+  package var metricsClients = AddressBlock.ofThisMachine
   package var limits = ServerLimits()
   /// The doors for uploads: each entry those of one origin, with names of their own; empty is closed.
   package var uploads: [UploadSettings] = []

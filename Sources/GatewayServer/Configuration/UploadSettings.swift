@@ -51,6 +51,8 @@ package struct CertificateSettings: Hashable, Sendable {
   package var keySet: String?
   /// Where such a set is fetched.
   package var keySetAddress: String?
+  /// The certificates by which TLS is trusted there, PEM; `nil` is the system's.
+  package var rootsPEM: String?
   /// Seconds after which a set is fetched again.
   package var refreshSeconds: Int64 = 300
   /// What `healthAuthorityID` of a request must be, or its `appPackageName`; `nil` is anything.
@@ -69,6 +71,8 @@ package struct CodeServiceSettings: Hashable, Sendable {
   package var address: String
   /// What opens the service; `nil` is nothing.
   package var token: Secret?
+  /// The certificates by which its TLS is trusted, PEM; `nil` is the system's.
+  package var rootsPEM: String?
   /// The member of a publish request that holds the code.
   package var member = "pinToken"
   /// Seconds to wait for an answer.

@@ -6,6 +6,7 @@ internal import NIOHTTP1
 ///
 /// - A request of HTTP/1.1 names its host once, or has none here: who responds refuses it then (3.2).
 /// - A target in absolute form says more than the field: the host is the one that it names (3.2.2).
+/// - A connection of HTTP/1.0 ends with its response, unless the client asks for more (9.3).
 /// - A client that waits to be told that its content is wanted is told so when it is read (RFC 9110, 10.1.1).
 /// - The watch in front hears how far a request has come.
 final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -29,6 +30,7 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
     case .head(var head):
       watch.requestBegan()
       Self.settleHost(of: &head)
+      Self.settleEnd(of: &head)
       isHoldingBack =
         head.version.isHTTP11 && head.headers[canonicalForm: "expect"].contains { isSame($0.utf8, "100-continue") }
       return context.fireChannelRead(wrapInboundOut(.head(head)))
@@ -53,6 +55,13 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
     isHoldingBack = false
     let head = HTTPResponseHead(version: .http1_1, status: .continue)
     context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+  }
+
+  /// A client of HTTP/1.0 that does not ask for more reads until the connection ends (RFC 9112, 9.3).
+  static func settleEnd(of head: inout HTTPRequestHead) {
+    guard !head.version.isHTTP11 else { return }
+    let keepsAlive = head.headers[canonicalForm: "connection"].contains { isSame($0.utf8, "keep-alive") }
+    if !keepsAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
   }
 
   /// Leaves one field `Host` that can be believed, or none. A client of HTTP/1.0 need not name any.

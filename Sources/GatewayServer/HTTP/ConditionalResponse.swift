@@ -38,8 +38,12 @@ extension RetrievalResponder {
     }
     fields[.eTag] = tag.text
 
-    if let condition = request.ifMatch.flatMap(EntityTag.condition), !condition.includes(tag) {
-      throw Problem(.preconditionFailed, "precondition-failed", "the file has another entity tag by now")
+    if let text = request.ifMatch {
+      guard EntityTag.condition(text)?.includes(tag) ?? true else {
+        throw Problem(.preconditionFailed, "precondition-failed", "the file has another entity tag by now")
+      }
+    } else if let modified, let since = request.ifUnmodifiedSince.flatMap(HTTPDate.instant), modified > since {
+      throw Problem(.preconditionFailed, "precondition-failed", "the file has changed since then")
     }
     if isFresh(request, tag: tag, modified: modified) {
       fields[.contentType] = nil

@@ -13,6 +13,7 @@ struct RetrievalRequest: Hashable, Sendable {
     case ifMatch = "if-match"
     case ifNoneMatch = "if-none-match"
     case ifModifiedSince = "if-modified-since"
+    case ifUnmodifiedSince = "if-unmodified-since"
     case ifRange = "if-range"
     case range
   }
@@ -24,6 +25,7 @@ struct RetrievalRequest: Hashable, Sendable {
   private(set) var ifMatch: String?
   private(set) var ifNoneMatch: String?
   private(set) var ifModifiedSince: String?
+  private(set) var ifUnmodifiedSince: String?
   private(set) var ifRange: String?
   private(set) var range: String?
 
@@ -47,6 +49,7 @@ struct RetrievalRequest: Hashable, Sendable {
     case .ifMatch: ifMatch = value
     case .ifNoneMatch: ifNoneMatch = value
     case .ifModifiedSince: ifModifiedSince = value
+    case .ifUnmodifiedSince: ifUnmodifiedSince = value
     case .ifRange: ifRange = value
     case .range: range = value
     }
@@ -54,7 +57,9 @@ struct RetrievalRequest: Hashable, Sendable {
 
   /// Bytes of memory, at most.
   var weight: Int {
-    let texts = [host, ifMatch, ifNoneMatch, ifModifiedSince, ifRange, range].compactMap(\.self) + target.query.values
+    let texts =
+      [host, ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange, range].compactMap(\.self)
+      + target.query.values
     return texts.reduce(target.path.utf8.count + 256) { $0 + $1.utf8.count + 32 }
   }
 }

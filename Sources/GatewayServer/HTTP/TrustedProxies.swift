@@ -118,6 +118,9 @@ package struct AddressBlock: Hashable, Sendable {
     self.bits = bits
   }
 
+  /// The loopback addresses.
+  package static let ofThisMachine = ["127.0.0.0/8", "::1"].compactMap { AddressBlock($0) }
+
   func contains(_ other: IPAddress) -> Bool {
     guard other.bytes.count == address.bytes.count else { return false }
     return (0..<bits).allSatisfy { bit in

@@ -7,6 +7,8 @@ package struct WebCall: Hashable, Sendable {
   package var body: [UInt8]?
   /// The bearer token to show.
   package var token: Secret?
+  /// The certificates to trust, PEM; `nil` is the system's.
+  package var rootsPEM: String?
   /// Seconds until the answer must be whole.
   package var timeoutSeconds: Int64
   /// The answer may be this large.

@@ -100,8 +100,11 @@ package struct DP3TLayout: Layout {
     guard let after = request.count(.publishedafter, absent: 0) else {
       return .invalid("publishedafter is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
+    // Nobody has seen what will be published: what is said to be after now is after now.
+    let seen = min(after, request.now.secondsSince1970 * 1000)
     let day = Day(daysSince1970: milliseconds / (secondsPerDay * 1000))
-    guard day <= request.now.day else { return .missing("the date is in the future") }
+    // A phone whose clock is a little ahead asks for tomorrow at midnight, and must not fail for it.
+    guard day.daysSince1970 <= request.now.day.daysSince1970 + 1 else { return .missing("the date is in the future") }
     guard !series.keyDays.isEmpty || series.increments.isEmpty else {
       return .missing("this series makes no archives by the keys' own day; rollups: [key-day] makes them")
     }
@@ -110,8 +113,8 @@ package struct DP3TLayout: Layout {
       return .missing("the date is more than \(Self.retentionDays) days ago")
     }
     // A key of any day can still come, so nothing is kept for long.
-    guard let archive, archive.facts.end * 1000 > after else {
-      return LayoutAnswer(.nothing, cache: .list, headers: [("x-published-until", String(after))])
+    guard let archive, archive.facts.end * 1000 > seen else {
+      return LayoutAnswer(.nothing, cache: .list, headers: [("x-published-until", String(seen))])
     }
     return LayoutAnswer(
       .archive(archive), cache: .list, headers: [("x-published-until", String(archive.facts.end * 1000))])

@@ -45,7 +45,7 @@ struct CodeVerifier: Sendable {
         WebCall(
           address: settings.address,
           body: JSONDocument.bytes(Question(code: code, healthAuthorityID: healthAuthority)), token: settings.token,
-          timeoutSeconds: settings.timeoutSeconds, byteLimit: Self.byteLimit))
+          rootsPEM: settings.rootsPEM, timeoutSeconds: settings.timeoutSeconds, byteLimit: Self.byteLimit))
     } catch {
       logger.warning("the service for codes does not answer", metadata: ["reason": .string("\(error)")])
       throw .notAnswered

@@ -62,9 +62,11 @@ struct DP3TDoor: UploadDoor {
       throw .malformed(reason: "DelayedKeyDate claim is wrong")
     }
     let reply = reply(to: content, isFake: claims.isFake, now: now)
-    let keys = claims.isFake ? [] : content.keys.filter { isVouchedFor($0, by: claims, now: now) }
-    guard !keys.isEmpty else { return .chaff(reply: reply) }
-    var upload = KeyUpload(DecodedDocument(keys: keys))
+    if claims.isFake || content.keys.isEmpty { return .chaff(reply: reply) }
+    var upload = KeyUpload(DecodedDocument(keys: []))
+    for (position, key) in content.keys.enumerated() {
+      upload.take(key, at: position, unless: vouchingFault(of: key, by: claims, now: now))
+    }
     upload.audience = content.audience
     upload.reply = reply
     return .keys(upload, certificate: nil)
@@ -87,13 +89,16 @@ struct DP3TDoor: UploadDoor {
 
   private static let wrongScope = "wrong-scope"
 
-  /// A key before the onset, or of another day than the token says, is left out and not told of.
-  private func isVouchedFor(_ key: ClaimedKey, by claims: DP3TTokens.Claims, now: Instant) -> Bool {
-    guard let start = key.rollingStart else { return false }
+  /// Why a key is left out: it is of before the onset, or of another day than the token says. Its sender is not told, as
+  /// the original tells nobody; it is counted.
+  private func vouchingFault(of key: ClaimedKey, by claims: DP3TTokens.Claims, now: Instant) -> String? {
+    guard let start = key.rollingStart else { return "without a start" }
     if request == .nextDay {
       return claims.delayedKeyDate == Int64(start) && DP3TUpload.mayBeDelayed(Int64(start), now: now)
+        ? nil : "not the key of the day that the token is for"
     }
     return claims.onset.map { Int64(start) >= Int64($0.firstInterval.rawValue) } ?? true
+      ? nil : "used before the onset that the token states"
   }
 
   private func reply(to content: DP3TUpload, isFake: Bool, now: Instant) -> String? {
@@ -134,8 +139,8 @@ struct DP3TUpload {
   private(set) var audience = UploadAudience.regionsOfDoor
 
   init(_ body: [UInt8], _ request: DP3TDoor.Request, now: Instant) throws(UploadFault) {
-    guard let members = JSONValue.parse(body)?.object else {
-      throw UploadFault(reason: "the body is not one JSON object")
+    guard let members = JSONValue.parse(body, allowingRepeats: false)?.object else {
+      throw UploadFault(reason: "the body is not one JSON object, without two members of one name")
     }
     isFake = try Self.flag(members["fake"], "fake") ?? false
     let list = request == .nextDay ? members["delayedKey"].map { [$0] } : members["gaenKeys"]?.array

@@ -5,6 +5,8 @@ internal import KeyIntake
 /// The keys of one upload, as they were sent. Which of them are taken is for who records them.
 struct KeyUpload: Sendable {
   static let countAllowed = 1...30
+  /// Phones keep their keys for fourteen days; another one is for a phone whose clock is wrong.
+  private static let plausibleDays = 15
 
   /// With the keys that were no keys, or have no place beside the certificate.
   private(set) var keys = DecodedDocument()
@@ -61,6 +63,11 @@ struct KeyUpload: Sendable {
       claim.transmissionRisk = key.transmissionRisk.flatMap { Int32(exactly: $0) }
       claim.reportType = certificate?.reportType?.reportType.rawValue
       let days = IntervalNumber(key.rollingStart).day.daysSince1970 - onset.daysSince1970
+      // A key that can be no phone's any more, or not yet, is a fault and no warning: who records it says which.
+      guard abs(now.day.daysSince1970 - IntervalNumber(key.rollingStart).day.daysSince1970) <= Self.plausibleDays else {
+        keys.keys.append(claim)
+        continue
+      }
       guard (-14...14).contains(days) else {
         let warning = "\(days) days since the onset of symptoms, allowed -14...14"
         drop(position, .valueNotAllowed, warning)
@@ -70,6 +77,15 @@ struct KeyUpload: Sendable {
       claim.daysSinceOnset = Int32(days)
       keys.keys.append(claim)
     }
+  }
+
+  /// Takes a key, or drops it without that being a fault.
+  ///
+  /// - Parameter reason: why it is dropped; `nil` takes it.
+  mutating func take(_ key: ClaimedKey, at position: Int, unless reason: String?) {
+    guard let reason else { return keys.keys.append(key) }
+    drop(position, .valueNotAllowed, reason)
+    warnings[position] = reason
   }
 
   private mutating func drop(_ position: Int, _ reason: RejectionReason, _ detail: String) {

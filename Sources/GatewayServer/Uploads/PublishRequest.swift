@@ -40,8 +40,12 @@ struct PublishRequest: Sendable {
   static let regionsAllowed = 64
 
   init(_ body: [UInt8], _ version: Version = .v1, _ extras: Extras = Extras()) throws(UploadFault) {
-    guard let members = JSONValue.parse(body)?.object else {
-      throw UploadFault(reason: "the body is not one JSON object")
+    guard let members = JSONValue.parse(body, allowingRepeats: false)?.object else {
+      throw UploadFault(reason: "the body is not one JSON object, without two members of one name")
+    }
+    // Names count in any case, and none of two can be passed over.
+    guard Set(members.keys.lazy.map { $0.lowercased() }).count == members.count else {
+      throw UploadFault(reason: "the request has two members of one name")
     }
     for (name, value) in members {
       switch name.lowercased() {

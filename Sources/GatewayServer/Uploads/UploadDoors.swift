@@ -205,6 +205,11 @@ extension UploadDoors {
         throw UploadRefusal.unread(
           Problem(.unsupportedMediaType, "unsupported-media-type", "allowed is application/json").closingConnection())
       }
+      if let coding = request.headers[.contentEncoding]?.lowercased(), coding != "identity" {
+        throw UploadRefusal.unread(
+          Problem(.unsupportedMediaType, "unsupported-content-coding", "a body is not compressed")
+            .with(.acceptEncoding, "identity").closingConnection())
+      }
       let tooLarge = UploadRefusal.unread(
         Problem(.contentTooLarge, "body-too-large", "the body has more than \(limits.uploadBytes) bytes")
           .closingConnection())

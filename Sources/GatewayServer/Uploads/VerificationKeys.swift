@@ -22,6 +22,7 @@ actor VerificationKeys {
 
   private let stated: [String: P256PublicKey]
   private let address: String?
+  private let rootsPEM: String?
   private let refreshSeconds: Double
   private let caller: (any WebCaller)?
   private let logger: Logger
@@ -49,6 +50,7 @@ actor VerificationKeys {
     }
     stated = keys
     address = settings.keySetAddress
+    rootsPEM = settings.rootsPEM
     refreshSeconds = Double(settings.refreshSeconds)
     self.caller = caller
     self.logger = logger
@@ -72,7 +74,8 @@ actor VerificationKeys {
     guard fetching == nil, lastFetch.map({ now - $0 >= Self.pause }) ?? true, let address, let caller else { return }
     lastFetch = now
     let call = WebCall(
-      address: address, body: nil, token: nil, timeoutSeconds: Self.timeoutSeconds, byteLimit: Self.byteLimit)
+      address: address, body: nil, token: nil, rootsPEM: rootsPEM, timeoutSeconds: Self.timeoutSeconds,
+      byteLimit: Self.byteLimit)
     let task = Task { [logger] () -> [String: P256PublicKey]? in
       do {
         let answer = try await caller.call(call)

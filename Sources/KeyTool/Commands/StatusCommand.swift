@@ -54,16 +54,19 @@ struct StatusCommand: AsyncParsableCommand {
         try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt }
       )
     }
+    let folderFaults = FolderRoom.faults(
+      of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
     if json {
       try Console.result(
-        line: try JSONText.render(StatusDocument(report: report, series: series, doubt: doubt?.reason)))
+        line: try JSONText.render(
+          StatusDocument(report: report, series: series, doubt: doubt?.reason, folderFaults: folderFaults)))
     } else {
       for line in report.lines(series: series) { try Console.result(line: line) }
     }
-    if let doubt { Console.note(doubt.reason) }
+    for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
     let isWrong =
       report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind }
-      || series.contains { !$0.faults.isEmpty } || doubt != nil
+      || series.contains { !$0.faults.isEmpty } || doubt != nil || !folderFaults.isEmpty
     try exit(isWrong ? .rejected : .done)
   }
 }
@@ -73,10 +76,12 @@ private struct StatusDocument: Encodable {
   let report: StatusReport
   let series: [SeriesStatus]
   let doubt: String?
+  let folderFaults: [String]
 
   enum CodingKeys: String, CodingKey {
     case series
     case clockDoubt = "clock_doubt"
+    case folderFaults = "folder_faults"
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -84,5 +89,6 @@ private struct StatusDocument: Encodable {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(series, forKey: .series)
     try members.encodeIfPresent(doubt, forKey: .clockDoubt)
+    try members.encode(folderFaults, forKey: .folderFaults)
   }
 }

@@ -216,6 +216,10 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     #expect(again?.status == 204)
     #expect(again?.header("x-published-until") == String((midnight + 6 * hour) * 1000))
     #expect(today.ask("/v1/gaen/exposed/\(Self.milliseconds - 86_400_000)")?.bundle?.facts.ordinal == 2)
+    // What comes after now has not been seen by anybody: a later archive is not behind it.
+    let ahead = today.ask("\(address)?publishedafter=\((midnight + 20 * hour) * 1000)")
+    #expect(ahead?.status == 204)
+    #expect(ahead?.header("x-published-until") == String((midnight + 9 * hour) * 1000))
   }
 
   /// A day of publication is not a day of exposure.
@@ -234,7 +238,9 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     let asked = server(DP3TLayout(), series([]))
     for (address, status) in [
       ("/v1/gaen/exposed/\(Self.milliseconds)", 204), ("/v1/gaen/exposed/\(Self.milliseconds + 1)", 404),
-      ("/v1/gaen/exposed/\(Self.milliseconds + 2 * 86_400_000)", 404), ("/v1/gaen/exposed/0", 404),
+      ("/v1/gaen/exposed/\(Self.milliseconds + 86_400_000)", 204),
+      ("/v1/gaen/exposed/\(Self.milliseconds + 2 * 86_400_000)", 204),
+      ("/v1/gaen/exposed/\(Self.milliseconds + 3 * 86_400_000)", 404), ("/v1/gaen/exposed/0", 404),
       ("/v1/gaen/exposed/-86400000", 404), ("/v1/gaen/exposed/today", 404),
       ("/v1/gaen/exposed/\(Self.milliseconds)?publishedafter=now", 400),
       ("/v1/gaen/buckets/2020-12-01", 200), ("/v1/gaen/buckets/2020-12-03", 404),

@@ -86,6 +86,9 @@ struct FileTests {
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: published]).code == 304)
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: before]).code == 200)
     #expect(try await app.ask("/\(bundle.path)", headers: [.ifModifiedSince: "yesterday"]).code == 200)
+    #expect(try await app.ask("/\(bundle.path)", headers: [.ifUnmodifiedSince: published]).code == 200)
+    #expect(try await app.ask("/\(bundle.path)", headers: [.ifUnmodifiedSince: before]).code == 412)
+    #expect(try await app.ask("/\(bundle.path)", headers: [.ifUnmodifiedSince: "yesterday"]).code == 200)
     // Nobody's date ends the server.
     for number in [Int64.min, .max] {
       for text in ["a Nov \(number) 08:49:37 1", "a Nov 6 08:49:37 \(number)", "a, 6 Nov \(number) 08:49:37 GMT"] {

@@ -18,6 +18,8 @@ struct JSONValueTests {
         == .object(["a": .string("\"\\/\u{8}\u{C}\n\r\téé😀"), "": .object([:])]))
     #expect(Self.parse("{\"a\" : [ ] ,\n\"b\":\t1\r}") == .object(["a": .array([]), "b": .number(1)]))
     #expect(Self.parse(#"{"a":1,"a":2}"#) == .object(["a": .number(1)]))
+    #expect(JSONValue.parse(Array(#"[{"a":1,"b":{"a":2}}]"#.utf8), allowingRepeats: false) != nil)
+    #expect(JSONValue.parse(Array(#"[{"a":1,"a":1}]"#.utf8), allowingRepeats: false) == nil)
     #expect(JSONValue.parse([0xEF, 0xBB, 0xBF, UInt8(ascii: "1")]) == .number(1))
   }
 

@@ -189,6 +189,26 @@ struct ServerTests {
     #expect(try await app.ask("/metrics").code == 200)
   }
 
+  @Test("The metrics tell real uploads from fake ones, and are for the operator alone")
+  func metricsAreNotForEverybody() async throws {
+    let app = try GatewayApplication.testing(fixture)
+    for field in ["X-Forwarded-For", "Forwarded"] {
+      let response = try await app.ask("/metrics", headers: [HTTPField.Name(field)!: "192.0.2.1"])
+      #expect(response.code == 403 && response.problem == "not-for-you")
+    }
+    let mine = AddressBlock.ofThisMachine
+    for (address, isMine) in [("127.0.0.1", true), ("::ffff:127.0.0.2", true), ("::1", true), ("192.0.2.1", false)] {
+      let address = try #require(IPAddress(address))
+      #expect(mine.contains { $0.contains(address) } == isMine)
+    }
+  }
+
+  @Test("A coding of transfer that is not known is refused", arguments: ["gzip, chunked", "x, chunked", "identity"])
+  func transferCoding(coding: String) async throws {
+    let response = try await GatewayApplication.testing(fixture).ask("/health", headers: [.transferEncoding: coding])
+    #expect(response.code == 501)
+  }
+
   @Test("A bucket fills up again, addresses do not share one, and the table is bounded")
   func buckets() throws {
     let limiter = RateLimiter(requestsPerMinute: 60, maximumClients: 10)

@@ -368,6 +368,16 @@ struct UploadTests {
     }
   }
 
+  @Test("A key that is no phone's any more is a fault, and no warning", arguments: [0, 1_000_000, -1, 2_147_483_647])
+  func ancient(start: Int) async throws {
+    let app = try application()
+    let response = try await app.ask(
+      "/v1/publish", .post, headers: Self.authorized, body: try publish([(1, start, 144, 0)], nil))
+    #expect(response.code == 400, "\(response.text.prefix(200))")
+    #expect(response.problem == "bad_request")
+    #expect(try await kept().isEmpty)
+  }
+
   @Test("What the request may not hold is refused as a whole")
   func badRequests() async throws {
     let app = try application()
@@ -379,6 +389,12 @@ struct UploadTests {
       Array(String(decoding: one, as: UTF8.self).replacing("\"rollingPeriod\"", with: "\"rollingDuration\"").utf8),
       Array(String(decoding: one, as: UTF8.self).replacing(":\(Self.start),", with: ":1e12,").utf8),
       one + one,
+      // Of two members none may be passed over.
+      Array(
+        String(decoding: one, as: UTF8.self).replacing(
+          "\"rollingPeriod\"", with: "\"rollingPeriod\":1,\"rollingPeriod\""
+        ).utf8),
+      try publish([(1, Self.start, 144, 0)], nil, adding: ",\"HealthAuthorityID\":\"org.other\""),
     ] {
       let response = try await app.ask("/v1/publish", .post, headers: Self.authorized, body: body)
       #expect(response.code == 400, "\(String(decoding: body.prefix(90), as: UTF8.self))")
@@ -387,6 +403,9 @@ struct UploadTests {
     }
     for (headers, body, status) in [
       ([.authorization: "Bearer secret-token"], one, 415),
+      (
+        [.authorization: "Bearer secret-token", .contentType: "application/json", .contentEncoding: "gzip"], one, 415
+      ),
       (Self.authorized, [UInt8](repeating: 0x20, count: 64_001), 413),
     ] as [(HTTPFields, [UInt8], Int)] {
       let response = try await app.ask("/v1/publish", .post, headers: headers, body: body)

@@ -59,6 +59,14 @@ struct DP3TUploadTests {
     let count = try await gateway.keptCount
     #expect(try await nextDay(start: try start(of: "dp3t_exposed") - 144, token: token, to: app).code == 200)
     #expect(try await gateway.keptCount == count)
+    // The operator sees what nobody else is told.
+    for line in [
+      #"keyferry_uploads_total{door="dp3t-next-day",outcome="accepted"} 1"#,
+      #"keyferry_uploaded_keys_total{door="dp3t-next-day",outcome="dropped"} 1"#,
+      #"keyferry_uploaded_keys_total{door="dp3t",outcome="dropped"} 10"#,
+    ] {
+      #expect(gateway.metrics.text.contains(line + "\n"), "\(line)")
+    }
   }
 
   @Test("A fake request is answered like a real one, and counted apart")
