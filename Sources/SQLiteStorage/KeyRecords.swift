@@ -147,6 +147,10 @@ extension SQLiteTransaction {
     let recalls = try Row.fetchAll(database, sql: "SELECT id FROM recalls ORDER BY id").map { row -> Int64 in row["id"]
     }
     let words = try self.recalls()
+    let source = try String.fetchOne(
+      database,
+      sql: "SELECT sources.name FROM documents JOIN sources ON sources.id = documents.source WHERE documents.id = ?",
+      arguments: [document.rawValue])
     var new = 0
     for claim in claims {
       let row = try row(of: claim)
@@ -156,9 +160,11 @@ extension SQLiteTransaction {
       guard receipt.new > 0 else { continue }
       new += 1
       let arrived = Instant(secondsSince1970: time ?? 0)
-      guard let index = words.firstIndex(where: { $0.withdraws(claim.origin, of: document, from: arrived) }) else {
-        continue
-      }
+      guard
+        let index = words.firstIndex(where: {
+          $0.withdraws(claim.origin, of: document, by: source, from: arrived)
+        })
+      else { continue }
       let withdrawal = try RawStatement(
         database,
         """

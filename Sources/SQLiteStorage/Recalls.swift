@@ -9,7 +9,8 @@ extension SQLiteTransaction {
       let document: Int64? = row["document"]
       return Recall(
         request: RecallRequest(
-          origin: row["origin"], since: row.optionalTime("since"), document: document.map(DocumentID.init)),
+          origin: row["origin"], since: row.optionalTime("since"), document: document.map(DocumentID.init),
+          source: row["of_source"]),
         event: EventID(rawValue: row["event"]), time: row.time("time"), claims: row["claims"], word: row.word)
     }
   }
@@ -59,11 +60,12 @@ extension SQLiteTransaction {
     let preview = try preview(request)
     try database.execute(
       sql: """
-        INSERT INTO recalls (origin, since, document, event, time, claims, who, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO recalls (origin, since, document, of_source, event, time, claims, who, why)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
       arguments: [
-        request.origin, request.since?.secondsSince1970, request.document?.rawValue, event.id.rawValue,
-        event.time.secondsSince1970, preview.claims, word?.by, word?.reason,
+        request.origin, request.since?.secondsSince1970, request.document?.rawValue, request.source,
+        event.id.rawValue, event.time.secondsSince1970, preview.claims, word?.by, word?.reason,
       ])
     let number = database.lastInsertedRowID
     guard preview.claims > 0, let origin = try self.number(ofOrigin: request.origin) else { return preview }
@@ -121,11 +123,14 @@ extension SQLiteTransaction {
     return Dictionary(rows.map { ($0["id"], $0["document"]) }, uniquingKeysWith: { first, _ in first })
   }
 
-  private static let condition =
-    "(:since IS NULL OR time >= :since) AND (:document IS NULL OR document = :document)"
+  private static let condition = """
+    (:since IS NULL OR time >= :since) AND (:document IS NULL OR document = :document)
+      AND (:source IS NULL OR document IN
+        (SELECT documents.id FROM documents JOIN sources ON sources.id = documents.source WHERE sources.name = :source))
+    """
 
   private static func arguments(_ recall: RecallRequest) -> StatementArguments {
-    ["since": recall.since?.secondsSince1970, "document": recall.document?.rawValue]
+    ["since": recall.since?.secondsSince1970, "document": recall.document?.rawValue, "source": recall.source]
   }
 }
 

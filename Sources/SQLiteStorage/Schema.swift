@@ -41,6 +41,9 @@ enum Schema {
     migrator.registerMigration("volumes of lost origins") { database in
       try database.execute(sql: volumesOfAnyOrigin)
     }
+    migrator.registerMigration("recalls of one source") { database in
+      try database.execute(sql: "ALTER TABLE recalls ADD COLUMN of_source TEXT")
+    }
     return migrator
   }
 

@@ -312,11 +312,11 @@ struct ClaimTests {
       let batches = arrivals.batches(6)
       let request = RecallRequest(
         origin: arrivals.random.pick(["DE", "it", "XX"]), since: arrivals.random.pick([nil, Times.days(2)]),
-        document: arrivals.random.pick([nil, DocumentID(rawValue: 3)]))
+        document: arrivals.random.pick([nil, DocumentID(rawValue: 3)]), source: arrivals.random.pick([nil, "b"]))
       try await withStore(kind) { store in
         try await store.write { transaction in
           for (number, batch) in batches.enumerated() {
-            let document = try transaction.document("\(number)")
+            let document = try transaction.document("\(number)", of: number % 2 == 0 ? "a" : "b")
             _ = try transaction.record(batch, of: document, at: Times.days(Int64(number)))
           }
           let keys = batches.flatMap(\.claims).prefix(40).map(\.key)
@@ -338,7 +338,7 @@ struct ClaimTests {
         #expect(after.recalls.map(\.request) == [request])
         #expect(after.recalls.map(\.claims) == [preview.claims])
         #expect(after.recalls.map(\.event) == [after.events.last?.id])
-        if request.since == nil, request.document == nil {
+        if request.since == nil, request.document == nil, request.source == nil {
           #expect(!after.claims.contains { $0.origin == request.origin.uppercased() })
           #expect(after.volumes[request.origin.uppercased()] == nil)
         }

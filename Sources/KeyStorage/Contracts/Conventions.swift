@@ -46,16 +46,19 @@ extension Pause.Subject: Comparable {
 }
 
 extension RecallRequest {
-  /// Whether a claim is withdrawn that came with this document at this time.
-  package func means(origin name: String?, document number: DocumentID, at time: Instant) -> Bool {
+  /// Whether a claim is withdrawn that came with this document of a source at this time.
+  package func means(origin name: String?, document number: DocumentID, of sender: String?, at time: Instant) -> Bool {
     name == origin.uppercased() && since.map { time >= $0 } ?? true && document.map { number == $0 } ?? true
+      && source.map { sender == $0 } ?? true
   }
 }
 
 extension Recall {
   /// Whether it withdraws a claim of this origin that came with the document at this time, before it was carried out.
-  package func withdraws(_ origin: String?, of document: DocumentID, from arrival: Instant) -> Bool {
-    time >= arrival && request.means(origin: origin, document: document, at: arrival)
+  package func withdraws(
+    _ origin: String?, of document: DocumentID, by source: String?, from arrival: Instant
+  ) -> Bool {
+    time >= arrival && request.means(origin: origin, document: document, of: source, at: arrival)
   }
 }
 

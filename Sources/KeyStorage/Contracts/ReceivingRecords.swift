@@ -255,11 +255,14 @@ package struct RecallRequest: Hashable, Sendable {
   package var since: Instant?
   /// Those of one document; `nil` is all.
   package var document: DocumentID?
+  /// Those that came in by one source or door, by its name; `nil` is all.
+  package var source: String?
 
-  package init(origin: String, since: Instant? = nil, document: DocumentID? = nil) {
+  package init(origin: String, since: Instant? = nil, document: DocumentID? = nil, source: String? = nil) {
     self.origin = origin
     self.since = since
     self.document = document
+    self.source = source
   }
 }
 

@@ -300,10 +300,14 @@ final class MemoryTransaction: StoreTransaction {
       if !place.isRecalled { count(-1, claim.origin, place) }
     }
     let arrival = EventStamp(id: event.id, time: time)
+    let sources = sourcesOfDocuments
     var new = 0
     for claim in change.added.sorted(by: StatedClaim.precedes) {
       var place = places[claim.subject] ?? MemoryState.Recording(document: document, event: arrival)
-      place.recall = state.recalls.first { $0.withdraws(claim.origin, of: document, from: place.event.time) }?.event
+      place.recall =
+        state.recalls.first {
+          $0.withdraws(claim.origin, of: document, by: sources[document], from: place.event.time)
+        }?.event
       if isOtherOrigins(claim) {
         state.held[document, default: [:]][claim] = MemoryState.Holding(reason: .otherRollingStart, event: event.id)
         continue
@@ -405,13 +409,19 @@ final class MemoryTransaction: StoreTransaction {
 
   func recalls() -> [Recall] { state.recalls }
 
+  private var sourcesOfDocuments: [DocumentID: String] {
+    Dictionary(state.documents.map { ($0.id, $0.source) }, uniquingKeysWith: { first, _ in first })
+  }
+
   func preview(_ recall: RecallRequest) -> RecallPreview {
     var preview = RecallPreview(claims: 0, documents: 0, keysLeftWithoutClaims: 0, released: [:])
     var documents: Set<DocumentID> = []
+    let sources = sourcesOfDocuments
     for said in state.claims.values {
       var isLeft: [KeySubject: Bool] = [:]
       for (claim, arrival) in said where !arrival.isRecalled {
-        let isMeant = recall.means(origin: claim.origin, document: arrival.document, at: arrival.event.time)
+        let isMeant = recall.means(
+          origin: claim.origin, document: arrival.document, of: sources[arrival.document], at: arrival.event.time)
         isLeft[claim.subject] = isLeft[claim.subject] ?? false || !isMeant
         guard isMeant else { continue }
         preview.claims += 1
@@ -428,16 +438,19 @@ final class MemoryTransaction: StoreTransaction {
 
   func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) -> RecallPreview {
     let preview = preview(request)
+    let sources = sourcesOfDocuments
     for (key, said) in state.claims {
       for (claim, arrival) in said
       where !arrival.isRecalled
-        && request.means(origin: claim.origin, document: arrival.document, at: arrival.event.time)
+        && request.means(
+          origin: claim.origin, document: arrival.document, of: sources[arrival.document], at: arrival.event.time)
       {
         state.claims[key]?[claim]?.recall = event.id
       }
     }
     state.volumes = state.volumes.filter {
-      !request.means(origin: $0.key.origin, document: $0.key.document, at: $0.key.time)
+      !request.means(
+        origin: $0.key.origin, document: $0.key.document, of: sources[$0.key.document], at: $0.key.time)
     }
     state.recalls.append(
       Recall(request: request, event: event.id, time: event.time, claims: preview.claims, word: word))

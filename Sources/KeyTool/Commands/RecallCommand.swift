@@ -15,6 +15,7 @@ struct RecallCommand: AsyncParsableCommand {
         keyferry recall DE
         keyferry recall DE --since 2020-11-30T12:00:00Z --reason "keys of a test system" --yes
         keyferry recall DE --batch 17 --yes
+        keyferry recall US --source virginia --yes
       """)
 
   @Argument(help: ArgumentHelp("The origin, such as DE.", valueName: "origin"))
@@ -26,6 +27,9 @@ struct RecallCommand: AsyncParsableCommand {
 
   @Option(help: ArgumentHelp("Only what came in with this document; its number.", valueName: "number"))
   var batch: Int64?
+
+  @Option(help: ArgumentHelp("Only what came in by this source or door for uploads.", valueName: "name"))
+  var source: String?
 
   @Flag(help: "Do it.")
   var yes = false
@@ -40,7 +44,7 @@ struct RecallCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.operatorsPlan()
     let request = RecallRequest(
-      origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)))
+      origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)), source: source)
     let now = gateway.clock()
     let preview =
       if yes {
@@ -63,6 +67,7 @@ private struct RecallDocument: Encodable {
   let origin: String
   let since: String?
   let batch: Int64?
+  let source: String?
   let done: Bool
   let claims: Int
   let documents: Int
@@ -73,6 +78,7 @@ private struct RecallDocument: Encodable {
     origin = request.origin
     since = request.since?.description
     batch = request.document?.rawValue
+    source = request.source
     done = isDone
     claims = preview.claims
     documents = preview.documents
