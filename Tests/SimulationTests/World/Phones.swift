@@ -109,6 +109,8 @@ protocol Phone {
   var takesRevisions: Bool { get }
   /// The app asks for keys that began to be used at most so many days ago.
   var days: Int64 { get }
+  /// Whether it takes one answer a visit, and so a visit for each that it lacks.
+  var takesOneAnswer: Bool { get }
 
   /// - Parameter now: the phone's own time, in seconds since 1970.
   mutating func visit(_ counter: Counter, at now: Int64) throws
@@ -117,6 +119,7 @@ protocol Phone {
 extension Phone {
   var takesRevisions: Bool { true }
   var days: Int64 { 14 }
+  var takesOneAnswer: Bool { false }
 }
 
 /// Google's Android app: everything behind the last address that it saw, or everything if that is gone.
@@ -227,6 +230,7 @@ struct DP3TDayPhone: Phone {
 /// The DP-3T SDK 2: from tag to tag, one request a visit.
 struct DP3TTagPhone: Phone {
   let name = "DP-3T by tag"
+  let takesOneAnswer = true
   let layout: any Layout = DP3TLayout(national: "all")
   var shelf = Shelf()
   private var tag: String?

@@ -147,20 +147,22 @@ final class World {
   }
 
   private func visit(oneIn: Int) {
+    for index in phones.indices where oneIn == 1 || random.once(in: oneIn) { visit(by: index) }
+  }
+
+  private func visit(by index: Int) {
     guard let gateway else { return }
-    for index in phones.indices where oneIn == 1 || random.once(in: oneIn) {
-      let counter = Counter(
-        publications: gateway.publications.publications, root: disk.publicFolder, now: gateway.clock.now,
-        contents: contents)
-      guard counter.publications["all"] != nil else { continue }
-      var phone = phones[index]
-      do {
-        try phone.visit(counter, at: machine.truth)
-        phones[index] = phone
-      } catch {
-        note("\(phone.name) fails: \(error)")
-        if !isTroubled { laws.fail("\(phone.name) fails although nothing is wrong any more: \(error)") }
-      }
+    let counter = Counter(
+      publications: gateway.publications.publications, root: disk.publicFolder, now: gateway.clock.now,
+      contents: contents)
+    guard counter.publications["all"] != nil else { return }
+    var phone = phones[index]
+    do {
+      try phone.visit(counter, at: machine.truth)
+      phones[index] = phone
+    } catch {
+      note("\(phone.name) fails: \(error)")
+      if !isTroubled { laws.fail("\(phone.name) fails although nothing is wrong any more: \(error)") }
     }
   }
 
@@ -187,6 +189,8 @@ final class World {
       try await work()
       if turn > 2 { visit(oneIn: turn == Self.calmTurns - 1 ? 1 : 2) }
     }
+    // Days of trouble are an answer each, and the app is opened every day.
+    for index in phones.indices where phones[index].takesOneAnswer { for _ in 0..<30 { visit(by: index) } }
   }
 
   static let word = OperatorWord(by: "operator", reason: "simulation")
