@@ -130,7 +130,8 @@ extension WebAddress {
       rest = text[host.endIndex...]
       if host.hasSuffix(".") { host = host.dropLast() }
       guard !host.isEmpty, host.utf8.count <= 253,
-        host.utf8.allSatisfy({ isLetter($0) || isDigit($0) || "-._".utf8.contains($0) })
+        host.utf8.allSatisfy({ isLetter($0) || isDigit($0) || "-._".utf8.contains($0) }),
+        host.split(separator: ".", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty })
       else { return nil }
     }
     guard rest.hasPrefix(":") || rest.isEmpty else { return nil }

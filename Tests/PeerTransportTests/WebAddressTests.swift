@@ -84,7 +84,7 @@ import Testing
         #expect(try WebAddress(address.text).text == address.text, "\(text.debugDescription)")
         #expect(address.text.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(text.debugDescription)")
         let components = try #require(URLComponents(string: address.text), "\(text.debugDescription)")
-        #expect(components.host?.lowercased() == address.host, "\(text.debugDescription)")
+        #expect(components.encodedHost?.lowercased() == address.host, "\(text.debugDescription)")
         #expect(components.scheme == address.scheme.rawValue && components.user == nil, "\(text.debugDescription)")
         #expect(components.port ?? (address.scheme == .http ? 80 : 443) == address.port, "\(text.debugDescription)")
       }

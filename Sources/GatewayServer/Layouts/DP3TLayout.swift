@@ -100,8 +100,9 @@ package struct DP3TLayout: Layout {
     guard let after = request.count(.publishedafter, absent: 0) else {
       return .invalid("publishedafter is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
-    // Nobody has seen what will be published: what is said to be after now is after now.
-    let seen = min(after, request.now.secondsSince1970 * 1000)
+    // Nobody has seen what will be published. A time of the future is one of a clock that was wrong, ours or the phone's,
+    // and who has it may lack what came since.
+    let seen = after > request.now.secondsSince1970 * 1000 ? 0 : after
     let day = Day(daysSince1970: milliseconds / (secondsPerDay * 1000))
     // A phone whose clock is a little ahead asks for tomorrow at midnight, and must not fail for it.
     guard day.daysSince1970 <= request.now.day.daysSince1970 + 1 else { return .missing("the date is in the future") }
@@ -142,14 +143,16 @@ package struct DP3TLayout: Layout {
     let now = request.now.secondsSince1970
     let period = max(series.manifest.period, 1)
     let oldest = (now - Self.retentionDays * secondsPerDay) / period * period
-    guard let tag = request.count(.lastKeyBundleTag, absent: oldest * 1000) else {
+    guard var tag = request.count(.lastKeyBundleTag, absent: oldest * 1000) else {
       return .invalid("lastKeyBundleTag is milliseconds since 1970, allowed 0...\(Int64.max)")
     }
+    // A tag of the future was given when our clock was wrong, and its phone may lack what came since: it begins anew.
+    if tag > now * 1000 { tag = oldest * 1000 }
     guard
-      let first = series.listedIncrements.filter({ $0.facts.end * 1000 > min(tag, now * 1000) })
+      let first = series.listedIncrements.filter({ $0.facts.end * 1000 > tag })
         .min(by: { $0.facts.end < $1.facts.end })
     else {
-      return LayoutAnswer(.nothing, headers: [("x-key-bundle-tag", String(series.end(before: tag, now: now)))])
+      return LayoutAnswer(.nothing, headers: [("x-key-bundle-tag", String(series.end(before: tag)))])
     }
     let best = series.furthest(from: first)
     return LayoutAnswer(.archive(best), headers: [("x-key-bundle-tag", String(best.facts.end * 1000))])
@@ -162,8 +165,7 @@ extension PublishedSeries {
 
   /// The last end of a window that is not behind the tag, in milliseconds. The parts of a window that was split end a
   /// second after one another, so not every end is a multiple of the period.
-  fileprivate func end(before tag: Int64, now: Int64) -> Int64 {
-    let tag = min(tag, now * 1000)
+  fileprivate func end(before tag: Int64) -> Int64 {
     let grid = max(manifest.period, 1) * 1000
     let ends = [increments, days, since].joined().map { $0.facts.end * 1000 }.filter { $0 <= tag }
     return max(tag - tag % grid, ends.max() ?? 0)

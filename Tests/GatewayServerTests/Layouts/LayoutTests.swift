@@ -216,10 +216,9 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     #expect(again?.status == 204)
     #expect(again?.header("x-published-until") == String((midnight + 6 * hour) * 1000))
     #expect(today.ask("/v1/gaen/exposed/\(Self.milliseconds - 86_400_000)")?.bundle?.facts.ordinal == 2)
-    // What comes after now has not been seen by anybody: a later archive is not behind it.
+    // What comes after now has not been seen by anybody.
     let ahead = today.ask("\(address)?publishedafter=\((midnight + 20 * hour) * 1000)")
-    #expect(ahead?.status == 204)
-    #expect(ahead?.header("x-published-until") == String((midnight + 9 * hour) * 1000))
+    #expect(ahead?.bundle?.facts.ordinal == 1)
   }
 
   /// A day of publication is not a day of exposure.
@@ -271,9 +270,11 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     // An app keeps its tag for ever: another server's or another period's stands for the last end before it.
     #expect(ask((midnight + 3 * hour) * 1000)?.bundle?.facts.ordinal == 1)
     #expect(ask((midnight + 4 * hour) * 1000 - 1)?.bundle?.facts.ordinal == 1)
-    #expect(ask((midnight + 10 * hour) * 1000)?.status == 204)
-    #expect(ask((midnight + 10 * hour) * 1000)?.header("x-key-bundle-tag") == String((midnight + 8 * hour) * 1000))
-    #expect(ask(.max)?.status == 204)
+    #expect(ask((midnight + 9 * hour) * 1000)?.status == 204)
+    #expect(ask((midnight + 9 * hour) * 1000)?.header("x-key-bundle-tag") == String((midnight + 8 * hour) * 1000))
+    // One of the future was given when the clock was wrong: its phone may lack anything.
+    #expect(ask((midnight + 10 * hour) * 1000)?.bundle?.facts.ordinal == 0)
+    #expect(ask(.max)?.bundle?.facts.ordinal == 0)
     #expect(ask(0)?.bundle?.facts.ordinal == 0)
     #expect(asked.ask("/v2/gaen/exposed")?.bundle?.facts.ordinal == 0)
     #expect(asked.ask("/v2/gaen/exposed?lastKeyBundleTag=x")?.status == 400)
