@@ -62,6 +62,9 @@ let package = Package(
     // The system's zlib: deflate, CRC-32, and inflate, which ours is compared with.
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
+    // The system's libarchive: tar, bzip2, xz and zstd. The formats do not need it.
+    .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+
     // How does each file format spell keys? One folder a format, both directions, plus the ZIP container.
     .target(name: "KeyFormats", dependencies: ["ExposureKeys", "CZlib"], swiftSettings: strict),
 
@@ -104,6 +107,9 @@ let package = Package(
     .target(
       name: "KeyIntake", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
       swiftSettings: strict),
+
+    // Which documents lie in there? Folders, archives, compressed files and pipes, for the commands.
+    .target(name: "Containers", dependencies: ["KeyIntake", "KeyFormats", "CArchive", "CZlib"], swiftSettings: strict),
 
     // What does a file become? Convert, reconcile files, sign again.
     .target(
@@ -203,8 +209,8 @@ let package = Package(
     .target(
       name: "KeyTool",
       dependencies: [
-        "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "ExposureKeys",
-        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
+        "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
@@ -332,7 +338,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "keyferry", "recipes", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
+        "keyferry", "recipes", "KeyTool", "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers",
+        "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
         "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies",
       ],

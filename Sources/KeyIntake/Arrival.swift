@@ -64,6 +64,18 @@ extension Arrival {
   }
 }
 
+extension Arrival {
+  /// Reads it to its end without taking anything, and returns what would stop that; `nil` when nothing does.
+  package func faultOfReading() -> (any Error)? {
+    do {
+      _ = try examine().verify().decode { _, _ in }
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
 /// An arrival of which it is known what it says about itself, and not yet whether anybody stands behind it.
 package struct ExaminedArrival {
   let arrival: Arrival

@@ -7,6 +7,11 @@ package func printableText(_ text: String) -> String { printableText(text, limit
 package func printableText(_ text: String, limit: Int) -> String {
   var result = ""
   for scalar in text.unicodeScalars.prefix(limit) {
+    // Names that differ in a byte that is no UTF-8 stay different.
+    if let byte = PathText.byte(scalar) {
+      result += PathText.spelled(byte)
+      continue
+    }
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
       result.append("?")

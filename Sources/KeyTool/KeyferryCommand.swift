@@ -26,7 +26,8 @@ package struct KeyferryCommand: ParsableCommand {
 
       Exit codes:
         0   done
-        1   done, but keys were rejected, a verification or a check failed, or a key is not known
+        1   done, but keys were rejected, documents were left out, a verification or a check failed, or a key is not
+            known
         2   it could not be done
         64  the command line is wrong
 
@@ -50,6 +51,11 @@ package struct KeyferryCommand: ParsableCommand {
   static let programName = "keyferry"
 
   package init() {}
+
+  /// The text of an argument, whose bytes may be no UTF-8.
+  package static func text(of argument: UnsafePointer<CChar>) -> String {
+    PathText.text(UnsafeBufferPointer(start: argument, count: Int(strlen(argument))).map { UInt8(bitPattern: $0) })
+  }
 
   package func run() throws { throw ValidationError("a command is missing") }
 
@@ -88,7 +94,8 @@ package struct KeyferryCommand: ParsableCommand {
     return try parseAsRoot(arguments)
   }
 
-  private static func report(_ error: any Error) -> Int32 {
+  /// Says what went wrong, and returns the exit code.
+  static func report(_ error: any Error) -> Int32 {
     switch error {
     case let error as FormatError: Console.note("\(error)")
     case let error as FileFault:
@@ -105,6 +112,7 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as Descriptors.TooFew: Console.note("\(error)")
     case let error as ServerFault: Console.note("\(error)")
     case let error as LossRefusal: Console.note("\(error)")
+    case let error as NothingRead: Console.note("\(error)")
     case let error as StaleInputs: Console.note("\(error)")
     case let error as RepeatedKeyRefusal: Console.note("\(error)")
     case let error as Resigning.FallenSignatures: Console.note("\(error)")

@@ -52,20 +52,27 @@ import Testing
       let outcome = try workshop.keyferry("inspect", "bundle.zip", "keys.csv", "keys.json", "keys.bin", "--json")
       #expect(outcome.status == 0)
       #expect(try schema.faults(in: Data(outcome.output)) == [])
+      try workshop.write("<html>", "page")
+      for options in [[], ["--summary"]] {
+        let some = try workshop.keyferry(["inspect", "bundle.zip", "page", "nowhere", "--json"] + options)
+        #expect(some.status == 1 && some.text.contains("\"unreadable\" : 2"))
+        #expect(try schema.faults(in: Data(some.output)) == [])
+      }
     }
   }
 
   @Test func aWrongDocumentHasFaults() throws {
     let schema = try DocumentSchema(named: "verification.schema.json")
     func faults(_ document: String) throws -> [String] { try schema.faults(in: Data(document.utf8)) }
-    #expect(try faults(#"{"report_version":1,"files":[]}"#) == [])
-    #expect(try !faults(#"{"report_version":2,"files":[]}"#).isEmpty)
+    #expect(try faults(#"{"report_version":1,"files":[],"unreadable":[]}"#) == [])
+    #expect(try !faults(#"{"report_version":2,"files":[],"unreadable":[]}"#).isEmpty)
     #expect(try !faults(#"{"report_version":1}"#).isEmpty)
-    #expect(try !faults(#"{"report_version":1,"files":[],"more":0}"#).isEmpty)
-    #expect(try !faults(#"{"report_version":1,"files":{}}"#).isEmpty)
+    #expect(try !faults(#"{"report_version":1,"files":[],"unreadable":[],"more":0}"#).isEmpty)
+    #expect(try !faults(#"{"report_version":1,"files":{},"unreadable":[]}"#).isEmpty)
     let file = #"{"name":"a","trusted":true,"signatures":[],"faults":[{"code":"CODE","text":""}]}"#
     let document = { (code: String) in
-      #"{"report_version":1,"files":[FILE]}"#.replacing("FILE", with: file.replacing("CODE", with: code))
+      #"{"report_version":1,"files":[FILE],"unreadable":[]}"#.replacing(
+        "FILE", with: file.replacing("CODE", with: code))
     }
     #expect(try faults(document("no-signatures")) == [])
     #expect(try !faults(document("unheard-of")).isEmpty)

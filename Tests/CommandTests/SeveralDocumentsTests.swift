@@ -3,7 +3,8 @@ import GatewayTesting
 import KeyFormats
 import Testing
 
-/// Several documents give the same whether they stand in many files or one behind the other in one.
+/// Several documents give the same whether they stand in many files, in a folder, in an archive, or one behind the other in
+/// one file.
 @Suite struct SeveralDocumentsTests {
   /// Three documents of different regions and windows, ten keys each.
   private static func documents() -> [DecodedDocument] {
@@ -23,6 +24,20 @@ import Testing
     $0.definition.isWritten && (!$0.definition.isBinary || $0 == .gaenExport) && $0 != .protobufText
   }
 
+  /// The same documents in a folder, in archives, and one behind the other in one entry.
+  private static let packing = """
+    import os, shutil, tarfile, zipfile
+    names = ["0.dump", "1.dump", "2.dump"]
+    os.mkdir("folder")
+    for n in names: shutil.copy(n, "folder")
+    for mode, to in ("w", "all.tar"), ("w:gz", "all.tgz"):
+      with tarfile.open(to, mode) as t:
+        for n in names: t.add(n)
+    with zipfile.ZipFile("all.zip", "w") as z:
+      for n in names: z.write(n)
+    with zipfile.ZipFile("one-in-one.zip", "w") as z: z.write("all.dump")
+    """
+
   @Test(arguments: concatenated)
   func oneFileOrMany(format: KeyFormat) throws {
     try Workshop.run { workshop in
@@ -33,6 +48,9 @@ import Testing
       }
       for (number, part) in parts.enumerated() { try workshop.write(part, "\(number).dump") }
       try workshop.write(Array(parts.joined()), "all.dump")
+      let python = try #require(Tool(named: "python3"), "python3 is needed")
+      let packed = try python.run(["-c", Self.packing], in: workshop.folder)
+      try #require(packed.status == 0, Comment(rawValue: packed.errors))
       for target in [KeyFormat.csv, .json, .gaenExport] {
         func converted(_ inputs: [String]) throws -> [UInt8] {
           let unsigned = target == .gaenExport ? ["--unsigned"] : []
@@ -43,7 +61,9 @@ import Testing
           return try workshop.bytes("out")
         }
         let apart = try converted(["0.dump", "1.dump", "2.dump"])
-        #expect(try converted(["all.dump"]) == apart, "\(format.rawValue) to \(target.rawValue)")
+        for whole in ["all.dump", "folder", "all.tar", "all.tgz", "all.zip", "one-in-one.zip"] {
+          #expect(try converted([whole]) == apart, "\(whole) of \(format.rawValue) to \(target.rawValue)")
+        }
         let header = try workshop.keys("out").header
         #expect(header.region == nil, "two regions are nobody's region")
         if format.definition.capabilities?.carriesHeader == true {

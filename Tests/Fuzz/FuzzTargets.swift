@@ -1,7 +1,9 @@
 import BundleTrust
+import Containers
 import ExposureKeys
 import GatewayTesting
 import KeyFormats
+import KeyIntake
 
 /// Reads one input. Returning is success; only a crash, a hang or too much memory is a failure.
 typealias FuzzTarget = @Sendable (UnsafeRawBufferPointer) -> Void
@@ -19,6 +21,7 @@ private let otherTargets: [String: FuzzTarget] = [
   "gaen-export": fuzzDecoder(against: ReferenceExport.decode) { ExportDecoder($0, limits: $1) },
   "export-signatures": fuzzSignatures,
   "zip": fuzzArchive,
+  "containers": fuzzContainers,
   "deflate": fuzzDeflate,
   "inflate": fuzzInflate,
   "efgs-protobuf": fuzzDecoder(against: ReferenceBatch.decode) { BatchDecoder($0, limits: $1) },
@@ -46,6 +49,37 @@ private let otherTargets: [String: FuzzTarget] = [
 @Sendable private func fuzzArchive(_ input: UnsafeRawBufferPointer) {
   guard let archive = try? ZipArchive(MemorySource(Array(input)), limits: fuzzLimits) else { return }
   for entry in archive.entries { _ = try? archive.open(entry).readAll(limit: fuzzLimits.documentBytes) }
+}
+
+/// Whatever is handed over is read to its end, within the limits, and the same each time; no output leads out of its folder.
+@Sendable private func fuzzContainers(_ input: UnsafeRawBufferPointer) {
+  let bytes = Array(input)
+  let first = containedDocuments(bytes)
+  let second = containedDocuments(bytes)
+  check(first == second, "something else the second time:\n\(first)\n\(second)")
+}
+
+private func containedDocuments(_ bytes: [UInt8]) -> [String] {
+  let limits = ContainerLimits(depth: 3, entries: 64, inflatedBytes: 1 << 19, ratio: 200)
+  let whole = SourceDocument(name: "input", source: MemorySource(bytes), limits: fuzzLimits)
+  var seen: [String] = []
+  var total = 0
+  do {
+    try InputWalk.visitDocuments(in: whole, limits) { found in
+      let content = try SequentialSource(found.document.source).readAll(limit: 1 << 20)
+      total += content.count
+      seen.append("\(found.document.name): \(content.count) bytes, signed \(found.document.signatureFile?.count ?? -1)")
+      let parts = found.place.outputPath.split(separator: "/")
+      check(!parts.contains("..") && !found.place.outputPath.hasPrefix("/"), "leads out: \(found.place.outputPath)")
+      check(PathText.text(PathText.bytes(found.document.name)) == found.document.name, "a name that changes")
+    } leaveOut: {
+      seen.append("\($0.name): \($0.code)")
+    }
+  } catch {
+    fatalError("\(error)")
+  }
+  check(total <= limits.inflatedBytes + bytes.count, "\(total) bytes out of \(bytes.count)")
+  return seen
 }
 
 /// Any document inflates to itself, and is deflated to the same however it is cut: alone and between keys, in the

@@ -51,8 +51,32 @@ import Testing
       bundle.keys.shuffle()
       let finding = try #require(try bundle.finding(.keyRepeated))
       #expect(finding.count == 1750)
-      #expect(try bundle.examine().report.keys.distinct == 250)
+      let report = try bundle.examine().report
+      #expect(report.keys.distinct == 250)
+      // The same where few keys fit into memory.
+      for memory in [2, 3, 100, 1999] {
+        var less = try bundle.examine(InspectionOptions(keysInMemory: memory)).report
+        less.name = report.name
+        #expect(less == report, "\(memory) keys in memory")
+      }
     }
+  }
+
+  /// Keys are counted once over all documents; those of a document that could not be read to its end are not.
+  @Test(arguments: [2, 5, 64, 1 << 20])
+  func aSumOverDocuments(memory: Int) throws {
+    var sum = InspectionSum(keysInMemory: memory)
+    for number in 0..<9 {
+      var bundle = SampleBundle()
+      bundle.keys = (0..<40).map { SampleBundle.key(UInt64($0 + number % 3 * 20)) }
+      let document = try KeyDocument(MemorySource(try bundle.zip()))
+      let report = try Inspector().examine(document, name: "one") { chunk, _ in sum.observe(chunk) }.report
+      if number % 3 == 2 { sum.leaveOut() } else { sum.add(report, isVerified: number == 0) }
+    }
+    let report = sum.report()
+    #expect(report.documents == 9 && report.read == 6 && report.unreadable == 3)
+    #expect(report.verified == 1 && report.notVerified == 5)
+    #expect(report.keys == 240 && report.distinct == 60)
   }
 
   @Test func limitOfComparedKeysIsReported() throws {

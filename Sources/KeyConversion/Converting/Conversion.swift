@@ -15,6 +15,12 @@ package struct ConversionPlan: Sendable {
   package var packing = ExportPacking.archive
   /// Refuse to write anything when something would be lost.
   package var isStrict = false
+  /// Say of each key where it comes from, in a table (`csv`) or our own JSON (`json`). Each document is read once more.
+  package var statesSources = false
+  /// Write SHA-256 digests instead of keys, in these two formats. Nobody can turn them back, us included.
+  package var hashesKeys = false
+  /// Leave out documents that cannot be read whole, or that nobody stands behind; otherwise they end it.
+  package var keepsGoing = false
 
   package enum ExportPacking: Sendable { case archive, bareFiles }
 
@@ -127,27 +133,49 @@ package struct Conversion {
   package static func run(
     _ plan: ConversionPlan, from arrivals: [Arrival], to output: ConversionOutput
   ) throws -> ConversionReceipt {
-    let documents = try arrivals.map { try $0.examine().verify() }
-    if documents.count == 1 {
+    try run(plan, from: DocumentFeed(arrivals), to: output)
+  }
+
+  /// Converts documents into one, as they come. A plan that keeps going reads each twice: it must be whole before its
+  /// first key is taken.
+  ///
+  /// - Throws: as above, and `NothingRead` when all documents were left out.
+  package static func run(
+    _ plan: ConversionPlan, from arrivals: DocumentFeed<Arrival>, to output: ConversionOutput
+  ) throws -> ConversionReceipt {
+    if !arrivals.mayHoldSeveral {
       // One document says most of its header before its keys; several are merged, which is known at the end.
-      do { return try convert(plan, documents, saysHeaderFirst: true, to: output) } catch is SeveralDocuments {
+      do { return try convert(plan, arrivals, saysHeaderFirst: true, to: output) } catch is SeveralDocuments {
         try output.document.discard()
       }
     }
-    return try convert(plan, documents, saysHeaderFirst: false, to: output)
+    return try convert(plan, arrivals, saysHeaderFirst: false, to: output)
   }
 
   /// One file turned out to hold several documents, after the header of the first had been written.
   private struct SeveralDocuments: Error {}
 
   private static func convert(
-    _ plan: ConversionPlan, _ documents: [VerifiedArrival], saysHeaderFirst: Bool, to output: ConversionOutput
+    _ plan: ConversionPlan, _ arrivals: DocumentFeed<Arrival>, saysHeaderFirst: Bool, to output: ConversionOutput
   ) throws -> ConversionReceipt {
     var conversion = Conversion()
     var writer = try DocumentWriter(plan, to: output)
-    for document in documents {
-      try conversion.read(document, saysHeaderFirst: saysHeaderFirst, into: &writer)
+    var leftOut: [LeftOutDocument] = []
+    func leaveOut(_ document: LeftOutDocument) throws {
+      guard plan.keepsGoing else { throw document.fault }
+      leftOut.append(document)
     }
+    try arrivals.visit(
+      { arrival in
+        if saysHeaderFirst, !conversion.receipt.documents.isEmpty { throw SeveralDocuments() }
+        if plan.keepsGoing, let fault = arrival.faultOfReading() {
+          guard let document = LeftOutDocument(arrival.name, fault) else { throw fault }
+          return try leaveOut(document)
+        }
+        try conversion.read(try arrival.examine().verify(), saysHeaderFirst: saysHeaderFirst, into: &writer)
+      }, leaveOut: leaveOut)
+    if conversion.receipt.documents.isEmpty, !leftOut.isEmpty { throw NothingRead(leftOut: leftOut) }
+    conversion.receipt.leftOut = leftOut
     if saysHeaderFirst, writer.hasBegun, conversion.headers.count > 1 { throw SeveralDocuments() }
     let written = try writer.finish(conversion.headers.merged)
     conversion.receipt.close(written, conversion.headers)
@@ -159,6 +187,7 @@ package struct Conversion {
     _ document: VerifiedArrival, saysHeaderFirst: Bool, into writer: inout DocumentWriter
   ) throws {
     let name = document.arrival.name
+    if writer.plan.statesSources { try writer.enter(try KeySource(document)) }
     var summary = DocumentSummary(name: name)
     var numbers = RegionNumbers()
     let reading = try document.decode { chunk, context in

@@ -1,11 +1,13 @@
 package import BundleTrust
 package import ExposureKeys
 package import KeyFormats
-internal import KeyIntake
+package import KeyIntake
 
 /// What a conversion did. It adds up: received = written + rejected, document by document.
 package struct ConversionReceipt: Sendable {
   package internal(set) var documents: [DocumentSummary] = []
+  /// Documents that could not be read and of which nothing was taken.
+  package internal(set) var leftOut: [LeftOutDocument] = []
   /// Keys that said the same as another in every field and were written once.
   package internal(set) var repeated = 0
   /// Keys that share their key data with another key of the same list but say something else.

@@ -10,15 +10,34 @@ struct DocumentWriter: ~Copyable {
   private var fitting: Fitting
   /// Writes keys as they come in; `nil` for exports, whose keys are collected and sorted first.
   private let stream: (any KeyEncoder)?
+  /// In front of `rows`, for tables that say more than the format.
+  private let buffer: OutputBuffer?
+  private let rows: SourcedRows?
   /// Whether a header stands before the keys already.
   private(set) var hasBegun = false
   private var collection = KeyCollection()
 
   init(_ plan: ConversionPlan, to output: ConversionOutput) throws {
+    let fitting = Fitting(to: plan.target, target: plan.capabilities, defaults: plan.defaults)
+    let isCompleted = plan.target == .csv && (plan.statesSources || plan.hashesKeys)
+    let rows =
+      isCompleted
+      ? SourcedRows(output.document, hasSource: plan.statesSources, hashesKeys: plan.hashesKeys) : nil
+    let buffer = rows.map { OutputBuffer($0) }
+    let stream = fitting.target.sortsKeys ? nil : try plan.encoder(buffer ?? OutputBuffer(output.document))
     self.plan = plan
     self.output = output
-    fitting = Fitting(to: plan.target, target: plan.capabilities, defaults: plan.defaults)
-    stream = fitting.target.sortsKeys ? nil : try plan.encoder(OutputBuffer(output.document))
+    self.fitting = fitting
+    self.stream = stream
+    self.buffer = buffer
+    self.rows = rows
+  }
+
+  /// The keys that come next are of this document.
+  func enter(_ source: KeySource) throws {
+    try buffer?.flush()
+    rows?.cells = source.cells
+    try (stream as? ExportJSONEncoder)?.state(source: source.members)
   }
 
   /// Writes a chunk's keys. Those that the target refuses move to the chunk's rejections.
@@ -133,6 +152,7 @@ extension ConversionPlan {
 
   /// The encoder of a format whose keys need no global order.
   fileprivate func encoder(_ output: OutputBuffer) throws -> any KeyEncoder {
+    if target == .json, hashesKeys { return ExportJSONEncoder(output, digest: KeyDigest.text) }
     guard target == .codableJSON else { return try FormatCatalog.encoder(for: target, output) }
     return CodableJSONEncoder(
       output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,

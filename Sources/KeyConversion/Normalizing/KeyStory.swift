@@ -27,9 +27,17 @@ package struct KeyStory: Sendable {
   package init(
     of key: TemporaryExposureKey, in documents: [IncomingDocument], publishing: PublishingPolicy, now: Instant
   ) throws {
+    try self.init(of: key, in: DocumentFeed(documents), publishing: publishing, now: now)
+  }
+
+  /// As above, with documents as they come.
+  package init(
+    of key: TemporaryExposureKey, in documents: DocumentFeed<IncomingDocument>, publishing: PublishingPolicy,
+    now: Instant
+  ) throws {
     var claims = ClaimSet()
     var mentions: [KeyMention] = []
-    for document in documents {
+    try documents.visit { document in
       let verified = try document.arrival.examine().verify()
       try KeyMention.read(key, in: verified, by: document.policy) { mention, batch in
         claims.record(batch)

@@ -19,6 +19,8 @@ package struct IncomingDocument {
 package struct IncomingClaims {
   package private(set) var claims = ClaimSet()
   package private(set) var documents: [IncomingReceipt] = []
+  /// Documents that could not be read and of which nothing was taken.
+  package private(set) var leftOut: [LeftOutDocument] = []
   private(set) var headers = HeaderMerge()
 
   /// Takes in all documents.
@@ -26,13 +28,38 @@ package struct IncomingClaims {
   /// - Parameter report: is shown every key that is not admitted.
   /// - Throws: ``DocumentRefusal``, `FormatError`, ``FileFault``.
   package init(_ documents: [IncomingDocument], report: (RejectedKey) throws -> Void = { _ in }) throws {
+    try self.init(DocumentFeed(documents), report: report)
+  }
+
+  /// Takes in documents as they come.
+  ///
+  /// - Parameters:
+  ///   - keepsGoing: whether documents that cannot be read whole are left out; each is then read twice.
+  ///   - report: is shown every key that is not admitted.
+  /// - Throws: as above, and `NothingRead` when all documents were left out.
+  package init(
+    _ documents: DocumentFeed<IncomingDocument>, keepsGoing: Bool = false,
+    report: (RejectedKey) throws -> Void = { _ in }
+  ) throws {
     let intake = Intake()
-    for document in documents {
-      let summary = try intake.accept(
-        document.arrival, by: document.policy.reading, into: &claims, report: report)
-      headers.add(summary.headers)
-      self.documents.append(IncomingReceipt(policy: document.policy.name, intake: summary))
+    var leftOut: [LeftOutDocument] = []
+    func leaveOut(_ document: LeftOutDocument) throws {
+      guard keepsGoing else { throw document.fault }
+      leftOut.append(document)
     }
+    try documents.visit(
+      { document in
+        if keepsGoing, let fault = document.arrival.faultOfReading() {
+          guard let leftOut = LeftOutDocument(document.arrival.name, fault) else { throw fault }
+          return try leaveOut(leftOut)
+        }
+        let summary = try intake.accept(
+          document.arrival, by: document.policy.reading, into: &claims, report: report)
+        headers.add(summary.headers)
+        self.documents.append(IncomingReceipt(policy: document.policy.name, intake: summary))
+      }, leaveOut: leaveOut)
+    if self.documents.isEmpty, !leftOut.isEmpty { throw NothingRead(leftOut: leftOut) }
+    self.leftOut = leftOut
   }
 }
 
@@ -89,8 +116,19 @@ package enum Normalization {
     _ plan: NormalizationPlan, from documents: [IncomingDocument], to output: ConversionOutput, named name: String,
     onStage enter: (Stage) -> Void = { _ in }, report: @escaping (RejectedKey) throws -> Void = { _ in }
   ) throws -> NormalizationReceipt {
+    try run(plan, from: DocumentFeed(documents), to: output, named: name, onStage: enter, report: report)
+  }
+
+  /// As above, with documents as they come; a plan for writing that keeps going leaves out those that cannot be read.
+  ///
+  /// - Throws: as above, and `NothingRead` when all documents were left out.
+  package static func run(
+    _ plan: NormalizationPlan, from documents: DocumentFeed<IncomingDocument>, to output: ConversionOutput,
+    named name: String, onStage enter: (Stage) -> Void = { _ in },
+    report: @escaping (RejectedKey) throws -> Void = { _ in }
+  ) throws -> NormalizationReceipt {
     enter(.reading)
-    let incoming = try IncomingClaims(documents, report: report)
+    let incoming = try IncomingClaims(documents, keepsGoing: plan.writing.keepsGoing, report: report)
 
     enter(.folding)
     let believed = fold(incoming.claims, policy: plan.publishing.publishing, region: plan.region, now: plan.now)
@@ -99,7 +137,9 @@ package enum Normalization {
     var target = NormalizationReceipt.Target(name: name, format: plan.writing.target)
     try target.write(believed, by: plan, header: incoming.headers.published, to: output, report)
     if plan.writing.isStrict, !target.losses.isEmpty { throw LossRefusal(losses: target.losses) }
-    return NormalizationReceipt(plan, incoming.documents, believed, target)
+    var receipt = NormalizationReceipt(plan, incoming.documents, believed, target)
+    receipt.leftOut = incoming.leftOut
+    return receipt
   }
 }
 

@@ -12,6 +12,8 @@ package struct NormalizationReceipt: Sendable {
   package let region: String?
   package let now: Instant
   package let documents: [IncomingReceipt]
+  /// Documents that could not be read and of which nothing was taken.
+  package internal(set) var leftOut: [LeftOutDocument] = []
   package let belief: BeliefReceipt
   /// When the first of the held keys may go out.
   package let nextRelease: Instant?
@@ -85,6 +87,7 @@ extension NormalizationReceipt: Encodable {
     case heldForOperator = "held_for_operator"
     case believed, published, held, holds, notes, output
     case leftOut = "left_out"
+    case unreadable
     case omissions
     case nextRelease = "next_release"
   }
@@ -96,6 +99,7 @@ extension NormalizationReceipt: Encodable {
     try members.encode(publishing, forKey: .publishing)
     try members.encodeIfPresent(region, forKey: .region)
     try members.encode(documents, forKey: .documents)
+    if !leftOut.isEmpty { try members.encode(leftOut, forKey: .unreadable) }
     let counts = counts
     try members.encode(counts.received, forKey: .received)
     try members.encode(counts.new, forKey: .new)

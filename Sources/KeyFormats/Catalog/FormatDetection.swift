@@ -17,6 +17,7 @@ enum FormatDetection {
     for format in FormatCatalog.formats.reversed() {
       if case .front(let recognises) = format.definition.detection, recognises(front) { return .format(format) }
     }
+    if let words = FileNature.words(for: front.bytes) { return .unrecognized(words) }
     switch front.kind {
     case .json: return .json
     case .text:

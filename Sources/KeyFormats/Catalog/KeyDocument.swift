@@ -60,8 +60,13 @@ public final class KeyDocument {
       foundFormat = format
       container = format == .gaenExport ? .bare : nil
       self.signatureFile = signatureFile
-      decoder = FormatCatalog.decoder(
+      let found = FormatCatalog.decoder(
         for: format, window(SequentialSource(source), observed: format == .gaenExport), limits: limits)
+      if forced == nil, case .otherText = format.definition.detection {
+        decoder = GuessedDecoder(found, format)
+      } else {
+        decoder = found
+      }
     case (.json, nil):
       // An empty list is Apple's structure as well as any other's.
       foundFormat = .codableJSON
@@ -70,6 +75,19 @@ public final class KeyDocument {
       decoder = JSONKeyDecoder(window(SequentialSource(source), observed: false), limits: limits)
     case (.unrecognized(let reason), nil): throw FormatError(.unrecognizedFormat, reason)
     }
+  }
+
+  /// Whether an archive is one document: `export.bin` stands at its top, or it has one `.bin` and beside it nothing that
+  /// could hold keys. Any other archive holds documents.
+  package static func isBundle(_ archive: ZipArchive) -> Bool {
+    let files = archive.entries.filter { !$0.isFolder }
+    if files.contains(where: { $0.name == "export.bin" }) { return true }
+    let bins = files.filter { $0.name.hasSuffix(".bin") && $0.baseName != "content.bin" }
+    return bins.count == 1
+      && files.allSatisfy { file in
+        file.name.hasSuffix(".bin") || file.name.hasSuffix(".sig") || file.baseName.hasPrefix("._")
+          || file.baseName == ".DS_Store" || file.name.hasPrefix("__MACOSX/")
+      }
   }
 
   /// An entry must look like an export as a bare file must: apps ship value sets, statistics and configurations as

@@ -72,14 +72,44 @@ public final class ExportJSONEncoder: KeyEncoder {
   private let revised: OutputBuffer
   private var revisedCount = 0
   private var regionText: (id: RegionClaim.ID, text: [UInt8]) = (.none, [])
+  /// The member `source` of the keys that come next.
+  private var sourceText: [UInt8] = []
+  /// What stands as `key_sha256` in place of `key_data`.
+  private let digest: ((TemporaryExposureKey) -> String)?
 
-  /// The most bytes of one key without its regions and unknown fields.
-  private static let room = 320
+  /// The most bytes of one key without its regions, unknown fields and source.
+  private static let room = 384
 
-  public init(_ output: OutputBuffer, layout: Layout = .compact) {
+  public convenience init(_ output: OutputBuffer, layout: Layout = .compact) {
+    self.init(output, layout: layout, digest: nil)
+  }
+
+  /// - Parameter digest: writes digests of at most 128 characters instead of keys: what comes of it is no document of this
+  ///   format any more.
+  package init(
+    _ output: OutputBuffer, layout: Layout = .compact, digest: ((TemporaryExposureKey) -> String)?
+  ) {
     self.output = output
     self.layout = layout
+    self.digest = digest
     revised = OutputBuffer(revisedText, capacity: 4096)
+  }
+
+  /// Gives the keys that come next a member `source`. Readers pass over it.
+  ///
+  /// - Parameter source: its members; without any there is none.
+  package func state(source members: [(name: String, value: String)]) throws {
+    let sink = MemorySink()
+    let buffer = OutputBuffer(sink, capacity: 1024)
+    for (index, member) in members.enumerated() {
+      try buffer.append(index > 0 ? "," : layout == .pretty ? ", \"source\": {" : ",\"source\":{")
+      try buffer.appendJSON(member.name)
+      try buffer.append(":")
+      try buffer.appendJSON(member.value)
+    }
+    if !members.isEmpty { try buffer.append("}") }
+    try buffer.flush()
+    sourceText = sink.bytes
   }
 
   public func begin(_ header: ExportHeader) throws {
@@ -113,7 +143,7 @@ public final class ExportJSONEncoder: KeyEncoder {
     if !isFirst { room.put(",") }
     room.put(layout == .pretty ? "\n    " : "\n")
     put(key, &room)
-    let isPlain = key.regions == .none && key.unknownFields == 0
+    let isPlain = key.regions == .none && key.unknownFields == 0 && sourceText.isEmpty
     if isPlain { room.put("}") }
     buffer.commit(room.count)
     if isPlain { return }
@@ -123,14 +153,20 @@ public final class ExportJSONEncoder: KeyEncoder {
       try buffer.append(Base64.encode(unknownFields[key.unknownFields]))
       try buffer.append("\"")
     }
+    try buffer.append(sourceText)
     try buffer.append("}")
   }
 
   @inline(__always)
   private func put(_ key: ClaimedKey, _ room: inout JSONRoom) {
     let isPretty = layout == .pretty
-    room.put(isPretty ? "{ \"key_data\": \"" : "{\"key_data\":\"")
-    room.put(key.key)
+    if let digest {
+      room.put(isPretty ? "{ \"key_sha256\": \"" : "{\"key_sha256\":\"")
+      for byte in digest(key.key).utf8.prefix(128) { room.put(byte: byte) }
+    } else {
+      room.put(isPretty ? "{ \"key_data\": \"" : "{\"key_data\":\"")
+      room.put(key.key)
+    }
     room.put("\"")
     if key.fields.contains(.transmissionRisk) {
       room.put(isPretty ? ", \"transmission_risk_level\": " : ",\"transmission_risk_level\":")

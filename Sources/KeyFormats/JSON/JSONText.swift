@@ -37,6 +37,11 @@ struct JSONRoom {
     count += length
   }
 
+  mutating func put(byte: UInt8) {
+    place.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+    count += 1
+  }
+
   @inline(__always)
   mutating func put(_ number: Int32) { count += DecimalText.write(number, to: place + count) }
 

@@ -28,12 +28,19 @@ public struct ZipArchive {
   ///
   /// - Throws: ``FormatError`` that says what does not fit, or what the source throws.
   public init(_ source: any SeekableSource, limits: ReadLimits = ReadLimits()) throws {
+    try self.init(source, limits: limits, maximumEntries: Self.maximumEntries)
+  }
+
+  /// Reads the directory of an archive of many documents.
+  ///
+  /// - Parameter maximumEntries: takes the place of ``maximumEntries``.
+  package init(_ source: any SeekableSource, limits: ReadLimits, maximumEntries: Int) throws {
     self.source = source
     self.limits = limits
     let end = try EndOfDirectory(source)
-    guard end.entryCount <= Self.maximumEntries else {
+    guard end.entryCount <= maximumEntries else {
       throw FormatError(
-        .limitExceeded, "the archive has \(end.entryCount) entries, at most \(Self.maximumEntries) are read")
+        .limitExceeded, "the archive has \(end.entryCount) entries, at most \(maximumEntries) are read")
     }
     guard end.directoryOffset >= 0, end.directorySize >= 0, end.directoryOffset <= end.position,
       end.directorySize <= end.position - end.directoryOffset
@@ -42,9 +49,11 @@ public struct ZipArchive {
         .malformed, byteOffset: end.position,
         "the archive's directory (\(end.directorySize) bytes at \(end.directoryOffset)) lies outside the file")
     }
-    guard end.directorySize <= 1 << 22 else {
+    // Four thousand bytes an entry, and never more than memory has room for.
+    let directoryLimit = min(max(1 << 22, maximumEntries << 12), 1 << 28)
+    guard end.directorySize <= directoryLimit else {
       throw FormatError(
-        .limitExceeded, "the archive's directory has \(end.directorySize) bytes, at most 4194304 are read")
+        .limitExceeded, "the archive's directory has \(end.directorySize) bytes, at most \(directoryLimit) are read")
     }
     let directory = try source.bytes(at: end.directoryOffset, count: end.directorySize, what: "the archive's directory")
     var entries: [ZipEntry] = []

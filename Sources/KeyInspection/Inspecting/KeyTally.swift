@@ -2,15 +2,20 @@ package import ExposureKeys
 
 /// How much an inspection may hold, and against which time it looks at keys.
 package struct InspectionOptions: Sendable, Hashable {
-  /// How many keys are compared with each other: 24 bytes of memory each.
+  /// How many keys are compared with each other: 24 bytes each, on disk where they are more than a million.
   package var comparedKeys: Int
+  /// How many of them are held in memory; the others are in a file without a name.
+  package var keysInMemory: Int
   /// How many distinct combinations of fields are held: 56 bytes of memory each.
   package var distinctShapes: Int
   /// The time for the rules of a device profile that ask for the present; `nil` takes the end of the file's window.
   package var now: Instant?
 
-  package init(comparedKeys: Int = 1 << 24, distinctShapes: Int = 1 << 18, now: Instant? = nil) {
+  package init(
+    comparedKeys: Int = 1 << 28, distinctShapes: Int = 1 << 18, keysInMemory: Int = 1 << 20, now: Instant? = nil
+  ) {
     self.comparedKeys = max(0, comparedKeys)
+    self.keysInMemory = max(2, keysInMemory)
     self.distinctShapes = min(max(0, distinctShapes), 1 << 30)
     self.now = now
   }
@@ -30,7 +35,7 @@ package struct KeyTally {
   package init(_ options: InspectionOptions = InspectionOptions()) {
     self.options = options
     shapes = ShapeTable(limit: options.distinctShapes)
-    repetitions = KeyRepetitions(limit: options.comparedKeys)
+    repetitions = KeyRepetitions(limit: options.comparedKeys, memory: options.keysInMemory)
     facts = KeyFacts()
     let zero = TemporaryExposureKey(high: 0, low: 0)
     previous = (zero, zero)
@@ -91,28 +96,32 @@ package struct KeyTally {
     func shape(_ number: UInt32) -> KeyShape? {
       number == KeyRepetitions.unknownShape ? nil : entries[Int(number)].shape
     }
-    repetitions.forEachRepeatedKey { group in
-      guard let first = group.min(by: { $0.index < $1.index }) else { return }
-      var starts: Set<Int64> = []
-      for record in group {
-        let other = shape(record.shape)
-        starts.insert(other.map { Int64($0.rollingStart ?? .min) } ?? .min)
-        guard record.index != first.index else { continue }
-        let condition: KeyCondition
-        if let one = shape(first.shape), let other {
-          if one.rollingStart != other.rollingStart {
-            condition = .repeatedWithOtherStart
-          } else if one.isRevised != other.isRevised {
-            condition = .revisedToo
-          } else {
-            condition = one.saysTheSame(as: other) ? .repeatedAlike : .repeatedDifferently
-          }
-        } else {
-          condition = .repeatedNotCompared
-        }
-        facts.conditions.add(condition, first: Int(record.index))
+    var first: KeyRepetitions.Record?
+    var starts: Set<Int64> = []
+    func start(_ record: KeyRepetitions.Record) -> Int64 {
+      shape(record.shape).map { Int64($0.rollingStart ?? .min) } ?? .min
+    }
+    repetitions.forEachSorted { record in
+      guard let leader = first, leader.high == record.high, leader.low == record.low else {
+        first = record
+        if !starts.isEmpty { starts.removeAll() }
+        return
       }
-      repeated += group.count - starts.count
+      if starts.isEmpty { starts.insert(start(leader)) }
+      if !starts.insert(start(record)).inserted { repeated += 1 }
+      let condition: KeyCondition
+      if let one = shape(leader.shape), let other = shape(record.shape) {
+        if one.rollingStart != other.rollingStart {
+          condition = .repeatedWithOtherStart
+        } else if one.isRevised != other.isRevised {
+          condition = .revisedToo
+        } else {
+          condition = one.saysTheSame(as: other) ? .repeatedAlike : .repeatedDifferently
+        }
+      } else {
+        condition = .repeatedNotCompared
+      }
+      facts.conditions.add(condition, first: Int(record.index))
     }
     facts.distinctKeys = repetitions.isComplete ? repetitions.count - repeated : nil
     facts.comparedKeys = repetitions.count

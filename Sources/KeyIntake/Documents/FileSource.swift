@@ -11,7 +11,7 @@ package final class FileSource: SeekableSource {
   package let identity: FileIdentity
 
   package init(path: String) throws {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(PathText.system(path), O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw FileFault("open", path, number: errno) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else {
@@ -70,31 +70,54 @@ package struct FileIdentity: Hashable, Sendable {
   /// `nil` when nothing is there.
   package init?(path: String) {
     var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard stat(PathText.system(path), &status) == 0 else { return nil }
     self.init(status)
   }
 }
 
-/// Standard input as a document: read to its end first, into memory, or into a file without a name when it is large.
-package enum StandardInput {
+/// What comes once and cannot be read at any place, as a document: standard input, a pipe, a device. It is read to its end
+/// first, into memory, or into a file without a name when it is large.
+package enum StreamedFile {
   private static let memoryLimit = 64 << 20
 
-  package static func document(limit: Int) throws -> any SeekableSource {
+  /// Whether a path leads to a pipe or a device.
+  package static func isStream(_ path: String) -> Bool {
+    var status = stat()
+    guard stat(PathText.system(path), &status) == 0 else { return false }
+    let kind = status.st_mode & S_IFMT
+    return kind == S_IFIFO || kind == S_IFCHR || (kind == S_IFSOCK && path == "/dev/stdin")
+  }
+
+  /// - Parameters:
+  ///   - path: `-` is standard input.
+  ///   - limit: how many bytes may come.
+  package static func document(_ path: String, limit: Int) throws -> any SeekableSource {
+    // Opening it anew would fail for a socket.
+    if path == "-" || path == "/dev/stdin" {
+      return try document(STDIN_FILENO, named: path == "-" ? "standard input" : path, limit: limit)
+    }
+    let descriptor = open(PathText.system(path), O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileFault("open", path, number: errno) }
+    defer { close(descriptor) }
+    return try document(descriptor, named: path, limit: limit)
+  }
+
+  private static func document(_ descriptor: Int32, named name: String, limit: Int) throws -> any SeekableSource {
     var front: [UInt8] = []
     var spool: SpoolFile?
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     var total = 0
     while true {
-      let count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+      let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
       if count < 0 {
         if errno == EINTR { continue }
-        throw FileFault("read", "standard input", number: errno)
+        throw FileFault("read", name, number: errno)
       }
       if count == 0 { break }
       total += count
       guard total <= limit else {
-        throw FileFault("read", "standard input", reason: "it goes on; at most \(limit) bytes are read")
+        throw FileFault("read", name, reason: "it goes on; at most \(limit) bytes are read")
       }
       let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
       if let spool {

@@ -4,6 +4,9 @@ package import KeyFormats
 /// A file that appears whole or not at all: it is written beside its place, synced, and renamed on ``commit()``.
 /// Dropping it without a commit leaves nothing behind; a crash leaves a file whose name ends in `.partial`.
 package final class OutputFile: PatchableSink {
+  /// How the names of files end that this process has not finished.
+  package static let partialEnding = ".\(getpid()).partial"
+
   package let path: String
   private let partialPath: String
   private let descriptor: Int32
@@ -18,23 +21,23 @@ package final class OutputFile: PatchableSink {
   package init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {
     // A link that leads nowhere stands there, too.
     var place = stat()
-    guard replacing || lstat(path, &place) != 0 else { throw Self.wouldOverwrite(path) }
+    guard replacing || lstat(PathText.system(path), &place) != 0 else { throw Self.wouldOverwrite(path) }
     isReplacing = replacing
     // Renaming would put a file in the place of a folder, a device or a pipe.
     var status = stat()
-    if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+    if stat(PathText.system(path), &status) == 0, status.st_mode & S_IFMT != S_IFREG {
       throw FileFault(
         "write", path, reason: status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is not a regular file")
     }
     self.path = path
-    partialPath = "\(path).\(getpid()).partial"
-    descriptor = open(partialPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions)
+    partialPath = path + Self.partialEnding
+    descriptor = open(PathText.system(partialPath), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions)
     guard descriptor >= 0 else { throw FileFault("write", path, number: errno) }
   }
 
   deinit {
     close(descriptor)
-    if !isCommitted { unlink(partialPath) }
+    if !isCommitted { unlink(PathText.system(partialPath)) }
   }
 
   package func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -56,20 +59,22 @@ package final class OutputFile: PatchableSink {
     // Of two processes that found the place free one gets it.
     if !isReplacing { try take() }
     if !isCommitted {
-      guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
+      guard rename(PathText.system(partialPath), PathText.system(path)) == 0 else {
+        throw FileFault("write", path, number: errno)
+      }
     }
     isCommitted = true
   }
 
   /// Puts the file where none is, in one step where the file system has links; otherwise the place is taken first.
   private func take() throws {
-    if link(partialPath, path) == 0 {
-      unlink(partialPath)
+    if link(PathText.system(partialPath), PathText.system(path)) == 0 {
+      unlink(PathText.system(partialPath))
       isCommitted = true
       return
     }
     guard errno != EEXIST else { throw Self.wouldOverwrite(path) }
-    let taken = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let taken = open(PathText.system(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard taken >= 0 else {
       throw errno == EEXIST ? Self.wouldOverwrite(path) : FileFault("write", path, number: errno)
     }

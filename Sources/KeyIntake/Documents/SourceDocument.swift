@@ -5,6 +5,9 @@ package import KeyFormats
 /// A document that somebody handed to us: its bytes, and what they are called in messages.
 package struct SourceDocument {
   package let name: String
+  /// The file that it lies in, and its entry where that holds several: together they are the name.
+  package let file: String
+  package let entry: String?
   package let source: any SeekableSource
   /// The `.sig` that stands beside a bare `.bin`.
   package let signatureFile: [UInt8]?
@@ -13,10 +16,12 @@ package struct SourceDocument {
   package let limits: ReadLimits
 
   package init(
-    name: String, source: any SeekableSource, signatureFile: [UInt8]? = nil, format: KeyFormat? = nil,
-    limits: ReadLimits = ReadLimits()
+    name: String, file: String? = nil, entry: String? = nil, source: any SeekableSource,
+    signatureFile: [UInt8]? = nil, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits()
   ) {
     self.name = name
+    self.file = file ?? name
+    self.entry = entry
     self.source = source
     self.signatureFile = signatureFile
     self.format = format

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import BundleTrust
+internal import Containers
 internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
@@ -19,18 +20,23 @@ struct ConvertCommand: ParsableCommand {
       its .sig beside it; any other is a zip archive. A bundle holds key data once: keys that share it go to several \
       bundles in a folder, and are refused for one file. Tables keep every row.
 
+      A folder stands for all files in it, an archive (zip, tar, and what gzip, bzip2, xz and zstd made of them) for \
+      all documents in it, archives in archives included; messages name them as archive.tgz!2020/de.zip. Into a \
+      folder each document becomes a file, in folders as those it was in.
+
       Examples:
         keyferry convert dump.json --to csv -o keys.csv
         keyferry convert de.zip it.zip --to json -o - | less
         keyferry convert north.json south.csv --to gaen-export -o bundle.zip \\
           --region US --start 2020-12-01 --end 2020-12-02 \\
           --sign-key key.pem --key-id 310 --key-version v1
-        keyferry convert archive/*.zip --to csv -o converted/
+        keyferry convert archive/ --to csv -o converted/
+        keyferry convert dumps.tar.xz --keep-going --to json -o all.json
         keyferry convert bundle.zip --to efgs-protobuf -o batch.bin \\
           --origin DE --default-days-since-onset 4000
       """)
 
-  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
   var inputs: [String] = []
 
   @Option(
@@ -39,7 +45,15 @@ struct ConvertCommand: ParsableCommand {
       "A file, - for standard output, or a folder (ending in /) for one output an input.", valueName: "out"))
   var output: String
 
+  @Flag(
+    help: "Say of each key where it comes from: file, entry, window, batch, region, signer, SHA-256 (csv and json).")
+  var withSource = false
+
+  @Flag(help: "Write SHA-256 digests of the keys, 64 digits, instead of the keys (csv and json).")
+  var hashKeys = false
+
   @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
   @OptionGroup var writing: WritingOptions
   @OptionGroup(title: "Policies") var sources: SourceOptions
@@ -51,6 +65,15 @@ struct ConvertCommand: ParsableCommand {
   private var normalizes: Bool { sources.reading != nil || publishing.publishing != nil }
 
   func validate() throws {
+    let table = withSource ? "--with-source" : "--hash-keys"
+    if withSource || hashKeys {
+      guard to == .csv || to == .json else {
+        throw ValidationError("\(to.rawValue) has no place for it; \(table) is for csv and json")
+      }
+      guard !normalizes else {
+        throw ValidationError("\(table) is for keys as they were sent, and goes without --reading and --publishing")
+      }
+    }
     guard normalizes else {
       guard !inputs.isEmpty else { throw ValidationError("missing inputs: give files, or - for standard input") }
       guard sources.named.isEmpty, sources.now == nil, publishing.audience == nil, publishing.rejected == nil,
@@ -70,73 +93,109 @@ struct ConvertCommand: ParsableCommand {
     guard !normalizes else {
       return try exit(
         try NormalizationRun(
-          inputs: inputs, output: output, sources: sources, publishing: publishing, input: input, writing: writing
+          inputs: inputs, output: output, sources: sources, publishing: publishing, input: input,
+          containers: containers,
+          writing: writing
         ).run())
     }
-    let plan = try writing.plan()
-    var worst = ExitStatus.done
-    for step in try steps() {
-      do {
-        let receipt = try convert(step, plan)
-        if receipt.rejected > 0, worst == .done { worst = .rejected }
-      } catch let error as FormatError where inputs.count > 1 {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as FileFault where inputs.count > 1 {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as LossRefusal where inputs.count > 1 {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as RepeatedKeyRefusal where inputs.count > 1 {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as DocumentRefusal where inputs.count > 1 {
-        Console.note("\(error)")
-        if worst != .failed { worst = .rejected }
-      }
-    }
-    try exit(worst)
+    guard let folder = try WritingOptions.folder(output) else { return try exit(try convertAll()) }
+    try exit(try convertEach(into: folder))
   }
 
-  /// One output and the inputs that go into it.
-  private struct Step {
-    let inputs: [String]
-    let output: String
-    let isInFolder: Bool
+  private func plan() throws -> ConversionPlan {
+    var plan = try writing.plan()
+    plan.statesSources = withSource
+    plan.hashesKeys = hashKeys
+    return plan
   }
 
-  private func steps() throws -> [Step] {
-    guard let folder = try WritingOptions.folder(output) else {
-      return [Step(inputs: inputs, output: output, isInFolder: false)]
-    }
-    let ending = to.definition.fileExtension
-    var taken: [String: String] = [:]
-    return try inputs.map { input in
-      let name = input == "-" ? "stdin" : String(input.split(separator: "/").last ?? "keys")
-      let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name : String(name[..<$0]) } ?? name
-      let target = "\(folder)/\(stem).\(ending)"
-      if let other = taken[target] {
-        throw ValidationError("\(other) and \(input) would both become \(target); convert them into separate folders")
-      }
-      taken[target] = input
-      return Step(inputs: [input], output: target, isInFolder: true)
-    }
-  }
-
-  private func convert(_ step: Step, _ plan: ConversionPlan) throws -> ConversionReceipt {
+  /// All inputs become one output.
+  private func convertAll() throws -> ExitStatus {
     let progress = Progress()
-    let (vouching, now) = (try writing.vouching(), Clock.now)
-    let arrivals = try step.inputs.map { path in
-      Arrival(progress.watching(try input.open(path)), vouching: vouching, at: now)
-    }
-    let destination = try writing.destination(step.output, inputs: step.inputs, isInFolder: step.isInFolder)
-    var plan = plan
+    var plan = try self.plan()
+    plan.keepsGoing = containers.keepGoing ?? false
+    let destination = try writing.destination(output, inputs: inputs)
     plan.packing = destination.packing
-    let receipt = try destination.write { try Conversion.run(plan, from: arrivals, to: $0) }
+    let (vouching, now) = (try writing.vouching(), Clock.now)
+    let walk = input.walk(inputs, containers)
+    let feed = walk.feed { found in
+      try destination.check(isNot: found.place.file)
+      return Arrival(progress.watching(found.document), vouching: vouching, at: now)
+    }
+    let receipt: ConversionReceipt
+    do {
+      receipt = try destination.write { try Conversion.run(plan, from: feed, to: $0) }
+    } catch  where !plan.keepsGoing && LeftOutDocument("", error) != nil && (walk.mayHoldSeveral || walk.count > 1) {
+      progress.clear()
+      let status = KeyferryCommand.report(error)
+      Console.hint(LeftOutText.hint)
+      throw ExitCode(status)
+    }
     progress.clear()
     report(receipt, destination)
-    return receipt
+    tell(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count, walk)
+    return receipt.rejected > 0 || !receipt.leftOut.isEmpty ? .rejected : .done
+  }
+
+  /// Each input becomes an output, in folders as those of the inputs.
+  private func convertEach(into folder: String) throws -> ExitStatus {
+    var outputs = try OutputNames(folder, ending: to.definition.fileExtension, arguments: inputs)
+    let plan = try self.plan()
+    let keepsGoing = containers.keepGoing ?? true
+    let (vouching, now) = (try writing.vouching(), Clock.now)
+    let walk = input.walk(inputs, containers, outputFolder: folder)
+    var status = ExitStatus.done
+    var done = 0
+    var leftOut: [LeftOutDocument] = []
+    func leaveOut(_ document: LeftOutDocument) throws {
+      guard keepsGoing else { throw document.fault }
+      leftOut.append(document)
+    }
+    try walk.visit(
+      { found in
+        let progress = Progress()
+        do {
+          let arrival = Arrival(progress.watching(found.document), vouching: vouching, at: now)
+          let output = try outputs.make(for: found.place)
+          let destination = try writing.destination(
+            output, inputs: found.place.file == "-" ? [] : [found.place.file], isInFolder: true)
+          var plan = plan
+          plan.packing = destination.packing
+          let receipt = try destination.write { try Conversion.run(plan, from: [arrival], to: $0) }
+          progress.clear()
+          report(receipt, destination)
+          done += 1
+          if receipt.rejected > 0 { status = .rejected }
+        } catch {
+          progress.clear()
+          guard let document = LeftOutDocument(found.document.name, error) ?? Self.leftOut(found, error) else {
+            throw error
+          }
+          try leaveOut(document)
+        }
+      }, leaveOut: leaveOut)
+    tell(leftOut, of: done + leftOut.count, walk)
+    guard let first = leftOut.first else { return status }
+    // Nobody stands behind it: a verification that failed.
+    return done > 0 || first.fault is DocumentRefusal ? .rejected : .failed
+  }
+
+  /// Documents that cannot be written as they should leave the others alone.
+  private static func leftOut(_ found: FoundDocument, _ error: any Error) -> LeftOutDocument? {
+    switch error {
+    case let error as LossRefusal: LeftOutDocument(found.document.name, code: "loss", error)
+    case let error as RepeatedKeyRefusal: LeftOutDocument(found.document.name, code: "repeated-keys", error)
+    default: nil
+    }
+  }
+
+  private func tell(_ leftOut: [LeftOutDocument], of count: Int, _ walk: InputWalk) {
+    if count == 1, let only = leftOut.first {
+      Console.note(only.reason)
+    } else {
+      for line in LeftOutText.lines(leftOut, of: count) { Console.note(line) }
+    }
+    if !writing.quiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
   }
 
   private func report(_ receipt: ConversionReceipt, _ destination: Destination) {

@@ -63,8 +63,9 @@ struct ExplainCommand: AsyncParsableCommand {
     let key = try KeyArgument.read(key)
     if let config { return try await explain(key, fromStoreOf: config) }
     let progress = Progress()
-    let now = try sources.instant(inputs, input)
-    let documents = try sources.open(inputs, input, at: now, progress: progress)
+    let walk = sources.walk(inputs, input)
+    let now = try sources.instant(walk)
+    let documents = try sources.feed(inputs, walk, at: now, progress: progress)
     let story = try KeyStory(
       of: key, in: documents, publishing: try PolicyChoice.read(publishing).at(now).publishing, now: now)
     progress.clear()

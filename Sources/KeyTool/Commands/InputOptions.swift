@@ -1,5 +1,6 @@
 public import ArgumentParser
 internal import BundleTrust
+internal import Containers
 package import ExposureKeys
 package import KeyConversion
 package import KeyFormats
@@ -20,7 +21,13 @@ struct InputOptions: ParsableArguments {
 
   var reading: DocumentReading { DocumentReading(format: from, maxBytes: maxBytes) }
 
+  /// Opens a path as one document.
   func open(_ path: String) throws -> SourceDocument { try reading.open(path) }
+
+  /// All documents that these paths lead to.
+  func walk(_ paths: [String], _ containers: ContainerOptions? = nil, outputFolder: String? = nil) -> InputWalk {
+    reading.walk(paths, containers?.limits ?? ContainerLimits(), outputFolder: outputFolder)
+  }
 
   static func checkPaths(_ paths: [String]) throws {
     guard paths.count(where: { $0 == "-" }) <= 1 else {
@@ -35,13 +42,29 @@ struct DocumentReading {
   var format: KeyFormat?
   var maxBytes = ReadLimits().documentBytes
 
-  /// Opens a path, or standard input for `-`.
-  func open(_ path: String) throws -> SourceDocument {
+  private var limits: ReadLimits {
     var limits = ReadLimits()
     limits.documentBytes = max(maxBytes, 1)
-    guard path == "-" else { return try SourceDocument(path: path, format: format, limits: limits) }
+    return limits
+  }
+
+  /// Opens a path, or standard input for `-`, as one document.
+  func open(_ path: String) throws -> SourceDocument {
+    guard path == "-" || StreamedFile.isStream(path) else {
+      return try SourceDocument(path: path, format: format, limits: limits)
+    }
     return SourceDocument(
-      name: "standard input", source: try StandardInput.document(limit: maxBytes), format: format, limits: limits)
+      name: path == "-" ? "standard input" : path, source: try StreamedFile.document(path, limit: maxBytes),
+      format: format, limits: limits)
+  }
+
+  /// All documents that these paths lead to.
+  ///
+  /// - Parameter outputFolder: is not read where it lies in a folder that is.
+  func walk(
+    _ paths: [String], _ containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil
+  ) -> InputWalk {
+    InputWalk(paths, format: format, limits: limits, containers: containers, outputFolder: outputFolder)
   }
 }
 

@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import BundleTrust
+internal import Containers
 internal import ExposureKeys
+internal import KeyConversion
 internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
@@ -16,14 +18,18 @@ struct InspectCommand: ParsableCommand {
       not change the exit code, which is 1 only when keys had to be rejected. Ages of keys are judged at the end of \
       the file's own window, so that an old file is not blamed for being old.
 
+      A folder stands for all files in it, an archive for all documents in it. Several documents end with their sum; \
+      what cannot be read is listed last, and the exit code is then 1.
+
       Examples:
         keyferry inspect bundle.zip
         keyferry inspect bundle.zip --keys --hash-keys | less
+        keyferry inspect archive/ --summary
         keyferry inspect archive/*.zip --json > report.json
         curl -s https://example.org/export.zip | keyferry inspect -
       """)
 
-  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "file"))
+  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "file"))
   var files: [String]
 
   @Flag(help: "List the keys, one a line, instead of the report.")
@@ -35,22 +41,34 @@ struct InspectCommand: ParsableCommand {
   @Flag(help: "Print the report as JSON (schemas/inspection.schema.json).")
   var json = false
 
+  @Flag(help: "Print a JSON object a line for each document, those that could not be read too.")
+  var jsonLines = false
+
+  @Flag(help: "Print the sum over all documents alone.")
+  var summary = false
+
   @Flag(help: "Draw with ASCII characters only.")
   var ascii = false
 
   @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
   func validate() throws {
     try InputOptions.checkPaths(files)
-    guard !(json && keys) else {
+    guard !(json || jsonLines) || !keys else {
       throw ValidationError("--keys and --json exclude each other; convert --to json lists keys")
+    }
+    guard !(json && jsonLines) else { throw ValidationError("--json and --json-lines exclude each other") }
+    guard !summary || !(keys || jsonLines) else {
+      throw ValidationError("--summary goes without --keys and --json-lines")
     }
     guard keys || !hashKeys else { throw ValidationError("--hash-keys goes with --keys") }
   }
 
   func run() throws {
     let inspection = Inspection(
-      files: files, keys: keys, hashKeys: hashKeys, json: json, ascii: ascii, reading: input.reading)
+      files: files, keys: keys, hashKeys: hashKeys, json: json, jsonLines: jsonLines, summary: summary, ascii: ascii,
+      reading: input.reading, limits: containers.limits, keepsGoing: containers.keepGoing ?? true)
     try exit(try inspection.run())
   }
 }
@@ -61,53 +79,68 @@ struct Inspection {
   var keys = false
   var hashKeys = false
   var json = false
+  var jsonLines = false
+  var summary = false
   var ascii = false
   var reading = DocumentReading()
+  var limits = ContainerLimits()
+  var keepsGoing = true
 
-  /// Returns how the worst of the files fared.
+  /// Returns how the worst of the documents fared.
   func run() throws -> ExitStatus {
-    var worst = ExitStatus.done
+    let walk = reading.walk(files, limits)
+    var sum = DocumentSum(walk, isAlways: summary)
     var reports: [InspectionReport] = []
-    for (index, path) in files.enumerated() {
-      do {
-        let report = try inspect(try reading.open(path))
-        if report.keys.rejected > 0, worst == .done { worst = .rejected }
-        if json {
-          reports.append(report)
-        } else if !keys {
-          let options = InspectionText.Options(width: Console.width, ascii: ascii)
-          try Console.result((index > 0 ? "\n" : "") + InspectionText.render(report, options: options))
-        }
-      } catch let error as FormatError {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as FileFault where files.count > 1 {
-        Console.note("\(error)")
-        worst = .failed
+    var hasRejections = false
+    try sum.visit(keepsGoing: keepsGoing) { document, _, observe in
+      let report = try inspect(document, mayBeSeveral: walk.mayHoldSeveral || walk.count > 1, observe)
+      if report.keys.rejected > 0 { hasRejections = true }
+      if jsonLines {
+        try Console.result(line: try JSONText.line(report))
+      } else if json {
+        if !summary { reports.append(report) }
+      } else if !keys, !summary {
+        let options = InspectionText.Options(width: Console.width, ascii: ascii)
+        try Console.result((walk.count > 1 ? "\n" : "") + InspectionText.render(report, options: options))
       }
+      return (report, nil)
+    } leftOut: { document in
+      if jsonLines { try Console.result(line: try JSONText.line(UnreadableLine(document))) }
     }
-    if json { try Console.result(line: try JSONText.render(InspectionDocument(files: reports))) }
-    return worst
+    let total = sum.report()
+    if json {
+      try Console.result(
+        line: try JSONText.render(InspectionDocument(files: reports, unreadable: sum.leftOut, sum: total)))
+    } else if let total, !keys, !jsonLines {
+      try Console.result((summary ? "" : "\n") + total.text)
+    }
+    sum.tell()
+    return sum.status(hasRejections: hasRejections)
   }
 
   /// What `keyferry inspect --json` prints.
   private struct InspectionDocument: Encodable {
     let files: [InspectionReport]
+    let unreadable: [LeftOutDocument]
+    let sum: InspectionSum.Report?
   }
 
-  private func inspect(_ source: SourceDocument) throws -> InspectionReport {
+  private func inspect(
+    _ source: SourceDocument, mayBeSeveral: Bool, _ observe: (borrowing KeyChunk) -> Void
+  ) throws -> InspectionReport {
     let digest = DigestCollector(includingBody: false)
     let document = try source.open(observeExport: digest.update)
     let output = OutputBuffer(StandardOutput())
-    var lister = hashKeys ? KeyLister { DigestText.of($0) } : KeyLister()
+    var lister = hashKeys ? KeyLister { KeyDigest.text(of: $0) } : KeyLister()
     if keys {
-      if files.count > 1 { try output.append("\(TerminalText.harmless(source.name))\n") }
-      try output.append(lister.heading())
+      if mayBeSeveral { try output.append("\(TerminalText.harmless(source.name))\n") }
+      try output.append(lister.heading(keyWidth: hashKeys ? KeyDigest.width : 32))
     }
     var examination = try source.located {
       try Inspector().examine(
         document, name: source.name, fileSize: source.source.byteCount
       ) { chunk, regions in
+        observe(chunk)
         if keys { try lister.list(chunk, regions: regions, to: output) }
       }
     }
@@ -121,6 +154,22 @@ struct Inspection {
   }
 }
 
+/// A document that could not be read, among those that were, in JSON lines.
+struct UnreadableLine: Encodable {
+  let name: String
+  let unreadable: Fault
+
+  struct Fault: Encodable {
+    let code: String
+    let text: String
+  }
+
+  init(_ document: LeftOutDocument) {
+    name = document.name
+    unreadable = Fault(code: document.code, text: document.reason)
+  }
+}
+
 extension Inspection {
   /// The command line `inspect FILE…` without an option; `nil` for every other one. It needs no parser, and that takes
   /// longer to learn the command than a usual file takes to be inspected.
@@ -130,12 +179,5 @@ extension Inspection {
       files.allSatisfy({ $0.utf8.first != UInt8(ascii: "-") })
     else { return nil }
     self.init(files: Array(files))
-  }
-}
-
-/// The digest of a key that stands in its place: the first half of SHA-256 of the key data, 32 hexadecimal digits.
-enum DigestText {
-  static func of(_ key: TemporaryExposureKey) -> String {
-    String(ExportDigests(of: key.bytes, includingBody: false).hexadecimal.prefix(32))
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Containers
 internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
@@ -26,7 +27,7 @@ struct NormalizeCommand: ParsableCommand {
           --to csv -o keys.csv --json
       """)
 
-  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
   var inputs: [String] = []
 
   @Option(
@@ -37,6 +38,7 @@ struct NormalizeCommand: ParsableCommand {
   @OptionGroup(title: "Policies") var sources: SourceOptions
   @OptionGroup(title: "Policies") var publishing: PublishingOptions
   @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
   @OptionGroup var writing: WritingOptions
 
   func validate() throws {
@@ -47,7 +49,8 @@ struct NormalizeCommand: ParsableCommand {
   func run() throws {
     try exit(
       try NormalizationRun(
-        inputs: inputs, output: output, sources: sources, publishing: publishing, input: input, writing: writing
+        inputs: inputs, output: output, sources: sources, publishing: publishing, input: input, containers: containers,
+        writing: writing
       ).run())
   }
 }
@@ -99,13 +102,15 @@ struct NormalizationRun {
   let sources: SourceOptions
   let publishing: PublishingOptions
   let input: InputOptions
+  let containers: ContainerOptions
   let writing: WritingOptions
 
   func run() throws -> ExitStatus {
     let progress = Progress()
-    let now = try sources.instant(inputs, input)
-    let documents = try sources.open(
-      inputs, input, at: now, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
+    let walk = sources.walk(inputs, input, containers)
+    let now = try sources.instant(walk)
+    let documents = try sources.feed(
+      inputs, walk, at: now, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
     let paths = sources.paths(inputs)
     let folder = try WritingOptions.folder(output)
     let destination = try writing.destination(
@@ -117,6 +122,7 @@ struct NormalizationRun {
       try writing.plan(), publishing: try PolicyChoice.read(publishing.publishing ?? "default").at(now),
       region: writing.bundle.region, now: now)
     plan.writing.packing = destination.packing
+    plan.writing.keepsGoing = containers.keepGoing ?? false
     if let audience = publishing.audience { plan.audience = audience.audience }
 
     let receipt = try destination.write { output in
@@ -131,7 +137,12 @@ struct NormalizationRun {
     try log?.commit()
     progress.clear()
     try tell(receipt)
-    return receipt.counts.rejected + receipt.target.refused > 0 ? .rejected : .done
+    for line in LeftOutText.lines(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count) {
+      Console.note(line)
+    }
+    if !writing.quiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
+    let isWhole = receipt.counts.rejected + receipt.target.refused == 0 && receipt.leftOut.isEmpty
+    return isWhole ? .done : .rejected
   }
 
   private func tell(_ receipt: NormalizationReceipt) throws {

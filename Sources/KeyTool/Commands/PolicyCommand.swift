@@ -178,11 +178,12 @@ struct PolicyCommand: ParsableCommand {
     }
 
     func run() throws {
-      let now = try sources.instant(inputs, input)
+      let walk = sources.walk(inputs, input)
+      let now = try sources.instant(walk)
       let policies = [try PolicyChoice.read(before).at(now), try PolicyChoice.read(after).at(now)]
       let progress = Progress()
       let sides = try policies.map { policy in
-        try IncomingClaims(try sources.open(inputs, input, at: now, reading: policy, progress: progress))
+        try IncomingClaims(try sources.feed(inputs, walk, at: now, reading: policy, progress: progress))
       }
       progress.enter("deciding")
       let difference = PolicyDifference(

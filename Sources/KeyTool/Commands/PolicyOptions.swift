@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Containers
 internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
@@ -51,16 +52,27 @@ struct SourceOptions: ParsableArguments {
 
   /// Files are judged as at the time when the newest of them was published: what is old is no fault of theirs. Where none
   /// states a window, or one that is not over, it is now.
-  func instant(_ inputs: [String], _ options: InputOptions) throws -> Instant {
+  func instant(_ walk: InputWalk) throws -> Instant {
     if let now { return now }
     let clock = Clock.now
-    let ends = paths(inputs).filter { $0 != "-" }.compactMap { path in try? options.open(path).windowEnd() }
-    guard let newest = ends.max(), newest < clock else { return clock }
+    var newest: Instant?
+    // What cannot be read is told when it is.
+    try walk.visit(
+      { found in
+        guard let end = try? found.document.windowEnd() else { return }
+        newest = max(newest ?? end, end)
+      }, leaveOut: { _ in })
+    guard let newest, newest < clock else { return clock }
     // Between two windows nothing gets too old.
     if clock.secondsSince1970 - newest.secondsSince1970 > 86_400 {
       Console.note("taken for now: \(newest), where the newest window of the inputs ends; --now says otherwise")
     }
     return newest
+  }
+
+  /// All documents that the inputs lead to.
+  func walk(_ inputs: [String], _ options: InputOptions, _ containers: ContainerOptions? = nil) -> InputWalk {
+    options.walk(paths(inputs), containers)
   }
 
   /// The paths of all inputs.
@@ -71,32 +83,35 @@ struct SourceOptions: ParsableArguments {
     try InputOptions.checkPaths(paths(inputs))
   }
 
-  /// Opens all inputs.
+  /// All documents, each with who sends it and the policy that reads it.
   ///
   /// - Parameters:
+  ///   - inputs: those without settings of their own.
+  ///   - walk: over all inputs; see ``walk(_:_:_:)``.
   ///   - reading: reads the inputs without a policy of their own; nothing is what `--reading` says.
   ///   - origin: of keys that name none, in inputs without an origin of their own.
   ///   - vouching: who is to stand behind each input.
-  ///   - instant: what is now; see ``instant(_:_:)``.
-  func open(
-    _ inputs: [String], _ options: InputOptions, at instant: Instant, reading: Policy? = nil, origin: String? = nil,
+  ///   - instant: what is now; see ``instant(_:)``.
+  func feed(
+    _ inputs: [String], _ walk: InputWalk, at instant: Instant, reading: Policy? = nil, origin: String? = nil,
     vouching: Vouching = .operator, progress: Progress
-  ) throws -> [IncomingDocument] {
+  ) throws -> DocumentFeed<IncomingDocument> {
     let common = try reading ?? PolicyChoice.read(self.reading ?? "default")
-    func incoming(_ path: String, _ input: NamedInput?, _ policy: Policy) throws -> IncomingDocument {
-      let document = progress.watching(try options.open(path))
+    let policies = try named.map { try $0.policy.map(PolicyChoice.read) ?? common }
+    return walk.feed { found in
+      let number = found.place.argument - inputs.count
+      let input = number < 0 ? nil : named[number]
+      let document = progress.watching(found.document)
       var sender = Sender(
         name: input?.name ?? document.name, isRelay: input?.isRelay ?? false, carries: input?.carries,
         origin: input?.origin ?? origin)
-      var policy = policy.at(instant)
+      var policy = (number < 0 ? common : policies[number]).at(instant)
       if let input { input.restrict(&policy.reading) }
       // Each is an origin by itself, unless its keys or somebody name another one.
       if sender.origin == nil, !sender.isRelay { sender.origin = RegionName.ofFile(sender.name) }
       if input?.origin == nil { policy.reading.speaksFor = policy.reading.speaksFor ?? .any }
       return IncomingDocument(Arrival(document, from: sender, vouching: vouching, at: instant), policy: policy)
     }
-    return try inputs.map { try incoming($0, nil, common) }
-      + named.map { try incoming($0.path, $0, try $0.policy.map(PolicyChoice.read) ?? common) }
   }
 }
 

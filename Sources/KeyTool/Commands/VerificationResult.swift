@@ -8,10 +8,14 @@ internal import KeyIntake
 struct VerificationDocument: Encodable {
   var reportVersion = 1
   var files: [VerificationResult]
+  /// What could not be read.
+  var unreadable: [LeftOutDocument]
+  /// Of several documents.
+  var sum: InspectionSum.Report?
 
   enum CodingKeys: String, CodingKey {
     case reportVersion = "report_version"
-    case files
+    case files, unreadable, sum
   }
 }
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import BundleTrust
+internal import Containers
 internal import ExposureKeys
 internal import KeyFormats
 internal import KeyInspection
@@ -11,7 +12,8 @@ struct VerifyCommand: ParsableCommand {
     abstract: "Check the signatures of export bundles against a ring of public keys.",
     discussion: """
       Every signature is reported by itself. The exit code is 0 only when every file has a signature that verifies \
-      with a matching, valid key, and 1 when one has not.
+      with a matching, valid key, and 1 when one has not. A folder stands for all files in it, an archive for all \
+      documents in it; several documents end with their sum.
 
       The ring is one of these:
         FILE.pem   public keys that match every id and version
@@ -25,6 +27,7 @@ struct VerifyCommand: ParsableCommand {
         keyferry verify archive/*.zip --trust keys.json --at 2020-08-01
         keyferry verify export.bin --trust ring/   # reads export.sig beside it
         keyferry verify bundle.zip --trust ring/ --profile ios-v1
+        keyferry verify archive/ --trust ring/ --summary
         keyferry verify archive/*.zip --trust ring/ --json > verdicts.json
       """)
 
@@ -46,32 +49,53 @@ struct VerifyCommand: ParsableCommand {
   @Flag(help: "Print the report as JSON (schemas/verification.schema.json).")
   var json = false
 
-  @OptionGroup var input: InputOptions
+  @Flag(help: "Print a JSON object a line for each document, those that could not be read too.")
+  var jsonLines = false
 
-  func validate() throws { try InputOptions.checkPaths(files) }
+  @Flag(help: "Print the sum over all documents alone.")
+  var summary = false
+
+  @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+  func validate() throws {
+    try InputOptions.checkPaths(files)
+    guard !(json && jsonLines) else { throw ValidationError("--json and --json-lines exclude each other") }
+    guard !(summary && jsonLines) else { throw ValidationError("--summary and --json-lines exclude each other") }
+  }
 
   func run() throws {
     let ring = try TrustRingFile.read(trust)
     let instant = at ?? Clock.now
     for note in ring.notes { Console.note("\(trust): \(note)") }
-    var worst = ExitStatus.done
+    let walk = input.walk(files, containers)
+    var sum = DocumentSum(walk, isAlways: summary)
     var results: [VerificationResult] = []
-    for path in files {
-      do {
-        let document = try input.open(path)
-        let result = try VerificationResult(document, ring: ring, at: instant, profile: profile)
-        results.append(result)
-        if !result.isTrusted, worst == .done { worst = .rejected }
-        if !json { try Console.result(result.text) }
-      } catch let error as FormatError {
-        Console.note("\(error)")
-        worst = .failed
-      } catch let error as FileFault {
-        Console.note("\(error)")
-        worst = .failed
+    var isUntrusted = false
+    try sum.visit(keepsGoing: containers.keepGoing ?? true) { document, isSummed, observe in
+      let result = try VerificationResult(document, ring: ring, at: instant, profile: profile)
+      // A verdict needs no key.
+      let report = isSummed ? try document.examine(observe) : nil
+      if !result.isTrusted { isUntrusted = true }
+      if jsonLines {
+        try Console.result(line: try JSONText.line(result))
+      } else if json {
+        if !summary { results.append(result) }
+      } else if !summary {
+        try Console.result(result.text)
       }
+      return (report, result.isTrusted)
+    } leftOut: { document in
+      if jsonLines { try Console.result(line: try JSONText.line(UnreadableLine(document))) }
     }
-    if json { try Console.result(line: try JSONText.render(VerificationDocument(files: results))) }
-    try exit(worst)
+    let total = sum.report()
+    if json {
+      try Console.result(
+        line: try JSONText.render(VerificationDocument(files: results, unreadable: sum.leftOut, sum: total)))
+    } else if let total, !jsonLines {
+      try Console.result((summary ? "" : "\n") + total.text)
+    }
+    sum.tell()
+    try exit(sum.status(hasRejections: isUntrusted))
   }
 }

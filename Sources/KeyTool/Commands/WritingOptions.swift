@@ -90,10 +90,13 @@ struct WritingOptions: ParsableArguments {
   /// The folder that an output names, which is made where it is not there; `nil` where it is a file.
   static func folder(_ output: String) throws -> String? {
     var status = stat()
-    guard output.hasSuffix("/") || (stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) else {
+    guard output.hasSuffix("/") || (stat(PathText.system(output), &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
+    else {
       return nil
     }
-    guard mkdir(output, 0o777) == 0 || errno == EEXIST else { throw FileFault("create", output, number: errno) }
+    guard mkdir(PathText.system(output), 0o777) == 0 || errno == EEXIST else {
+      throw FileFault("create", output, number: errno)
+    }
     return output.hasSuffix("/") ? String(output.dropLast()) : output
   }
 }

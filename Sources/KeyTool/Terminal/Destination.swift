@@ -35,6 +35,12 @@ struct Destination {
     }
   }
 
+  /// - Throws: `ValidationError` when a file that is read is the one that is written.
+  func check(isNot input: String) throws {
+    guard let path, let target = FileIdentity(path: path), FileIdentity(path: input) == target else { return }
+    throw ValidationError("the output \(path) is the input \(input); it would be overwritten")
+  }
+
   fileprivate static func signaturePath(beside bin: String) -> String { bin.dropLast(3) + "sig" }
 
   /// Runs `body` with the sinks; only when it returns does anything appear.

@@ -2,7 +2,8 @@
 package enum ExitStatus: Int32, Sendable {
   /// Done.
   case done = 0
-  /// Done, but keys were rejected, a verification or a check failed, or the key that was asked for is not known.
+  /// Done, but keys were rejected, documents were left out, a verification or a check failed, or the key that was asked
+  /// for is not known.
   case rejected = 1
   /// It could not be done.
   case failed = 2

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import KeyIntake
 
 /// JSON for `--json`: indented, members sorted, so that two runs can be compared.
 enum JSONText {
@@ -20,6 +21,8 @@ enum JSONText {
     TerminalText.harmless(text) { scalar in
       let digits = String(scalar.value, radix: 16)
       return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    } spellByte: { byte in
+      "\\" + PathText.spelled(byte)
     }
   }
 }

@@ -28,7 +28,8 @@ final class Progress {
     guard isShown else { return document }
     total += document.source.byteCount
     return SourceDocument(
-      name: document.name, source: WatchedSource(document.source) { [self] in advance(by: $0) },
+      name: document.name, file: document.file, entry: document.entry,
+      source: WatchedSource(document.source) { [self] in advance(by: $0) },
       signatureFile: document.signatureFile, format: document.format, limits: document.limits)
   }
 

@@ -1,17 +1,25 @@
+internal import KeyIntake
+
 /// Text that a terminal shows as it is, whoever wrote parts of it.
 enum TerminalText {
   /// Characters that steer a terminal (C0, DEL and C1), or the direction of what stands around them, are spelled out as
-  /// `\u{9B}`. Lines and tabs stay. Numbers and letters of any language are left alone.
+  /// `\u{9B}`, and so are bytes of names that are no UTF-8, as `\xE4`. Lines and tabs stay. Numbers and letters of any
+  /// language are left alone.
   ///
-  /// - Parameter spell: writes one of them, of which none has more than four hexadecimal digits.
+  /// - Parameters:
+  ///   - spell: writes one of them, of which none has more than four hexadecimal digits.
+  ///   - spellByte: writes a byte of a name.
   static func harmless(
-    _ text: String, spell: (Unicode.Scalar) -> String = { "\\u{\(String($0.value, radix: 16, uppercase: true))}" }
+    _ text: String, spell: (Unicode.Scalar) -> String = { "\\u{\(String($0.value, radix: 16, uppercase: true))}" },
+    spellByte: (UInt8) -> String = PathText.spelled
   ) -> String {
     // Nearly every text has none.
-    guard text.unicodeScalars.contains(where: isHarmful) else { return text }
+    guard text.unicodeScalars.contains(where: { isHarmful($0) || PathText.byte($0) != nil }) else { return text }
     var shown = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
-      if isHarmful(scalar) {
+      if let byte = PathText.byte(scalar) {
+        shown.append(contentsOf: spellByte(byte).unicodeScalars)
+      } else if isHarmful(scalar) {
         shown.append(contentsOf: spell(scalar).unicodeScalars)
       } else {
         shown.append(scalar)

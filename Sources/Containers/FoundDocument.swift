@@ -1,0 +1,70 @@
+package import KeyIntake
+
+/// A document on its way in, and where it was found.
+package struct FoundDocument {
+  /// Its name in messages is the path of its file and, where that holds others, the entry: `archive.tgz!2020/de.zip`.
+  package var document: SourceDocument
+  package let place: DocumentPlace
+}
+
+/// Where a document lies.
+package struct DocumentPlace: Sendable, Hashable {
+  /// The file, as it was named or found in a folder that was; `-` is standard input.
+  package let file: String
+  /// Which of the arguments led to it, counted from 0.
+  package let argument: Int
+  /// Where the file lies below the folder that was named, or its name where it was named itself.
+  package let path: String
+  /// The entry of an archive, with `!` between archives that stand in each other; `nil` where the file is the document.
+  package internal(set) var entry: String?
+  /// Where its output goes below a folder of outputs, with the document's own ending: archives on the way are folders.
+  package internal(set) var outputPath: String
+
+  init(file: String, argument: Int, path: String) {
+    self.file = file
+    self.argument = argument
+    self.path = path
+    outputPath = path
+  }
+
+  /// An entry of the archive that lies here.
+  func entry(_ name: String) -> DocumentPlace {
+    var place = self
+    place.entry = entry.map { "\($0)!\(name)" } ?? name
+    // An entry cannot lead out of the folder.
+    let parts = name.split(separator: "/").filter { $0 != "." && $0 != ".." }
+    let path = parts.isEmpty ? "entry" : parts.joined(separator: "/")
+    place.outputPath = "\(outputPath)/\(String(path.map { $0.unicodeScalars.contains { $0.value < 0x20 } ? "_" : $0 }))"
+    return place
+  }
+
+  /// The same without the ending of a compression.
+  func uncompressed(_ endings: [String]) -> DocumentPlace {
+    var place = self
+    for ending in endings where outputPath.lowercased().hasSuffix(".\(ending)") {
+      place.outputPath = String(outputPath.dropLast(ending.count + 1))
+      break
+    }
+    return place
+  }
+}
+
+/// What was met on the way and is no document: it is counted, and not read.
+package struct PassedOver: Sendable, Hashable {
+  /// What macOS puts into archives and folders: `__MACOSX`, `._name`, `.DS_Store`.
+  package internal(set) var macFiles = 0
+  /// Links in folders and archives. What they lead to within the folder is read where it is.
+  package internal(set) var links = 0
+  /// Devices, pipes and sockets in folders.
+  package internal(set) var others = 0
+
+  /// The folder that outputs go to, where it lies in one that is read.
+  package internal(set) var outputFolders = 0
+
+  package var count: Int { macFiles + links + others + outputFolders }
+
+  /// - Parameter path: with its folders.
+  static func isMacFile(_ path: String) -> Bool {
+    path.split(separator: "/").contains { $0 == "__MACOSX" || $0 == ".DS_Store" || $0.hasPrefix("._") }
+  }
+}

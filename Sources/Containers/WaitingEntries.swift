@@ -1,0 +1,155 @@
+internal import KeyFormats
+internal import KeyIntake
+
+/// The entries of a tar that wait for the signature beside them: `export.bin` and `export.sig` stand in any order. What
+/// comes behind one that waits waits, too, so that the order stays; where another folder begins, nothing waits any more.
+struct WaitingEntries {
+  struct Entry {
+    let name: String
+    var source: any SeekableSource
+    var signatureFile: [UInt8]?
+    fileprivate var isWaiting: Bool
+  }
+
+  private var folder = ""
+  private var entries: [Entry] = []
+  /// The names of those that wait for another one: most come in order, and none is looked for in vain.
+  private var waiting: Set<String> = []
+  /// Bytes of those that are held in memory.
+  private var heldBytes = 0
+  private var spool: SpoolFile?
+
+  /// More than this goes into a file.
+  private static let memory = 32 << 20
+
+  /// - Returns: the entries that wait no more, in their order.
+  mutating func add(_ name: String, _ source: any SeekableSource, signatureLimit: Int) throws -> [Entry] {
+    var ready: [Entry] = []
+    let folder = name.lastIndex(of: "/").map { String(name[..<$0]) } ?? ""
+    if folder != self.folder, !folder.hasPrefix(self.folder + "/") {
+      ready = finish()
+      self.folder = folder
+    }
+    let stem = String(name.dropLast(3))
+    if name.hasSuffix(".sig"), waiting.remove(stem + "bin") != nil,
+      let index = entries.firstIndex(where: { $0.isWaiting && $0.name == stem + "bin" })
+    {
+      entries[index].signatureFile = try Self.signature(source, name, limit: signatureLimit)
+      entries[index].isWaiting = false
+      return ready + takeReady()
+    }
+    if name.hasSuffix(".bin"), waiting.remove(stem + "sig") != nil,
+      let index = entries.firstIndex(where: { $0.isWaiting && $0.name == stem + "sig" })
+    {
+      let signature = try Self.signature(entries[index].source, name, limit: signatureLimit)
+      entries.remove(at: index)
+      entries.append(Entry(name: name, source: source, signatureFile: signature, isWaiting: false))
+      return ready + takeReady()
+    }
+    let isWaiting = name.hasSuffix(".bin") || name.hasSuffix(".sig")
+    entries.append(Entry(name: name, source: source, isWaiting: isWaiting))
+    if isWaiting { waiting.insert(name) }
+    ready += takeReady()
+    if !entries.isEmpty { try holdLast() }
+    return ready
+  }
+
+  /// All that wait still.
+  mutating func finish() -> [Entry] {
+    defer {
+      entries = []
+      waiting = []
+      heldBytes = 0
+      spool = nil
+    }
+    return entries
+  }
+
+  private mutating func takeReady() -> [Entry] {
+    let count = entries.firstIndex(where: \.isWaiting) ?? entries.count
+    let ready = Array(entries[..<count])
+    entries.removeFirst(count)
+    if entries.isEmpty { _ = finish() }
+    return ready
+  }
+
+  /// Puts the content of the entry that came last into the file of all that wait, where memory holds enough or it has a file
+  /// of its own: many of these must not be open at once.
+  private mutating func holdLast() throws {
+    guard let source = entries.last?.source, !(source is SpoolPart) else { return }
+    if source is MemorySource, heldBytes + source.byteCount <= Self.memory {
+      heldBytes += source.byteCount
+      return
+    }
+    let spool = try self.spool ?? SpoolFile()
+    self.spool = spool
+    let start = spool.byteCount
+    let content = SequentialSource(source)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while case let count = try content.read(into: buffer), count > 0 {
+      try spool.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+    entries[entries.count - 1].source = SpoolPart(spool, start..<spool.byteCount)
+  }
+
+  private static func signature(_ source: any SeekableSource, _ name: String, limit: Int) throws -> [UInt8] {
+    do {
+      return try SequentialSource(source).readAll(limit: limit)
+    } catch let error as FormatError {
+      throw error.within(name)
+    }
+  }
+}
+
+/// Content that was read to its end: in memory, or in a file without a name when it is large.
+enum SpooledContent {
+  private static let memory = 4 << 20
+
+  static func read(_ content: any ByteSource, limit: Int) throws -> any SeekableSource {
+    var front: [UInt8] = []
+    var spool: SpoolFile?
+    var total = 0
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while case let count = try content.read(into: buffer), count > 0 {
+      total += count
+      guard total <= limit else {
+        throw FormatError(.limitExceeded, "it has more than \(limit) bytes (--max-bytes says how many are read)")
+      }
+      let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      if let spool {
+        try spool.write(piece)
+        continue
+      }
+      front.append(contentsOf: piece)
+      if front.count > memory {
+        let file = try SpoolFile()
+        try file.write(front)
+        front = []
+        spool = file
+      }
+    }
+    return spool ?? MemorySource(front)
+  }
+}
+
+/// A part of a file without a name.
+private final class SpoolPart: SeekableSource {
+  private let spool: SpoolFile
+  private let range: Range<Int>
+
+  init(_ spool: SpoolFile, _ range: Range<Int>) {
+    self.spool = spool
+    self.range = range
+  }
+
+  var byteCount: Int { range.count }
+
+  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = min(buffer.count, range.count - offset)
+    guard offset >= 0, count > 0 else { return 0 }
+    return try spool.read(
+      at: range.lowerBound + offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+  }
+}
