@@ -65,7 +65,11 @@ package struct RandomKeys: Sendable {
     let words: [UInt64] = [0, .max, random.next(), random.next(), random.next()]
     var claim = ClaimedKey(key: TemporaryExposureKey(high: random.pick(words), low: random.pick(words)))
     let present = KeyFields(rawValue: UInt32(truncatingIfNeeded: random.next()))
-    if present.contains(.rollingStart) { claim.rollingStart = wildNumber(near: 2_678_000, using: &random) }
+    if present.contains(.rollingStart) {
+      let start = wildNumber(near: 2_678_000, using: &random)
+      // A time in seconds would be read as one.
+      claim.rollingStart = (1_546_300_800..<2_051_222_400).contains(start) ? start &- 1_546_300_800 : start
+    }
     if present.contains(.rollingPeriod) { claim.rollingPeriod = wildNumber(near: 144, using: &random) }
     if present.contains(.transmissionRisk) { claim.transmissionRisk = wildNumber(near: 4, using: &random) }
     if present.contains(.reportType) { claim.reportType = wildNumber(near: 3, using: &random) }

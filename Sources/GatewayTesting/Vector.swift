@@ -105,7 +105,10 @@ extension Vector {
     let paths = (FileManager.default.enumerator(atPath: folder.path())?.compactMap { $0 as? String } ?? []).sorted()
     return try paths.compactMap { path in
       let parts = path.split(separator: "/")
-      guard parts.count == 2, formats.isEmpty || formats.contains(String(parts[0])) else { return nil }
+      // The drawer holds dumps as they are, in folders of their own.
+      guard parts.count == 2, parts[0] != "drawer", formats.isEmpty || formats.contains(String(parts[0])) else {
+        return nil
+      }
       return try Vector(name: path, in: folder)
     }
   }

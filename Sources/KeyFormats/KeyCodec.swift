@@ -67,4 +67,13 @@ public struct ReadingNote: Sendable, Hashable {
     self.subject = subject
     self.text = text
   }
+
+  /// Whether something that the document says is not in what was read of it.
+  public var isLoss: Bool { Self.losses.contains(code) }
+
+  private static let losses: Set<String> = [
+    "line-not-read", "member-skipped", "metadata-restated", "private-data-skipped", "region-not-looked-for",
+    "request-member", "spellings-disagree", "submission-field-skipped", "table-skipped", "unknown-column",
+    "unknown-field", "unknown-member-ignored", "value-skipped",
+  ]
 }

@@ -149,6 +149,8 @@ package struct VerifiedArrival {
 
   /// What is known of the whole while its keys are read.
   package struct Context {
+    /// As far as it is known yet.
+    package let format: KeyFormat
     /// The numbers of regions refer to it.
     package let regions: RegionTable
     /// What was said of it so far; most formats say it before their keys.
@@ -167,21 +169,30 @@ package struct VerifiedArrival {
     case .document(let document):
       let reader = try document.open()
       var chunk = KeyChunk()
+      var starts = StartsInSeconds()
+      func hand(_ chunk: inout KeyChunk) throws {
+        starts.convert(&chunk)
+        try use(
+          &chunk,
+          Context(format: reader.format, regions: reader.decoder.regions, headers: reader.decoder.headers))
+      }
       do {
         while try document.located({ try reader.decoder.decode(into: &chunk) }) {
-          try use(&chunk, Context(regions: reader.decoder.regions, headers: reader.decoder.headers))
+          try hand(&chunk)
           chunk.advance()
         }
       } catch let fault as FormatError where isRefused {
-        try use(&chunk, Context(regions: reader.decoder.regions, headers: reader.decoder.headers))
+        try hand(&chunk)
         throw fault
       }
-      return Reading(format: reader.format, headers: reader.decoder.headers, notes: reader.decoder.notes)
+      return Reading(
+        format: reader.format, headers: reader.decoder.headers, notes: starts.added(to: reader.decoder.notes))
     case .decoded(let keys):
       var chunk = KeyChunk(capacity: max(keys.keys.count, 1))
       keys.keys.withUnsafeBufferPointer { chunk.keys.append(contentsOf: $0) }
       chunk.rejections = keys.rejections
-      try use(&chunk, Context(regions: keys.regions, headers: HeaderMerge(keys.header)))
+      try use(
+        &chunk, Context(format: .codableJSON, regions: keys.regions, headers: HeaderMerge(keys.header)))
       return Reading(format: .codableJSON, headers: HeaderMerge(keys.header), notes: keys.notes)
     }
   }

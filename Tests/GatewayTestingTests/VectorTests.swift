@@ -73,6 +73,18 @@ import Testing
     }
   }
 
+  @Test func theDrawerIsUpToDate() throws {
+    let folder = Vector.folder.appending(path: "drawer")
+    for file in drawer {
+      let bytes = Array(try Data(contentsOf: folder.appending(path: file.name)))
+      let expected = Array(try Data(contentsOf: folder.appending(path: file.name + ".expected")))
+      let isSame = bytes == file.bytes && expected == file.expected
+      #expect(isSame, "\(file.name): write it again with swift run recipes vectors")
+    }
+    let paths = FileManager.default.enumerator(atPath: folder.path())?.compactMap { $0 as? String } ?? []
+    #expect(paths.count { $0.hasSuffix(".expected") } == drawer.count)
+  }
+
   /// The reference is an independent witness for what the vectors of the protobuf formats expect.
   @Test(arguments: ["gaen-export", "efgs-protobuf"])
   func referenceAgrees(format: String) throws {

@@ -18,8 +18,18 @@ struct ConversionModel {
 
   private var target: FormatCapabilities { format.capabilities }
 
-  init(_ content: Document.Content, to format: KeyFormat, defaults: FieldDefaults) {
+  /// Whether fields that readers do not know mean something else in the target.
+  private let crossesSchemas: Bool
+
+  /// - Parameter source: the format that the keys were read from.
+  init(
+    _ content: Document.Content, from source: KeyFormat = .csv, to format: KeyFormat, defaults: FieldDefaults
+  ) {
     self.format = format
+    let export: Set<KeyFormat> = [.gaenExport, .cwaSubmission]
+    let federation: Set<KeyFormat> = [.efgsProtobuf]
+    crossesSchemas =
+      export.contains(source) && federation.contains(format) || federation.contains(source) && export.contains(format)
     self.defaults = defaults
     for key in content.keys + content.revised { take(key) }
     if target.sortsKeys {
@@ -94,7 +104,7 @@ struct ConversionModel {
       key.claim.isRevised = false
       lost.append("mark as revised")
     }
-    if !key.unknownFields.isEmpty, !target.carriesUnknownFields || isOwn(key.unknownFields) {
+    if !key.unknownFields.isEmpty, !target.carriesUnknownFields || crossesSchemas || isOwn(key.unknownFields) {
       key.unknownFields = []
       lost.append("unknown fields")
     }

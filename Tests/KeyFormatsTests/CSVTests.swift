@@ -236,8 +236,9 @@ struct CSVTests {
     #expect(key.key.hex == hex)
     #expect((key.rollingStart, key.rollingPeriod, key.transmissionRisk) == (2_654_064, 144, 8))
     #expect(key.fields == [.rollingStart, .rollingPeriod, .transmissionRisk])
-    #expect(transparency.noteCodes.count == 8)
-    #expect(transparency.noteCodes.first == "unknown-column country 1")
+    #expect(transparency.noteCodes.count == 7)
+    #expect(transparency.noteCodes.first == "unknown-column filetime 1")
+    #expect(transparency.keys.first?.regions.origin == "de")
 
     let short = "key_hex,rolling_start,rolling_period,transmission_risk,report_type,days_since_onset,revised"
     let row = "\(hex),2654064,144,,revoked,2,TRUE"
@@ -278,6 +279,22 @@ struct CSVTests {
     #expect(try read(String(columns.dropLast())).keys.isEmpty)
   }
 
+  @Test("Numbers and absent cells as notebooks and databases write them")
+  func foreignCells() throws {
+    let document = try read(
+      columns
+        + "\(hex),2654064.0,1.44e+02,NaN,NULL,None,False,nan,\\N,\n0x\(hex),1592438400000,144.00,,confirmed,-2,t,\"NULL\",\"{DE,IT}\",\n"
+    )
+    #expect(document.rejections.isEmpty)
+    let (first, second) = (try #require(document.keys.first), try #require(document.keys.last))
+    #expect(first.key.fields == [.rollingStart, .rollingPeriod])
+    #expect((first.key.rollingStart, first.key.rollingPeriod) == (2_654_064, 144))
+    #expect(first.regions == RegionClaim())
+    #expect((second.key.rollingStart, second.key.reportType, second.key.isRevised) == (2_654_064, 1, true))
+    #expect(second.regions == RegionClaim(origin: "NULL", visited: ["DE", "IT"]))
+    #expect(document.noteCodes == ["rolling-start-from-seconds milliseconds 1"])
+  }
+
   @Test("A bad cell rejects its row, with line, column, value and what is allowed, but never key material")
   func badCells() throws {
     let secret = "ffeeddccbbaa99887766554433221100"
@@ -299,7 +316,11 @@ struct CSVTests {
         "\(hex),,+1,,,,,,,", .fieldNotANumber,
         "column 3 (rolling_period): \"+1\", allowed is a whole number -2147483648"
       ),
-      ("\(hex),,,1.0,,,,,,", .fieldNotANumber, "column 4 (transmission_risk_level): \"1.0\""),
+      ("\(hex),,,1.5,,,,,,", .fieldNotANumber, "column 4 (transmission_risk_level): \"1.5\""),
+      (
+        "\(hex),,,\"1,0\",,,,,,", .fieldNotANumber,
+        "column 4 (transmission_risk_level): \"1,0\", allowed is a whole number without a comma in it"
+      ),
       ("\(hex),,,,CONFIRMED_TESTS,,,,,", .reportTypeUnknown, "column 5 (report_type): \"CONFIRMED_TESTS\", allowed"),
       ("\(hex),,,,99999999999,,,,,", .fieldNotANumber, "column 5 (report_type): \"99999999999\""),
       ("\(hex),,,,,-,,,,", .fieldNotANumber, "column 6 (days_since_onset_of_symptoms): \"-\""),

@@ -15,6 +15,7 @@ import Testing
     let names = [
       "gaen-export", "gaen-beta", "codable-json", "publish-json", "efgs-protobuf", "efgs-json", "csv", "json",
       "cwa-submission", "protobuf-text", "parser-text", "parser-json", "sample-days",
+      "interoperability-json", "immuni-json", "analyzer-text", "encoded-export", "sql-dump", "property-list",
     ]
     #expect(KeyFormat.allCases.map(\.rawValue).starts(with: names))
     for format in KeyFormat.allCases { #expect(KeyFormat(rawValue: format.rawValue) == format) }

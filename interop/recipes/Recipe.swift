@@ -53,7 +53,7 @@ struct Recipe {
 
 let allRecipes: [Recipe] = [
   exportRecipes, betaRecipes, submissionRecipes, batchRecipes, codableRecipes, publishRecipes, exportJSONRecipes,
-  csvRecipes, protobufTextRecipes, parserRecipes, bundleRecipes, signatureRecipes, cryptoRecipes,
+  csvRecipes, protobufTextRecipes, parserRecipes, dumpRecipes, bundleRecipes, signatureRecipes, cryptoRecipes,
 ].flatMap { $0 }
 
 func writeVectors(to folder: URL) throws {
@@ -73,6 +73,11 @@ func writeCorpus(to folder: URL) throws {
     let place = folder.appending(path: isArchive ? "zip/" + vector.name.replacing("/", with: "_") : vector.name)
     try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data(vector.bytes).write(to: place)
+  }
+  for file in drawer {
+    let place = folder.appending(path: "\(file.format)/drawer_\(file.name.replacing("/", with: "_"))")
+    try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(file.bytes).write(to: place)
   }
 }
 

@@ -45,7 +45,7 @@ private func submitted(_ data: [UInt8]) -> [UInt8] {
 /// The upload of the Corona-Warn-App.
 let submissionRecipes: [Recipe] = [
   Recipe(
-    "cwa-submission/with_padding", "two keys, then padding, countries, origin and consent, which belong to no key",
+    "cwa-submission/with_padding", "two keys, then padding, countries and origin of all of them, and consent",
     keys: 2, notes: "submission-field-skipped",
     .bytes(
       submitted(sixteen) + submitted(others) + Wire.bytes(2, Array(repeating: 0x5a, count: 28)) + Wire.text(3, "DE")

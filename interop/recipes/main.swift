@@ -16,6 +16,7 @@ switch CommandLine.arguments.dropFirst().first {
 case "vectors":
   let folder = CommandLine.arguments.dropFirst(2).first.map { URL(filePath: $0) }
   try writeVectors(to: folder ?? Vector.folder)
+  try writeDrawer(to: folder ?? Vector.folder)
 case "corpus":
   guard let folder = CommandLine.arguments.dropFirst(2).first else { fail() }
   try writeCorpus(to: URL(filePath: folder))

@@ -9,6 +9,8 @@ package struct ConversionPlan: Sendable {
   package var defaults = FieldDefaults()
   package var header = HeaderChoice()
   package var jsonStyle = JSONStyle()
+  /// Whether `csv` says in comment lines what is known of the document.
+  package var csvStatesMetadata = true
   /// Who signs a bundle. Empty: it is written without a signature, which the caller must have asked for.
   package var signers: [SigningIdentity] = []
   /// Whether an export goes into a ZIP archive, or its two files beside each other.
@@ -179,7 +181,8 @@ package struct Conversion {
     if saysHeaderFirst, writer.hasBegun, conversion.headers.count > 1 { throw SeveralDocuments() }
     let written = try writer.finish(conversion.headers.merged)
     conversion.receipt.close(written, conversion.headers)
-    if plan.isStrict, !written.losses.isEmpty { throw LossRefusal(losses: written.losses) }
+    let lost = conversion.receipt.lost
+    if plan.isStrict, !lost.isEmpty { throw LossRefusal(losses: lost) }
     return conversion.receipt
   }
 
@@ -195,6 +198,7 @@ package struct Conversion {
       numbers.translate(&chunk.keys, from: context.regions, to: &regions)
       let before = chunk.rejections.count
       summary.count(chunk.rejections[..<before])
+      writer.source = context.format
       if saysHeaderFirst, writer.hasBegun, context.headers.count > 1 { throw SeveralDocuments() }
       try writer.write(
         &chunk, regions: &regions, header: saysHeaderFirst ? context.headers.merged : ExportHeader())
@@ -203,7 +207,7 @@ package struct Conversion {
     }
     summary.format = reading.format
     summary.notes = reading.notes
-    headers.add(reading.headers)
+    headers.add(writer.carried(reading.headers, of: reading.format))
     receipt.documents.append(summary)
   }
 }

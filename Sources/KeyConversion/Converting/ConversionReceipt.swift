@@ -19,8 +19,13 @@ package struct ConversionReceipt: Sendable {
   package private(set) var losses: [String] = []
   /// One line for each default that was filled in.
   package private(set) var fillings: [String] = []
+  /// One line for each value that was filled in though nobody chose it.
+  package private(set) var unchosenFillings: [String] = []
   /// What the operator should know, though nothing was lost.
   package private(set) var warnings: [String] = []
+
+  /// All that a strict conversion refuses: what was lost on reading, what the target could not carry, and what nobody said.
+  package var lost: [String] { documents.flatMap(\.lost) + losses + unchosenFillings }
 
   package var received: Int { documents.reduce(0) { $0 + $1.received } }
   package var rejected: Int { documents.reduce(0) { $0 + $1.rejected } }
@@ -34,6 +39,7 @@ package struct ConversionReceipt: Sendable {
     digests = written.digests
     losses = written.losses
     fillings = written.report.fillings
+    unchosenFillings = written.report.unchosenFillings
     warnings = written.repeated > 0 ? ["\(counted(written.repeated, "repeated key")) written once"] : []
     if headers.regions.count > 1, header?.region == nil {
       warnings.append(
@@ -63,6 +69,16 @@ package struct DocumentSummary: Sendable {
   package var rejected: Int { rejectionCounts.values.reduce(0, +) }
 
   init(name: String) { self.name = name }
+
+  /// One line for each thing that was not read, and one for keys that were rejected. Padding is no key.
+  package var lost: [String] {
+    let unread = notes.sorted.filter(\.note.isLoss).map { note, count in
+      let named = note.subject.isEmpty || note.text.contains(note.subject) ? "" : " (\(note.subject))"
+      return "\(name): \(note.text)\(named)\(count > 1 ? ", \(grouped(count)) times" : "")"
+    }
+    let keys = rejectionCounts.reduce(0) { $0 + ($1.key == .markedFake ? 0 : $1.value) }
+    return unread + (keys > 0 ? ["\(name): \(counted(keys, "key")) rejected"] : [])
+  }
 
   mutating func count(_ rejections: ArraySlice<Rejection>) {
     for rejection in rejections {

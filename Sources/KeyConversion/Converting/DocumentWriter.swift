@@ -50,11 +50,27 @@ struct DocumentWriter: ~Copyable {
     try chunk.keys.withKeys { try stream.encode($0, regions: regions, unknownFields: chunk.unknownFields) }
   }
 
+  /// What the keys are read from.
+  var source: KeyFormat? {
+    get { fitting.source }
+    set { fitting.source = newValue }
+  }
+
+  /// What the target can say of a document's headers: nothing that means something else there.
+  mutating func carried(_ headers: HeaderMerge, of format: KeyFormat) -> HeaderMerge {
+    fitting.source = format
+    guard fitting.crossesSchemas else { return headers }
+    var headers = headers
+    if headers.dropUnknownFields() { fitting.countHeaderFields() }
+    return headers
+  }
+
   /// Ends the document.
   mutating func finish(_ header: ExportHeader) throws -> WrittenDocument {
     var written = WrittenDocument(target: fitting.target)
     if let stream {
       let header = fitting.fit(plan.header.applied(to: header))
+      if plan.target == .csv, !plan.csvStatesMetadata, !header.unknownFields.isEmpty { fitting.countHeaderFields() }
       try begin(stream, header)
       try stream.finish(header)
     } else {
@@ -138,6 +154,7 @@ extension ConversionPlan {
     guard let capabilities = target.definition.capabilities else {
       preconditionFailure("\(target.rawValue) is only read")
     }
+    if target == .csv, !csvStatesMetadata { return capabilities.withoutHeader }
     return target == .codableJSON && !jsonStyle.hasRollingPeriod ? capabilities.withoutRollingPeriod : capabilities
   }
 
@@ -153,6 +170,7 @@ extension ConversionPlan {
   /// The encoder of a format whose keys need no global order.
   fileprivate func encoder(_ output: OutputBuffer) throws -> any KeyEncoder {
     if target == .json, hashesKeys { return ExportJSONEncoder(output, digest: KeyDigest.text) }
+    if target == .csv { return CSVKeyEncoder(output, statesMetadata: csvStatesMetadata) }
     guard target == .codableJSON else { return try FormatCatalog.encoder(for: target, output) }
     return CodableJSONEncoder(
       output, style: jsonStyle.layout.style, wrapper: jsonStyle.layout.wrapper,
@@ -194,16 +212,24 @@ extension FittingReport {
 
   /// One line for each default that was filled in.
   var fillings: [String] {
-    var fillings: [String] = []
-    for part in KeyPart.allCases {
-      guard let filling = defaulted[part] else { continue }
-      fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
-    }
+    var fillings = numberFillings { _ in true }
     if originDefaulted > 0 {
       fillings.append("origin absent, filled in: \(counted(originDefaulted, "key"))")
     }
     if visitedDefaulted > 0 {
       fillings.append("visited regions absent, filled in: \(counted(visitedDefaulted, "key"))")
+    }
+    return fillings
+  }
+
+  /// One line for each value that was filled in though nobody chose it.
+  var unchosenFillings: [String] { numberFillings { !$0.isChosen } }
+
+  private func numberFillings(where isWanted: (DefaultCount) -> Bool) -> [String] {
+    var fillings: [String] = []
+    for part in KeyPart.allCases {
+      guard let filling = defaulted[part], isWanted(filling) else { continue }
+      fillings.append("\(part.rawValue) absent, written as \(filling.value): \(counted(filling.keys, "key"))")
     }
     return fillings
   }

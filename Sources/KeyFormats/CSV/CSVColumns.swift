@@ -15,15 +15,16 @@ enum CSVColumn: Int, CaseIterable {
   /// dialects of JSON have for the same thing, and JSON knows these.
   var names: [StaticString] {
     switch self {
-    case .keyData: ["key_data", "key_hex", "key", "tek", "temporary_exposure_key"]
-    case .rollingStart: ["rolling_start_interval_number", "rolling_start", "rolling_start_number", "epoch"]
-    case .rollingPeriod: ["rolling_period", "rolling_duration", "period"]
+    case .keyData: ["key_data", "key_hex", "key", "tek", "temporary_exposure_key", "exposure_key"]
+    case .rollingStart:
+      ["rolling_start_interval_number", "rolling_start", "rolling_start_number", "epoch", "interval_number"]
+    case .rollingPeriod: ["rolling_period", "rolling_duration", "period", "interval_count"]
     case .transmissionRisk: ["transmission_risk_level", "transmission_risk", "risklevel"]
     case .reportType: ["report_type"]
-    case .daysSinceOnset: ["days_since_onset_of_symptoms", "days_since_onset"]
+    case .daysSinceOnset: ["days_since_onset_of_symptoms", "days_since_onset", "days_since_symptom_onset"]
     case .revised: ["revised"]
-    case .origin: ["origin"]
-    case .visitedRegions: ["visited_regions"]
+    case .origin: ["origin", "origin_country"]
+    case .visitedRegions: ["visited_regions", "visited_countries"]
     case .unknownFields: ["unknown_fields"]
     }
   }
@@ -53,6 +54,12 @@ enum CSVColumn: Int, CaseIterable {
     self = column
   }
 
+  /// A column that names a region means the keys' origin where no other column does.
+  static func isRegion(heading: some Sequence<UInt8>) -> Bool {
+    let heading = folded(heading)
+    return heading.elementsEqual("region".utf8) || heading.elementsEqual("country".utf8)
+  }
+
   private static let columns: [[UInt8]: CSVColumn] = {
     var columns: [[UInt8]: CSVColumn] = [:]
     for name in KeyMemberName.all {
@@ -64,7 +71,7 @@ enum CSVColumn: Int, CaseIterable {
     return columns
   }()
 
-  private static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
+  static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
     name.compactMap { byte in
       switch byte {
       case UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: " "): nil
@@ -93,15 +100,28 @@ struct CSVLayout {
   let separator: UInt8
   /// One entry a cell; `nil` for a column that is not read.
   let columns: [CSVColumn?]
+  /// Where a row states how its key was revised, if any column does.
+  let revision: Revision?
+  /// Whether quotes around a cell are none of it.
+  let quotes: Bool
   let shape: Shape
 
-  static let separators = [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\t")]
+  /// Columns of Google's key server that tell what a later upload said about the key: each the number of a cell.
+  struct Revision {
+    var reportType: Int
+    var daysSinceOnset: Int?
+    var transmissionRisk: Int?
+  }
+
+  static let separators = [",", ";", "\t", "|"].map { UInt8(ascii: $0) }
   /// The most columns that a file may have.
   static let columnLimit = 4096
 
-  init(separator: UInt8, columns: [CSVColumn?]) {
+  init(separator: UInt8, columns: [CSVColumn?], revision: Revision? = nil, quotes: Bool = true) {
     self.separator = separator
     self.columns = columns
+    self.revision = revision
+    self.quotes = quotes
     let isComma = separator == UInt8(ascii: ",")
     if isComma, columns.elementsEqual(CSVColumn.allCases, by: ==) {
       shape = .full
@@ -114,28 +134,75 @@ struct CSVLayout {
 }
 
 extension CSVLayout {
+  /// The rows of `teks2csv.py`, which writes no line of names.
+  static let ofTranscripts = CSVLayout(
+    separator: UInt8(ascii: ","),
+    columns: [
+      nil, .origin, nil, nil, nil, nil, nil, nil, .keyData, .rollingStart, .rollingPeriod, .transmissionRisk,
+    ])
+
+  /// The layout of a file without a line of names, by its first row; `nil` where it is none that is known.
+  static func withoutNames(_ row: UnsafeRawBufferPointer) -> CSVLayout? {
+    var scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: columnLimit)
+    guard case .row(_, _, hasStrayText: false) = scanner.scan(row, isAtEnd: true), scanner.cellCount == 12,
+      case .key = KeyText.read(scanner.cells[8].text(in: row)),
+      scanner.cells[9...].allSatisfy({ DecimalCell.int32($0.text(in: row)) != nil })
+    else { return nil }
+    return ofTranscripts
+  }
+
+  /// What the columns of these names hold.
+  init(separator: UInt8, names: [[UInt8]], quotes: Bool = true) {
+    var columns = names.map { CSVColumn(heading: $0) }
+    if !columns.contains(.origin), let region = names.firstIndex(where: { CSVColumn.isRegion(heading: $0) }) {
+      columns[region] = .origin
+    }
+    let folded = names.map { CSVColumn.folded($0) }
+    func place(_ name: String) -> Int? { folded.firstIndex(of: CSVColumn.folded(name.utf8)) }
+    let revision = place("revised_report_type").map {
+      Revision(
+        reportType: $0, daysSinceOnset: place("revised_days_since_symptom_onset"),
+        transmissionRisk: place("revised_transmission_risk"))
+    }
+    self.init(separator: separator, columns: columns, revision: revision, quotes: quotes)
+  }
+
+  /// Whether the cell with this number is read.
+  func reads(_ index: Int) -> Bool {
+    if columns[index] != nil { return true }
+    guard let revision else { return false }
+    return [revision.reportType, revision.daysSinceOnset, revision.transmissionRisk].contains(index)
+  }
+
   /// Reads the line that names the columns, and says what each name is for people. Tries every separator, and takes the
   /// one by which most columns are known, then the one that makes most columns.
-  static func read(_ row: UnsafeRawBufferPointer) throws(FormatError) -> (layout: CSVLayout, names: [String]) {
+  ///
+  /// - Parameter fixed: the separator, where the file says which it is.
+  static func read(
+    _ row: UnsafeRawBufferPointer, separatedBy fixed: UInt8? = nil
+  ) throws(FormatError) -> (layout: CSVLayout, names: [String]) {
     var best: (known: Int, cells: [CSVCell], layout: CSVLayout)?
-    for separator in separators {
+    for separator in fixed.map({ [$0] }) ?? separators {
       var scanner = CSVRowScanner(separator: separator, cellLimit: columnLimit)
       guard case .row = scanner.scan(row, isAtEnd: true) else { continue }
       guard scanner.cellCount <= columnLimit else {
         throw FormatError(.limitExceeded, "\(scanner.cellCount) columns, allowed are at most \(columnLimit)")
       }
-      let columns = scanner.cells.map { CSVColumn(heading: $0.text(in: row)) }
-      let known = columns.count { $0 != nil }
-      if let best, (best.known, best.cells.count) >= (known, columns.count) { continue }
-      best = (known, scanner.cells, CSVLayout(separator: separator, columns: columns))
+      let layout = CSVLayout(separator: separator, names: scanner.cells.map { Array($0.text(in: row)) })
+      let known = layout.columns.count { $0 != nil }
+      if let best, (best.known, best.cells.count) >= (known, layout.columns.count) { continue }
+      best = (known, scanner.cells, layout)
     }
     guard let best else { throw FormatError(.malformed, "the column names cannot be told apart") }
     let names = best.cells.map { ReportedText.name($0.text(in: row)) }
-    try best.layout.check(names)
+    let hasKey = best.cells.contains {
+      if case .key = KeyText.read($0.text(in: row)) { true } else { false }
+    }
+    try best.layout.check(names, hasKey: hasKey)
     return (best.layout, names)
   }
 
-  private func check(_ names: [String]) throws(FormatError) {
+  func check(_ names: [String], hasKey: Bool = false) throws(FormatError) {
     for column in CSVColumn.allCases where columns.count(where: { $0 == column }) > 1 {
       let both = zip(columns, names).filter { $0.0 == column }.map(\.1)
       throw FormatError(
@@ -144,6 +211,12 @@ extension CSVLayout {
     }
     guard !columns.contains(.keyData) else { return }
     let found = names.prefix(24).map { "\"\($0)\"" }.joined(separator: ", ") + (names.count > 24 ? ", …" : "")
+    if hasKey {
+      throw FormatError(
+        .malformed,
+        "the first line holds a key, so no line names the columns: found \(found); write a line above it, such as key_data,"
+          + "rolling_start_interval_number,rolling_period")
+    }
     let digests = names.contains { $0.lowercased() == "h(tek)" } ? "; H(tek) holds digests, which are no keys" : ""
     throw FormatError(
       .malformed,

@@ -17,6 +17,8 @@ public final class CSVKeyDecoder: KeyDecoder {
   /// What the line of names says, once it has been read.
   private var layout: CSVLayout?
   private var columnLine: [UInt8] = []
+  /// The separator, where the file says which it is.
+  private var separator: UInt8?
   private var documents = DocumentHeaders()
   /// What comment lines state since the last row. It is of the document that has been read so far, unless another one's
   /// line of names follows.
@@ -93,6 +95,10 @@ public final class CSVKeyDecoder: KeyDecoder {
       try readComment()
       return .comment
     }
+    if window.unread[0] == UInt8(ascii: "\""), try window.require(2), window.unread[1] == UInt8(ascii: "#") {
+      try readQuotedComment()
+      return .comment
+    }
     let found: Line? = try window.scanRecord(limit: limits.recordBytes, place: "line \(line)") { unread, isAtEnd in
       switch scanner.scan(unread, isAtEnd: isAtEnd) {
       case .incomplete: return nil
@@ -120,8 +126,34 @@ public final class CSVKeyDecoder: KeyDecoder {
     }
     guard let found else { return }
     try checkSize(found.whole)
+    try take(comment: Array(window.unread[1..<max(found.text, 1)]))
+    window.skip(found.whole)
+    line += 1
+  }
+
+  /// A comment that a spreadsheet has put into quotes, since it holds a separator.
+  private func readQuotedComment() throws {
+    var cells = CSVRowScanner(separator: separator ?? layout?.separator ?? UInt8(ascii: ","), cellLimit: 1)
+    let found = try window.scanRecord(limit: limits.recordBytes, place: "line \(line)") { unread, isAtEnd in
+      switch cells.scan(unread, isAtEnd: isAtEnd) {
+      case .incomplete: return nil as (length: Int, lines: Int)?
+      case .unterminatedQuote:
+        throw FormatError(
+          .truncated, place: "line \(line)", byteOffset: window.documentOffset,
+          "the document ends in a comment whose quote is not closed")
+      case .row(let length, let lines, _): return (length, lines)
+      }
+    }
+    guard let found else { return }
+    try checkSize(found.length)
+    let row = UnsafeRawBufferPointer(rebasing: window.unread[..<found.length])
+    try take(comment: Array(cells.cells[0].content(in: row).dropFirst()))
+    window.skip(found.length)
+    line += found.lines
+  }
+
+  private func take(comment text: [UInt8]) throws {
     do {
-      let text = UnsafeRawBufferPointer(rebasing: window.unread[1..<max(found.text, 1)])
       if layout == nil {
         if try CSVMetadata.read(text, into: &documents.current) { noteRestated() }
       } else {
@@ -138,8 +170,6 @@ public final class CSVKeyDecoder: KeyDecoder {
       error.byteOffset = window.documentOffset
       throw error.within("line \(line)")
     }
-    window.skip(found.whole)
-    line += 1
   }
 
   private func noteRestated() {
@@ -178,13 +208,46 @@ public final class CSVKeyDecoder: KeyDecoder {
           .truncated, place: "line \(line)", byteOffset: window.documentOffset,
           "the document ends before the line that names the columns")
       case .row(let row, let lines, _):
-        if isBlank {
+        if isBlank || isRuler(row) || takesSeparator(row) {
           pass(row, lines: lines)
           continue
+        }
+        if let layout = CSVLayout.withoutNames(row) {
+          notes.count(
+            ReadingNote(
+              code: "columns-assumed", text: "no line names the columns; they are read as those of teks2csv.py"))
+          self.layout = layout
+          scanner = CSVRowScanner(separator: layout.separator, cellLimit: layout.columns.count)
+          return
         }
         return take(try readLayout(row), of: row, lines: lines)
       }
     }
+  }
+
+  /// `sep=;`, by which spreadsheets tell each other the separator.
+  private func takesSeparator(_ row: UnsafeRawBufferPointer) -> Bool {
+    let text = row.filter { ![0x0a, 0x0d, UInt8(ascii: "\"")].contains($0) }
+    guard text.count == 5, text.starts(with: "sep=".utf8) || text.starts(with: "SEP=".utf8) else { return false }
+    separator = text[4]
+    return true
+  }
+
+  /// A line that only divides a table that was printed for people: `----+----`, `|---|---|`.
+  private func isRuler(_ row: UnsafeRawBufferPointer) -> Bool {
+    guard let first = row.first, first == UInt8(ascii: "-") || first == UInt8(ascii: "+") || first == UInt8(ascii: "|")
+    else { return false }
+    return row.contains(UInt8(ascii: "-")) && row.allSatisfy { Self.ruling.contains($0) }
+  }
+
+  private static let ruling = Array("-+|: \r\n".utf8)
+
+  /// What clients of databases print below a table: `(2 rows)`, `2 rows in set (0.00 sec)`.
+  private func isFooter(_ row: UnsafeRawBufferPointer) -> Bool {
+    guard scanner.cellCount == 1, layout?.separator == UInt8(ascii: "|"), row.count <= 64 else { return false }
+    let text = row.drop { $0 == UInt8(ascii: "(") }
+    let digits = text.prefix { DecimalCell.isDigit($0) }
+    return !digits.isEmpty && text.dropFirst(digits.count).starts(with: " row".utf8)
   }
 
   private func take(_ layout: CSVLayout, of row: UnsafeRawBufferPointer, lines: Int) {
@@ -205,8 +268,8 @@ public final class CSVKeyDecoder: KeyDecoder {
 
   private func readLayout(_ row: UnsafeRawBufferPointer) throws -> CSVLayout {
     do {
-      let (layout, names) = try CSVLayout.read(row)
-      for (column, name) in zip(layout.columns, names) where column == nil {
+      let (layout, names) = try CSVLayout.read(row, separatedBy: separator)
+      for (index, name) in names.enumerated() where !layout.reads(index) && !name.isEmpty {
         notes.count(ReadingNote(code: "unknown-column", subject: name, text: "column \"\(name)\" is not read"))
       }
       return layout
@@ -230,7 +293,7 @@ public final class CSVKeyDecoder: KeyDecoder {
       try takeStated()
       return false
     case .comment: return true
-    case .row(let row, let lines, _) where isBlank: pass(row, lines: lines)
+    case .row(let row, let lines, _) where isBlank || isRuler(row) || isFooter(row): pass(row, lines: lines)
     case .row(let row, let lines, _) where row.elementsEqual(columnLine):
       notes.count(
         ReadingNote(code: "column-line-repeated", text: "the line of column names stands in the file again"))
@@ -244,10 +307,16 @@ public final class CSVKeyDecoder: KeyDecoder {
         try takeStated()
         if let fields = read.unknownFields { key.unknownFields = chunk.unknownFields.append(fields) }
         chunk.keys.append(key)
+        if read.startsInMilliseconds { notes.count(StartsInSeconds.millisecondsNote) }
+        if var revision = read.revision {
+          revision.regions = key.regions
+          revision.unknownFields = key.unknownFields
+          chunk.keys.append(revision)
+        }
         keepRegions(of: row, key, layout)
       } catch let fault as EntryFault {
         // No row has a cell that is called like a column of key data.
-        if (try? CSVLayout.read(row)) != nil {
+        if (try? CSVLayout.read(row, separatedBy: separator)) != nil {
           notes.count(ReadingNote(code: "further-document", text: "a table of other columns stands behind the first"))
           try beginNext()
           take(try readLayout(row), of: row, lines: lines)
@@ -269,12 +338,7 @@ public final class CSVKeyDecoder: KeyDecoder {
     if layout.shape == .full, key.unknownFields == 0 {
       tails.keep(row, from: scanner.cells[CSVColumn.origin.rawValue].rawStart, as: key.regions)
     }
-    var cells = CSVRegionCells()
-    for (column, cell) in zip(layout.columns, scanner.cells) where column == .origin || column == .visitedRegions {
-      let found = CSVRegionCells.Cell(text: cell.text(in: row), isQuoted: cell.isQuoted)
-      if column == .origin { cells.origin = found } else { cells.visited = found }
-    }
-    cells.keep(in: &regionCells, as: key.regions)
+    CSVRegionCells(row, scanner.cells, layout).keep(in: &regionCells, as: key.regions)
   }
 
   private func regionNumber(_ claim: RegionClaim) throws(EntryFault) -> RegionClaim.ID {

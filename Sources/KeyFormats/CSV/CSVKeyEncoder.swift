@@ -6,12 +6,18 @@ public import ExposureKeys
 /// What becomes known only at the end stands in comment lines behind the keys.
 public final class CSVKeyEncoder: KeyEncoder {
   private let output: OutputBuffer
+  private let statesMetadata: Bool
   private var written = ExportHeader()
 
-  public init(_ output: OutputBuffer) { self.output = output }
+  /// - Parameter statesMetadata: whether comment lines say what is known of the document; most readers of tables know
+  ///   no comments.
+  public init(_ output: OutputBuffer, statesMetadata: Bool = true) {
+    self.output = output
+    self.statesMetadata = statesMetadata
+  }
 
   public func begin(_ header: ExportHeader) throws {
-    try output.append(CSVMetadata.lines(stating: header))
+    if statesMetadata { try output.append(CSVMetadata.lines(stating: header)) }
     try output.append(CSVColumn.canonicalLine + "\n")
     written = header
   }
@@ -53,7 +59,7 @@ public final class CSVKeyEncoder: KeyEncoder {
   }
 
   public func finish(_ header: ExportHeader) throws {
-    try output.append(CSVMetadata.lines(stating: header, after: written))
+    if statesMetadata { try output.append(CSVMetadata.lines(stating: header, after: written)) }
     written = header
     try output.flush()
   }

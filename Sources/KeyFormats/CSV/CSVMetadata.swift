@@ -7,7 +7,7 @@ enum CSVMetadata {
   /// A comment without a known name says nothing and is passed over.
   /// - Throws: ``FormatError`` when a known name has a value that its field cannot hold.
   static func read(_ comment: some Collection<UInt8>, into header: inout ExportHeader) throws -> Bool {
-    guard let (name, value) = pair(comment) else { return false }
+    guard let (name, value) = pair(unpadded(comment)) else { return false }
     if name == "signature_info" {
       guard header.signatureInfos.count < signatureInfoLimit else {
         throw FormatError(.limitExceeded, "more than \(signatureInfoLimit) signature infos")
@@ -86,6 +86,13 @@ enum CSVMetadata {
     return info
   }
 
+  /// Without the separators with which a spreadsheet fills a line up to as many cells as the others have. What is written
+  /// ends with none.
+  private static func unpadded<Text: Collection<UInt8>>(_ text: Text) -> [UInt8] {
+    let padding = [",", ";", "\t", " "].map { UInt8(ascii: $0) }
+    return Array(Array(text).reversed().drop { padding.contains($0) }.reversed())
+  }
+
   private static func pair<Text: Collection<UInt8>>(_ text: Text) -> (name: String, value: [UInt8])? {
     guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else { return nil }
     let name = trimmed(text[..<equals])
@@ -152,7 +159,7 @@ enum CSVMetadata {
 
   private static func spell(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
-    CSVText.write(text, to: &bytes)
+    CSVText.write(text, isLine: true, to: &bytes)
     return bytes
   }
 
@@ -165,7 +172,7 @@ enum CSVMetadata {
     func add(_ name: String, _ value: String?) {
       guard let value else { return }
       var spelled: [UInt8] = []
-      CSVText.write(value, reserving: [UInt8(ascii: ";")], to: &spelled)
+      CSVText.write(value, reserving: [UInt8(ascii: ";")], isLine: true, to: &spelled)
       add(name, spelled)
     }
     add("app_bundle_id", info.appBundleID)

@@ -14,11 +14,12 @@ struct CSVPlainRows {
     _ start: UnsafeRawPointer, _ end: UnsafeRawPointer, _ layout: CSVLayout, rowLimit: Int,
     regions: borrowing CSVTailCache, into free: UnsafeMutableBufferPointer<ClaimedKey>
   ) -> (rows: Int, end: UnsafeRawPointer) {
-    layout.columns.withUnsafeBufferPointer { columns in
+    if layout.revision != nil { return (0, start) }
+    return layout.columns.withUnsafeBufferPointer { columns in
       var row = start
       var count = 0
       while count < free.count {
-        var reader = CSVPlainRows(place: row, end: end, separator: layout.separator)
+        var reader = CSVPlainRows(place: row, end: end, separator: layout.separator, quotes: layout.quotes)
         guard let key = reader.row(columns, regions), reader.place - row <= rowLimit else { break }
         free.initializeElement(at: count, to: key)
         count += 1
@@ -31,9 +32,11 @@ struct CSVPlainRows {
   private var place: UnsafeRawPointer
   private let end: UnsafeRawPointer
   private let separator: UInt8
+  private let quotes: Bool
   private var fields = KeyFields()
 
-  private init(place: UnsafeRawPointer, end: UnsafeRawPointer, separator: UInt8) {
+  private init(place: UnsafeRawPointer, end: UnsafeRawPointer, separator: UInt8, quotes: Bool) {
+    self.quotes = quotes
     self.place = place
     self.end = end
     self.separator = separator
@@ -48,7 +51,7 @@ struct CSVPlainRows {
     var cells = CSVRegionCells()
     for index in 0..<columns.count {
       guard end - place >= Self.reach else { return nil }
-      let isQuoted = byte() == UInt8(ascii: "\"")
+      let isQuoted = quotes && byte() == UInt8(ascii: "\"")
       if isQuoted { place += 1 }
       switch columns[index] {
       case .keyData:
@@ -110,6 +113,15 @@ struct CSVPlainRows {
   /// Hexadecimal, or padded base64. Base64 without padding may be the name of a column, so the caller reads it.
   @inline(__always)
   private mutating func keyData() -> TemporaryExposureKey? {
+    // A database's sign before the digits; in COPY the backslash is doubled.
+    if byte() == UInt8(ascii: "\\") || (byte() == UInt8(ascii: "0") && byte(1) == UInt8(ascii: "x")) {
+      let length = byte() == byte(1) ? 3 : 2
+      guard byte(length - 1) == UInt8(ascii: "x") else { return nil }
+      place += length
+      let text = UnsafeRawBufferPointer(start: place, count: 32)
+      place += text.count
+      return KeyText.keyFromHexadecimal(text)
+    }
     let isBase64 = byte(22) == UInt8(ascii: "=") && byte(23) == UInt8(ascii: "=")
     let text = UnsafeRawBufferPointer(start: place, count: isBase64 ? 24 : 32)
     place += text.count
@@ -128,18 +140,32 @@ struct CSVPlainRows {
       value = value &* 10 &+ Int64(byte(length) &- UInt8(ascii: "0"))
       length += 1
     }
-    guard length > 0 else { return 0 }
+    guard length > 0 else {
+      let word = UInt32(littleEndian: place.loadUnaligned(as: UInt32.self))
+      if word == 0x4C4C_554E { place += 4 } else if word & 0xFFFF == 0x4E5C { place += 2 }
+      return 0
+    }
     guard length <= limit, limit - length < 10, let exact = Int32(exactly: isNegative ? -value : value) else {
       return nil
     }
     place += length
+    if byte() == UInt8(ascii: "."), byte(1) == UInt8(ascii: "0") {
+      place += 2
+      var zeros = 0
+      while zeros < 16, byte() == UInt8(ascii: "0") {
+        place += 1
+        zeros += 1
+      }
+    }
     fields.insert(field)
     return exact
   }
 
   @inline(__always)
   private mutating func reportType() -> Int32? {
-    guard byte() >= UInt8(ascii: "A") else { return number(.reportType) }
+    guard byte() >= UInt8(ascii: "A"), byte() != UInt8(ascii: "N"), byte() != UInt8(ascii: "\\") else {
+      return number(.reportType)
+    }
     guard let (type, length) = ReportTypeSpelling.find(place) else { return nil }
     place += length
     fields.insert(.reportType)
@@ -189,6 +215,16 @@ struct CSVRegionCells {
 
   var origin = Cell()
   var visited = Cell()
+
+  init() {}
+
+  /// Those of a row that has been cut into cells.
+  init(_ row: UnsafeRawBufferPointer, _ cells: [CSVCell], _ layout: CSVLayout) {
+    for (column, cell) in zip(layout.columns, cells) where column == .origin || column == .visitedRegions {
+      let found = Cell(text: cell.text(in: row), isQuoted: cell.isQuoted)
+      if column == .origin { origin = found } else { visited = found }
+    }
+  }
 
   /// The regions when these cells have been read before, or when there are none; `nil` otherwise.
   @inline(__always)

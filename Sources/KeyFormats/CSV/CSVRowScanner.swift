@@ -49,8 +49,12 @@ struct CSVRowScanner {
     case unterminatedQuote(line: Int)
   }
 
-  init(separator: UInt8, cellLimit: Int) {
+  /// Whether quotes around a cell are none of it.
+  let quotes: Bool
+
+  init(separator: UInt8, cellLimit: Int, quotes: Bool = true) {
     self.separator = separator
+    self.quotes = quotes
     self.cellLimit = cellLimit
   }
 
@@ -65,7 +69,7 @@ struct CSVRowScanner {
       let rawStart = index
       while index < bytes.count, isBlank(bytes[index]) { index += 1 }
       var cell = CSVCell(rawStart: rawStart, start: index, end: index)
-      if index < bytes.count, bytes[index] == UInt8(ascii: "\"") {
+      if quotes, index < bytes.count, bytes[index] == UInt8(ascii: "\"") {
         let firstLine = lineEnds
         guard scanQuoted(bytes, isAtEnd, &index, &cell, &lineEnds) else {
           return isAtEnd ? .unterminatedQuote(line: firstLine) : .incomplete

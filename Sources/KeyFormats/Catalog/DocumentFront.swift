@@ -29,6 +29,7 @@ struct DocumentFront {
     switch text.first {
     case nil: return .nothing("the file holds nothing but white space")
     case UInt8(ascii: "{"), UInt8(ascii: "["): return .json
+    case UInt8(ascii: "<") where XMLPropertyList.begins(bytes): return .text(lines: [])
     case UInt8(ascii: "<"):
       return .nothing("the file looks like a web page; a server may have answered with an error")
     default:

@@ -42,7 +42,11 @@ public struct Fitting {
   public let defaults: FieldDefaults
   public private(set) var report = FittingReport()
 
+  /// What the keys were read from. Fields that readers do not know are dropped where the target has another schema.
+  public var source: KeyFormat?
+
   private let targetName: String
+  private let targetSchema: KeyFormatDefinition.Schema?
   private let rules: [NumberRule]
   private let untouched: UntouchedKeys
   /// What the target takes for its own among the fields that others do not know; `nil` where it takes none.
@@ -54,6 +58,7 @@ public struct Fitting {
     let field: KeyFields
     let rule: FormatCapabilities.FieldRule
     let filling: Int32?
+    let isChosen: Bool
   }
 
   /// What became of one number, in keys.
@@ -67,13 +72,14 @@ public struct Fitting {
     self.target = target
     self.defaults = defaults
     targetName = format.rawValue
+    targetSchema = format.definition.schema
     ownFields = format.definition.ownFields
     func number(
       _ part: KeyPart, _ field: KeyFields, _ rule: FormatCapabilities.FieldRule, _ chosen: Int32?
     ) -> NumberRule {
       NumberRule(
         part: part, field: field, rule: rule,
-        filling: rule.presence == .notCarried ? nil : chosen ?? rule.builtInDefault)
+        filling: rule.presence == .notCarried ? nil : chosen ?? rule.builtInDefault, isChosen: chosen != nil)
     }
     rules = [
       number(.rollingStart, .rollingStart, target.rollingStart, nil),
@@ -94,6 +100,7 @@ public struct Fitting {
     var counts = [NumberCount](repeating: NumberCount(), count: rules.count)
     let regionFitting = RegionFitting(target: target, defaults: defaults)
     let unknownFields = chunk.unknownFields
+    let dropsUnknown = !target.carriesUnknownFields || crossesSchemas
     chunk.keys.withMutableKeys { keys in
       for offset in keys.indices {
         var claim = keys[offset]
@@ -109,7 +116,7 @@ public struct Fitting {
         }
         fitNumbers(&claim, &counts)
         regionFitting.fit(&claim, &regions, &report)
-        dropMarks(&claim, unknownFields, &report)
+        dropMarks(&claim, unknownFields, dropsUnknown, &report)
         keys[kept] = claim
         kept += 1
       }
@@ -126,6 +133,15 @@ public struct Fitting {
           position: KeyPosition(index: position, byteOffset: -1), reason: refusal.reason, detail: refusal.detail))
     }
   }
+
+  /// Whether a field that readers do not know would mean something else in the target.
+  public var crossesSchemas: Bool {
+    guard let targetSchema, let schema = source?.definition.schema else { return false }
+    return schema != targetSchema
+  }
+
+  /// Unknown fields of a header were dropped before, since they are of another schema.
+  public mutating func countHeaderFields() { report.headerFieldsLost = true }
 
   /// The header as the target can carry it: without unknown fields that its readers would take for their own.
   public mutating func fit(_ header: ExportHeader) -> ExportHeader {
@@ -184,13 +200,15 @@ public struct Fitting {
   }
 
   @inline(__always)
-  private func dropMarks(_ claim: inout ClaimedKey, _ table: UnknownFieldTable, _ report: inout FittingReport) {
+  private func dropMarks(
+    _ claim: inout ClaimedKey, _ table: UnknownFieldTable, _ dropsUnknown: Bool, _ report: inout FittingReport
+  ) {
     if claim.isRevised, !target.carriesRevision {
       claim.isRevised = false
       report.lost[.revision, default: LossCount()].notCarried += 1
     }
     if claim.unknownFields != 0,
-      !target.carriesUnknownFields || ownFields?.key.areForeign(table[claim.unknownFields]) == false
+      dropsUnknown || ownFields?.key.areForeign(table[claim.unknownFields]) == false
     {
       claim.unknownFields = 0
       report.lost[.unknownFields, default: LossCount()].notCarried += 1
@@ -283,7 +301,7 @@ public struct FittingReport: Sendable, Hashable {
       lost[number.part, default: LossCount()].outOfRange += count.outOfRange
     }
     if count.filled > 0, let filling = number.filling {
-      defaulted[number.part, default: DefaultCount(value: filling)].keys += count.filled
+      defaulted[number.part, default: DefaultCount(value: filling, isChosen: number.isChosen)].keys += count.filled
     }
   }
 }
@@ -297,8 +315,14 @@ public struct LossCount: Sendable, Hashable {
 
 public struct DefaultCount: Sendable, Hashable {
   public let value: Int32
+  /// Whether the operator chose the value; otherwise it is the format's own.
+  public let isChosen: Bool
   public internal(set) var keys = 0
-  init(value: Int32) { self.value = value }
+
+  init(value: Int32, isChosen: Bool) {
+    self.value = value
+    self.isChosen = isChosen
+  }
 }
 
 extension ClaimedKey {

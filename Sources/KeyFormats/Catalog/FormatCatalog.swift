@@ -18,6 +18,12 @@ public enum FormatCatalog {
     .parserText,
     .parserJSON,
     .sampleDays,
+    .interoperabilityJSON,
+    .immuniJSON,
+    .analyzerText,
+    .encodedExport,
+    .sqlDump,
+    .propertyList,
   ]
 
   /// What is to know about each of them.

@@ -68,6 +68,14 @@ public struct HeaderMerge: Sendable {
     byteCount += 8
   }
 
+  /// Forgets the fields that readers do not know, and says whether there were any.
+  public mutating func dropUnknownFields() -> Bool {
+    let hadAny = unknownFields.contains { !$0.isEmpty }
+    first.unknownFields = []
+    unknownFields = []
+    return hadAny
+  }
+
   /// One document keeps its header as it is.
   public var merged: ExportHeader {
     if count <= 1 { return first }

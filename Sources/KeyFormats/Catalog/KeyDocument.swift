@@ -32,10 +32,15 @@ public final class KeyDocument {
     _ source: any SeekableSource, format forced: KeyFormat? = nil, signatureFile: [UInt8]? = nil,
     limits: ReadLimits = ReadLimits(), observeExport: ((UnsafeRawBufferPointer) -> Void)? = nil
   ) throws {
-    let front = try SequentialSource(source, range: 0..<min(DocumentFront.reach, source.byteCount))
+    var front = try SequentialSource(source, range: 0..<min(DocumentFront.reach, source.byteCount))
       .readAll(limit: DocumentFront.reach)
+    let isUTF16 = UTF16Source.begins(front) && forced?.definition.isBinary != true
+    if isUTF16 { front = try UTF16Source(MemorySource(front), isFront: true).readAll(limit: 2 * DocumentFront.reach) }
     let guess = FormatDetection.guess(DocumentFront(front))
 
+    func sequential() -> any ByteSource {
+      isUTF16 ? UTF16Source(SequentialSource(source)) : SequentialSource(source)
+    }
     func window(_ bytes: any ByteSource, observed: Bool) -> InputWindow {
       guard observed, let observeExport else { return InputWindow(bytes, limits: limits) }
       return InputWindow(ObservedSource(bytes, observe: observeExport), limits: limits)
@@ -61,7 +66,7 @@ public final class KeyDocument {
       container = format == .gaenExport ? .bare : nil
       self.signatureFile = signatureFile
       let found = FormatCatalog.decoder(
-        for: format, window(SequentialSource(source), observed: format == .gaenExport), limits: limits)
+        for: format, window(sequential(), observed: format == .gaenExport), limits: limits)
       if forced == nil, case .otherText = format.definition.detection {
         decoder = GuessedDecoder(found, format)
       } else {
@@ -72,7 +77,7 @@ public final class KeyDocument {
       foundFormat = .codableJSON
       container = nil
       self.signatureFile = signatureFile
-      decoder = JSONKeyDecoder(window(SequentialSource(source), observed: false), limits: limits)
+      decoder = JSONKeyDecoder(window(sequential(), observed: false), limits: limits)
     case (.unrecognized(let reason), nil): throw FormatError(.unrecognizedFormat, reason)
     }
   }

@@ -18,6 +18,11 @@ public final class KeyFormatDefinition: Sendable {
   let encoder: Encoder?
   /// What the format takes for its own among the fields that others do not know; `nil` where it takes none.
   let ownFields: OwnFields?
+  /// Which schema gives the fields of its keys their numbers; `nil` for formats without numbers.
+  let schema: Schema?
+
+  /// A field that readers do not know means something in its own schema alone.
+  enum Schema: Sendable { case export, federation }
 
   typealias Decoder = @Sendable (InputWindow, ReadLimits) -> any KeyDecoder
   typealias Encoder = @Sendable (OutputBuffer) -> any KeyEncoder
@@ -44,7 +49,7 @@ public final class KeyFormatDefinition: Sendable {
   init(
     name: String, summary: String, fileExtension: String, isBinary: Bool = false, readers: Readers,
     detection: Detection, decoder: @escaping Decoder, capabilities: FormatCapabilities, ownFields: OwnFields? = nil,
-    encoder: @escaping Encoder
+    schema: Schema? = nil, encoder: @escaping Encoder
   ) {
     self.name = name
     self.summary = summary
@@ -55,13 +60,14 @@ public final class KeyFormatDefinition: Sendable {
     self.decoder = decoder
     self.capabilities = capabilities
     self.ownFields = ownFields
+    self.schema = schema
     self.encoder = encoder
   }
 
   /// A format that is only read.
   init(
     name: String, summary: String, fileExtension: String, isBinary: Bool = false, readers: Readers,
-    detection: Detection, decoder: @escaping Decoder
+    detection: Detection, schema: Schema? = nil, decoder: @escaping Decoder
   ) {
     self.name = name
     self.summary = summary
@@ -72,6 +78,7 @@ public final class KeyFormatDefinition: Sendable {
     self.decoder = decoder
     capabilities = nil
     ownFields = nil
+    self.schema = schema
     encoder = nil
   }
 

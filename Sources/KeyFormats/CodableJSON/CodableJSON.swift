@@ -15,6 +15,15 @@ extension KeyFormat {
 }
 
 extension FormatCapabilities {
+  /// Of a document that says nothing about itself.
+  public var withoutHeader: FormatCapabilities {
+    FormatCapabilities(
+      rollingStart: rollingStart, rollingPeriod: rollingPeriod, transmissionRisk: transmissionRisk,
+      reportType: reportType, daysSinceOnset: daysSinceOnset, origin: origin, visitedRegions: visitedRegions,
+      carriesRevision: carriesRevision, carriesHeader: false, carriesUnknownFields: carriesUnknownFields,
+      sortsKeys: sortsKeys)
+  }
+
   /// The beta generation of `codable-json` has no member for it.
   public var withoutRollingPeriod: FormatCapabilities {
     FormatCapabilities(
@@ -41,7 +50,7 @@ extension JSONDialect {
     documentMembers: [
       .list(of: .keys): ["keys", "gaenKeys", "diagnosisKeys"],
       .privateData: [
-        "testResults", "exposures", "token", "tokens", "userName", "deviceId", "deviceID", "testId", "bucketId",
+        "testResults", "token", "tokens", "userName", "deviceId", "deviceID", "testId", "bucketId",
         "dateKeysSent", "diagnosisKeySubmissionToken", "deviceVerificationPayload",
         "dateLastPerformedExposureDetection", "exposureDetectionErrorLocalizedDescription",
         "nextDiagnosisKeyFileIndex",

@@ -9,7 +9,7 @@ extension KeyFormat {
       detection: .front { $0.protobuf?.message?.isKey == true },
       decoder: { BatchDecoder($0, limits: $1) },
       capabilities: .federation(carriesUnknownFields: true),
-      ownFields: OwnFields(key: .federationKey, file: .federationBatch),
+      ownFields: OwnFields(key: .federationKey, file: .federationBatch), schema: .federation,
       encoder: { BatchEncoder($0) }))
 }
 

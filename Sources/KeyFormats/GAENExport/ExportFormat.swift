@@ -18,7 +18,7 @@ extension KeyFormat {
         rollingStart: .required(0...Int64(Int32.max)), rollingPeriod: .required(1...144, default: 144),
         transmissionRisk: .optional(0...8), reportType: .optional(0...5), daysSinceOnset: .optional(-14...14),
         carriesRevision: true, carriesHeader: true, carriesUnknownFields: true, sortsKeys: true),
-      ownFields: OwnFields(key: .exportKey, file: .exportFile),
+      ownFields: OwnFields(key: .exportKey, file: .exportFile), schema: .export,
       encoder: { ExportEncoder($0) }))
 }
 

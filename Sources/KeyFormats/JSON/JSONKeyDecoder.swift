@@ -294,10 +294,22 @@ public final class JSONKeyDecoder: KeyDecoder {
     case .sampleDate: sampleDay = try readTextValue().flatMap { Day($0) }
     case .request(let kept): try readRequest(name, keptAs: kept)
     case .redundant: try skipValue(depth: 1)
-    case .privateData:
+    case .listOrPrivateData(let entries) where try isListOfKeys(): try beginList(name, of: entries, known.dialect)
+    case .listOrPrivateData, .privateData:
       note("private-data-skipped", printable(name), "personal data or a secret beside the keys was not read")
       try skipValue(depth: 1)
     }
+  }
+
+  /// Whether the first entry of the list that begins here has key data, or there is none.
+  private func isListOfKeys() throws -> Bool {
+    guard try requiredByte() == UInt8(ascii: "[") else { return false }
+    let reach = min(2048, limits.recordBytes / 2)
+    _ = try window.require(reach)
+    let ahead = window.unread.prefix(reach).dropFirst().drop { isJSONSpace($0) }
+    if ahead.first == UInt8(ascii: "]") { return true }
+    let entry = ahead.prefix { $0 != UInt8(ascii: "}") }
+    return UnsafeRawBufferPointer(rebasing: entry).containsQuoted("keyData")
   }
 
   /// Counts a note; a hostile document cannot make more than a bounded number of different ones.
@@ -352,6 +364,15 @@ public final class JSONKeyDecoder: KeyDecoder {
         return cursor.integer(span).map { String($0) }
           ?? String(decoding: cursor.bytes(span.start, span.end), as: UTF8.self)
       }
+    case UInt8(ascii: "{"):
+      let text = try record { (cursor) throws(JSONFault) -> String? in
+        let start = cursor.position
+        if let text = try cursor.extendedScalar() { return text }
+        cursor.position = start
+        return nil
+      }
+      if text == nil { try skipValue(depth: 1) }
+      return text
     default:
       try skipValue(depth: 1)
       return nil
@@ -532,6 +553,10 @@ public final class JSONKeyDecoder: KeyDecoder {
     for name in parser.ignoredNames {
       note("unknown-member-ignored", printable(name), "a key's member that no known system uses was not read")
     }
+    for names in parser.disagreements {
+      note("spellings-disagree", names, "\(names) say different things; the last one counts")
+    }
+    if parser.startsInMilliseconds, parser.refusal == nil { notes.count(StartsInSeconds.millisecondsNote) }
     if let refusal = parser.refusal {
       let position = KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset(of: start))
       chunk.rejections.append(Rejection(position: position, reason: refusal.reason, detail: refusal.detail))

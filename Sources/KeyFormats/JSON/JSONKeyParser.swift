@@ -16,12 +16,18 @@ struct JSONKeyParser {
   private(set) var refusal: (reason: RejectionReason, detail: String)?
   /// Names of members that no known system uses, for the notes.
   private(set) var ignoredNames: [String] = []
+  /// Names of members that say something else than another name of the same thing did.
+  private(set) var disagreements: [String] = []
+  /// Whether the start was stated in milliseconds.
+  private(set) var startsInMilliseconds = false
   /// The values that may change while the object keeps its shape.
   private(set) var values: [JSONObjectTemplate.Value] = []
   /// Whether ``values`` say everything that may change in an object of this shape.
   private(set) var isRepeatable = true
 
   private var seen: UInt32 = 0
+  /// The name that each member was first seen by in this object, where ``seen`` has its bit.
+  private var firstNames = [StaticString](repeating: "", count: 16)
   /// What tells the dialect, until it is known.
   private var names = JSONNames()
   private var namesAhead: [StaticString] = []
@@ -42,6 +48,8 @@ struct JSONKeyParser {
     unknownFields.removeAll(keepingCapacity: true)
     refusal = nil
     ignoredNames.removeAll(keepingCapacity: true)
+    disagreements.removeAll(keepingCapacity: true)
+    startsInMilliseconds = false
     values.removeAll(keepingCapacity: true)
     isRepeatable = true
     seen = 0
@@ -92,10 +100,11 @@ struct JSONKeyParser {
       if name.hasEscapes { known = text.withUTF8 { KeyMemberName.find(UnsafeRawBufferPointer($0)) } }
       guard known != nil else {
         let firstByte = try cursor.peek()
-        if isDocument, firstByte == UInt8(ascii: "["),
-          case .list? = text.withUTF8({ DocumentMemberName.find(UnsafeRawBufferPointer($0)) })?.member
-        {
-          return false
+        if isDocument, firstByte == UInt8(ascii: "[") {
+          switch text.withUTF8({ DocumentMemberName.find(UnsafeRawBufferPointer($0)) })?.member {
+          case .list, .listOrPrivateData: return false
+          default: break
+          }
         }
         ignoredNames.append(text)
         try skip(&cursor, limit: limit)
@@ -103,9 +112,60 @@ struct JSONKeyParser {
       }
     }
     guard let known else { return true }
-    if seen & known.member.bit != 0 { isRepeatable = false }
+    let isFirst = seen & known.member.bit == 0
     seen |= known.member.bit
     if dialect == nil { names.append(known.text) }
+    if isFirst {
+      firstNames[Int(known.member.rawValue)] = known.text
+      try readMember(known, &cursor, limit: limit)
+    } else {
+      try readAgain(known, &cursor, limit: limit)
+    }
+    return true
+  }
+
+  /// A member that the object has already. Of the same name the last one counts, as everywhere in JSON; under another
+  /// name it must say the same, or say nothing.
+  private mutating func readAgain(_ known: KeyMemberName, _ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
+    isRepeatable = false
+    guard !firstNames[Int(known.member.rawValue)].matches(known.text) else {
+      return try readMember(known, &cursor, limit: limit)
+    }
+    let (before, origin, visited, hadKey) = (key, origin, visited, seen & 1 << 31 != 0)
+    try readMember(known, &cursor, limit: limit)
+    switch known.member {
+    case .keyData where !hadKey: break
+    case .keyData where seen & 1 << 31 == 0:
+      key.key = before.key
+      seen |= 1 << 31
+    case .keyData where key.key != before.key:
+      refuse(.malformedEntry, "\(firstNames[0]) and \(known.text) hold different key data")
+    case .origin:
+      if self.origin == nil { self.origin = origin } else if origin != nil, self.origin != origin { disagree(known) }
+    case .visited:
+      if self.visited == nil {
+        self.visited = visited
+      } else if visited != nil, self.visited != visited {
+        disagree(known)
+      }
+    case .rollingStart, .rollingPeriod, .transmissionRisk, .reportType, .daysSinceOnset:
+      let field = known.member.field
+      if !key.fields.contains(field) {
+        if before.fields.contains(field) { key = before }
+      } else if before.fields.contains(field), key != before {
+        disagree(known)
+      }
+    default: break
+    }
+  }
+
+  private mutating func disagree(_ known: KeyMemberName) {
+    disagreements.append("\(firstNames[Int(known.member.rawValue)]) and \(known.text)")
+  }
+
+  private mutating func readMember(
+    _ known: KeyMemberName, _ cursor: inout JSONCursor, limit: Int
+  ) throws(JSONFault) {
     switch known.member {
     case .keyData: try readKeyData(&cursor, limit: limit)
     case .rollingStart, .rollingPeriod, .transmissionRisk, .reportType, .daysSinceOnset:
@@ -117,7 +177,6 @@ struct JSONKeyParser {
     case .validity: try readValidity(&cursor, limit: limit)
     case .unknownFields: try readUnknownFields(&cursor, limit: limit)
     }
-    return true
   }
 
   private mutating func skip(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
@@ -148,7 +207,18 @@ struct JSONKeyParser {
   private mutating func readKeyData(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
     seen &= ~UInt32(1 << 31)
     if try readNull(&cursor) { return }
-    guard let span = try readText(&cursor, limit: limit) else {
+    let text: JSONStringSpan?
+    if try cursor.peek() == UInt8(ascii: "{") {
+      let start = cursor.position
+      text = try cursor.extendedBinary()
+      if text == nil {
+        cursor.position = start
+        try skip(&cursor, limit: limit)
+      }
+    } else {
+      text = try readText(&cursor, limit: limit)
+    }
+    guard let span = text else {
       return refuse(.keyDataSpelling, "key data is not text; expected base64, 32 hexadecimal digits or a UUID")
     }
     let reading: KeyText.Reading
@@ -177,26 +247,26 @@ struct JSONKeyParser {
     let byte = try cursor.peek()
     switch byte {
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-      let span = try cursor.number()
-      guard let value = cursor.integer(span), let word = word(value) else {
-        return refuse(.fieldNotANumber, notANumber(name, shown(cursor.bytes(span.start, span.end))))
-      }
-      let digits = span.end - span.start - (byte == UInt8(ascii: "-") ? 1 : 0)
-      if span.isPlain, digits <= JSONObjectTemplate.mostDigits {
-        values.append(.init(fieldOffset: name.member.fieldOffset, start: span.start, end: span.end))
-      }
-      set(name.member, word)
+      readNumber(name, try cursor.number(), cursor)
+    case UInt8(ascii: "{"):
+      let start = cursor.position
+      if let span = try cursor.extendedNumber() { return readNumber(name, span, cursor) }
+      cursor.position = start
+      try skip(&cursor, limit: limit)
+      refuse(.fieldNotANumber, notANumber(name, "an object"))
     case UInt8(ascii: "n"):
       try cursor.word("null")
       set(name.member, nil)
     case UInt8(ascii: "\""):
       let span = try cursor.string()
-      if name.member == .reportType, let text = cursor.text(span), let type = ReportType(name: text) {
+      if name.member == .reportType, let text = cursor.text(span),
+        let type = ReportType(name: text) ?? ReportType(ofKeyServer: text)
+      {
         return set(.reportType, type.rawValue)
       }
       let raw = cursor.bytes(span.start, span.end)
       let isSpelled = !raw.isEmpty && raw.allSatisfy { $0 &- UInt8(ascii: "0") < 10 || $0 == UInt8(ascii: "-") }
-      if isSpelled, let text = cursor.text(span), let value = Int64(text), let word = word(value) {
+      if isSpelled, let text = cursor.text(span), let value = Int64(text), let word = word(value, of: name) {
         set(name.member, word)
         numberAsText = notANumber(name, shown(raw))
       } else if name.member == .reportType {
@@ -207,9 +277,33 @@ struct JSONKeyParser {
       }
     default:
       try skip(&cursor, limit: limit)
-      let kind = byte == UInt8(ascii: "{") ? "an object" : byte == UInt8(ascii: "[") ? "a list" : "true or false"
-      refuse(.fieldNotANumber, notANumber(name, kind))
+      refuse(.fieldNotANumber, notANumber(name, byte == UInt8(ascii: "[") ? "a list" : "true or false"))
     }
+  }
+
+  /// A number whose text has been read.
+  private mutating func readNumber(_ name: KeyMemberName, _ span: JSONNumberSpan, _ cursor: JSONCursor) {
+    guard let value = cursor.integer(span), let word = word(value, of: name) else {
+      return refuse(.fieldNotANumber, notANumber(name, shown(cursor.bytes(span.start, span.end))))
+    }
+    let digits = span.end - span.start - (cursor.byte(at: span.start) == UInt8(ascii: "-") ? 1 : 0)
+    if span.isPlain, digits <= JSONObjectTemplate.mostDigits, !startsInMilliseconds {
+      values.append(.init(fieldOffset: name.member.fieldOffset, start: span.start, end: span.end))
+    }
+    set(name.member, word)
+  }
+
+  private mutating func word(_ value: Int64, of name: KeyMemberName) -> Int32? {
+    guard name.member == .rollingStart, value > Int64(UInt32.max) else { return word(value) }
+    isRepeatable = false
+    switch StartsInSeconds.interval(milliseconds: value) {
+    case .interval(let start):
+      startsInMilliseconds = true
+      return start
+    case .unaligned: refuse(.valueNotAllowed, StartsInSeconds.unaligned(milliseconds: value))
+    case .noTime: break
+    }
+    return nil
   }
 
   private func word(_ value: Int64) -> Int32? {
@@ -400,7 +494,7 @@ func printable(_ text: String) -> String {
 }
 
 extension UnsafeRawBufferPointer {
-  fileprivate func containsQuoted(_ name: StaticString) -> Bool {
+  func containsQuoted(_ name: StaticString) -> Bool {
     let length = name.utf8CodeUnitCount
     guard count >= length + 2 else { return false }
     let quote = UInt8(ascii: "\"")

@@ -12,6 +12,18 @@ enum KeyMember: UInt8 {
   case validity
   case unknownFields
 
+  /// What says of a number whether it is stated.
+  var field: KeyFields {
+    switch self {
+    case .rollingStart: .rollingStart
+    case .rollingPeriod: .rollingPeriod
+    case .transmissionRisk: .transmissionRisk
+    case .reportType: .reportType
+    case .daysSinceOnset: .daysSinceOnset
+    default: []
+    }
+  }
+
   var bit: UInt32 { 1 << UInt32(rawValue) }
 
   /// Where the number stands in a ``ClaimedKey``; 0 for what is no number.
@@ -67,6 +79,8 @@ enum DocumentMember: Equatable {
   case startTimestamp, endTimestamp, region, batchNum, batchSize, signatureInfos, unknownFields
   /// The day on which the validity of all keys begins that are listed by their data alone.
   case sampleDate
+  /// A list of keys, or of something else that belongs to a person.
+  case listOrPrivateData(of: JSONEntries)
   /// Belongs to no key, and is kept by this name for who takes the document for a request.
   case request(String)
   /// Stated elsewhere too, or says nothing, so that nothing is lost by reading over it.

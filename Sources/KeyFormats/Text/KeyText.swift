@@ -1,7 +1,8 @@
 package import ExposureKeys
 
 /// How key data is spelled in text formats: base64 (24 characters, or 22 without padding; standard or URL alphabet),
-/// 32 hexadecimal digits, or a UUID.
+/// 32 hexadecimal digits, or a UUID; of databases also `\x…` (PostgreSQL, in `COPY` with the backslash doubled), `0x…`
+/// and `X'…'` (MySQL, SQLite).
 package enum KeyText {
   package enum Reading: Equatable {
     case key(TemporaryExposureKey)
@@ -17,12 +18,37 @@ package enum KeyText {
       if let key = keyFromBase64(text) { return .key(key) }
     case 32:
       if let key = keyFromHexadecimal(text) { return .key(key) }
+    case 34...35:
+      if let digits = databaseDigits(text), let key = keyFromHexadecimal(digits) { return .key(key) }
     case 36:
       if let key = keyFromUUID(text) { return .key(key) }
     default: break
     }
-    if let bytes = Base64.decode(text) ?? Hexadecimal.decode(text) { return .wrongLength(bytes.count) }
+    if let bytes = databaseDigits(text).flatMap({ Hexadecimal.decode($0) }) ?? Base64.decode(text)
+      ?? Hexadecimal.decode(text)
+    {
+      return .wrongLength(bytes.count)
+    }
     return .notKeyData
+  }
+
+  /// The digits within the spelling of a database; `nil` for anything else.
+  private static func databaseDigits(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    func starts(with prefix: StaticString) -> Bool {
+      let length = prefix.utf8CodeUnitCount
+      return text.count >= length && prefix.matches(UnsafeRawBufferPointer(rebasing: text[..<length]))
+    }
+    var digits: Range<Int>
+    if starts(with: "\\\\x") {
+      digits = 3..<text.count
+    } else if starts(with: "\\x") || starts(with: "0x") || starts(with: "0X") {
+      digits = 2..<text.count
+    } else if starts(with: "X'") || starts(with: "x'"), text.count > 2, text[text.count - 1] == UInt8(ascii: "'") {
+      digits = 2..<text.count - 1
+    } else {
+      return nil
+    }
+    return UnsafeRawBufferPointer(rebasing: text[digits])
   }
 
   /// Twenty-two digits, whatever follows them. They are there.

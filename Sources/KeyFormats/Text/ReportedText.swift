@@ -56,6 +56,19 @@ struct EntryFault: Error {
   var detail: String
 }
 
+extension ReportType {
+  /// The names that Google's key server and its verification server use, in their tables and certificates.
+  init?(ofKeyServer name: some StringProtocol) {
+    switch name {
+    case "confirmed": self = .confirmedTest
+    case "likely": self = .confirmedClinicalDiagnosis
+    case "user-report": self = .selfReport
+    case "negative": self = .revoked
+    default: return nil
+    }
+  }
+}
+
 /// Whole numbers as they stand in the cells and fields of text formats.
 enum DecimalCell {
   /// `nil` unless the text is an optional minus and digits, and fits.
@@ -70,6 +83,28 @@ enum DecimalCell {
       value = value * 10 + Int64(digit - UInt8(ascii: "0"))
     }
     return Int32(exactly: isNegative ? -value : value)
+  }
+
+  /// A whole number that may be spelled with a fraction of zeros or an exponent, as notebooks do: `144.0`, `2.649024e+06`.
+  static func int64(_ text: UnsafeRawBufferPointer) -> Int64? {
+    var rest = text[...]
+    func digits() -> Int {
+      let count = rest.prefix { isDigit($0) }.count
+      rest = rest.dropFirst(count)
+      return count
+    }
+    if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+    guard digits() > 0 else { return nil }
+    if rest.first == UInt8(ascii: ".") {
+      rest = rest.dropFirst()
+      guard digits() > 0 else { return nil }
+    }
+    if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
+      rest = rest.dropFirst()
+      if let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { rest = rest.dropFirst() }
+      guard digits() > 0 else { return nil }
+    }
+    return rest.isEmpty ? integerValue(text) : nil
   }
 
   static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }

@@ -21,15 +21,17 @@ package struct Inspector: Sendable {
   ) throws -> Examination {
     var tally = KeyTally(options)
     var chunk = KeyChunk()
+    var starts = StartsInSeconds()
     let decoder = document.decoder
     while try decoder.decode(into: &chunk) {
+      starts.convert(&chunk)
       tally.observe(chunk, header: decoder.header)
       try observe(chunk, decoder.regions)
       chunk.advance()
     }
     let keys = tally.finish(header: decoder.header, regions: decoder.regions)
     let facts = InspectedDocument(document, fileSize: fileSize)
-    let report = InspectionReport(facts, keys, notes: decoder.notes, name: name)
+    let report = InspectionReport(facts, keys, notes: starts.added(to: decoder.notes), name: name)
     return Examination(report: report, facts: facts, keys: keys)
   }
 

@@ -11,7 +11,7 @@ struct WritingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"))
   var to: KeyFormat
 
-  @Flag(help: "Write nothing when anything would be lost.")
+  @Flag(help: "Write nothing when anything would be lost, on reading or on writing, or filled in unasked.")
   var strict = false
 
   @OptionGroup(title: "Signing") var signing: SigningOptions
@@ -36,6 +36,9 @@ struct WritingOptions: ParsableArguments {
 
   @Flag(help: "Write codable-json of the beta generation, without rollingPeriod.")
   var beta = false
+
+  @Flag(help: "Write csv without comment lines, for programs that know none.")
+  var noMetadata = false
 
   @Flag(help: "Write binary to a terminal.")
   var force = false
@@ -62,6 +65,7 @@ struct WritingOptions: ParsableArguments {
     if to != .codableJSON, beta || layout != .array {
       throw ValidationError("--layout and --beta are for codable-json")
     }
+    if to != .csv, noMetadata { throw ValidationError("--no-metadata is for csv") }
   }
 
   func plan() throws -> ConversionPlan {
@@ -70,6 +74,7 @@ struct WritingOptions: ParsableArguments {
     plan.header = bundle.choice
     plan.jsonStyle.layout = layout
     plan.jsonStyle.hasRollingPeriod = !beta
+    plan.csvStatesMetadata = !noMetadata
     plan.signers = try signing.identities()
     plan.isStrict = strict
     return plan

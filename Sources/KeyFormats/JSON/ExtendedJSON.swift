@@ -1,0 +1,116 @@
+internal import ExposureKeys
+
+/// Values as MongoDB exports them: objects with one or two members whose names begin with `$` (MongoDB Extended JSON,
+/// version 2, canonical and relaxed, and the older spelling of binary values).
+extension JSONCursor {
+  /// `{"$numberInt":"144"}`, `{"$numberLong":"2649024"}` or `{"$numberDouble":"3.0"}`: the digits within the quotes.
+  ///
+  /// The position is at the opening brace. `nil` for any other object; the position is anywhere in it then.
+  mutating func extendedNumber() throws(JSONFault) -> JSONNumberSpan? {
+    guard let text = try extendedText(named: "$numberInt", "$numberLong", "$numberDouble"), !text.hasEscapes else {
+      return nil
+    }
+    var isPlain = true
+    var hasDigit = false
+    var place = text.start
+    if place < text.end, byte(at: place) == UInt8(ascii: "-") { place += 1 }
+    let first = place
+    while place < text.end {
+      let byte = byte(at: place)
+      if byte &- UInt8(ascii: "0") < 10 {
+        hasDigit = true
+      } else if byte == UInt8(ascii: "."), isPlain, place > first, place + 1 < text.end {
+        isPlain = false
+      } else {
+        return nil
+      }
+      place += 1
+    }
+    return hasDigit ? JSONNumberSpan(start: text.start, end: text.end, isPlain: isPlain) : nil
+  }
+
+  /// `{"$binary":{"base64":"…","subType":"00"}}`, or `{"$binary":"…","$type":"00"}`: the base64 within the quotes.
+  ///
+  /// The position is at the opening brace. `nil` for any other object; the position is anywhere in it then.
+  mutating func extendedBinary() throws(JSONFault) -> JSONStringSpan? {
+    position += 1
+    guard try isName("$binary") else { return nil }
+    if try peek() == UInt8(ascii: "\"") {
+      let text = try string()
+      if try peek() == UInt8(ascii: ",") {
+        position += 1
+        guard try isName("$type"), try peek() == UInt8(ascii: "\"") else { return nil }
+        _ = try string()
+      }
+      return try close() ? text : nil
+    }
+    guard try peek() == UInt8(ascii: "{") else { return nil }
+    position += 1
+    var text: JSONStringSpan?
+    while true {
+      guard try peek() == UInt8(ascii: "\"") else { return nil }
+      let name = try name()
+      guard try peek() == UInt8(ascii: "\"") else { return nil }
+      let value = try string()
+      if StaticString("base64").matches(bytes(name.start, name.end)), text == nil {
+        text = value
+      } else if !StaticString("subType").matches(bytes(name.start, name.end)) {
+        return nil
+      }
+      guard try peek() == UInt8(ascii: ",") else { break }
+      position += 1
+    }
+    guard try close(), try close() else { return nil }
+    return text
+  }
+
+  /// `{"$date":"2020-06-01T00:00:00Z"}`, `{"$date":{"$numberLong":"1590969600000"}}` or `{"$date":1590969600000}`, as
+  /// seconds since 1970; and a number as it is spelled.
+  ///
+  /// The position is at the opening brace. `nil` for any other object; the position is anywhere in it then.
+  mutating func extendedScalar() throws(JSONFault) -> String? {
+    let start = position
+    if let number = try extendedNumber() {
+      return integer(number).map { "\($0)" }
+    }
+    position = start + 1
+    guard try isName("$date") else { return nil }
+    var milliseconds: Int64?
+    switch try peek() {
+    case UInt8(ascii: "\""):
+      let span = try string()
+      guard let text = text(span), let instant = Instant(text), try close() else { return nil }
+      return "\(instant.secondsSince1970)"
+    case UInt8(ascii: "{"): milliseconds = try extendedNumber().flatMap { integer($0) }
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): milliseconds = integer(try number())
+    default: return nil
+    }
+    guard let milliseconds, try close() else { return nil }
+    return "\(milliseconds / 1000)"
+  }
+
+  /// The text of an object with one member of one of these names.
+  private mutating func extendedText(named names: StaticString...) throws(JSONFault) -> JSONStringSpan? {
+    position += 1
+    guard try peek() == UInt8(ascii: "\"") else { return nil }
+    let name = try name()
+    let known = bytes(name.start, name.end)
+    guard names.contains(where: { $0.matches(known) }), try peek() == UInt8(ascii: "\"") else { return nil }
+    let text = try string()
+    return try close() ? text : nil
+  }
+
+  /// Reads a member's name and says whether it is this one.
+  private mutating func isName(_ wanted: StaticString) throws(JSONFault) -> Bool {
+    guard try peek() == UInt8(ascii: "\"") else { return false }
+    let name = try name()
+    return wanted.matches(bytes(name.start, name.end))
+  }
+
+  /// Whether the object ends here; moves behind its brace.
+  private mutating func close() throws(JSONFault) -> Bool {
+    guard try peek() == UInt8(ascii: "}") else { return false }
+    position += 1
+    return true
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `--strict`: what is lost anywhere on the way is a reason to write nothing. And what starts in seconds are.
+@Suite struct StrictTests {
+  private static let row = "000102030405060708090a0b0c0d0e0f,2676096,144,3"
+  private static let names = "key_data,rolling_start_interval_number,rolling_period,transmission_risk_level"
+
+  private func write(_ text: String, to name: String, in workshop: Workshop) throws {
+    try Data(text.utf8).write(to: workshop.folder.appending(path: name))
+  }
+
+  private func strictly(_ text: String, to format: String, _ options: String...) throws -> (
+    status: Int32, errors: String
+  ) {
+    var outcome: (Int32, String) = (0, "")
+    try Workshop.run { workshop in
+      try write(text, to: "keys", in: workshop)
+      let run = try workshop.keyferry(["convert", "keys", "--to", format, "-o", "out", "--strict"] + options)
+      #expect(
+        FileManager.default.fileExists(atPath: workshop.folder.appending(path: "out").path()) == (run.status != 2))
+      outcome = (run.status, run.errors)
+    }
+    return outcome
+  }
+
+  @Test func aColumnThatIsNotReadIsALoss() throws {
+    let refused = try strictly("\(Self.names),colour\n\(Self.row),blue\n", to: "json")
+    #expect(refused.status == 2)
+    #expect(refused.errors.contains("nothing was written") && refused.errors.contains("\"colour\""))
+    #expect(try strictly("\(Self.names)\n\(Self.row)\n", to: "json").status == 0)
+  }
+
+  @Test func aMemberThatIsNotReadIsALoss() throws {
+    let key = #"{"keyData":"AAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2676096,"rollingPeriod":144,"colour":1}"#
+    let refused = try strictly("[\(key)]", to: "csv")
+    #expect(refused.status == 2)
+    #expect(refused.errors.contains("colour"))
+    #expect(try strictly("{\"keys\":[],\"userName\":\"x\"}", to: "csv").status == 2)
+  }
+
+  @Test func aRejectedKeyIsALossAndPaddingIsNone() throws {
+    #expect(try strictly("\(Self.names)\n\(Self.row)\n00,1,1,1\n", to: "json").errors.contains("1 key rejected"))
+    let padded =
+      #"{"gaenKeys":[{"keyData":"AAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2676096,"rollingPeriod":144,"fake":0},"#
+      + #"{"keyData":"EAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2676096,"rollingPeriod":144,"fake":1}]}"#
+    #expect(try strictly(padded, to: "csv").status == 1)
+  }
+
+  @Test func aValueThatNobodyChoseIsALoss() throws {
+    let table = "key_data,rolling_start\n000102030405060708090a0b0c0d0e0f,2676096\n"
+    let refused = try strictly(table, to: "publish-json")
+    #expect(refused.status == 2 && refused.errors.contains("rolling period absent, written as 144"))
+    #expect(try strictly(table, to: "publish-json", "--default-rolling-period", "144").status == 0)
+  }
+
+  @Test func withoutMetadataTheHeaderIsTold() throws {
+    try Workshop.run { workshop in
+      try write("# region=DE\n\(Self.names)\n\(Self.row)\n", to: "keys.csv", in: workshop)
+      let outcome = try workshop.keyferry("convert", "keys.csv", "--to", "csv", "-o", "-", "--no-metadata")
+      #expect(outcome.status == 0 && outcome.errors.contains("the document loses region"))
+      #expect(outcome.text.hasPrefix("key_data,"))
+      let other = try workshop.keyferry("convert", "keys.csv", "--to", "json", "-o", "-", "--no-metadata")
+      #expect(other.status == 64)
+    }
+  }
+
+  @Test func startsInSecondsAreTold() throws {
+    try Workshop.run { workshop in
+      let starts = ["1605657600", "1605657600000", "2676096", "1605657601", "1605657600001"]
+      let rows = starts.map { "000102030405060708090a0b0c0d0e0f,\($0),144,3\n" }.joined()
+      try write("\(Self.names)\n\(rows)", to: "keys.csv", in: workshop)
+      let outcome = try workshop.keyferry("convert", "keys.csv", "--to", "csv", "-o", "-", "--no-metadata")
+      #expect(outcome.status == 1)
+      let lines = outcome.text.split(separator: "\n").dropFirst()
+      #expect(lines.count == 3 && lines.allSatisfy { $0.contains(",2676096,") })
+      #expect(
+        outcome.errors.contains("seconds since 1970 was read")
+          && outcome.errors.contains("milliseconds since 1970 was read"))
+      #expect(outcome.errors.contains("key 3") && outcome.errors.contains("key 4"))
+    }
+  }
+}

@@ -1,0 +1,41 @@
+-- MySQL dump 10.13  Distrib 8.0.21, for Linux (x86_64)
+--
+-- Host: localhost    Database: covidshield
+-- ------------------------------------------------------
+-- Server version	8.0.21
+
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+/*!50503 SET NAMES utf8mb4 */;
+
+--
+-- Table structure for table `diagnosis_keys`
+--
+
+DROP TABLE IF EXISTS `diagnosis_keys`;
+/*!40101 SET @saved_cs_client     = @@character_set_client */;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE `diagnosis_keys` (
+  `key_data` binary(16) NOT NULL,
+  `rolling_start_interval_number` int NOT NULL,
+  `rolling_period` int NOT NULL,
+  `transmission_risk_level` smallint unsigned NOT NULL,
+  `hour_of_submission` int unsigned NOT NULL,
+  `region` varchar(32) NOT NULL,
+  UNIQUE KEY `key_data` (`key_data`),
+  KEY `region` (`region`),
+  KEY `hour_of_submission` (`hour_of_submission`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+/*!40101 SET character_set_client = @saved_cs_client */;
+
+--
+-- Dumping data for table `diagnosis_keys`
+--
+
+LOCK TABLES `diagnosis_keys` WRITE;
+/*!40000 ALTER TABLE `diagnosis_keys` DISABLE KEYS */;
+INSERT INTO `diagnosis_keys` VALUES (0x9119BE86F1347378272FFAFFB018CF36,2676528,144,2,445056,'302'),(0x25D5028EB99B3738E77C75BE4E8350CE,2677248,144,1,445056,'302'),(0x9037E6E54AA2D14390AF2CF7DFFE6A4B,2677680,144,2,445056,'302'),(0xE40B654367408DF3F30A24DB5C87C082,2677392,144,3,445056,'302'),(0x92D2F273C7C8C30C5ED3D453F56ED528,2676528,144,8,445056,'302'),(0x0972C4B425FD6D87C095C67DB0238E8C,2676384,144,2,445056,'302');
+/*!40000 ALTER TABLE `diagnosis_keys` ENABLE KEYS */;
+UNLOCK TABLES;
+/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;
+
+-- Dump completed on 2020-11-19 12:00:00

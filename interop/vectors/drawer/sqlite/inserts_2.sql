@@ -1,0 +1,1 @@
+INSERT INTO "keys"(tek,rolling_start,rolling_period,transmission_risk,report_type,days_since_onset) VALUES('8NzCwo+U3R432hEItRfi4Q==',2677248,3,NULL,NULL,NULL),('Wc8OZ7oB2VQkAUJmRsQF2g==',2677968,91,1,1,0),('A04TK7+snN/k/4ljJWnv1g==',2677680,27,NULL,1,NULL),('b6KBTX0uL0Ku34x+HZJGeQ==',2677824,19,3,NULL,9),('CSvgHed2JTHBosPDLESZTg==',2677104,16,NULL,1,NULL);
