@@ -428,18 +428,29 @@ struct PeerVisit {
 
   /// A file as it is; an export with its signature file in one archive, so that both can be tried again. `nil` where
   /// there is too much of it.
-  private static func bytesToKeep(of path: String) throws -> [UInt8]? {
-    guard try FileSource(path: path).byteCount <= keptBytes else { return nil }
-    let bytes = try FileSource.contents(of: path, limit: keptBytes)
+  private static func bytesToKeep(of path: String) throws -> StoredBytes? {
+    let file = try FileSource(path: path)
+    guard file.byteCount <= keptBytes else { return nil }
     let companion = SpoolFolder.signaturePath(of: path)
-    guard FileIdentity(path: companion) != nil else { return bytes }
+    guard FileIdentity(path: companion) != nil else { return StoredBytes(file) }
     let signatures = try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
-    let archive = MemorySink()
+    let archive = try SpoolFile()
     let writer = ZipWriter(archive, date: Instant(secondsSince1970: 0))
-    try writer.addEntry("export.bin") { try $0.write(bytes) }
+    try writer.addEntry("export.bin") { sink in
+      try StoredBytes(file).forEachPiece { try sink.write($1) }
+    }
     try writer.addEntry("export.sig") { try $0.write(signatures) }
     try writer.finish()
-    return archive.bytes
+    return StoredBytes(archive)
+  }
+}
+
+extension StoredBytes {
+  /// What a file has, which nobody changes any more; it may have lost its name by the time that it is read.
+  fileprivate init(_ file: any SeekableSource) {
+    // It is read at given places, from any thread.
+    nonisolated(unsafe) let source = file
+    self.init(count: file.byteCount) { try source.read(at: $0, into: $1) }
   }
 }
 

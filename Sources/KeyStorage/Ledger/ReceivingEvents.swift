@@ -2,18 +2,20 @@ package import ExposureKeys
 package import KeyNormalization
 
 /// Bytes that are kept beside a document until an instant.
-package struct KeptBytes: Hashable, Sendable {
-  package var bytes: [UInt8]
+package struct KeptBytes: Sendable {
+  package var bytes: StoredBytes
   package var end: Instant
 
-  package init(_ bytes: [UInt8], until end: Instant) {
+  package init(_ bytes: StoredBytes, until end: Instant) {
     self.bytes = bytes
     self.end = end
   }
+
+  package init(_ bytes: [UInt8], until end: Instant) { self.init(StoredBytes(bytes), until: end) }
 }
 
 /// A document that was refused.
-package struct RefusedDocument: Hashable, Sendable {
+package struct RefusedDocument: Sendable {
   package var fault: DocumentFault
   /// When it is tried again.
   package var nextAttempt: Instant?
