@@ -399,7 +399,7 @@ extension Configuration {
 /// for what is new, merged in order, took a quarter less, with a stop of seven seconds every million claims.
 enum StoreTuning {
   static let pageSize = 4096
-  static let cacheKibibytes = 32_768
+  static let cacheKibibytes = 16_384
   static let readingKibibytes = 8192
   static let checkpointPages = 16_384
   static let journalBytes = 64 << 20
