@@ -151,6 +151,38 @@ import Testing
     }
   }
 
+  @Test("a write that fails between two pieces costs nothing once the pull is repeated")
+  func interrupted() async throws {
+    try await withFolder { folder in
+      let server = try Self.server([100, 10], seed: 8)
+      let settings = Self.settings(server, "us")
+      let undisturbed = Receiver(folder: folder + "/undisturbed", pieceSize: .max)
+      _ = try await undisturbed.pull(settings, server.peer)
+      let expected = try await undisturbed.claims()
+      var partial = 0
+      for number in 0..<100 {
+        let store = MemoryStore()
+        let failing = FailingStore(store, failingAt: number)
+        do {
+          _ = try await Receiver(failing, folder: "\(folder)/\(number)", pieceSize: 3).pull(settings, server.peer)
+        } catch is FailingStore.Failure {}
+        let receiver = Receiver(store, folder: "\(folder)/\(number)", pieceSize: 3)
+        let before = try await receiver.claims()
+        // Each key has all that the document says about it, and the document is not recorded before it is whole.
+        #expect(before.isSubset(of: expected))
+        let isWhole = try await receiver.documents([.recorded]).contains { $0.name == "0.zip" }
+        if !isWhole, !before.isEmpty { partial += 1 }
+        #expect(!isWhole || before.count >= 100)
+        let receipt = try await receiver.pull(settings, server.peer)
+        #expect(receipt.outcome == .done, "after write \(number)")
+        #expect(try await receiver.claims() == expected, "after write \(number)")
+        #expect(try await receiver.documents().map(\.state) == [.recorded, .recorded], "after write \(number)")
+        if !failing.hasFailed { break }
+      }
+      #expect(partial >= 3, "a document of several pieces is interrupted between them")
+    }
+  }
+
   @Test("a large document with a fault at its end says nothing")
   func faultyAtItsEnd() async throws {
     try await withFolder { folder in
