@@ -222,7 +222,7 @@ package enum SettingsTable {
         Allowed.splitBytes.byteCounts),
       Row(
         "series[].split.window",
-        "New keys of one window, and likewise revised ones; others wait for the next. What publishing takes of memory is "
+        "New keys of one window, and likewise revised ones; others wait for the next. What publishing takes of temporary files is "
           + "bounded by it.", "\(series.mostKeys)", Allowed.windowKeys.text),
       Row(
         "series[].rollups", "Bundles made besides those of the windows.",

@@ -167,26 +167,14 @@ package struct VerifiedArrival {
   ) throws -> Reading {
     switch arrival.content {
     case .document(let document):
-      let reader = try document.open()
-      var chunk = KeyChunk()
-      var starts = StartsInSeconds()
-      func hand(_ chunk: inout KeyChunk) throws {
-        starts.convert(&chunk)
-        try use(
-          &chunk,
-          Context(format: reader.format, regions: reader.decoder.regions, headers: reader.decoder.headers))
-      }
+      let reader = try ArrivalReader(document)
       do {
-        while try document.located({ try reader.decoder.decode(into: &chunk) }) {
-          try hand(&chunk)
-          chunk.advance()
-        }
+        while try reader.next(use) {}
       } catch let fault as FormatError where isRefused {
-        try hand(&chunk)
+        try reader.useAgain(use)
         throw fault
       }
-      return Reading(
-        format: reader.format, headers: reader.decoder.headers, notes: starts.added(to: reader.decoder.notes))
+      return reader.reading
     case .decoded(let keys):
       var chunk = KeyChunk(capacity: max(keys.keys.count, 1))
       keys.keys.withUnsafeBufferPointer { chunk.keys.append(contentsOf: $0) }
@@ -197,6 +185,45 @@ package struct VerifiedArrival {
     }
   }
 
+  /// The same for who records each chunk before the next is decoded; `nil` where its door has decoded the keys already.
+  ///
+  /// - Parameter chunkSize: keys at once.
+  func reader(chunkSize: Int) throws -> ArrivalReader? {
+    guard case .document(let document) = arrival.content else { return nil }
+    return try ArrivalReader(document, chunkSize: chunkSize)
+  }
+
+  /// How many keys there are, and whether they come in the order of key data, as those of bundles do.
+  package struct Extent: Sendable {
+    package fileprivate(set) var count = 0
+    /// How often a key has lower key data than the one before it.
+    fileprivate var descents = 0
+
+    /// A bundle's two lists, and several documents in one file, begin anew.
+    package var isInOrder: Bool { descents * 1024 <= count }
+  }
+
+  /// Decodes it to its end, so that who records it in pieces knows that it has no fault; `nil` where its door has decoded
+  /// the keys already.
+  ///
+  /// - Throws: `FormatError`, ``FileFault``.
+  package func extent() throws -> Extent? {
+    guard let reader = try reader(chunkSize: 2048) else { return nil }
+    var extent = Extent()
+    var last: TemporaryExposureKey?
+    func measure(_ chunk: inout KeyChunk, _: Context) {
+      extent.count += chunk.keys.count + chunk.rejections.count
+      chunk.keys.withKeys { keys in
+        for key in keys {
+          if let last, key.key < last { extent.descents += 1 }
+          last = key.key
+        }
+      }
+    }
+    while try reader.next(measure) {}
+    return extent
+  }
+
   /// Lower-case hexadecimal SHA-256 of `export.bin`, or of the whole body where there is none: signatures are
   /// randomised, and archives carry the time, so the same keys come in ever other archives.
   ///
@@ -205,5 +232,47 @@ package struct VerifiedArrival {
     if let digests { return digests.hexadecimal }
     guard case .document(let document) = arrival.content else { return "" }
     return try document.survey()?.digests.hexadecimal ?? document.digest().hexadecimal
+  }
+}
+
+/// Decodes an arrival that somebody stands behind, chunk by chunk.
+final class ArrivalReader {
+  private let source: SourceDocument
+  private let document: KeyDocument
+  private var chunk: KeyChunk
+  private var starts = StartsInSeconds()
+  private var hasBegun = false
+
+  fileprivate init(_ source: SourceDocument, chunkSize: Int = 2048) throws {
+    self.source = source
+    document = try source.open()
+    chunk = KeyChunk(capacity: chunkSize)
+  }
+
+  private var context: VerifiedArrival.Context {
+    VerifiedArrival.Context(
+      format: document.format, regions: document.decoder.regions, headers: document.decoder.headers)
+  }
+
+  /// What is known of the whole, once all keys are read.
+  var reading: VerifiedArrival.Reading {
+    VerifiedArrival.Reading(
+      format: document.format, headers: document.decoder.headers, notes: starts.added(to: document.decoder.notes))
+  }
+
+  /// - Returns: whether there was another chunk.
+  func next(_ use: (inout KeyChunk, VerifiedArrival.Context) throws -> Void) throws -> Bool {
+    if hasBegun { chunk.advance() }
+    hasBegun = true
+    guard try source.located({ try document.decoder.decode(into: &chunk) }) else { return false }
+    starts.convert(&chunk)
+    try use(&chunk, context)
+    return true
+  }
+
+  /// Hands over what was decoded last, before a fault.
+  func useAgain(_ use: (inout KeyChunk, VerifiedArrival.Context) throws -> Void) throws {
+    starts.convert(&chunk)
+    try use(&chunk, context)
   }
 }

@@ -57,6 +57,21 @@ package struct Intake: Sendable {
     return summary
   }
 
+  /// Admits what somebody stands behind, piece by piece, for who records each piece by itself.
+  ///
+  /// - Parameters:
+  ///   - size: keys of a piece.
+  ///   - today: how many keys each origin has sent today.
+  /// - Returns: `nil` where its door has decoded the keys already.
+  /// - Throws: `FormatError`, ``FileFault``.
+  package func pieces(
+    of verified: VerifiedArrival, by policy: ReadingPolicy, size: Int, today: [String: Int]
+  ) throws -> IntakePieces? {
+    guard let reader = try verified.reader(chunkSize: size) else { return nil }
+    return IntakePieces(
+      reader, admission(of: verified, by: policy, today: usualVolumes == nil ? [:] : today), IntakeSummary(verified))
+  }
+
   /// How the keys of an arrival are judged.
   ///
   /// - Parameter today: how many keys each origin has sent today.
@@ -113,6 +128,45 @@ package struct IntakeSummary: Sendable {
     format = reading.format
     headers = reading.headers
     notes = reading.notes
+  }
+}
+
+/// An arrival on its way in, piece by piece. One task at a time uses it.
+package final class IntakePieces {
+  private let reader: ArrivalReader
+  private var admission: Admission
+  private var summary: IntakeSummary
+
+  fileprivate init(_ reader: ArrivalReader, _ admission: Admission, _ summary: IntakeSummary) {
+    self.reader = reader
+    self.admission = admission
+    self.summary = summary
+  }
+
+  /// Admits the next piece, which is to be recorded before the one after it is asked for; `nil` behind the last.
+  package func next() throws -> AdmittedBatch? {
+    var batch: AdmittedBatch?
+    _ = try reader.next { chunk, context in
+      let admitted = admission.admit(chunk, regions: context.regions)
+      summary.reject(chunk.rejections) { _ in }
+      batch = admitted
+    }
+    return batch
+  }
+
+  /// Hears what became of a piece.
+  ///
+  /// - Parameter volumes: how many keys each origin has sent today, after it.
+  package func took(_ batch: AdmittedBatch, _ receipt: ImportReceipt, volumes: [String: Int]) {
+    if admission.countsVolumes, receipt.new < batch.claims.count { admission.correct(volumes: volumes) }
+    summary.add(receipt)
+    for rejection in batch.rejected { summary.show(RejectedKey(rejection, of: summary.name)) { _ in } }
+  }
+
+  /// What the whole was, once there are no more pieces.
+  package func finish() -> IntakeSummary {
+    summary.finish(reader.reading)
+    return summary
   }
 }
 

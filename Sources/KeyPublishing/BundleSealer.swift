@@ -7,37 +7,22 @@ internal import KeyNormalization
 
 /// A bundle that is ready to be staged: encoded, signed and packed.
 struct SealedBundle: Sendable {
-  /// In the order of the file; empty once nobody needs them any more.
-  private(set) var keys: [ClaimedKey]
+  /// What it holds, in the order of subjects where it is a share of several; without keys once nobody needs them any more.
+  private(set) var keys: KeyShare
   let keyCount: Int
   let revisedKeyCount: Int
   let start: Int64
   /// Where the window ended, and the end that the header states: later by a second for each bundle before this one.
   let windowEnd: Int64
   let end: Int64
-  let content: [UInt8]
+  let content: ArchiveSpool
   let archiveDigest: String
   let exportDigest: String
 
-  init(
-    keys: [ClaimedKey], start: Int64, windowEnd: Int64, end: Int64, content: [UInt8], archiveDigest: String,
-    exportDigest: String
-  ) {
-    self.keys = keys
-    revisedKeyCount = keys.count { $0.isRevised }
-    keyCount = keys.count - revisedKeyCount
-    self.start = start
-    self.windowEnd = windowEnd
-    self.end = end
-    self.content = content
-    self.archiveDigest = archiveDigest
-    self.exportDigest = exportDigest
-  }
-
-  /// The same bundle without its keys, which take more memory than its bytes.
+  /// The same bundle without its keys.
   var withoutKeys: SealedBundle {
     var bundle = self
-    bundle.keys = []
+    bundle.keys = KeyShare(run: KeyRun())
     return bundle
   }
 }
@@ -53,13 +38,12 @@ struct BundleSealer {
   /// Devices tell bundles apart by their windows, so no two may end at the same time. The first ends with the window, and
   /// each further one a second later, never earlier: a key must have expired two hours before the end that its bundle states.
   ///
-  /// - Parameter firstEnd: the end that the first one states, where it is not that of the window.
-  func seal(
-    _ keys: [ClaimedKey], start: Int64, windowEnd: Int64, firstEnd: Int64? = nil
-  ) throws -> [SealedBundle] {
+  /// - Parameters:
+  ///   - keys: in the order of subjects, each subject once.
+  ///   - firstEnd: the end that the first one states, where it is not that of the window.
+  func seal(_ keys: KeyRun, start: Int64, windowEnd: Int64, firstEnd: Int64? = nil) throws -> [SealedBundle] {
     let end = firstEnd ?? windowEnd
-    let keys = keys.inOrderOfSubjects
-    var parts = max(1, (keys.count + settings.maximumKeys - 1) / max(1, settings.maximumKeys), multiplicity(of: keys))
+    var parts = max(1, (keys.count + settings.maximumKeys - 1) / max(1, settings.maximumKeys), keys.multiplicity)
     while true {
       guard parts <= max(1, keys.count), Int64(parts) < settings.period else {
         throw PublishingFault(
@@ -69,45 +53,70 @@ struct BundleSealer {
       }
       var bundles: [SealedBundle] = []
       for part in 0..<parts {
-        let share = parts == 1 ? keys : stride(from: part, to: keys.count, by: parts).map { keys[$0] }
-        bundles.append(try sealOne(share, start: start, windowEnd: windowEnd, end: end + Int64(part)))
+        let share = KeyShare(run: keys, part: part, parts: parts)
+        bundles.append(try seal(share, start: start, windowEnd: windowEnd, end: end + Int64(part)))
         // One that is too large is a reason to begin again with more of them.
-        if bundles[part].content.count > settings.maximumBytes { break }
+        if bundles[part].content.byteCount > settings.maximumBytes { break }
       }
-      guard let last = bundles.last, last.content.count > settings.maximumBytes else { return bundles }
-      parts = max(parts + 1, parts * last.content.count / max(1, settings.maximumBytes))
+      guard let last = bundles.last, last.content.byteCount > settings.maximumBytes else { return bundles }
+      parts = max(parts + 1, parts * last.content.byteCount / max(1, settings.maximumBytes))
     }
   }
 
-  /// One bundle, whatever its size.
+  /// One bundle of few keys in any order, whatever its size.
   func sealOne(_ keys: [ClaimedKey], start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
     var keys = keys
     keys.withUnsafeMutableBufferPointer { KeyOrder(unknownFields: UnknownFieldTable()).sort($0) }
+    return try sealOne(KeyRun(keys), start: start, windowEnd: windowEnd, end: end)
+  }
+
+  /// One bundle, whatever its size.
+  ///
+  /// - Parameter keys: in the order of subjects, each subject once.
+  func sealOne(_ keys: KeyRun, start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
+    try seal(KeyShare(run: keys), start: start, windowEnd: windowEnd, end: end)
+  }
+
+  private func seal(_ keys: KeyShare, start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
     let header = ExportHeader(
       startTimestamp: UInt64(max(0, start)), endTimestamp: UInt64(max(0, end)), region: settings.headerRegion,
       batchNum: 1, batchSize: 1, signatureInfos: [signer.info])
-    let sink = MemorySink()
+    let archive = ArchiveSpool()
     let writer = BundleWriter(signers: [signer], packing: .archive)
-    let digests = try writer.write(header, to: ConversionOutput(document: sink)) { encoder in
-      try keys.withUnsafeBufferPointer {
-        try encoder.encode($0, regions: RegionTable(), unknownFields: UnknownFieldTable())
-      }
+    var (count, revisedCount) = (0, 0)
+    let digests = try writer.write(header, to: ConversionOutput(document: archive)) { encoder in
+      // Within each list in the order of key data, the revised ones last.
+      count = try encode(keys, revised: false, with: encoder)
+      if keys.run.revisedCount > 0 { revisedCount = try encode(keys, revised: true, with: encoder) }
     }
     return SealedBundle(
-      keys: keys, start: start, windowEnd: windowEnd, end: end, content: sink.bytes, archiveDigest: sha256(sink.bytes),
+      keys: keys, keyCount: count, revisedKeyCount: revisedCount, start: start, windowEnd: windowEnd, end: end,
+      content: archive, archiveDigest: try SourceDocument.digest(of: archive).hexadecimal,
       exportDigest: digests.hexadecimal)
   }
 
-  /// How often the most frequent key data is there.
-  private func multiplicity(of keys: [ClaimedKey]) -> Int {
-    var most = 0
-    var run = 0
-    for index in keys.indices {
-      run = index > 0 && keys[index].key == keys[index - 1].key ? run + 1 : 1
-      most = max(most, run)
+  /// - Returns: how many keys were written.
+  private func encode(_ keys: KeyShare, revised: Bool, with encoder: ExportEncoder) throws -> Int {
+    var count = 0
+    var piece: [ClaimedKey] = []
+    piece.reserveCapacity(Self.encodedAtOnce)
+    func flush() throws {
+      try piece.withUnsafeBufferPointer {
+        try encoder.encode($0, regions: RegionTable(), unknownFields: UnknownFieldTable())
+      }
+      count += piece.count
+      piece.removeAll(keepingCapacity: true)
     }
-    return most
+    try keys.read { record in
+      guard record.key.isRevised == revised else { return }
+      piece.append(record.key)
+      if piece.count == Self.encodedAtOnce { try flush() }
+    }
+    try flush()
+    return count
   }
+
+  private static let encodedAtOnce = 1 << 11
 }
 
 /// Lower-case hexadecimal SHA-256.
@@ -121,45 +130,14 @@ enum PublishedKeys {
     return document.keys
   }
 
-  /// Everything that these bundles say, oldest first, each key once and as it was said last.
-  ///
-  /// Who reads the union has seen nothing of it before: a key that is released in it and revised later stands among the
-  /// `keys` as it was revised. One that is revoked later, or was released earlier, stands among the `revised_keys`. A
-  /// bundle that was lost and made again comes late with what it said early: so a release is older than a revision
-  /// wherever they stand, and nothing is newer than a revocation.
-  static func union(of bundles: [[ClaimedKey]]) -> [ClaimedKey] {
-    if let only = bundles.first, bundles.count == 1 {
-      let keys = only.inOrderOfSubjects
-      let isRepeated = keys.indices.dropFirst().contains { keys[$0].subject == keys[$0 - 1].subject }
-      if !isRepeated { return keys }
+  /// Hands over the keys of an archive, some thousand at a time.
+  static func read(of archive: [UInt8], path: String, _ body: (ClaimedKey) throws -> Void) throws {
+    let decoder = try KeyDocument(MemorySource(archive), format: .gaenExport).decoder
+    var chunk = KeyChunk()
+    while try decoder.decode(into: &chunk) {
+      guard chunk.rejections.isEmpty else { throw PublishingFault(.fileDamaged, "\(path): keys cannot be read") }
+      try chunk.keys.withKeys { for key in $0 { try body(key) } }
+      chunk.advance()
     }
-    var said: [(key: ClaimedKey, order: Int64)] = []
-    said.reserveCapacity(bundles.reduce(0) { $0 + $1.count })
-    for (number, keys) in zip(Int64(0)..., bundles) {
-      for key in keys {
-        let rank: Int64 = !key.isRevised ? 0 : key.isRevocation ? 2 : 1
-        said.append((key, rank << 40 | number))
-      }
-    }
-    said.sort { ($0.key.subject, $0.order) < ($1.key.subject, $1.order) }
-    var union: [ClaimedKey] = []
-    var isReleased = false
-    for (index, (key, _)) in said.enumerated() {
-      if index == 0 || key.subject != said[index - 1].key.subject { isReleased = false }
-      isReleased = isReleased || !key.isRevised
-      guard index + 1 == said.count || said[index + 1].key.subject != key.subject else { continue }
-      var last = key
-      last.isRevised = key.isRevised && !(isReleased && !key.isRevocation)
-      union.append(last)
-    }
-    return union
-  }
-}
-
-extension [ClaimedKey] {
-  /// Most come in it.
-  fileprivate var inOrderOfSubjects: Self {
-    guard indices.dropFirst().contains(where: { self[$0].subject < self[$0 - 1].subject }) else { return self }
-    return sorted { $0.subject < $1.subject }
   }
 }

@@ -7,14 +7,13 @@ internal import KeyStorage
 /// that it has released, and what becomes of all the others.
 ///
 /// Select, fold and compare are one pass: pages of claims, folded, beside pages of what was released, both in the order of
-/// key data and rolling start. Memory is bounded by a page and by what is new.
+/// key data and rolling start. Memory is bounded by a page: what is new goes into a temporary file where it is much.
 struct KeySelection: Sendable {
-  /// First releases, in order.
-  private(set) var new: [ClaimedKey] = []
-  /// Whose opinions publish them.
-  private(set) var origins = ReleasedOrigins()
+  /// First releases, in order, each with the number of those whose opinions publish it.
+  private(set) var new = KeyRun()
+  private(set) var origins = OriginNumbers()
   /// Second statements about released keys, in order, marked as revised.
-  private(set) var revised: [ClaimedKey] = []
+  private(set) var revised = KeyRun()
   private(set) var counts = Counts()
   /// When the first of the held keys may go out.
   private(set) var nextRelease: Instant?
@@ -98,11 +97,11 @@ struct KeySelection: Sendable {
       var claimants = Claimants(of: page.claims)
       while let belief = beliefs.next() {
         while let other = try released.peek(), other.subject < belief.subject {
-          recall(other, selector)
+          try recall(other, selector)
           released.advance()
         }
         let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
-        take(belief, known, &claimants, &beliefs)
+        try take(belief, known, &claimants, &beliefs)
         if let known {
           count(releaseOf: known.subject)
           released.advance()
@@ -111,7 +110,7 @@ struct KeySelection: Sendable {
       start = key == nil ? page.next : nil
     }
     while let other = try released.peek() {
-      recall(other, selector)
+      try recall(other, selector)
       released.advance()
     }
     counts.new = new.count
@@ -155,7 +154,7 @@ struct KeySelection: Sendable {
 
   private mutating func take(
     _ belief: PausedBelief, _ released: ReleasedKey?, _ claimants: inout Claimants, _ beliefs: inout PausedBeliefs
-  ) {
+  ) throws {
     counts.believed += 1
     if case .publish(let key) = belief.outcome, key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
     switch (belief.outcome, released) {
@@ -181,7 +180,7 @@ struct KeySelection: Sendable {
       }
       choose(belief.subject)
       note(.revised(revision), of: belief.subject)
-      if !revise(revision) { rest += 1 }
+      if try !revise(revision) { rest += 1 }
     case (.publish(let key), nil):
       var key = key.forApps
       // A key that was never released has nothing to be revoked.
@@ -202,8 +201,7 @@ struct KeySelection: Sendable {
         rest += 1
         return
       }
-      new.append(key)
-      origins.add(belief.subject, ReleasingOrigins(beliefs.publishingOrigins))
+      try new.append(key, number: origins.number(of: ReleasingOrigins(beliefs.publishingOrigins)))
     case (.paused, nil):
       counts.paused += 1
       note(.paused, of: belief.subject)
@@ -221,9 +219,9 @@ struct KeySelection: Sendable {
   }
 
   /// - Returns: whether there is room for it.
-  private mutating func revise(_ revision: ClaimedKey) -> Bool {
+  private mutating func revise(_ revision: ClaimedKey) throws -> Bool {
     guard revised.count < limit else { return false }
-    revised.append(revision)
+    try revised.append(revision, number: OriginNumbers.releasedBefore)
     return true
   }
 
@@ -233,7 +231,7 @@ struct KeySelection: Sendable {
   }
 
   /// Nobody claims this key any more.
-  private mutating func recall(_ released: ReleasedKey, _ selector: Selector) {
+  private mutating func recall(_ released: ReleasedKey, _ selector: Selector) throws {
     count(releaseOf: released.subject)
     guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue, selector.isYoung(released.key)
     else { return note(.forgotten, of: released.subject) }
@@ -244,7 +242,7 @@ struct KeySelection: Sendable {
       return note(.notRevocable, of: released.subject)
     }
     note(.recalled, of: released.subject)
-    if revise(revision) { counts.recalled += 1 } else { recalledRest += 1 }
+    if try revise(revision) { counts.recalled += 1 } else { recalledRest += 1 }
   }
 }
 

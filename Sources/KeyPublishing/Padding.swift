@@ -21,8 +21,19 @@ struct Padding: Sendable {
     self.rounds = rounds
   }
 
-  /// The look-alikes that go out with the first release of keys.
-  func lookalikes(of keys: [ClaimedKey]) -> [ClaimedKey] { lookalikes(of: keys, rounds: rounds) }
+  /// The look-alikes that go out with the first release of keys. Only keys of windows that some series had to pad have any.
+  func lookalikes(of keys: KeyRun) throws -> [ClaimedKey] { try lookalikes(of: keys, rounds: rounds) }
+
+  /// Those of keys whose number of rounds is given: for a revision, those that the series has released.
+  func lookalikes(of keys: KeyRun, rounds: [KeySubject: UInt32]) throws -> [ClaimedKey] {
+    if rounds.isEmpty { return [] }
+    var lookalikes: [ClaimedKey] = []
+    try keys.read { record in
+      let count = rounds[record.key.subject] ?? 0
+      if count > 0 { lookalikes += (1...count).map { lookalike(of: record.key, round: $0) } }
+    }
+    return lookalikes
+  }
 
   /// Those of keys whose number of rounds is given: for a revision, those that the series has released.
   func lookalikes(of keys: [ClaimedKey], rounds: [KeySubject: UInt32]) -> [ClaimedKey] {
@@ -41,11 +52,14 @@ struct Padding: Sendable {
 
   /// How many look-alikes each of these keys goes out with in a series, to be kept.
   func release(
-    of keys: [ClaimedKey], by series: String, from state: any PublishingState
+    of keys: KeyRun, by series: String, from state: any PublishingState
   ) throws -> [NoteChange] {
-    let padded = keys.compactMap { key in rounds[key.subject].map { (key.subject, $0) } }
+    var padded: [(KeySubject, UInt32)] = []
+    try keys.read { record in
+      if let count = rounds[record.key.subject] { padded.append((record.key.subject, count)) }
+    }
     guard !padded.isEmpty else { return [] }
-    var table = try RoundTable(of: keys, of: series, from: state)
+    var table = try RoundTable(of: keys.days(), of: series, from: state)
     for (subject, count) in padded { table.set(subject, count) }
     return table.changes
   }
@@ -54,13 +68,20 @@ struct Padding: Sendable {
   static func releasedRounds(
     of keys: [ClaimedKey], by series: String, from state: any PublishingState
   ) throws -> [KeySubject: UInt32] {
-    try RoundTable(of: keys, of: series, from: state).rounds
+    try RoundTable(of: Set(keys.map(\.subject.day)), of: series, from: state).rounds
+  }
+
+  /// How many look-alikes each of these keys went out with in a series.
+  static func releasedRounds(
+    of keys: KeyRun, by series: String, from state: any PublishingState
+  ) throws -> [KeySubject: UInt32] {
+    try RoundTable(of: keys.days(), of: series, from: state).rounds
   }
 
   /// What a series needs.
   struct Request: Sendable {
     var series: String
-    var new: [ClaimedKey]
+    var new: KeyRun
     /// 0 where the series is not padded.
     var minimum: Int
 
@@ -74,8 +95,10 @@ struct Padding: Sendable {
   ) throws -> (plan: Padding, notes: [NoteChange]) {
     let known = try state.note(.paddingSecret)
     let secret = known ?? newSecret
-    var table = try RoundTable(of: requests.flatMap(\.new), of: nil, from: state)
-    table.raise(requests)
+    var days: Set<Day> = []
+    for request in requests { days.formUnion(try request.new.days()) }
+    var table = try RoundTable(of: days, of: nil, from: state)
+    try table.raise(requests)
     let notes =
       (known == nil ? [NoteChange(.paddingSecret, secret)] : []) + table.changes
       + (try RoundTable.old(of: requests.map(\.series), in: state, now: now))
@@ -84,9 +107,12 @@ struct Padding: Sendable {
 
   /// What one series would get now, without keeping it.
   static func estimate(_ request: Request, from state: any PublishingState) throws -> Int {
-    var table = try RoundTable(of: request.new, of: nil, from: state)
-    table.raise([request])
-    return request.new.reduce(0) { $0 + Int(table.rounds[$1.subject] ?? 0) }
+    var table = try RoundTable(of: request.new.days(), of: nil, from: state)
+    try table.raise([request])
+    if table.rounds.isEmpty { return 0 }
+    var count = 0
+    try request.new.read { count += Int(table.rounds[$0.key.subject] ?? 0) }
+    return count
   }
 }
 
@@ -97,11 +123,11 @@ private struct RoundTable {
   private var changed: Set<Day> = []
 
   /// - Parameters:
-  ///   - keys: those of their days are read.
+  ///   - days: those of keys that began to be used on them are read.
   ///   - series: as this series has released them; `nil` is what holds for all series.
-  init(of keys: [ClaimedKey], of series: String?, from state: any PublishingState) throws {
+  init(of days: Set<Day>, of series: String?, from state: any PublishingState) throws {
     self.series = series
-    for day in Set(keys.map(\.subject.day)) {
+    for day in days {
       guard let note = try state.note(.paddingRounds(day, series: series)) else { continue }
       for start in stride(from: 0, to: note.count - Self.entryLength + 1, by: Self.entryLength) {
         let entry = note[start..<start + Self.entryLength]
@@ -118,14 +144,16 @@ private struct RoundTable {
   }
 
   /// Raises keys to what the smallest series that have them need, until every series has enough.
-  mutating func raise(_ requests: [Padding.Request]) {
-    let short = requests.filter(\.isShort).sorted { ($0.new.count, $0.series) < ($1.new.count, $1.series) }
+  mutating func raise(_ requests: [Padding.Request]) throws {
+    // They have fewer keys than the minimum of a series.
+    let short = try requests.filter(\.isShort).sorted { ($0.new.count, $0.series) < ($1.new.count, $1.series) }
+      .map { (keys: try $0.new.keys(), minimum: $0.minimum) }
     var isStable = false
     while !isStable {
       isStable = true
       for request in short {
-        let needed = roundsNeeded(by: request)
-        for key in request.new where (rounds[key.subject] ?? 0) < needed {
+        let needed = roundsNeeded(by: request.keys, minimum: request.minimum)
+        for key in request.keys where (rounds[key.subject] ?? 0) < needed {
           set(key.subject, needed)
           isStable = false
         }
@@ -134,9 +162,9 @@ private struct RoundTable {
   }
 
   /// The fewest whole rounds with which the series has its minimum.
-  private func roundsNeeded(by request: Padding.Request) -> UInt32 {
+  private func roundsNeeded(by keys: [ClaimedKey], minimum: Int) -> UInt32 {
     var needed: UInt32 = 0
-    while request.new.reduce(0, { $0 + 1 + Int(max(needed, rounds[$1.subject] ?? 0)) }) < request.minimum {
+    while keys.reduce(0, { $0 + 1 + Int(max(needed, rounds[$1.subject] ?? 0)) }) < minimum {
       needed += 1
     }
     return needed
@@ -162,6 +190,15 @@ private struct RoundTable {
 
   /// Key data, rolling start, rounds.
   private static let entryLength = 24
+}
+
+extension KeyRun {
+  /// The UTC days on which the keys began to be used.
+  fileprivate func days() throws -> Set<Day> {
+    var days: Set<Day> = []
+    try read { days.insert($0.key.subject.day) }
+    return days
+  }
 }
 
 extension KeySubject {

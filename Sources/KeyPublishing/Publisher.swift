@@ -108,7 +108,7 @@ package struct Publisher: Sendable {
         limit: settings.mostKeys)
       let request = Padding.Request(settings, selection)
       let lookalikes = try Padding.estimate(request, from: state)
-      return SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
+      return try SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
     }
   }
 }

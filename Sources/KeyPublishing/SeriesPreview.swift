@@ -23,6 +23,10 @@ package struct SeriesPreview: Hashable, Sendable {
   package let lookalikes: Int
   /// Whether the new keys are too few for a bundle and wait.
   package let isTooSmall: Bool
+  /// Believed keys that are due as well, but for which the window has no room: they go out with the next ones. And recalled
+  /// ones likewise.
+  package let waiting: Int
+  package let recalledWaiting: Int
   package let minimumKeys: Int
   /// When the first of the held keys may go out.
   package let nextRelease: Instant?
@@ -34,7 +38,7 @@ package struct SeriesPreview: Hashable, Sendable {
 
   init(
     _ settings: SeriesSettings, _ window: ExportWindow, _ selection: KeySelection, lookalikes: Int, now: Instant
-  ) {
+  ) throws {
     let counts = selection.counts
     series = settings.name
     title = settings.title
@@ -53,9 +57,11 @@ package struct SeriesPreview: Hashable, Sendable {
     isTooSmall = counts.new > 0 && counts.new + lookalikes < settings.minimumKeys
     minimumKeys = settings.minimumKeys
     nextRelease = selection.nextRelease
-    days = tally(selection.new) { "\(IntervalNumber(Int64($0.rollingStartWord)).day)" }
-    reportTypes = tally(selection.new, by: reportTypeName)
-    revisedReportTypes = tally(selection.revised, by: reportTypeName)
+    waiting = selection.rest
+    recalledWaiting = selection.recalledRest
+    days = try tally(selection.new) { "\(IntervalNumber(Int64($0.rollingStartWord)).day)" }
+    reportTypes = try tally(selection.new, by: reportTypeName)
+    revisedReportTypes = try tally(selection.revised, by: reportTypeName)
     warnings = [
       settings.signingWarning(at: max(now, window.instant)), counts.outvotedWarning, selection.windowFull(settings),
     ]
@@ -66,8 +72,10 @@ package struct SeriesPreview: Hashable, Sendable {
   package var leftOut: Int { omissions.values.reduce(0, +) }
 }
 
-private func tally(_ keys: [ClaimedKey], by name: (ClaimedKey) -> String) -> [String: Int] {
-  keys.reduce(into: [:]) { $0[name($1), default: 0] += 1 }
+private func tally(_ keys: KeyRun, by name: (ClaimedKey) -> String) throws -> [String: Int] {
+  var counts: [String: Int] = [:]
+  try keys.read { counts[name($0.key), default: 0] += 1 }
+  return counts
 }
 
 private func reportTypeName(_ key: ClaimedKey) -> String {
@@ -77,7 +85,7 @@ private func reportTypeName(_ key: ClaimedKey) -> String {
 extension SeriesPreview: Encodable {
   private enum CodingKeys: String, CodingKey {
     case series, title, now, window, believed, new, revised, held, holds, omissions, paused, recalled, lookalikes, days
-    case warnings
+    case warnings, waiting
     case isDue = "due"
     case alreadyReleased = "already_released"
     case leftOut = "left_out"
@@ -103,6 +111,7 @@ extension SeriesPreview: Encodable {
     try members.encode(held, forKey: .held)
     try members.encode(leftOut, forKey: .leftOut)
     try members.encode(paused, forKey: .paused)
+    try members.encode(waiting, forKey: .waiting)
     try members.encode(holds, forKey: .holds)
     try members.encode(omissions, forKey: .omissions)
     try members.encode(recalled, forKey: .recalled)

@@ -289,8 +289,11 @@ struct SeriesRound: Sendable {
     let listed = listing.listed(.increment)
     for record in records where lost.contains(record.id) && record.bundle.kind == .edition {
       let time = record.bundle.start..<record.bundle.end
-      let old = try keys(of: listed.filter { time.contains($0.bundle.start) }) ?? []
-      let keys = PublishedKeys.union(of: old + made.filter { time.contains($0.start) }.map(\.keys))
+      var said = BundleUnion()
+      // Without a file that is gone it holds what is made again alone.
+      if try !gather(listed.filter { time.contains($0.bundle.start) }, into: &said) { said = BundleUnion() }
+      for bundle in made where time.contains(bundle.start) { try said.add(bundle.keys) }
+      let keys = try said.sorter.union(oncePerKeyData: false)
       if keys.isEmpty { continue }
       try staging.add(
         sealer.sealOne(
@@ -399,6 +402,18 @@ struct SeriesRound: Sendable {
   /// What a published bundle holds, without keys that were erased since; `nil` with a warning when its file is not what
   /// was published.
   private mutating func keys(of record: BundleRecord) throws -> [ClaimedKey]? {
+    guard let content = try content(of: record) else { return nil }
+    let keys = try PublishedKeys.keys(of: content, path: record.bundle.path)
+    return erasures.moments.isEmpty ? keys : keys.filter { !isErased($0, of: record) }
+  }
+
+  private func isErased(_ key: ClaimedKey, of record: BundleRecord) -> Bool {
+    if erasures.moments.isEmpty { return false }
+    return erasures.moments[sha256(key.key.bytes)].map { $0 >= record.published ?? now } ?? false
+  }
+
+  /// The bytes of a published bundle; `nil` with a warning when its file is not what was published.
+  private mutating func content(of record: BundleRecord) throws -> [UInt8]? {
     let bundle = record.bundle
     guard let content = try folder.content(of: bundle.path, limit: max(bundle.byteCount, 1)) else {
       receipt.warn(PublishingWarning(.fileMissing, "\(bundle.path) is not in the folder any more; no index names it"))
@@ -408,11 +423,7 @@ struct SeriesRound: Sendable {
       receipt.warn(PublishingWarning(.fileDamaged, "\(bundle.path) has other bytes than were published"))
       return nil
     }
-    let keys = try PublishedKeys.keys(of: content, path: bundle.path)
-    if erasures.moments.isEmpty { return keys }
-    return keys.filter { key in
-      erasures.moments[sha256(key.key.bytes)].map { $0 < record.published ?? now } ?? true
-    }
+    return content
   }
 
   // MARK: 4. Select, fold, compare
@@ -469,36 +480,35 @@ struct SeriesRound: Sendable {
     // Keys that nobody claims any more since a recall are looked for until the last of them has had its place.
     if selection.recalledRest == 0 { newState.recalls = recalls }
 
-    var (released, lookalikes) = (selection.new, padding?.lookalikes(of: selection.new) ?? [])
+    var (released, lookalikes) = (selection.new, try padding?.lookalikes(of: selection.new) ?? [])
     if released.count + lookalikes.count < settings.minimumKeys {
       receipt.waiting += released.count
       receipt.published = 0
-      (released, lookalikes) = ([], [])
+      (released, lookalikes) = (KeyRun(), [])
     }
     var staging = Staging(settings, signer, records, beside: folder)
+    staging.origins = selection.origins
     // What becomes of a key becomes of its look-alikes.
     staging.padded = released
-    lookalikes += padding?.lookalikes(of: selection.revised, rounds: releasedRounds) ?? []
-    released += selection.revised
+    lookalikes += try padding?.lookalikes(of: selection.revised, rounds: releasedRounds) ?? []
     receipt.lookalikes = lookalikes.count
+    released = try released.together(with: selection.revised, lookalikes)
 
     let sealer = BundleSealer(settings: settings, signer: signer)
     for empty in windows.dropLast() where settings.publishesEmptyWindows {
-      try staging.add(sealer.sealOne([], start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
+      try staging.add(sealer.sealOne(KeyRun(), start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
     }
     if !released.isEmpty || settings.publishesEmptyWindows {
       // A clock that was ahead may have closed a window of this time.
       let latest = records.filter { $0.bundle.kind == .increment && $0.bundle.windowEnd(settings.period) == window.end }
       let end = latest.map { $0.bundle.end + 1 }.max() ?? window.end
-      for bundle in try sealer.seal(released + lookalikes, start: window.start, windowEnd: window.end, firstEnd: end) {
+      for bundle in try sealer.seal(released, start: window.start, windowEnd: window.end, firstEnd: end) {
         try staging.add(bundle, .increment)
       }
     }
     try rollUp(&staging, sealer, until: window)
     if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
     try closeEditions(&staging, sealer, until: window, &newState)
-    if !staging.padded.isEmpty { staging.released = selection.origins }
-    for key in selection.revised { staging.released.add(key.subject, nil) }
     try await stage(staging, newState, padding)
     // Also where nothing is new: the manifest says which window was the last.
     try await settle()
@@ -506,12 +516,9 @@ struct SeriesRound: Sendable {
 
   private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
     let (name, oldState) = (settings.name, state)
-    var staging = staging
-    staging.released.sort()
-    let stagings = staging.bundles.map { bundle, sealed in
-      NewStaging(bundle, sealed.content, releasing: bundle.kind == .increment ? staging.releases(of: sealed) : [])
-    }
-    try await ledger.staged(stagings, by: name, at: now) { [padded = staging.padded] state in
+    let stagings = staging.bundles.map { NewStaging($0.bundle, $0.sealed.content.stored) }
+    try await ledger.staged(stagings, by: name, at: now, releasing: staging.releases) {
+      [padded = staging.padded] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
         + [newState.change(for: name, replacing: oldState, in: state)]
     }
@@ -538,13 +545,15 @@ struct SeriesRound: Sendable {
     let dayEnds = Dictionary(
       records.filter { $0.bundle.kind == .day }.map { ($0.bundle.start, $0.bundle.windowEnd(self.settings.period)) },
       uniquingKeysWith: max)
-    var since: [ClaimedKey]? = settings.makesSince ? [] : nil
+    var since: KeyRun? = settings.makesSince ? KeyRun() : nil
     for day in rollUpDays(old: Set(old.keys), added: Set(added.keys).union(again.keys), newest: window.day) {
-      guard let earlier = try keys(of: old[day] ?? []) else {
+      var said = BundleUnion()
+      guard try gather(old[day] ?? [], into: &said) else {
         since = nil
         continue
       }
-      let keys = PublishedKeys.union(of: earlier + (added[day] ?? []).map(\.keys)).oncePerKeyData
+      for bundle in added[day] ?? [] { try said.add(bundle.keys) }
+      let keys = try said.sorter.union(oncePerKeyData: true)
       let start = day.start.secondsSince1970
       let ends =
         (added[day] ?? []).map(\.windowEnd) + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
@@ -552,7 +561,10 @@ struct SeriesRound: Sendable {
         for bundle in try sealer.seal(keys, start: start, windowEnd: end) { try staging.add(bundle, .day) }
       }
       guard let later = since else { continue }
-      let union = PublishedKeys.union(of: [keys, later]).oncePerKeyData
+      var both = BundleUnion()
+      try both.add(KeyShare(run: keys))
+      try both.add(KeyShare(run: later))
+      let union = try both.sorter.union(oncePerKeyData: true)
       for bundle in try sealer.seal(union, start: start, windowEnd: window.end) { try staging.add(bundle, .since) }
       since = union
     }
@@ -569,16 +581,26 @@ struct SeriesRound: Sendable {
     let made = Set(listing.listed(.keyDay).map(\.bundle.start))
     guard !added.isEmpty || made.isEmpty || !replaced.isEmpty else { return }
     // Without a file that is gone a day would lose keys; the last archives stay.
-    guard let old = try keys(of: listing.listed(.increment)) else { return }
+    var said = BundleUnion()
+    guard try gather(listing.listed(.increment), into: &said) else { return }
     let oldest = now.day.daysSince1970 - settings.listedDays
-    let changed = Set(added.joined().map(\.day))
-    for (day, keys) in Dictionary(grouping: PublishedKeys.union(of: old + added), by: \.day).sorted(by: {
-      $0.key < $1.key
-    })
-    where day.daysSince1970 > oldest && (changed.contains(day) || !made.contains(day.start.secondsSince1970)) {
+    var changed: Set<Day> = []
+    for keys in added {
+      try keys.read { changed.insert($0.key.day) }
+      try said.add(keys)
+    }
+    var days: [Day: KeyRun] = [:]
+    try said.sorter.drainUnion { key in
+      let day = key.day
+      guard day.daysSince1970 > oldest, changed.contains(day) || !made.contains(day.start.secondsSince1970) else {
+        return
+      }
+      try days[day, default: KeyRun()].appendOnce(key)
+    }
+    for day in days.keys.sorted() {
+      guard let keys = days.removeValue(forKey: day) else { continue }
       let start = day.start.secondsSince1970
-      try staging.add(
-        sealer.sealOne(keys.oncePerKeyData, start: start, windowEnd: window.end, end: window.end), .keyDay)
+      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: window.end), .keyDay)
     }
   }
 
@@ -610,9 +632,11 @@ struct SeriesRound: Sendable {
     let parts = Set(old.map { $0.bundle.start / length } + new.map { $0.start / length })
     for part in parts.sorted() {
       // An increment whose file is gone is in no index either.
-      let before = try old.filter { $0.bundle.start / length == part }.compactMap { try keys(of: $0) }
+      var said = BundleUnion()
+      for record in old where record.bundle.start / length == part { _ = try gather([record], into: &said) }
       let added = new.filter { $0.start / length == part }
-      let union = PublishedKeys.union(of: before + added.map(\.keys))
+      for bundle in added { try said.add(bundle.keys) }
+      let union = try said.sorter.union(oncePerKeyData: false)
       guard !union.isEmpty else { continue }
       sealed += try sealer.seal(union, start: max(part * length, begin), windowEnd: (part + 1) * length)
       if added.isEmpty { earlier = sealed.count }
@@ -636,12 +660,50 @@ struct SeriesRound: Sendable {
     return Set(days).union(added).sorted(by: >)
   }
 
-  private mutating func keys(of records: [BundleRecord]) throws -> [[ClaimedKey]]? {
-    var all: [[ClaimedKey]] = []
+  /// Adds what published bundles hold, file by file.
+  ///
+  /// - Returns: whether all were there; up to the first that was not they were added.
+  private mutating func gather(_ records: [BundleRecord], into said: inout BundleUnion) throws -> Bool {
     for record in records {
-      guard let keys = try keys(of: record) else { return nil }
-      all.append(keys)
+      guard let content = try content(of: record) else { return false }
+      said.begin()
+      try PublishedKeys.read(of: content, path: record.bundle.path) { key in
+        if !isErased(key, of: record) { try said.add(key) }
+      }
     }
+    return true
+  }
+}
+
+/// What bundles say, the oldest first.
+private struct BundleUnion: ~Copyable {
+  var sorter = KeySorter()
+  private var number: UInt32 = 0
+
+  /// Another bundle follows.
+  mutating func begin() { number += 1 }
+
+  /// Of the bundle that was begun last.
+  mutating func add(_ key: ClaimedKey) throws { try sorter.add(key, number: number) }
+
+  /// All keys of another bundle.
+  mutating func add(_ keys: KeyShare) throws {
+    begin()
+    try sorter.add(keys, number: number)
+  }
+}
+
+extension KeyRun {
+  /// The keys of a window in the order of their subjects.
+  fileprivate func together(with revised: KeyRun, _ lookalikes: [ClaimedKey]) throws -> KeyRun {
+    if revised.isEmpty, lookalikes.isEmpty { return self }
+    if isEmpty, lookalikes.isEmpty { return revised }
+    var sorter = KeySorter()
+    try read { try sorter.add($0.key, number: $0.number) }
+    try revised.read { try sorter.add($0.key, number: $0.number) }
+    for key in lookalikes { try sorter.add(key, number: OriginNumbers.none) }
+    var all = KeyRun()
+    try sorter.drain { try all.append($0.key, number: $0.number) }
     return all
   }
 }
@@ -667,14 +729,4 @@ extension ReleasedKey {
 extension ClaimedKey {
   /// The UTC day on which it began to be used.
   fileprivate var day: Day { IntervalNumber(Int64(rollingStartWord)).day }
-}
-
-extension [ClaimedKey] {
-  /// Devices want key data once in a file: of those that stand under several starts of one day the first.
-  ///
-  /// They are in the order of their subjects.
-  fileprivate var oncePerKeyData: Self {
-    guard indices.dropFirst().contains(where: { self[$0].key == self[$0 - 1].key }) else { return self }
-    return indices.compactMap { $0 > 0 && self[$0].key == self[$0 - 1].key ? nil : self[$0] }
-  }
 }

@@ -26,7 +26,7 @@ package struct SeriesSettings: Sendable {
   /// No bundle has more keys, or a larger archive.
   package var maximumKeys: Int
   package var maximumBytes: Int
-  /// New keys of one window, and likewise revised ones; the others wait for the next. Memory is bounded by them.
+  /// New keys of one window, and likewise revised ones; the others wait for the next. Temporary files are bounded by them.
   package var mostKeys: Int
   /// Which bundles besides the increments are made.
   package var makesDays: Bool

@@ -49,9 +49,10 @@ package struct SeriesStatus: Hashable, Sendable {
       return
     }
     let selection = try KeySelection(
-      of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls)
+      of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls,
+      limit: settings.mostKeys)
     let request = Padding.Request(settings, selection)
-    next = SeriesPreview(
+    next = try SeriesPreview(
       settings, window, selection, lookalikes: try Padding.estimate(request, from: state), now: now)
   }
 
@@ -90,7 +91,7 @@ package struct SeriesStatus: Hashable, Sendable {
 
 extension SeriesStatus: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, title, faults, due, new, revised, held, paused
+    case series, title, faults, due, new, revised, held, paused, waiting
     case lastWindow = "last_window"
     case nextWindow = "next_window"
     case lastBundle = "last_bundle"
@@ -114,6 +115,7 @@ extension SeriesStatus: Encodable {
     try members.encode(next.revised, forKey: .revised)
     try members.encode(next.held, forKey: .held)
     try members.encode(next.paused, forKey: .paused)
+    try members.encode(next.waiting, forKey: .waiting)
     try members.encodeIfPresent(next.nextRelease?.description, forKey: .nextRelease)
     try members.encodeIfPresent(whyNothing, forKey: .whyNothing)
   }

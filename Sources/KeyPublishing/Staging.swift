@@ -49,14 +49,45 @@ struct ReleasedOrigins: Sendable {
   }
 }
 
+/// Numbers for those whose opinions publish keys: few publish, and a key that waits outside of memory has a number.
+struct OriginNumbers: Sendable {
+  private var origins: [ReleasingOrigins] = []
+  private var numbers: [ReleasingOrigins: UInt32] = [:]
+
+  /// Of keys that are not released: look-alikes.
+  static let none: UInt32 = 0
+  /// Of keys that were released before, and are said otherwise.
+  static let releasedBefore: UInt32 = 1
+  private static let first: UInt32 = 2
+
+  mutating func number(of releasing: ReleasingOrigins) -> UInt32 {
+    if let number = numbers[releasing] { return number }
+    let number = Self.first + UInt32(origins.count)
+    origins.append(releasing)
+    numbers[releasing] = number
+    return number
+  }
+
+  /// `nil` where the key is not released; what is within is `nil` where it was before.
+  subscript(number: UInt32) -> ReleasingOrigins?? {
+    switch number {
+    case Self.none: nil
+    case Self.releasedBefore: .some(nil)
+    default: .some(origins[Int(number - Self.first)])
+    }
+  }
+}
+
 /// What one transaction is to stage: bundles with their numbers and names.
 struct Staging: Sendable {
   private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle)] = []
   /// The keys that are released, and of first releases whose opinions publish them; all others in the bundles are
   /// look-alikes, or were released before.
   var released = ReleasedOrigins()
-  /// Of these the first releases, which have look-alikes beside them.
-  var padded: [ClaimedKey] = []
+  /// What the numbers of the keys stand for, where they have numbers: these do not stand in ``released``.
+  var origins = OriginNumbers()
+  /// Of the released keys the first releases, which have look-alikes beside them.
+  var padded = KeyRun()
   /// Keys that stand plain in a bundle that is made again, and were revised since: the series remembers the revision.
   var repeated: Set<KeySubject> = []
   /// By kind, the number of the first bundle that is staged.
@@ -95,13 +126,31 @@ struct Staging: Sendable {
     firstOrdinals[BundleKind.edition.rawValue] = nextOrdinals[.edition]
   }
 
-  /// What a bundle releases, as the series remembers it.
-  func releases(of sealed: SealedBundle) -> [NewRelease] {
-    sealed.keys.sorted { $0.key < $1.key }.compactMap { key in
-      guard let origins = released[key.subject], key.isRevised || !repeated.contains(key.subject) else { return nil }
-      var plain = key
-      plain.isRevised = false
-      return NewRelease(key: plain, revisions: key.isRevised ? 1 : 0, origins: origins)
+  /// What the increments release, as the series remembers it. Of bundles among which a run was dealt out, in the order of
+  /// the run.
+  var releases: ReleaseReading {
+    var released = released
+    released.sort()
+    var runs: [(keys: KeyRun, bundles: [Int])] = []
+    for (index, (bundle, sealed)) in bundles.enumerated() where bundle.kind == .increment {
+      if sealed.keys.part == 0 { runs.append((sealed.keys.run, [])) }
+      runs[runs.count - 1].bundles.append(index)
+    }
+    return { [released, origins, repeated, runs] release in
+      for (keys, bundles) in runs {
+        var place = 0
+        try keys.read { record in
+          defer { place += 1 }
+          let key = record.key
+          guard let origins = origins[record.number] ?? released[key.subject],
+            key.isRevised || !repeated.contains(key.subject)
+          else { return }
+          var plain = key
+          plain.isRevised = false
+          try release(
+            bundles[place % bundles.count], NewRelease(key: plain, revisions: key.isRevised ? 1 : 0, origins: origins))
+        }
+      }
     }
   }
 
@@ -112,7 +161,7 @@ struct Staging: Sendable {
     let bundle = NewBundle(
       series: settings.name, kind: kind, ordinal: ordinal, start: sealed.start, end: sealed.end,
       path: try path(of: sealed, kind), keyCount: sealed.keyCount, revisedKeyCount: sealed.revisedKeyCount,
-      byteCount: sealed.content.count, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
+      byteCount: sealed.content.byteCount, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
       keyID: signer.keyID, keyVersion: signer.keyVersion)
     // Only increments release keys, and only theirs are put together again.
     bundles.append((bundle, kind == .increment ? sealed : sealed.withoutKeys))

@@ -15,6 +15,8 @@ struct PeerVisit {
   let ownOrigins: Set<String>
   let usualVolumes: [String: Int]
   let retention: Retention
+  /// A document of more keys is recorded so many at a time, of keys in no order eight times as many.
+  let pieceSize: Int
   let clock: @Sendable () -> Instant
   let watch: @Sendable (PullEvent) -> Void
   private(set) var receipt: PullReceipt
@@ -27,7 +29,7 @@ struct PeerVisit {
 
   init(
     source: SourceSettings, transport: any Transport, ledger: Ledger, spool: SpoolFolder,
-    ownOrigins: Set<String>, usualVolumes: [String: Int], retention: Retention,
+    ownOrigins: Set<String>, usualVolumes: [String: Int], retention: Retention, pieceSize: Int,
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void, receipt: PullReceipt
   ) {
     self.source = source
@@ -37,6 +39,7 @@ struct PeerVisit {
     self.ownOrigins = ownOrigins
     self.usualVolumes = usualVolumes
     self.retention = retention
+    self.pieceSize = pieceSize
     self.clock = clock
     self.watch = watch
     self.receipt = receipt
@@ -335,12 +338,22 @@ struct PeerVisit {
       let mark = source.readingMark(ownOrigins: ownOrigins, at: now)
       // A file, which is read at any place from any thread; and nobody but the body reads it now.
       nonisolated(unsafe) let arrival = verified
-      let facts = try await ledger.recorded(record.id, evidence: evidence, cursor: move(to: cursor), at: now) {
-        var recorder = $0
-        let summary = try intake.accept(arrival, by: policy, into: &recorder)
+      let describe: @Sendable (IntakeSummary) -> DocumentFacts = { summary in
         var facts = DocumentFacts(summary, byteCount: byteCount, digest: digest, head: head)
         facts.reading = mark
         return facts
+      }
+      let facts: DocumentFacts
+      if let size = try pieceSize(for: record, verified) {
+        let (stamp, summary) = try await recordPieces(of: record, verified, size, intake, by: policy, at: now)
+        facts = describe(summary)
+        try await ledger.recorded(
+          record.id, in: stamp, facts, evidence: evidence, cursor: move(to: cursor), at: now)
+      } else {
+        facts = try await ledger.recorded(record.id, evidence: evidence, cursor: move(to: cursor), at: now) {
+          var recorder = $0
+          return describe(try intake.accept(arrival, by: policy, into: &recorder))
+        }
       }
       if let cursor { receipt.cursor = cursor }
       receipt.add(facts)
@@ -351,6 +364,37 @@ struct PeerVisit {
       let reading = vouched.map { self.reading(ofRefused: $0, at: now) }
       return .quarantined(try await quarantine(record, fault, at: path, cursor: cursor, reading))
     }
+  }
+
+  /// How many keys are recorded at a time, where a document has so many that others should not wait for all of them.
+  ///
+  /// Keys that come in no order change pages all over the store, and each piece writes these anew, so its pieces are larger.
+  /// What was refused before is recorded in one act with forgetting what is held of it.
+  private func pieceSize(for record: DocumentRecord, _ verified: VerifiedArrival) throws -> Int? {
+    guard record.attempts == 0, let extent = try verified.extent() else { return nil }
+    let factor = extent.isInOrder ? 1 : Self.piecesOfNoOrder
+    let size = pieceSize.multipliedReportingOverflow(by: factor)
+    return size.overflow || extent.count <= size.partialValue ? nil : size.partialValue
+  }
+
+  private static let piecesOfNoOrder = 8
+
+  /// Records all keys of a document without a fault, so many at a time.
+  private func recordPieces(
+    of record: DocumentRecord, _ verified: VerifiedArrival, _ size: Int, _ intake: Intake, by policy: ReadingPolicy,
+    at now: Instant
+  ) async throws -> (EventStamp, IntakeSummary) {
+    let stamp = try await ledger.recordingBegun(record.id, at: now)
+    let today = try await ledger.read { try $0.volumes(on: now.day) }
+    guard let pieces = try intake.pieces(of: verified, by: policy, size: size, today: today) else {
+      throw FileFault("read", record.name, reason: "its door has decoded it")
+    }
+    while let batch = try pieces.next() {
+      try Task.checkCancellation()
+      let (receipt, volumes) = try await ledger.recordedPiece(batch, of: record.id, in: stamp)
+      pieces.took(batch, receipt, volumes: volumes)
+    }
+    return (stamp, pieces.finish())
   }
 
   private func verified(
@@ -428,18 +472,29 @@ struct PeerVisit {
 
   /// A file as it is; an export with its signature file in one archive, so that both can be tried again. `nil` where
   /// there is too much of it.
-  private static func bytesToKeep(of path: String) throws -> [UInt8]? {
-    guard try FileSource(path: path).byteCount <= keptBytes else { return nil }
-    let bytes = try FileSource.contents(of: path, limit: keptBytes)
+  private static func bytesToKeep(of path: String) throws -> StoredBytes? {
+    let file = try FileSource(path: path)
+    guard file.byteCount <= keptBytes else { return nil }
     let companion = SpoolFolder.signaturePath(of: path)
-    guard FileIdentity(path: companion) != nil else { return bytes }
+    guard FileIdentity(path: companion) != nil else { return StoredBytes(file) }
     let signatures = try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
-    let archive = MemorySink()
+    let archive = try SpoolFile()
     let writer = ZipWriter(archive, date: Instant(secondsSince1970: 0))
-    try writer.addEntry("export.bin") { try $0.write(bytes) }
+    try writer.addEntry("export.bin") { sink in
+      try StoredBytes(file).forEachPiece { try sink.write($1) }
+    }
     try writer.addEntry("export.sig") { try $0.write(signatures) }
     try writer.finish()
-    return archive.bytes
+    return StoredBytes(archive)
+  }
+}
+
+extension StoredBytes {
+  /// What a file has, which nobody changes any more; it may have lost its name by the time that it is read.
+  fileprivate init(_ file: any SeekableSource) {
+    // It is read at given places, from any thread.
+    nonisolated(unsafe) let source = file
+    self.init(count: file.byteCount) { try source.read(at: $0, into: $1) }
   }
 }
 

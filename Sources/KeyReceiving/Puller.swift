@@ -9,20 +9,25 @@ package import KeyStorage
 ///
 /// A pull is the recovery of the one before: documents that a crash left half fetched are discovered again, and what is
 /// in quarantine and due is tried again, before the peer is asked for anything new. A document is recorded in one
-/// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing.
+/// transaction with the cursor behind it, so a crash at any point loses nothing and repeats nothing. A large one is
+/// recorded in pieces, the cursor with the last: after a crash in between it comes again, and what is known stays known.
 package struct Puller: Sendable {
   private let ledger: Ledger
   private let spool: String
   private let ownOrigins: Set<String>
   private let retention: Retention
+  private let pieceSize: Int
   private let clock: @Sendable () -> Instant
   private let watch: @Sendable (PullEvent) -> Void
 
   /// - Parameters:
   ///   - spool: a folder for what is being fetched; what is in it when a pull begins is dropped.
+  ///   - pieceSize: a document of more keys is recorded so many at a time, so that other sources wait no longer for it; of
+  ///     keys in no order eight times as many.
   ///   - watch: is told what happens, from any thread.
   package init(
     ledger: Ledger, spool: String, ownOrigins: Set<String> = [], retention: Retention = Retention(),
+    pieceSize: Int = Puller.pieceSize,
     clock: @escaping @Sendable () -> Instant, watch: @escaping @Sendable (PullEvent) -> Void = { _ in }
   ) throws {
     self.ledger = ledger
@@ -30,9 +35,13 @@ package struct Puller: Sendable {
     try makeFolders(spool)
     self.ownOrigins = ownOrigins
     self.retention = retention
+    self.pieceSize = pieceSize
     self.clock = clock
     self.watch = watch
   }
+
+  /// They are recorded in some hundredths of a second.
+  package static let pieceSize = 8192
 
   /// Pulls from one source until its peer has nothing new.
   ///
@@ -68,7 +77,8 @@ package struct Puller: Sendable {
 
     var visit = PeerVisit(
       source: source, transport: transport, ledger: ledger, spool: try spoolFolder(of: source), ownOrigins: ownOrigins,
-      usualVolumes: state.volumes, retention: retention, clock: clock, watch: watch, receipt: receipt)
+      usualVolumes: state.volumes, retention: retention, pieceSize: pieceSize, clock: clock, watch: watch,
+      receipt: receipt)
     let fault: DocumentFault?
     do {
       let lacking = try await visit.recover()
@@ -95,7 +105,7 @@ package struct Puller: Sendable {
     var visit = PeerVisit(
       source: source, transport: NoTransport(), ledger: ledger, spool: try spoolFolder(of: source),
       ownOrigins: ownOrigins,
-      usualVolumes: volumes, retention: retention, clock: clock, watch: watch,
+      usualVolumes: volumes, retention: retention, pieceSize: pieceSize, clock: clock, watch: watch,
       receipt: PullReceipt(source: source.name))
     guard try await visit.retry(document) else { return nil }
     return visit.receipt

@@ -20,10 +20,10 @@ extension SQLiteTransaction {
   }
 
   func content(of bundle: BundleID) throws -> [UInt8]? {
-    try database.bytes("SELECT bytes FROM bundle_contents WHERE bundle = ?", [bundle.rawValue])
+    try database.storedBytes(of: bundle.rawValue, in: .bundleContents)
   }
 
-  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord {
+  func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord {
     let series = try interned(bundle.series, in: "series")
     try database.execute(
       sql: """
@@ -40,7 +40,9 @@ extension SQLiteTransaction {
     let id = BundleID(rawValue: database.lastInsertedRowID)
     let statement = try RawStatement(database, "INSERT INTO bundle_contents (bundle, bytes) VALUES (?, ?)")
     statement.bind(id.rawValue, at: 1)
-    _ = try statement.bind(content, at: 2) { try statement.run() }
+    statement.bind(zeroBytes: content.count, at: 2)
+    _ = try statement.run()
+    try database.fill(.bundleContents, id.rawValue, with: content)
     return BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
   }
 

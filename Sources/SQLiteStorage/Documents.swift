@@ -41,7 +41,7 @@ extension SQLiteTransaction {
   }
 
   func content(of document: DocumentID) throws -> [UInt8]? {
-    try database.bytes("SELECT bytes FROM contents WHERE document = ?", [document.rawValue])
+    try database.storedBytes(of: document.rawValue, in: .contents)
   }
 
   func keptContents() throws -> [(document: DocumentID, byteCount: Int)] {
@@ -114,13 +114,15 @@ extension SQLiteTransaction {
       ])
   }
 
-  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws {
+  func keep(_ bytes: StoredBytes, of document: DocumentID, until end: Instant) throws {
     try requireDocument(document)
     let statement = try RawStatement(
       database, "INSERT OR REPLACE INTO contents (document, until, bytes) VALUES (?, ?, ?)")
     statement.bind(document.rawValue, at: 1)
     statement.bind(end.secondsSince1970, at: 2)
-    _ = try statement.bind(bytes, at: 3) { try statement.run() }
+    statement.bind(zeroBytes: bytes.count, at: 3)
+    _ = try statement.run()
+    try database.fill(.contents, document.rawValue, with: bytes)
   }
 
   func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws {

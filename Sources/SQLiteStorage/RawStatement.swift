@@ -37,19 +37,8 @@ struct RawStatement {
     }
   }
 
-  /// Binds bytes while `body` runs: a document is not copied to be written.
-  func bind<Result>(_ bytes: [UInt8], at index: Int32, _ body: () throws -> Result) rethrows -> Result {
-    try bytes.withUnsafeBytes { bytes in
-      // An address for no bytes is NULL to SQLite.
-      if let start = bytes.baseAddress, !bytes.isEmpty {
-        sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), nil)
-      } else {
-        sqlite3_bind_zeroblob(pointer, index, 0)
-      }
-      defer { sqlite3_bind_null(pointer, index) }
-      return try body()
-    }
-  }
+  /// Binds so many zeros, in whose place bytes are written later.
+  func bind(zeroBytes count: Int, at index: Int32) { sqlite3_bind_zeroblob64(pointer, index, UInt64(count)) }
 
   /// - Returns: whether there is a row.
   func step() throws -> Bool {

@@ -59,7 +59,7 @@ import Testing
       let (series, now) = (settings, Self.now)
       return try await store.read { state in
         let selection = try KeySelection(of: series, from: state, at: window.instant, followsRecall: false)
-        return SeriesPreview(series, window, selection, lookalikes: lookalikes, now: now)
+        return try SeriesPreview(series, window, selection, lookalikes: lookalikes, now: now)
       }.lines
     }
     let believed = [

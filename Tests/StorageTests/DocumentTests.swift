@@ -109,7 +109,7 @@ struct DocumentTests {
         #expect(try transaction.content(of: id) == nil)
         try transaction.keep([], of: id, until: Times.days(1))
         #expect(try transaction.content(of: id) == [])
-        try transaction.keep(bytes, of: id, until: Times.days(5))
+        try transaction.keep(StoredBytes(bytes), of: id, until: Times.days(5))
         return id
       }
       func expire(_ now: Instant) async throws -> Int {
@@ -134,7 +134,7 @@ struct DocumentTests {
           try number == 1
             ? transaction.move(id, to: .quarantined, fault: fault, nextAttempt: nil, at: Times.now)
             : transaction.complete(id, .small, at: Times.now)
-          try transaction.keep([UInt8](repeating: 7, count: 100), of: id, until: Times.days(5))
+          try transaction.keep(StoredBytes([UInt8](repeating: 7, count: 100)), of: id, until: Times.days(5))
           return id
         }
       }

@@ -46,6 +46,29 @@ struct PublishingTests {
     }
   }
 
+  @Test(
+    "bytes of any length come back as they were, and fewer than were promised leave nothing",
+    arguments: StoreKind.allCases)
+  func largeContents(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      var ordinal = 0
+      for count in [0, 1, 4096, StoredBytes.pieceSize, StoredBytes.pieceSize + 1, 3 * StoredBytes.pieceSize - 7] {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 31 + $0 >> 9) }
+        let bundle = NewBundle("NL", ordinal)
+        ordinal += 1
+        let id = try await store.write { try $0.stage(bundle, StoredBytes(bytes), at: Times.now).id }
+        #expect(try await store.read { try $0.content(of: id) } == bytes)
+      }
+      let (before, cut) = (try await store.snapshot(), NewBundle("NL", ordinal))
+      let promised = StoredBytes(count: StoredBytes.pieceSize + 9) { offset, room in offset == 0 ? room.count : 0 }
+      let fault = await #expect(throws: StorageFault.self) {
+        try await store.write { try $0.stage(cut, promised, at: Times.now) }
+      }
+      #expect(fault?.code == .inputOutput)
+      #expect(try await store.snapshot() == before)
+    }
+  }
+
   @Test("a key released again replaces the earlier one", arguments: StoreKind.allCases)
   func released(kind: StoreKind) async throws {
     var arrivals = Arrivals(random: SeededRandom(for: "released \(kind)"))

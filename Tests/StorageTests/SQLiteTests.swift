@@ -210,7 +210,9 @@ struct SQLiteTests {
       let path = folder + "/" + SQLiteStore.fileName
       var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
       _ = try await store?.write { try $0.record(Self.manyClaims(2000), of: try $0.document("a"), at: Times.now) }
-      try await store?.write { _ = try $0.stage(NewBundle("NL", 0), [UInt8](repeating: 7, count: 9000), at: Times.now) }
+      try await store?.write {
+        _ = try $0.stage(NewBundle("NL", 0), StoredBytes([UInt8](repeating: 7, count: 9000)), at: Times.now)
+      }
       let before = try await store?.snapshot()
       store = nil
       let whole = try Data(contentsOf: URL(filePath: path))

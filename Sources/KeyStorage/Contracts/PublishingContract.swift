@@ -19,7 +19,7 @@ extension PublishingState {
 /// What publishing changes.
 package protocol PublishingChanges: AnyObject {
   /// Adds a bundle as `staged`, with its bytes.
-  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord
+  func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord
   /// The keys that a series releases with a bundle; a key released earlier is replaced.
   func release(_ keys: [ReleasedKey], by series: String) throws
   /// Moves a bundle to another state; `published` drops the bytes.

@@ -35,7 +35,7 @@ package protocol ReceivingChanges: AnyObject {
     _ document: DocumentID, to state: DocumentState, fault: DocumentFault?, nextAttempt: Instant?, at now: Instant)
     throws
   /// Keeps the bytes of a document until `end`.
-  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws
+  func keep(_ bytes: StoredBytes, of document: DocumentID, until end: Instant) throws
   /// The document is recorded: its facts and what became of its keys.
   func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws
   /// Moves the cursor of a source: what its peer has to be asked next.

@@ -33,8 +33,16 @@ package struct Ledger: Sendable {
     try await transact([kind], at: now, body)
   }
 
+  /// Runs one transaction that is a part of an event: another one tells that it has happened, and makes both durable.
   func transact<Result: Sendable>(
-    _ kinds: [EventKind], at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
+    partOf kind: EventKind, at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
+  ) async throws -> Result {
+    try await transact([kind], at: now, durability: .local, body)
+  }
+
+  func transact<Result: Sendable>(
+    _ kinds: [EventKind], at now: Instant, durability: Durability? = nil,
+    _ body: @escaping @Sendable (LedgerPage) throws -> Result
   ) async throws -> Result {
     for kind in kinds where store.role != .owner && !(store.role == .operator && kind.mayHappenBesideOwner) {
       throw StorageFault(
@@ -43,7 +51,7 @@ package struct Ledger: Sendable {
           ? "the store was opened to be read alone"
           : "the store was opened beside its owner, and \(kind.rawValue) is the gateway's own")
     }
-    let durability: Durability = kinds.contains { $0.durability == .promised } ? .promised : .local
+    let durability = durability ?? (kinds.contains { $0.durability == .promised } ? .promised : .local)
     return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in
       try body(LedgerPage(transaction: transaction, listeners: listeners, now: now))
     }

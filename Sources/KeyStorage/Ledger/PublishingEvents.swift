@@ -3,10 +3,10 @@ package import ExposureKeys
 /// A bundle that is to be staged, with its bytes and the keys that it releases.
 package struct NewStaging: Sendable {
   package var bundle: NewBundle
-  package var content: [UInt8]
+  package var content: StoredBytes
   package var released: [NewRelease]
 
-  package init(_ bundle: NewBundle, _ content: [UInt8], releasing released: [NewRelease]) {
+  package init(_ bundle: NewBundle, _ content: StoredBytes, releasing released: [NewRelease] = []) {
     self.bundle = bundle
     self.content = content
     self.released = released
@@ -26,6 +26,13 @@ package struct NewRelease: Hashable, Sendable {
     self.origins = origins
   }
 }
+
+/// Hands over keys that bundles release, one by one, each with the place of its bundle among those that are staged. Best in
+/// the order of key data, which is that of the store. It may be run again from the start.
+package typealias ReleaseReading =
+  @Sendable (
+    _ release: (_ bundle: Int, NewRelease) throws -> Void
+  ) throws -> Void
 
 extension Ledger {
   /// Look-alikes were decided about, for all series at once and before anything is staged.
@@ -48,26 +55,33 @@ extension Ledger {
   /// A series has new bundles: their bytes, the keys that they release, and where the series stands behind them. From
   /// now on they will be published under these names, whatever happens.
   ///
-  /// - Parameter noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
+  /// - Parameters:
+  ///   - releases: keys that they release besides those that stand in `stagings`: for millions, which are in memory some
+  ///     thousand at a time.
+  ///   - noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
   @discardableResult
   package func staged(
     _ stagings: [NewStaging], by series: String, at now: Instant,
+    releasing releases: @escaping ReleaseReading = { _ in },
     noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
   ) async throws -> [BundleRecord] {
     try await transact(.staged, at: now) { page in
       let transaction = page.transaction
       let notes = try noting(transaction)
-      let records = try stagings.map { staging in
-        let record = try transaction.stage(staging.bundle, staging.content, at: now)
-        // In pieces, so that a large bundle's keys are in memory once.
-        for start in stride(from: 0, to: staging.released.count, by: Self.releasePiece) {
-          let piece = staging.released[start..<min(start + Self.releasePiece, staging.released.count)]
-          try transaction.release(
-            piece.map { ReleasedKey(key: $0.key, bundle: record.id, revisions: $0.revisions, origins: $0.origins) },
-            by: series)
-        }
-        return record
+      let records = try stagings.map { try transaction.stage($0.bundle, $0.content, at: now) }
+      var piece: [ReleasedKey] = []
+      func release(_ key: NewRelease, with bundle: Int) throws {
+        piece.append(
+          ReleasedKey(key: key.key, bundle: records[bundle].id, revisions: key.revisions, origins: key.origins))
+        guard piece.count == Self.releasePiece else { return }
+        try transaction.release(piece, by: series)
+        piece.removeAll(keepingCapacity: true)
       }
+      for (index, staging) in stagings.enumerated() {
+        for key in staging.released { try release(key, with: index) }
+      }
+      try releases { try release($1, with: $0) }
+      try transaction.release(piece, by: series)
       try page.change(notes)
       try page.enter(.staged(records, series: series), about: series)
       return records

@@ -2,18 +2,20 @@ package import ExposureKeys
 package import KeyNormalization
 
 /// Bytes that are kept beside a document until an instant.
-package struct KeptBytes: Hashable, Sendable {
-  package var bytes: [UInt8]
+package struct KeptBytes: Sendable {
+  package var bytes: StoredBytes
   package var end: Instant
 
-  package init(_ bytes: [UInt8], until end: Instant) {
+  package init(_ bytes: StoredBytes, until end: Instant) {
     self.bytes = bytes
     self.end = end
   }
+
+  package init(_ bytes: [UInt8], until end: Instant) { self.init(StoredBytes(bytes), until: end) }
 }
 
 /// A document that was refused.
-package struct RefusedDocument: Hashable, Sendable {
+package struct RefusedDocument: Sendable {
   package var fault: DocumentFault
   /// When it is tried again.
   package var nextAttempt: Instant?
@@ -160,6 +162,46 @@ extension Ledger {
       try page.move(cursor)
       try page.close(stamp, .recorded(document, facts, cursor: cursor))
       return facts
+    }
+  }
+
+  /// A large document begins to be recorded in pieces, each a transaction of its own: between two of them others have
+  /// their turn. ``recorded(_:in:_:evidence:cursor:at:)`` ends it.
+  ///
+  /// The document must be known to have no fault. Its claims count from the piece on that they come with, as if they had
+  /// come in smaller documents; what was recorded when a crash comes in between stays, and the document comes again. It
+  /// must not have been refused before: what is held of a refused document is forgotten in the transaction that records it.
+  ///
+  /// - Returns: the event that all pieces belong to.
+  package func recordingBegun(_ document: DocumentID, at now: Instant) async throws -> EventStamp {
+    try await transact(partOf: .recorded, at: now) { page in
+      try page.open(.recorded, about: try page.subject(document))
+    }
+  }
+
+  /// A piece of a document is recorded.
+  ///
+  /// - Returns: what became of it, and how many keys each origin has sent today with it.
+  package func recordedPiece(
+    _ batch: AdmittedBatch, of document: DocumentID, in stamp: EventStamp
+  ) async throws -> (receipt: ImportReceipt, volumes: [String: Int]) {
+    try await transact(partOf: .recorded, at: stamp.time) { page in
+      let receipt = try page.transaction.record(batch, of: document, in: stamp)
+      let isShort = receipt.new < batch.claims.count
+      return (receipt, isShort ? try page.transaction.volumes(on: stamp.time.day) : [:])
+    }
+  }
+
+  /// The last piece was recorded: now the document is, with the cursor behind it.
+  package func recorded(
+    _ document: DocumentID, in stamp: EventStamp, _ facts: DocumentFacts, evidence: KeptBytes?, cursor: CursorMove?,
+    at now: Instant
+  ) async throws {
+    try await transact(.recorded, at: now) { page in
+      try page.transaction.complete(document, facts, at: now)
+      if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
+      try page.move(cursor)
+      try page.close(stamp, .recorded(document, facts, cursor: cursor))
     }
   }
 

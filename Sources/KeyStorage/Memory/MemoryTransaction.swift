@@ -80,9 +80,9 @@ final class MemoryTransaction: StoreTransaction {
     }
   }
 
-  func keep(_ bytes: [UInt8], of document: DocumentID, until end: Instant) throws {
+  func keep(_ bytes: StoredBytes, of document: DocumentID, until end: Instant) throws {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
-    state.contents[document] = .init(bytes: bytes, end: end)
+    state.contents[document] = .init(bytes: try bytes.bytes(), end: end)
   }
 
   func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws {
@@ -552,7 +552,7 @@ final class MemoryTransaction: StoreTransaction {
 
   func note(named name: String) -> [UInt8]? { state.notes[name] }
 
-  func stage(_ bundle: NewBundle, _ content: [UInt8], at now: Instant) throws -> BundleRecord {
+  func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord {
     let isTaken = state.bundles.contains {
       $0.bundle.series == bundle.series && $0.bundle.kind == bundle.kind && $0.bundle.ordinal == bundle.ordinal
     }
@@ -560,7 +560,7 @@ final class MemoryTransaction: StoreTransaction {
     let id = BundleID(rawValue: Int64(state.bundles.count + 1))
     let record = BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
     state.bundles.append(record)
-    state.bundleContents[id] = content
+    state.bundleContents[id] = try content.bytes()
     return record
   }
 

@@ -5,7 +5,7 @@ internal import KeyPublishing
 extension SeriesPreview {
   /// For people, line by line.
   var lines: [String] {
-    [heading, sum(new, "new", and: [(paused, "paused")])] + fate
+    [heading, sum(new, "new", and: [(paused, "paused")] + (waiting > 0 ? [(waiting, "waiting")] : []))] + fate
       + days.sorted { $0.key < $1.key }.map { "  new, in use on \($0.key): \(grouped($0.value))" }
       + ranked(reportTypes).map { "  new, \($0): \(grouped($1))" }
       + ranked(revisedReportTypes).map { "  revised, now \($0): \(grouped($1))" } + reasons

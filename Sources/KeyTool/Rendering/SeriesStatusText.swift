@@ -27,6 +27,14 @@ extension SeriesStatus {
             + (next.paused > 0 ? " + \(grouped(next.paused)) paused" : "")
         ))
     }
+    if let next, case let rest = next.waiting + next.recalledWaiting, rest > 0 {
+      rows.append(
+        (
+          "full",
+          "the next window has no room for \(counted(rest, "key")) more, which are due: they go out with the windows"
+            + " after it, and split.window is where the number stands"
+        ))
+    }
     if let whyNothing { rows.append(("", "the next window would have nothing: \(whyNothing)")) }
     return rows + faults.map { ("fault", $0) }
   }

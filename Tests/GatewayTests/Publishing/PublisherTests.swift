@@ -200,7 +200,12 @@ import Testing
     try await Press.run(.sample { $0.mostKeys = 8 }) { press in
       let keys = (1...20).map { key($0) }
       try await press.say(keys)
+      let series = press.series[0]
       for (hour, published, waiting) in [(10, 8, 12), (12, 8, 4), (14, 4, 0), (16, 0, 0)] as [(Int64, Int, Int)] {
+        let status = try await press.ledger.read {
+          try SeriesStatus(of: series, in: $0, now: at(hour), readsClaims: true)
+        }
+        #expect(status.next?.new == published && status.next?.waiting == waiting, "\(hour)")
         let receipt = try await press.round(at(hour))[0]
         #expect(receipt.published == published && receipt.waiting == waiting, "\(hour)")
         #expect(receipt.warnings.contains { $0.code == .windowFull } == (waiting > 0))

@@ -151,11 +151,16 @@ final class Receiver: Sendable {
   private let time: Mutex<Instant>
   private let folder: String
   private let own: Set<String>
+  private let pieceSize: Int
 
-  init(_ store: any Store = MemoryStore(), folder: String, own: Set<String> = [], at now: Instant = usualNoon) {
+  init(
+    _ store: any Store = MemoryStore(), folder: String, own: Set<String> = [], at now: Instant = usualNoon,
+    pieceSize: Int = Puller.pieceSize
+  ) {
     self.store = store
     self.folder = folder
     self.own = own
+    self.pieceSize = pieceSize
     time = Mutex(now)
   }
 
@@ -168,7 +173,8 @@ final class Receiver: Sendable {
   var now: Instant { time.withLock { $0 } }
 
   func puller() throws -> Puller {
-    try Puller(ledger: ledger, spool: folder + "/spool", ownOrigins: own, clock: { [self] in now })
+    try Puller(
+      ledger: ledger, spool: folder + "/spool", ownOrigins: own, pieceSize: pieceSize, clock: { [self] in now })
   }
 
   func pull(
