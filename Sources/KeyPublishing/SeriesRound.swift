@@ -136,12 +136,7 @@ struct SeriesRound: Sendable {
 
     try await ledger.published(staged.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
-    // What is lost stays in the store until it was made again; then it leaves whatever the clock says, or the next round
-    // would make it once more.
     let leaving = self.listing.leaving
-    let remade = leaving.filter { replaced.contains($0.id) }
-    try await ledger.replaced(remade.map(\.id), by: settings.name, at: now)
-    receipt.expired += remade.count
     guard let sound = look.sound else { return }
     let aged = leaving.filter { !lost.contains($0.id) && !replaced.contains($0.id) }
     try await ledger.unlisted(aged.map(\.id), by: settings.name, at: sound)
@@ -517,12 +512,16 @@ struct SeriesRound: Sendable {
   private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
     let (name, oldState) = (settings.name, state)
     let stagings = staging.bundles.map { NewStaging($0.bundle, $0.sealed.content.stored) }
-    try await ledger.staged(stagings, by: name, at: now, releasing: staging.releases) {
+    // What was lost leaves with the step by which others take its place, whatever the clock says: after a crash in between
+    // both would be listed, or it would be made once more.
+    let old = records.filter { replaced.contains($0.id) && $0.state == .published }.map(\.id)
+    try await ledger.staged(stagings, by: name, replacing: old, at: now, releasing: staging.releases) {
       [padded = staging.padded] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
         + [newState.change(for: name, replacing: oldState, in: state)]
     }
     state = newState
+    receipt.expired += old.count
   }
 
   // MARK: Roll-ups

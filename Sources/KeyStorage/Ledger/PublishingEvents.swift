@@ -61,11 +61,11 @@ extension Ledger {
   ///   - noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
   @discardableResult
   package func staged(
-    _ stagings: [NewStaging], by series: String, at now: Instant,
+    _ stagings: [NewStaging], by series: String, replacing old: [BundleID] = [], at now: Instant,
     releasing releases: @escaping ReleaseReading = { _ in },
     noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
   ) async throws -> [BundleRecord] {
-    try await transact(.staged, at: now) { page in
+    try await transact(old.isEmpty ? [.staged] : [.staged, .unlisted], at: now) { page in
       let transaction = page.transaction
       let notes = try noting(transaction)
       let records = try stagings.map { try transaction.stage($0.bundle, $0.content, at: now) }
@@ -84,6 +84,10 @@ extension Ledger {
       try transaction.release(piece, by: series)
       try page.change(notes)
       try page.enter(.staged(records, series: series), about: series)
+      if !old.isEmpty {
+        for bundle in old { try transaction.move(bundle, to: .expired, at: now) }
+        try page.enter(.unlisted(old), about: series)
+      }
       return records
     }
   }
@@ -128,12 +132,6 @@ extension Ledger {
   /// Bundles are in no index any more.
   package func unlisted(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
     try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: time.instant)
-  }
-
-  /// Others hold what these bundles did, and no index names these any more. It is nobody's age that decides, so it needs no
-  /// sound time.
-  package func replaced(_ bundles: [BundleID], by series: String, at now: Instant) async throws {
-    try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: now)
   }
 
   /// The files of bundles that no index names are gone.
