@@ -205,13 +205,24 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Which tables does an analyst get? Columns and rows; two stores write them: Parquet files, and an SQLite database.
+    .target(name: "KeyTables", swiftSettings: strict),
+    .target(name: "ParquetTables", dependencies: ["KeyTables"], swiftSettings: strict),
+    .target(
+      name: "SQLiteTables",
+      dependencies: [
+        "KeyTables", "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+      ],
+      swiftSettings: strict),
+
     // The commands.
     .target(
       name: "KeyTool",
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
+        "SQLiteTables",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),

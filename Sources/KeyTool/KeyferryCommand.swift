@@ -35,7 +35,8 @@ package struct KeyferryCommand: ParsableCommand {
       """,
     version: "keyferry \(version)",
     subcommands: [
-      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, NormalizeCommand.self, ExplainCommand.self,
+      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, TablesCommand.self, NormalizeCommand.self,
+      ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
       RegistrationCommand.self, PullCommand.self, StatusCommand.self, EventsCommand.self, QuarantineCommand.self,
       PauseCommand.self, ResumeCommand.self, ClockCommand.self, StoreCommand.self, RecallCommand.self,

@@ -64,6 +64,11 @@ package enum KeyDigest {
   package static func text(of key: TemporaryExposureKey) -> String {
     ExportDigests(of: key.bytes, includingBody: false).hexadecimal
   }
+
+  /// The same as 32 bytes.
+  package static func bytes(of key: TemporaryExposureKey) -> [UInt8] {
+    ExportDigests(of: key.bytes, includingBody: false).fileBytes
+  }
 }
 
 /// Completes the rows of the canonical table on their way: the cells of the source behind each, and digests in place of

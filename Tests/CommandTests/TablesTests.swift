@@ -1,0 +1,83 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `keyferry tables`, read back by programs that are not ours.
+@Suite("Tables for analysis")
+struct TablesTests {
+  /// Two files and one that is none.
+  private static func made(_ arguments: [String], in shop: Workshop) throws -> Tool.Outcome {
+    try shop.write(Sample.csv, "a.csv")
+    try shop.write(Sample.json, "b.json")
+    try shop.write("no archive", "c.zip")
+    return try shop.keyferry(["tables", "a.csv", "b.json", "c.zip"] + arguments)
+  }
+
+  private static func python(_ script: String, in shop: Workshop) throws -> String {
+    let outcome = try #require(Tool(named: "python3")).run(["-c", script], in: shop.folder)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    return outcome.text
+  }
+
+  @Test("An SQLite database has every key, and why a file was left out")
+  func database() throws {
+    try Workshop.run { shop in
+      let run = try Self.made(["--dates", "-o", "t.sqlite"], in: shop)
+      #expect(run.status == 1, "\(run.errors)")
+      let text = try Self.python(
+        """
+        import sqlite3, csv
+        db = sqlite3.connect("t.sqlite")
+        one = lambda q: db.execute(q).fetchone()
+        print(one("select count(*) from files"), one("select count(*) from files where fault is not null"))
+        rows = list(csv.DictReader(l for l in open("a.csv") if not l.startswith("#")))
+        keys = db.execute("select hex(key), rolling_start, rolling_period, transmission_risk from keys where file = 1 order by position").fetchall()
+        print(len(rows) == len(keys))
+        print(all(r["key_data"].upper() == k[0] or len(r["key_data"]) != 32 for r, k in zip(rows, keys)))
+        print(all(int(r["rolling_start_interval_number"]) == k[1] for r, k in zip(rows, keys)))
+        print(one("select count(*) from keys where strftime('%s', used_from) != cast(rolling_start * 600 as text)")[0])
+        print(one("select count(*) from sqlite_master where type = 'index'")[0] > 3)
+        """, in: shop)
+      #expect(text == "(3,) (1,)\nTrue\nTrue\nTrue\n0\nTrue\n")
+      #expect(try shop.files == ["a.csv", "b.json", "c.zip", "t.sqlite"])
+    }
+  }
+
+  @Test("Parquet files say the same, and no key stands in them with --hash-keys")
+  func parquet() throws {
+    try Workshop.run { shop in
+      guard try Self.python("try:\n  import duckdb\n  print(1)\nexcept ImportError:\n  print(0)", in: shop) == "1\n"
+      else {
+        print("skipped: python3 has no duckdb; pip install duckdb makes this test read what is written")
+        return
+      }
+      _ = try Self.made(["-o", "t.sqlite"], in: shop)
+      _ = try Self.made(["-o", "t/"], in: shop)
+      _ = try Self.made(["--hash-keys", "-o", "h/"], in: shop)
+      let text = try Self.python(
+        """
+        import duckdb, sqlite3, hashlib
+        db = sqlite3.connect("t.sqlite")
+        for table in ["files", "keys", "signatures", "findings"]:
+          mine = db.execute(f"select * from {table}").fetchall()
+          names = [d[0] for d in db.execute(f"select * from {table}").description]
+          other = duckdb.sql(f"select * from 't/{table}.parquet'")
+          same = [d[0] for d in other.description] == names
+          plain = lambda v: None if v is None else v.strftime("%Y-%m-%dT%H:%M:%SZ") if hasattr(v, "strftime") else int(v) if isinstance(v, bool) else v
+          print(table, same, [tuple(plain(v) for v in r) for r in other.fetchall()] == mine)
+        keys = [r[0] for r in duckdb.sql("select key from 't/keys.parquet'").fetchall()]
+        print([hashlib.sha256(k).digest() for k in keys] == [r[0] for r in duckdb.sql("select key from 'h/keys.parquet'").fetchall()])
+        """, in: shop)
+      #expect(text == "files True True\nkeys True True\nsignatures True True\nfindings True True\nTrue\n")
+    }
+  }
+
+  @Test("What is no table's place is refused")
+  func places() throws {
+    try Workshop.run { shop in
+      let run = try Self.made(["-o", "t.txt"], in: shop)
+      #expect(run.status == 64 && run.errors.contains("t.txt: allowed is a file that ends in .sqlite or .db"))
+    }
+  }
+}
