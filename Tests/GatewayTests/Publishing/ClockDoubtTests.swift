@@ -88,4 +88,20 @@ import Testing
       #expect(receipt?.claims == claims && claims > 0)
     }
   }
+
+  /// What is gone does not come back when the right time does.
+  @Test func aTimeToComeRemovesNothing() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let files = try press.files()
+      let later = at(10, days: 40)
+      let ahead = try await press.publisher.round(at: ClockLook(toldByOperator: later, isAhead: true))[0]
+      #expect(ahead.expired == 0 && ahead.removed == 0 && ahead.fault == nil)
+      #expect(try press.files().isSuperset(of: files) && press.index("NL").count >= 1)
+      let told = ClockLook(toldByOperator: later, isAhead: true)
+      #expect(told.sound == nil && told.settled == nil && told.doubt == nil)
+      #expect(try await press.publisher.round(at: ClockLook(toldByOperator: later))[0].expired > 0)
+    }
+  }
 }
