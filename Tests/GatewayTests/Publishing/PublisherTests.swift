@@ -112,16 +112,6 @@ import Testing
       let receipt = try await press.round(at(12, 30))[0]
       #expect(receipt.warnings.map(\.code) == [.windowAhead])
       #expect(try press.increments("NL").map(\.keys).last == [key(3)])
-      // Everybody names one window: what a round has published by the right clock is not due again.
-      let (settings, now) = (press.series[0], at(12, 40))
-      let next = try await press.publisher.round(at: ClockLook(toldByOperator: now))[0]
-      #expect(next.window == nil && next.nextWindow == at(14))
-      let preview = try await press.publisher.preview(series: "NL", now: now)
-      #expect(!preview.isDue && preview.window.instant == at(14))
-      let status = try await press.ledger.read { state in
-        try SeriesStatus(of: settings, in: state, now: now, readsClaims: false)
-      }
-      #expect(status.nextWindow == at(14))
       // And when it comes, no two bundles end at the same time.
       try await press.say([key(4)])
       #expect(try await press.round(at(16))[0].warnings == [])
