@@ -4,6 +4,7 @@ package import GatewaySettings
 internal import Glibc
 internal import KeyIntake
 internal import KeyPeers
+internal import KeyPublishing
 internal import KeyStorage
 internal import PeerTransport
 
@@ -13,13 +14,26 @@ package enum GatewayConfiguration {
   package static func read(
     _ path: String, environment: [String: String], now: Instant
   ) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
-    try GatewayFile.read(
+    let (plan, warnings) = try GatewayFile.read(
       path: path, environment: environment, now: now,
       layouts: Set(LayoutCatalog.all.map(\.name)),
       trials: SettingTrials(
         options: { source in
           PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
         }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } }))
+    return (plan, warnings + leftSeries(of: plan, path))
+  }
+
+  /// Series that were taken out of the configuration, and are served for as long as their folders are there.
+  package static func leftSeries(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
+    plan.leftSeries.map { name in
+      let place = "\(plan.publicationFolder ?? "")/\(name)"
+      return GatewayFault(
+        severity: .warning, file: path, place: "publication.folder",
+        reason:
+          "\(printableText(place)) holds a series that series does not name any more, and that is served as it stands; "
+          + "to end it, move the folder away: mv '\(printableText(place))' ELSEWHERE")
+    }
   }
 
   /// What commands read that ask the store alone; see ``GatewayFile/readForOperators(path:now:layouts:)``.

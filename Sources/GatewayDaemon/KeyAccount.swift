@@ -20,6 +20,14 @@ package struct KeyAccount: Sendable {
   package let pauses: [Pause]
   package let recalls: [EventID: Recall]
   package let answers: [SeriesAnswer]
+  /// What the mirrors show of it, in the order of the configuration, and then series that are served and not configured any
+  /// more, of which the store has released nothing.
+  package let shown: [ShownArchives]
+  /// Series that the configuration does not name any more, and whose folders are still there.
+  package let leftSeries: [String]
+  /// Those that are configured.
+  package let series: [SeriesSettings]
+  package let mirrors: [MirrorSettings]
 
   /// How many bytes of evidence an explanation reads; a disclosure reads all.
   package static let explainedBytes = 256 << 20
@@ -53,9 +61,33 @@ package struct KeyAccount: Sendable {
     pauses = try state.pauses()
     recalls = Dictionary(try state.recalls().map { ($0.event, $0) }, uniquingKeysWith: { first, _ in first })
     answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, bundles: bundles, now: now)
+    (leftSeries, series, mirrors) = (plan.leftSeries, plan.series, plan.mirrors)
+    guard let folder = plan.publicationFolder else {
+      shown = []
+      return
+    }
+    var room = if case .unexplained(let limit) = scope { limit } else { Int.max }
+    let holding = documents.values.sorted { $0.id < $1.id } + evidence.found.map(\.document)
+    let released = Set(record.released.map(\.series))
+    var shown: [ShownArchives] = []
+    for mirror in plan.mirrors {
+      shown.append(try ShownArchives(of: key, in: mirror, holding, folder: folder, from: state, room: &room))
+    }
+    for name in leftSeries where !released.contains(name) {
+      shown.append(try ShownArchives(of: key, left: name, folder: folder, room: &room))
+    }
+    self.shown = shown
   }
 
-  /// Whether anything is known of it.
+  /// Released keys of series that the configuration does not name any more.
+  package var releasedByOthers: [SeriesRelease] {
+    record.released.filter { entry in !series.contains { $0.name == entry.series } }
+  }
+
+  /// Whether an archive that is shown holds it.
+  package var isShown: Bool { shown.contains { !$0.archives.isEmpty } }
+
+  /// Whether the store knows anything of it.
   package var isEmpty: Bool { record.isEmpty && evidence.found.isEmpty }
 
   /// Removes everything about the key, but for what is published. The bytes of documents that hold it go as a whole, since

@@ -256,7 +256,7 @@ struct PublishService: Service {
     }
     var last: [String: Int64] = [:]
     var mirrored: Int64?
-    var warned: [String: [PublishingWarning]] = [:]
+    var warned: [String: (warnings: [PublishingWarning], window: Int64)] = [:]
     repeat {
       let (series, mirrors, look) = (plan.value.series, plan.value.mirrors, clock.look())
       let now = look.now
@@ -275,10 +275,11 @@ struct PublishService: Service {
       if !mirrors.isEmpty, mirrored.map({ abs(now.secondsSince1970 - $0) >= 60 }) ?? true {
         mirrored = now.secondsSince1970
         let publisher = Publisher(ledger: ledger, series: [], mirrors: mirrors, folder: folder)
-        for receipt in try await publisher.mirror(at: look) {
-          // What is wrong with a name stays so, and is told once.
-          tell(
-            receipt, at: now, warns: warned.updateValue(receipt.warnings, forKey: receipt.series) != receipt.warnings)
+        for (settings, receipt) in zip(mirrors, try await publisher.mirror(at: look)) {
+          // What is wrong stays so, mostly: it is told once in a period, as a series tells it once in a window.
+          let window = now.secondsSince1970 / settings.period
+          let last = warned.updateValue((receipt.warnings, window), forKey: receipt.series)
+          tell(receipt, at: now, warns: last.map { $0.warnings != receipt.warnings || $0.window != window } ?? true)
         }
         publications?.reload()
       }
@@ -387,6 +388,7 @@ struct ReloadService: Service {
         "configuration read again",
         metadata: [
           "sources": .stringConvertible(new.sources.count), "series": .stringConvertible(new.series.count),
+          "mirrors": .stringConvertible(new.mirrors.count),
         ])
     } catch {
       logger.error("configuration has faults, the old one stays", metadata: ["faults": .string("\(error)")])

@@ -43,6 +43,11 @@ package struct GatewayPlan: Sendable {
     self.uploads = uploads
   }
 
+  /// Series whose folders are among the published ones, and that are configured no more; by name.
+  package var leftSeries: [String] {
+    publicationFolder.map { LeftSeries.names(in: $0, except: Set(series.map(\.name) + mirrors.map(\.name))) } ?? []
+  }
+
   /// What claims call their sources: those that are asked, and the doors for uploads.
   package var sourceNames: [String] {
     let asked = sources.map(\.name)
@@ -60,6 +65,8 @@ package struct OperatorsPlan: Sendable {
   package var publicationFolder: String? { plan.publicationFolder }
   package var sources: [SourceSettings] { plan.sources }
   package var sourceNames: [String] { plan.sourceNames }
+  package var ownOrigins: Set<String> { plan.ownOrigins }
+  package var leftSeries: [String] { plan.leftSeries }
   package var uploads: [UploadSource] { plan.uploads }
   package var mirrors: [MirrorSettings] { plan.mirrors }
   package var clock: ClockBounds { plan.clock }

@@ -1,6 +1,7 @@
 internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayServer
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
@@ -63,12 +64,28 @@ extension GatewayReader {
       warn(section.place(of: "speaks-for"), "has no effect: a relay's keys have no origin")
     }
     // EFGS leaves out of a batch what the country that asks has sent itself.
-    guard settings.peer != .efgs else { return }
-    let echoes = ownOrigins.intersection(allowed).subtracting([settings.origin ?? ""])
-    if !echoes.isEmpty {
+    if settings.peer != .efgs, !settings.isRelay { checkOwn(origins: ownOrigins, of: source, allowed) }
+  }
+
+  /// What becomes of keys of own origins: they are taken from the server of that origin alone, as `Intake` does.
+  private func checkOwn(origins ownOrigins: Set<String>, of source: StatedSource, _ allowed: Set<String>) {
+    let (settings, place) = (source.settings, source.section.place(of: "speaks-for"))
+    let rejected = ownOrigins.intersection(allowed).subtracting([settings.origin ?? ""]).sorted()
+    if let first = rejected.first {
       warn(
-        section.place(of: "speaks-for"),
-        "names \(echoes.sorted().joined(separator: ", ")) of own-origins: what it says about our keys would count")
+        place,
+        "names \(rejected.joined(separator: ", ")) of own-origins: keys of these that it brings are rejected, as own keys that "
+          + "come back (own-key-returned); where it is the server of \(first) itself, write origin: \(first), and elsewhere "
+          + "leave \(first) out of speaks-for")
+    }
+    guard let own = settings.origin, ownOrigins.contains(own) else { return }
+    let others = allowed.subtracting([own]).subtracting(rejected).sorted()
+    if !others.isEmpty {
+      warn(
+        place,
+        "speaks for \(others.joined(separator: ", ")) too, and for \(own) of own-origins as its origin: its keys of \(own) "
+          + "count, and so do copies that came back; where it is a server of \(others[0]), write origin: \(others[0]), and "
+          + "leave \(own) out of speaks-for")
     }
   }
 
@@ -86,7 +103,7 @@ extension GatewayReader {
       if settings.minimumKeys > settings.maximumKeys {
         document.add(
           section.place(of: "minimum"),
-          "\(settings.minimumKeys) keys, allowed 0...\(settings.maximumKeys), as split says")
+          "\(counted(settings.minimumKeys, "key")), allowed 0...\(settings.maximumKeys), as split says")
       }
       if settings.minimumKeys == 0, settings.pads {
         warn(section.place(of: "minimum"), "pads to no number of keys; state keys: 100")
@@ -129,7 +146,7 @@ extension GatewayReader {
       if retention.evidenceDays < 2 {
         document.add(
           mirror.section.place(of: "mirror"),
-          "needs the bytes that came in, and retention.evidence keeps them for \(retention.evidenceDays) days; allowed "
+          "needs the bytes that came in, and retention.evidence keeps them for \(counted(Int(retention.evidenceDays), "day")); allowed "
             + "are 2 days and more")
       }
       var settings = MirrorSettings(name: mirror.name, title: mirror.title, source: name, ring: ring)

@@ -55,7 +55,10 @@ package enum SettingsTable {
     let retention = Retention()
     return [
       Row("state", "The folder of the store and of what is being fetched.", path),
-      Row("own-origins", "The gateway's own origins: their keys are recognised when they come back.", none, codes),
+      Row(
+        "own-origins",
+        "The gateway's own origins. Their keys are taken from a source that has the origin itself (`origin: NL`), and are rejected from every other one, as own keys that come back.",
+        none, codes),
       Row("retention", "How long things are kept.", "the defaults", "a section"),
       Row(
         "retention.keys", "How long keys are kept after their expiry.", TimeSpan.text(retention.keyDays * 86_400),

@@ -22,10 +22,13 @@ package struct PublicationCheck: Sendable {
   /// How many files were read.
   package private(set) var files = 0
   package private(set) var faults: [Fault] = []
+  /// Files that are not as they were published, and that no index names any more: they go when their grace is over.
+  package private(set) var leaving: [Fault] = []
 
+  /// - Parameter series: the names of the series and of the mirrors.
   /// - Throws: what the folder throws.
-  package init(of series: [SeriesSettings], in folder: String) throws {
-    for settings in series { try look(at: settings.name, in: LocalFolder(folder)) }
+  package init(of series: [String], in folder: String) throws {
+    for name in series { try look(at: name, in: LocalFolder(folder)) }
   }
 
   private mutating func look(at series: String, in folder: LocalFolder) throws {
@@ -69,13 +72,18 @@ package struct PublicationCheck: Sendable {
       return
     }
     files += 1
-    guard count == bundle.bytes else {
-      return add(.damaged, bundle.path, "it has \(count) bytes, published were \(bundle.bytes)")
+    var reason: String?
+    if count != bundle.bytes {
+      reason = "it has \(count) bytes, published were \(bundle.bytes)"
+    } else if try folder.content(of: bundle.path, limit: max(count, 1)).map(sha256) != bundle.sha256 {
+      reason = "it has other bytes than were published"
     }
-    guard let content = try folder.content(of: bundle.path, limit: max(count, 1)), sha256(content) == bundle.sha256
-    else {
-      return add(.damaged, bundle.path, "it has other bytes than were published")
-    }
+    guard let reason else { return }
+    if bundle.isListed { return add(.damaged, bundle.path, reason) }
+    leaving.append(
+      Fault(
+        kind: .damaged, path: bundle.path,
+        reason: "\(reason); no index names it any more, and keyferry publish removes it when its grace is over"))
   }
 
   private mutating func look(

@@ -102,7 +102,8 @@ package struct Publisher: Sendable {
     try settings.check()
     return try await ledger.read { state in
       let known = try SeriesState(of: settings.name, from: state)
-      let window = ExportWindow.next(of: settings, after: known, now: now)
+      let window = try ExportWindow.next(
+        of: settings, after: known, try state.bundles(of: settings.name, in: Set(BundleState.allCases)), now: now)
       let selection = try KeySelection(
         of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls,
         limit: settings.mostKeys)
@@ -121,13 +122,36 @@ package func systemRandomBytes(_ count: Int) -> [UInt8] {
 }
 
 extension ExportWindow {
-  /// The window that is published next: one that is over, or the one that goes on.
-  static func next(of settings: SeriesSettings, after state: SeriesState, now: Instant) -> ExportWindow {
+  /// Seconds by which a clock may go back without a word, and the next window waits.
+  static let smallStep: Int64 = 3600
+
+  /// Whether the last window was closed by a clock that was ahead: to wait until that time comes again would be silence.
+  static func isAhead(_ state: SeriesState, now: Instant) -> Bool {
+    state.windowEnd.map { $0 > now.secondsSince1970 + smallStep } ?? false
+  }
+
+  /// Where the last window ended that counts: one that a clock ahead has closed does not, but what it published before this
+  /// time does.
+  ///
+  /// - Parameter records: the bundles of the series, in all states.
+  static func lastEnd(
+    of settings: SeriesSettings, _ state: SeriesState, _ records: @autoclosure () throws -> [BundleRecord], now: Instant
+  ) rethrows -> Int64? {
+    guard isAhead(state, now: now) else { return state.windowEnd }
+    return try records().map { $0.bundle.windowEnd(settings.period) }.filter { $0 <= now.secondsSince1970 }.max()
+  }
+
+  /// The window that is published next: one that is over, or the one that goes on. Rounds, previews, reports and
+  /// explanations all ask this.
+  ///
+  /// - Parameter records: the bundles of the series, in all states.
+  static func next(
+    of settings: SeriesSettings, after state: SeriesState, _ records: @autoclosure () throws -> [BundleRecord],
+    now: Instant
+  ) rethrows -> ExportWindow {
+    let last = try lastEnd(of: settings, state, try records(), now: now)
     var window = ExportWindow(over: now, period: settings.period)
-    // A window that ended in the future was closed by a clock that was ahead, and does not count.
-    while let last = state.windowEnd, last <= now.secondsSince1970 + 3600, window.start < last {
-      window = window.next(period: settings.period)
-    }
+    while let last, window.start < last { window = window.next(period: settings.period) }
     return window
   }
 }

@@ -26,6 +26,8 @@ package struct SeriesAnswer: Sendable {
     /// How many claims about it are put aside for the operator, and how many only a refused document makes.
     package let held: Int
     package let refused: Int
+    /// Whether it is `forgotten` since a recall, and devices go on with it: they do not let go of its report type.
+    package let isKept: Bool
     /// What everybody said whose word counts now, and what it gave to the result. Paused claims are not among them,
     /// unless they are all that stands behind the key.
     package let explanation: Explanation?
@@ -35,6 +37,8 @@ package struct SeriesAnswer: Sendable {
     package let key: ReleasedKey
     /// `nil` where the store has lost it.
     package let bundle: BundleRecord?
+
+    package init(key: ReleasedKey, bundle: BundleRecord?) { (self.key, self.bundle) = (key, bundle) }
   }
 
   package enum Fate: Hashable, Sendable {
@@ -75,7 +79,8 @@ package struct SeriesAnswer: Sendable {
     policy = settings.publishing.name
     leastKeys = settings.pads ? 0 : settings.minimumKeys
     let known = try SeriesState(of: settings.name, from: state)
-    let window = ExportWindow.next(of: settings, after: known, now: now)
+    let window = try ExportWindow.next(
+      of: settings, after: known, try state.bundles(of: settings.name, in: Set(BundleState.allCases)), now: now)
     self.window = window
     isDue = window.instant <= now
     let recalls = try state.recalls()
@@ -97,6 +102,9 @@ package struct SeriesAnswer: Sendable {
       } else {
         fate = record.claims.contains { $0.claim.subject == subject } ? .withdrawn : .awaitsOperator
       }
+      let isRecalled = record.claims.contains { $0.claim.subject == subject && $0.recall != nil }
+      // The round after a recall looks at it, and later ones do not: devices have it still.
+      let isKept = fate == .forgotten && isRecalled && release.map(selector.cannotRevoke) ?? false
       var explanation = fate.isPaused ? explained.all[subject] : explained.unpaused[subject] ?? explained.all[subject]
       if case .revised(let key) = fate, let origins = release?.origins {
         explanation = selector.explanations(of: subject, page, by: origins, includingPaused: key.isRevocation)
@@ -106,7 +114,7 @@ package struct SeriesAnswer: Sendable {
         subject: subject, release: release.map { Release(key: $0, bundle: bundles[$0.bundle]) }, fate: fate,
         recalls: recalls.filter { withdrawing.contains($0.event) },
         held: record.held.count { $0.claim.subject == subject && $0.reason != .documentRefused },
-        refused: record.held.count { $0.claim.subject == subject && $0.reason == .documentRefused },
+        refused: record.held.count { $0.claim.subject == subject && $0.reason == .documentRefused }, isKept: isKept,
         explanation: explanation)
     }
   }
@@ -183,6 +191,15 @@ extension PauseSet {
 }
 
 extension Selector {
+  /// Whether a key that is out cannot be revoked: the policy does not publish revocations, or devices do not let go of what
+  /// they have.
+  fileprivate func cannotRevoke(_ released: ReleasedKey) -> Bool {
+    guard released.key.reportType != ReportType.revoked.rawValue, isYoung(released.key) else { return false }
+    var revocation = released.key
+    revocation.reportType = ReportType.revoked.rawValue
+    return !publishesRevocations || released.revision(to: revocation) == nil
+  }
+
   /// What everybody said about a key, and what those said who are not paused.
   fileprivate func explanations(
     of key: TemporaryExposureKey, _ page: ClaimPage

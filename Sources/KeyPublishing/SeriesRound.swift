@@ -41,7 +41,7 @@ struct SeriesRound: Sendable {
 
   /// What the index names now. While the clock is in doubt nothing is too old for it.
   private var listing: SeriesListing {
-    var listing = SeriesListing(of: settings, records, state, now: now, agesBundles: look.doubt == nil)
+    var listing = SeriesListing(of: settings, records, state, now: now, agesBundles: look.sound != nil)
     for record in records where lost.contains(record.id) || replaced.contains(record.id) { listing.drop(record) }
     return listing
   }
@@ -425,22 +425,23 @@ struct SeriesRound: Sendable {
 
   mutating func select() async throws {
     try await load()
-    var last = state.windowEnd
-    if let end = last, end > now.secondsSince1970 + Self.smallStep {
-      // The clock was ahead then. To wait until that time comes again would be silence.
+    let last = ExportWindow.lastEnd(of: settings, state, records, now: now)
+    if let end = state.windowEnd, ExportWindow.isAhead(state, now: now) {
       receipt.warn(
         PublishingWarning(
           .windowAhead,
           "the last window of series \(settings.name) ended at \(Instant(secondsSince1970: end)), which is still to come: the"
             + " clock was ahead then; windows go on by the time as it is now"))
-      last = records.map { $0.bundle.windowEnd(self.settings.period) }.filter { $0 <= now.secondsSince1970 }.max()
     }
     windows = ExportWindow.due(
       period: settings.period, now: now, last: last,
       earliest: now.secondsSince1970 - settings.listedDays * 86_400)
     let newest = ExportWindow(over: now, period: settings.period)
+    guard let window = windows.last else {
+      receipt.nextWindow = ExportWindow.next(of: settings, after: state, records, now: now).instant
+      return
+    }
     receipt.nextWindow = newest.next(period: settings.period).instant
-    guard let window = windows.last else { return }
     let (settings, known) = (settings, state)
     (selection, recalls, releasedRounds) = try await ledger.read { state in
       let recalls = try state.recalls().count
@@ -456,9 +457,6 @@ struct SeriesRound: Sendable {
       if let warning = selection.windowFull(settings) { receipt.warn(warning) }
     }
   }
-
-  /// Seconds by which a clock may go back without a word, and the next window waits.
-  private static let smallStep: Int64 = 3600
 
   var paddingRequest: Padding.Request? {
     guard receipt.fault == nil, let selection else { return nil }
@@ -618,7 +616,7 @@ struct SeriesRound: Sendable {
     let length = 86_400 / Int64(settings.editionsPerDay)
     let end = window.end / length * length
     var begin = state.editionEnd ?? .min
-    if begin > now.secondsSince1970 + Self.smallStep {
+    if begin > now.secondsSince1970 + ExportWindow.smallStep {
       // A clock that was ahead has closed it.
       begin = records.filter { $0.bundle.kind == .edition }.map(\.bundle.end).filter { $0 <= end }.max() ?? .min
     }

@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import KeyIntake
 internal import KeyNormalization
 package import KeyStorage
 
@@ -30,11 +31,16 @@ package struct SeriesStatus: Hashable, Sendable {
     }
   }
 
-  /// - Parameter readsClaims: whether all claims are folded, to tell what waits.
-  package init(of settings: SeriesSettings, in state: any StoredState, now: Instant, readsClaims: Bool) throws {
+  /// - Parameters:
+  ///   - folder: where bundles are published, to tell whether it has what the store does not know; `nil` is not looked at.
+  ///   - readsClaims: whether all claims are folded, to tell what waits.
+  package init(
+    of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant, readsClaims: Bool
+  ) throws {
     let known = try SeriesState(of: settings.name, from: state)
-    let window = ExportWindow.next(of: settings, after: known, now: now)
-    let records = try state.bundles(of: settings.name, in: [.staged, .published])
+    let all = try state.bundles(of: settings.name, in: Set(BundleState.allCases))
+    let window = ExportWindow.next(of: settings, after: known, all, now: now)
+    let records = all.filter { $0.state == .staged || $0.state == .published }
     let listing = SeriesListing(of: settings, records, known, now: now)
     series = settings.name
     title = settings.title
@@ -43,7 +49,9 @@ package struct SeriesStatus: Hashable, Sendable {
     let increments = listing.listed(.increment)
     listedBundles = BundleKind.allCases.reduce(0) { $0 + listing.listed($1).count }
     lastBundle = increments.last { $0.state == .published }.map(Bundle.init)
-    faults = Self.faults(of: settings, known, records, now: now)
+    faults =
+      Self.faults(of: settings, known, records, now: now)
+      + (folder.flatMap { Self.unknownBundles(of: settings, in: $0, beside: all) }.map { [$0] } ?? [])
     guard readsClaims else {
       next = nil
       return
@@ -72,19 +80,43 @@ package struct SeriesStatus: Hashable, Sendable {
           + " \(settings.period / 60) minutes: keyferry run, or keyferry publish by a timer, closes them")
     }
     let staged = records.count { $0.state == .staged }
-    if staged > 0 { faults.append("\(staged) bundles are staged and not published yet: keyferry publish completes it") }
+    if staged > 0 {
+      faults.append(
+        "\(counted(staged, "bundle")) \(staged == 1 ? "is" : "are") staged and not published yet: keyferry publish completes it"
+      )
+    }
     return faults
+  }
+
+  /// What the folder has and the store does not know.
+  private static func unknownBundles(
+    of settings: SeriesSettings, in folder: String, beside records: [BundleRecord]
+  ) -> String? {
+    // A manifest that cannot be read is told by the round, and made again there.
+    guard let content = try? LocalFolder(folder).content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30),
+      let manifest = try? SeriesManifest(document: content)
+    else { return nil }
+    let known = Set(records.map(\.bundle.path))
+    let count = manifest.bundles.count { !known.contains($0.path) }
+    guard count > 0 else { return nil }
+    return
+      "the folder has \(counted(count, "bundle")) that the store does not know: the store was lost, or is older than the"
+      + " folder; keyferry publish takes what apps have seen as released"
   }
 
   /// Why the next window would have nothing; `nil` where it has something, or the claims were not read.
   package var whyNothing: String? {
     guard let next else { return nil }
-    if next.isTooSmall { return "\(next.new) new keys are fewer than the \(next.minimumKeys) of a bundle; they wait" }
+    if next.isTooSmall {
+      return
+        "\(counted(next.new, "new key")) \(next.new == 1 ? "is" : "are") fewer than the \(next.minimumKeys) of a bundle; \(next.new == 1 ? "it waits" : "they wait")"
+    }
     if next.new + next.revised + next.recalled > 0 { return nil }
     if next.held > 0 {
-      return "\(next.held) keys are held" + (next.nextRelease.map { ", the first until \($0)" } ?? "")
+      return "\(counted(next.held, "key")) \(next.held == 1 ? "is" : "are") held"
+        + (next.nextRelease.map { ", the first until \($0)" } ?? "")
     }
-    if next.paused > 0 { return "only sources and origins that are paused stand behind \(next.paused) keys" }
+    if next.paused > 0 { return "only sources and origins that are paused stand behind \(counted(next.paused, "key"))" }
     return next.believed == 0 ? "the store has no keys for it" : "there is nothing new"
   }
 }

@@ -17,6 +17,11 @@ package struct StatusReport: Sendable {
     package let newestKey: Instant?
     /// Whether it answers and has had nothing new for longer than the configuration says.
     package let isBehind: Bool
+    /// Whether half of the keys of its newest document with any, or more, were rejected. Own keys that come back are no
+    /// reason, unless the source is to speak for an own origin.
+    package let isRejecting: Bool
+    /// The own origins that the source may speak for and whose keys are rejected as own ones that come back; sorted.
+    package let rejectedOwnOrigins: [String]
   }
 
   /// A series that shows a source's archives as their origin has signed them.
@@ -25,9 +30,11 @@ package struct StatusReport: Sendable {
     package let source: String
     /// Those that its index names.
     package let archives: Int
+    /// Those that its source lists and that were shown, and that it does not name, since their files are lost.
+    package let lost: Int
 
-    package init(name: String, source: String, archives: Int) {
-      (self.name, self.source, self.archives) = (name, source, archives)
+    package init(name: String, source: String, archives: Int, lost: Int) {
+      (self.name, self.source, self.archives, self.lost) = (name, source, archives, lost)
     }
   }
 
@@ -51,9 +58,10 @@ package struct StatusReport: Sendable {
   ///   - uploads: the doors for uploads, which nobody asks.
   ///   - start: since when the report tells what came; `nil` is not.
   ///   - limit: seconds without a new key after which a source is behind; `nil` is never.
+  ///   - ownOrigins: the gateway's.
   package init(
     _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [],
-    arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil, now: Instant
+    arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil, ownOrigins: Set<String> = [], now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
@@ -63,12 +71,16 @@ package struct StatusReport: Sendable {
     let others = records.keys.filter { !configured.contains($0) }.sorted()
     let newest = try state.newestArrivals()
     sources = try (configured + others).map { name in
-      Source(
+      let own = settings.first { $0.name == name }?.rejectedOwn(of: ownOrigins) ?? []
+      return Source(
         name: name, peer: doors.contains(name) ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
         quarantine: try state.documents(of: name, in: [.quarantined], limit: 20), newestKey: newest[name],
-        isBehind: asked.contains(name) && isBehind(newest[name], after: limit, at: now))
+        isBehind: asked.contains(name) && isBehind(newest[name], after: limit, at: now),
+        isRejecting: try asked.contains(name)
+          && isRejecting(state.documents(of: name, in: [.recorded], limit: 20), countingOwn: !own.isEmpty),
+        rejectedOwnOrigins: own)
     }
     arrivals = try start.map(state.arrivals(since:))
     self.now = now
@@ -88,14 +100,32 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  /// `paused`, `failing`, `never asked`, `behind` or `fine`; a door for uploads is `open`.
+  /// `paused`, `failing`, `never asked`, `rejecting`, `behind` or `fine`; a door for uploads is `open`.
   package var state: String {
     if pausedSince != nil { return "paused" }
     if peer == "uploads" { return "open" }
     if record.lastFault != nil { return "failing" }
     if record.lastSuccess == nil { return "never asked" }
+    if isRejecting { return "rejecting" }
     return isBehind ? "behind" : "fine"
   }
+}
+
+extension SourceSettings {
+  /// The own origins that it is to speak for, and is not the server of.
+  fileprivate func rejectedOwn(of ownOrigins: Set<String>) -> [String] {
+    guard case .only(let allowed) = speaksFor, !isRelay else { return [] }
+    return ownOrigins.intersection(allowed).subtracting([origin ?? ""]).sorted()
+  }
+}
+
+/// Whether half or more of the keys of the newest document that had any were rejected.
+///
+/// - Parameter isCounting: whether own keys that came back count; a federation passes them on in normal times.
+private func isRejecting(_ documents: [DocumentRecord], countingOwn isCounting: Bool) -> Bool {
+  guard let facts = documents.last(where: { ($0.facts?.received ?? 0) > 0 })?.facts else { return false }
+  let own = isCounting ? 0 : facts.rejections[AdmissionReason.ownKeyReturned.rawValue] ?? 0
+  return (facts.rejected - own) * 2 >= facts.received && facts.rejected > own
 }
 
 /// Whether a source that brought its newest key at this time has had nothing new for too long. One that never brought any
@@ -164,7 +194,9 @@ extension StatusReport: Encodable {
 
     func encode(to encoder: any Encoder) throws {
       var members = encoder.container(keyedBy: CodingKeys.self)
-      try members.encodeIfPresent(source.newestKey?.description, forKey: .newestKey)
+      // What is uploaded is dated by the end of its day.
+      let newest = source.newestKey.map { $0 > now ? now : $0 }
+      try members.encodeIfPresent(newest?.description, forKey: .newestKey)
       try members.encode(source.name, forKey: .name)
       try members.encodeIfPresent(source.peer, forKey: .peer)
       try members.encode(source.state, forKey: .state)

@@ -223,6 +223,39 @@ import Testing
     }
   }
 
+  /// The bytes are gone: reading again is no advice.
+  @Test func whatCannotBeReadAgainHasNoAdvice() throws {
+    try withGateway { workshop in
+      #expect(try workshop.keyferry(["erase", Self.other, "--reason", "x", "--yes"] + Self.noon).status == 0)
+      try workshop.write("own-origins: [NL]\n" + workshop.text("gateway.yaml"), "gateway.yaml")
+      let check = try workshop.keyferry(["check"] + Self.noon).text
+      #expect(
+        check.contains(
+          "source drop: 1 document read with other settings of default, of the source or of own-origins, and the bytes are not "
+            + "kept, so that what came with it stays as it was read\n"), "\(check)")
+      #expect(!check.contains("keyferry reread") && !check.contains("earlier form"), "\(check)")
+    }
+  }
+
+  @Test func withoutFilesTheGatewayOfTheFolderAnswers() throws {
+    try withGateway { workshop in
+      let told = try workshop.keyferry(["explain", Self.key] + Self.noon)
+      #expect(told.status == 0 && told.errors.isEmpty && first(told).contains("DE: goes out"), "\(told.errors)")
+      try workshop.write("own-origins: [DE, NL]\n" + workshop.text("gateway.yaml"), "gateway.yaml")
+      try workshop.write(
+        workshop.text("gateway.yaml").replacing("speaks-for: [DE]", with: "speaks-for: [DE, NL]"), "gateway.yaml")
+      #expect(try workshop.keyferry(["check"] + Self.noon).text.contains("of own-origins"))
+      for command in [["explain", Self.key], ["disclose", Self.key], ["erase", Self.key, "--reason", "x", "--yes"]] {
+        #expect(
+          try workshop.keyferry(command + Self.noon).errors == "", "\(command): warnings are told by check and run")
+      }
+    }
+    try Workshop.run { workshop in
+      let nobody = try workshop.keyferry(["explain", Self.key])
+      #expect(nobody.status == 64 && nobody.errors.contains("name key files, or --config"), "\(nobody.errors)")
+    }
+  }
+
   @Test func checkSaysWhatRereadDoes() throws {
     try withGateway { workshop in
       func check() throws -> String { try workshop.keyferry(["check"] + Self.noon).text }

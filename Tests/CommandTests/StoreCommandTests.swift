@@ -263,6 +263,71 @@ import Testing
       // The damaged file is in no index any more, and stays damaged until it is removed.
       let after = try workshop.keyferry(["check", "--publication"] + Self.noon)
       #expect(!after.text.contains("gone"), "\(after.text)")
+      #expect(after.status == 0 && after.text.contains("no index names it any more"), "\(after.text)\(after.errors)")
+      #expect(after.text.contains(", 0 faults\n") && after.errors.isEmpty)
+      try check(try workshop.keyferry(["check", "--publication", "--json"] + Self.noon), "check.schema.json", 0)
+    }
+  }
+
+  @Test func aFolderAheadOfTheStoreIsToldByStatus() throws {
+    try withGateway { workshop in
+      try FileManager.default.removeItem(atPath: workshop.path("state"))
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      let status = try workshop.keyferry(["status", "--brief"] + Self.noon)
+      #expect(status.status == 1 && status.text.contains(" that the store does not know: "), "\(status.text)")
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 1)
+      let after = try workshop.keyferry(["status", "--brief"] + Self.noon)
+      #expect(after.status == 0 && !after.text.contains("does not know"), "\(after.text)")
+    }
+  }
+
+  @Test func aTimeToComeRemovesNoClaims() throws {
+    try withGateway { workshop in
+      let ahead = try workshop.keyferry("publish", "--now", "2999-01-01")
+      #expect(ahead.errors.contains("--now is ahead of the system's clock: nothing is removed or unlisted by it"))
+      #expect(try workshop.keyferry(["status"] + Self.noon).text.contains("2 claims in the store"))
+    }
+  }
+
+  /// A series that was taken out of the configuration is served for as long as its folder is there.
+  @Test func aFolderThatWasLeftIsTold() throws {
+    try withGateway { workshop in
+      let old = try workshop.text("gateway.yaml")
+      try workshop.write(
+        old.replacing("name: DE, include", with: "name: second, include"), "gateway.yaml")
+      let place = "public/DE holds a series that series does not name any more"
+      for command in [["check"], ["publish"]] {
+        let outcome = try workshop.keyferry(command + Self.noon)
+        #expect((outcome.text + outcome.errors).contains(place), "\(outcome.text)\(outcome.errors)")
+      }
+      let status = try workshop.keyferry(["status"] + Self.noon)
+      #expect(status.errors.contains("series DE is in the publication folder and not in the configuration"))
+      let told = try workshop.keyferry(["explain", KeyQuestionTests.key] + Self.noon)
+      #expect(told.status == 0 && told.text.contains("DE: carried since DE/"), "\(told.text)\(told.errors)")
+      #expect(told.text.contains("by a series that is configured no more, and served as it stands"), "\(told.text)")
+      try FileManager.default.moveItem(atPath: workshop.path("public/DE"), toPath: workshop.path("old"))
+      #expect(try !workshop.keyferry(["check"] + Self.noon).text.contains("public/DE"))
+    }
+  }
+
+  /// Whose own keys they are decides, and status does not call it fine.
+  @Test func rejectedOwnKeysAreTold() throws {
+    try withGateway { workshop in
+      let old = try workshop.text("gateway.yaml")
+      try workshop.write(
+        "own-origins: [NL]\n" + old.replacing("origin: DE, speaks-for: [DE]", with: "origin: BE, speaks-for: [NL, BE]"),
+        "gateway.yaml")
+      let columns = NormalizeTests.columns.trimmingCharacters(in: .newlines)
+      let rows = NormalizeTests.german.split(separator: "\n").dropFirst()
+      try drop(
+        ([columns + ",origin"] + rows.map { "\($0),NL" }).joined(separator: "\n").replacing("0011", with: "7711")
+          + "\n",
+        "nl.csv", workshop)
+      _ = try workshop.keyferry(["pull"] + Self.noon)
+      let status = try workshop.keyferry(["status"] + Self.noon)
+      #expect(status.status == 1 && status.text.contains("  state         rejecting\n"), "\(status.text)")
+      #expect(status.text.contains("write origin: NL"), "\(status.text)")
+      try check(try workshop.keyferry(["status", "--json"] + Self.noon), "status.schema.json", 1)
     }
   }
 

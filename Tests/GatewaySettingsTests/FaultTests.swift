@@ -140,7 +140,7 @@ import Testing
         7:76: error: sources.c.origin: a relay's keys have no origin; leave out origin, or relay
         7:88: error: sources.c.http: files are read from a folder, without HTTP
         8:78: error: sources.d.speaks-for: lacks DE, which is the source's own origin
-        8:78: warning: sources.d.speaks-for: names NL of own-origins: what it says about our keys would count
+        8:78: warning: sources.d.speaks-for: names NL of own-origins: keys of these that it brings are rejected, as own keys that come back (own-key-returned); where it is the server of NL itself, write origin: NL, and elsewhere leave NL out of speaks-for
         9:79: warning: sources.e.speaks-for: has no effect: a relay's keys have no origin
         """),
     Case(

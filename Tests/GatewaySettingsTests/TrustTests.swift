@@ -41,6 +41,28 @@ import Testing
     #expect(warnings.contains { $0.reason.contains("own-origins") } == (peer == "index"), "\(warnings)")
   }
 
+  /// Own keys are taken from the server of their origin alone.
+  @Test(arguments: [
+    (
+      "speaks-for: [NL, BE]",
+      ["names NL of own-origins: keys of these that it brings are rejected", "write origin: NL"]
+    ),
+    ("origin: BE, speaks-for: [NL, BE]", ["names NL of own-origins: keys of these that it brings are rejected"]),
+    (
+      "origin: NL, speaks-for: [NL, BE]",
+      ["speaks for BE too, and for NL of own-origins as its origin", "write origin: BE"]
+    ),
+    ("origin: NL", []), ("origin: NL, speaks-for: [NL]", []), ("origin: BE", []),
+  ])
+  func whatIsSaidOfOwnOriginsHolds(words: String, reasons: [String]) throws {
+    let (_, warnings) = try Fixture.parse(
+      "state: /s\nown-origins: [NL]\nsources: [{name: a, protocol: index, location: \"https://a.example\", trust: host, "
+        + "options: {index: x}, \(words)}]")
+    let told = warnings.map(\.reason).filter { $0.contains("own-origins") }
+    #expect(told.count == (reasons.isEmpty ? 0 : 1), "\(told)")
+    for reason in reasons { #expect(told.first?.contains(reason) == true, "\(told)") }
+  }
+
   /// For one version the spellings of before are read, each with a warning that names the new one.
   @Test func oldSpellings() throws {
     let old = try plan(

@@ -94,6 +94,10 @@ let dumpRecipes: [Recipe] = [
     "encoded-export/digit_wrong", "a character that is no digit", .refused("malformed"),
     .text("454b204578706f7274207631202020203a1a0a10000102030405060708090a0b0c0d0e0f1880ab?a301")),
   Recipe(
+    "encoded-export/version_and_digit_wrong",
+    "an export of another version, and a character that is no digit behind it",
+    .refused("unsupported"), .text("454b204578706f727420763920202020" + "3a1a0a10?\n")),
+  Recipe(
     "analyzer-text/printed", "an export between its path and the signature", keys: 1, notes: "value-skipped",
     .text(
       """

@@ -21,7 +21,12 @@ enum Sample: String, CaseIterable {
     let document = keys.document(count, using: &random)
     switch self {
     case .codableJSON:
-      return try JSONEncoder().encode(document.keys.filter { !$0.isRevised }.map(CodableDiagnosisKey.init))
+      // The array has no place for revised keys: others come instead of them.
+      var plain = document.keys.filter { !$0.isRevised }
+      while plain.count < count {
+        plain += keys.document(count - plain.count, using: &random).keys.filter { !$0.isRevised }
+      }
+      return try JSONEncoder().encode(plain.map(CodableDiagnosisKey.init))
     case .csv: return csv(document)
     case .exportBin: return Data(try ReferenceExport.encode(document))
     case .efgsProtobuf: return Data(try ReferenceBatch.encode(document))

@@ -84,6 +84,8 @@ private final class EncodedText: ByteSource {
       let byte = unread[used]
       if !Self.isSpace(byte) {
         guard isDigit(byte) else {
+          // What stands before it is handed on first, wherever the text was cut.
+          if used > 0 { break }
           throw FormatError(
             .malformed, byteOffset: window.documentOffset + used,
             "the text of an export holds something that is no digit of "

@@ -23,6 +23,7 @@ struct MirrorRound: Sendable {
   private var files: [String: String] = [:]
   /// Those that no index names, because their files are not whole.
   private var lost: Set<String> = []
+  private var erasures = Erasures()
   /// Bytes of files that are read in one round to find damage.
   private static let digestedBytes = 32 << 20
 
@@ -47,16 +48,16 @@ struct MirrorRound: Sendable {
 
   private mutating func follow() async throws {
     let settings = settings
-    let (listed, old, documents) = try await ledger.read { state in
+    let (listed, old, documents, erasures) = try await ledger.read { state in
       (
         try state.note(.listing(source: settings.source)).map(SourceListing.names),
         try state.note(.mirror(settings.name)).flatMap(MirrorState.init(note:)) ?? MirrorState(),
-        try state.documents(of: settings.source, in: [.recorded], limit: .max)
+        try state.documents(of: settings.source, in: [.recorded], limit: .max), try state.erasures()
       )
     }
     // Before the source was pulled nobody knows what is listed.
     guard let listed else { return }
-    state = old
+    (state, self.erasures) = (old, erasures)
     places = Dictionary(state.entries.map { ($0.name, $0.ordinal) }, uniquingKeysWith: { first, _ in first })
     files = Dictionary(state.entries.map { ($0.file, $0.name) }, uniquingKeysWith: { first, _ in first })
     let recorded = Dictionary(documents.map { ($0.name, $0.id) }, uniquingKeysWith: { first, _ in first })
@@ -65,10 +66,12 @@ struct MirrorRound: Sendable {
     try await lookAtFiles(recorded)
     try remove()
     if state != old {
+      // A crash may leave the index of before beside a new manifest.
+      state.indexBefore = sha256(index(of: old.entries.filter { $0.unlisted == nil }))
       try await ledger.mirrored(
         try state.note, by: settings.name, listed: receipt.bundles.count, unlisted: receipt.expired, at: look.now)
     }
-    try write()
+    try await write()
   }
 
   // MARK: Archives
@@ -81,7 +84,7 @@ struct MirrorRound: Sendable {
         guard let document, let content = try await content(of: document),
           sha256(content) == state.entries[index].sha256
         else {
-          return warn(.fileMissing, "\(printableText(name)) is listed again, and its bytes are not kept any more")
+          return warn(.fileMissing, "\(printableText(name)) is listed again, and \(whyNoBytes(of: document))")
         }
         try folder.put(content, at: path(of: state.entries[index]))
       }
@@ -98,9 +101,7 @@ struct MirrorRound: Sendable {
       return warn(.nameRefused, "\(printableText(name)): \(printableText(other)) has the same file name")
     }
     guard let content = try await content(of: document) else {
-      return warn(
-        .fileMissing,
-        "\(printableText(name)): its bytes are not kept any more; retention.evidence says how long they are")
+      return warn(.fileMissing, "\(printableText(name)) is not shown: \(whyNoBytes(of: document))")
     }
     var entry = MirrorState.Entry(name: name, file: file, ordinal: state.entries.count)
     do {
@@ -118,6 +119,13 @@ struct MirrorRound: Sendable {
       SeriesReceipt.Bundle(
         kind: "increment", path: path(of: entry), keys: entry.keys, revisedKeys: entry.revisedKeys, bytes: entry.bytes,
         exportSHA256: entry.exportSHA256))
+  }
+
+  private func whyNoBytes(of document: DocumentID?) -> String {
+    if let erased = document.flatMap(erasures.moment) {
+      return "its bytes were erased at \(erased), since a key was erased that is in it"
+    }
+    return "its bytes are not kept any more; retention.evidence says how long they are"
   }
 
   private func content(of document: DocumentID) async throws -> [UInt8]? {
@@ -151,7 +159,9 @@ struct MirrorRound: Sendable {
         warn(fault.code, "\(path(of: entry)) was gone or damaged; the same bytes are there again")
       } else {
         lost.insert(entry.name)
-        receipt.warn(fault)
+        receipt.warn(
+          PublishingWarning(
+            fault.code, "mirror \(settings.name): \(fault.reason), and \(whyNoBytes(of: recorded[entry.name]))"))
       }
     }
   }
@@ -173,7 +183,7 @@ struct MirrorRound: Sendable {
 
   private func path(of entry: MirrorState.Entry) -> String { "\(settings.name)/\(entry.file)" }
 
-  private func write() throws {
+  private mutating func write() async throws {
     let listed = state.entries.filter { $0.unlisted == nil && !lost.contains($0.name) }
     let names = Set(listed.map(\.name))
     // Those whose files are gone are named no more, and no memory answers for them. The others keep their numbers: apps
@@ -187,14 +197,34 @@ struct MirrorRound: Sendable {
       bundles: state.entries.filter { !$0.isRemoved }
         .map { $0.facts(of: settings.name, isListed: names.contains($0.name)) })
     let path = SeriesManifest.path(of: settings.name)
+    let index = index(of: listed)
     if let old = try? folder.content(of: path, limit: 1 << 30).map({ try SeriesManifest(document: $0) }) {
       manifest.written = old.written
       if manifest != old { manifest.written = now }
+      if isIndexChanged(old, index) {
+        warn(.indexChanged, "\(settings.name)/index.txt was not as it was written; it is written anew")
+        try await ledger.indexRestored(of: settings.name, at: look.now)
+      }
     }
     try replace(path, with: manifest.document)
     let sums = listed.map { "\($0.sha256)  \($0.file)\n" }.joined()
     try replace("\(settings.name)/SHA256SUMS", with: Array(sums.utf8))
-    try replace("\(settings.name)/index.txt", with: Array(listed.map(self.path).joined(separator: "\n").utf8))
+    try replace("\(settings.name)/index.txt", with: index)
+  }
+
+  private func index(of entries: [MirrorState.Entry]) -> [UInt8] {
+    Array(entries.map(path).joined(separator: "\n").utf8)
+  }
+
+  /// Whether somebody has changed the index since it was written.
+  ///
+  /// - Parameters:
+  ///   - manifest: the one in the folder.
+  ///   - index: what is about to be written.
+  private func isIndexChanged(_ manifest: SeriesManifest, _ index: [UInt8]) -> Bool {
+    let written = Array(manifest.bundles.filter(\.isListed).map(\.path).joined(separator: "\n").utf8)
+    guard let present = try? folder.content(of: "\(settings.name)/index.txt", limit: 1 << 30) else { return true }
+    return present != written && present != index && sha256(present) != state.indexBefore
   }
 
   private func replace(_ path: String, with content: [UInt8]) throws {
@@ -208,10 +238,16 @@ struct MirrorRound: Sendable {
 }
 
 extension MirrorSettings {
-  /// How many archives the mirror shows, as the store knows it.
-  package func listedArchives(in state: any StoredState) throws -> Int {
-    let shown = try state.note(.mirror(name)).flatMap(MirrorState.init(note:))
-    return shown?.entries.count { $0.unlisted == nil } ?? 0
+  /// How many archives the mirror's index names, and how many of those that its source lists it does not name: their files
+  /// are lost. Where there is no index to be read, what the store knows.
+  package func listedArchives(in state: any StoredState, folder: String?) throws -> (listed: Int, lost: Int) {
+    let entries = try state.note(.mirror(name)).flatMap(MirrorState.init(note:))?.entries ?? []
+    let shown = Set(entries.filter { $0.unlisted == nil }.map { "\(name)/\($0.file)" })
+    guard let folder, let index = try? LocalFolder(folder).content(of: "\(name)/index.txt", limit: 1 << 30) else {
+      return (shown.count, 0)
+    }
+    let named = String(decoding: index, as: UTF8.self).split(separator: "\n").map(String.init)
+    return (named.count, shown.subtracting(named).count)
   }
 }
 
@@ -219,6 +255,8 @@ extension MirrorSettings {
 struct MirrorState: Hashable, Codable {
   /// In the order in which they came; the place is the number by which layouts count.
   var entries: [Entry] = []
+  /// The SHA-256 of the index before the last change; `nil` before there was any.
+  var indexBefore: String?
 
   struct Entry: Hashable, Codable {
     /// As the origin's index spells it.

@@ -75,13 +75,19 @@ package struct ClockLook: Hashable, Sendable {
   /// between. `nil` where there was no such look.
   package var settled: SoundTime?
 
-  /// `nil` while the clock is in doubt.
-  package var sound: SoundTime? { doubt == nil ? SoundTime(judged: now) : nil }
+  /// Whether an operator has named a time that is still to come.
+  private var isAhead = false
+
+  /// `nil` while the clock is in doubt, and for a time that is still to come.
+  package var sound: SoundTime? { doubt == nil && !isAhead ? SoundTime(judged: now) : nil }
 
   /// An operator has said what time it is.
-  package init(toldByOperator now: Instant) {
+  ///
+  /// - Parameter isAhead: whether that time is still to come: windows are closed by it, and nothing is unlisted or removed.
+  package init(toldByOperator now: Instant, isAhead: Bool = false) {
     self.now = now
-    settled = SoundTime(toldByOperator: now)
+    self.isAhead = isAhead
+    settled = isAhead ? nil : SoundTime(toldByOperator: now)
   }
 
   fileprivate init(now: Instant, doubt: ClockDoubt?, settled: Instant?) {

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The gateway's clock: the system's, judged. The lock owns the judge.
 package final class GatewayClock: Sendable {
   private let reading: (@Sendable () -> ClockReading)?
-  private let told: Instant?
+  private let told: ClockLook?
   private let judge: Mutex<ClockJudge>
 
   /// - Parameters:
@@ -21,14 +21,16 @@ package final class GatewayClock: Sendable {
   }
 
   /// A clock that stands still where an operator has put it.
-  package init(toldByOperator now: Instant) {
+  ///
+  /// - Parameter isAhead: whether that time is still to come.
+  package init(toldByOperator now: Instant, isAhead: Bool = false) {
     reading = nil
-    told = now
+    told = ClockLook(toldByOperator: now, isAhead: isAhead)
     judge = Mutex(ClockJudge())
   }
 
   package func look() -> ClockLook {
-    guard let reading else { return ClockLook(toldByOperator: told ?? Instant(secondsSince1970: 0)) }
+    guard let reading else { return told ?? ClockLook(toldByOperator: Instant(secondsSince1970: 0)) }
     return judge.withLock { $0.look(reading()) }
   }
 

@@ -66,9 +66,7 @@ extension Ledger {
       let receipt = try page.transaction.erase(key, contents: try contents(page.transaction))
       if !receipt.isEmpty {
         var erasures = try page.transaction.erasures()
-        // No archive lists keys for that long.
-        erasures.moments = erasures.moments.filter { now.secondsSince1970 - $0.value.secondsSince1970 < 400 * 86_400 }
-        erasures.moments[digest] = now
+        erasures.note(digest, contents: receipt.contents, at: now)
         try page.change([NoteChange(.erasures, try encoded(erasures))])
         try page.enter(.erased(digest: digest, receipt, word), about: "key with SHA-256 \(digest)", by: word)
       }

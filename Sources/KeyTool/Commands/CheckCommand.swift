@@ -21,7 +21,8 @@ struct CheckCommand: AsyncParsableCommand {
       what can be used and most likely does not do what was meant.
 
       With --publication every file of the publication folder is read as well: a damaged one, one that is gone, and one that
-      nothing of the series knows are told, and the exit code is 1. keyferry publish makes damaged files again.
+      nothing of the series knows are told, and the exit code is 1. keyferry publish makes damaged files again. A damaged
+      file that no index names any more is told, and is no fault: it goes when its grace is over.
 
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \
       recording anything. The exit code is 1 when a source cannot be used.
@@ -53,7 +54,8 @@ struct CheckCommand: AsyncParsableCommand {
     if online, let plan = result.plan { probes = try await probe(plan) }
     var published: PublicationCheck?
     if publication, let plan = result.plan {
-      published = try PublicationCheck(of: plan.series, in: plan.requirePublicationFolder(of: gateway.config))
+      published = try PublicationCheck(
+        of: plan.series.map(\.name) + plan.mirrors.map(\.name), in: plan.requirePublicationFolder(of: gateway.config))
     }
     if json {
       try Console.result(line: try JSONText.render(result.document(probes, published)))
@@ -174,7 +176,7 @@ struct ConfigurationCheck {
         .init(
           source: probe.source, usable: probe.isUsable, findings: probe.findings,
           faults: probe.faults.map { "\($0.code): \($0.reason)" })
-      }, publication: published.map { .init(files: $0.files, faults: $0.faults) })
+      }, publication: published.map { .init(files: $0.files, faults: $0.faults, leaving: $0.leaving) })
   }
 
   /// `schemas/check.schema.json`.
@@ -223,6 +225,7 @@ struct ConfigurationCheck {
     struct Publication: Encodable {
       var files: Int
       var faults: [PublicationCheck.Fault]
+      var leaving: [PublicationCheck.Fault]
     }
 
     struct Probe: Encodable {

@@ -30,13 +30,13 @@ struct DiscloseCommand: AsyncParsableCommand {
   func validate() throws { _ = try KeyArgument.read(key) }
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.plan(warnings: false)
     let account = try await KeyAccount.gather(
       about: try KeyArgument.read(key), plan, from: gateway.ledger(plan, as: .reader), .everything,
       policies: try ShippedPolicies.all(), now: gateway.clock())
     let document = KeyDocument(account, hasSeries: false)
     try json ? Console.result(line: JSONText.render(document)) : Console.result(document.text)
-    try exit(account.isEmpty ? .rejected : .done)
+    try exit(account.isEmpty && !account.isShown ? .rejected : .done)
   }
 }
 
@@ -77,7 +77,7 @@ struct EraseCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.plan(warnings: false)
     let (key, now) = (try KeyArgument.read(key), gateway.clock())
     let ledger = try gateway.ledger(plan, as: yes ? .operator : .reader)
     let account = try await KeyAccount.gather(about: key, plan, from: ledger, .everything, now: now)

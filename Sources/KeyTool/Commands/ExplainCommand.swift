@@ -18,15 +18,17 @@ struct ExplainCommand: AsyncParsableCommand {
       The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. The first line says
       what becomes of the key.
 
-      With --config and without files the store of a gateway answers, for each of its series: whether it carries the key,
-      since which bundle, or why not and when it goes out at the earliest. Claims that are withdrawn, paused or held are
+      Without files the store of a gateway answers: of the one whose configuration --config names, or gateway.yaml. For each
+      of its series it tells whether it carries the key, since which bundle, or why not and when it goes out at the earliest;
+      of mirrors, which archives hold it; and the same of series that are served and configured no more. Claims that are withdrawn, paused or held are
       told as well, and what was rejected or refused, as far as the bytes of the documents are kept.
 
       Examples:
         keyferry explain 00112233445566778899aabbccddeeff de.zip it.zip
         keyferry explain ABEiM0RVZneImaq7zN3u/w== it.zip \\
           --input DE=de.zip,policy=corona-warn-app,origin=DE
-        keyferry explain ABEiM0RVZneImaq7zN3u/w== --config gateway.yaml
+        keyferry explain ABEiM0RVZneImaq7zN3u/w==
+        keyferry explain ABEiM0RVZneImaq7zN3u/w== --config other.yaml
       """)
 
   @Argument(help: ArgumentHelp("The key data.", valueName: "key"))
@@ -50,8 +52,17 @@ struct ExplainCommand: AsyncParsableCommand {
   @Flag(help: "Print the explanation as JSON (schemas/explanation.schema.json).")
   var json = false
 
+  /// The configuration whose store answers: where no files are named, that of the folder.
+  private var gateway: String? {
+    if config != nil || !sources.paths(inputs).isEmpty { return config }
+    return FileManager.default.fileExists(atPath: "gateway.yaml") ? "gateway.yaml" : nil
+  }
+
   func validate() throws {
-    if config == nil {
+    if gateway == nil {
+      guard !sources.paths(inputs).isEmpty else {
+        throw ValidationError("no files are named, and there is no gateway.yaml here: name key files, or --config")
+      }
       try sources.validate(inputs)
     } else if !sources.paths(inputs).isEmpty {
       throw ValidationError("--config asks the store of a gateway; leave the files out")
@@ -61,7 +72,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
   func run() async throws {
     let key = try KeyArgument.read(key)
-    if let config { return try await explain(key, fromStoreOf: config) }
+    if let gateway { return try await explain(key, fromStoreOf: gateway) }
     let progress = Progress()
     let walk = sources.walk(inputs, input)
     let now = try sources.instant(walk)
@@ -92,10 +103,10 @@ struct ExplainCommand: AsyncParsableCommand {
     let document = KeyDocument(account)
     if json {
       try Console.result(line: try JSONText.render(document))
-    } else if !account.isEmpty {
+    } else if !account.isEmpty || account.isShown {
       try Console.result(document.text)
     }
-    guard account.isEmpty else { return }
+    guard account.isEmpty, !account.isShown else { return }
     Console.note("the store does not know the key \(self.key)")
     try exit(.rejected)
   }

@@ -83,7 +83,7 @@ struct PreviewCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.plan(warnings: false)
     let ledger = try gateway.ledger(plan, as: .reader)
     let publisher = Publisher(
       ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config))

@@ -127,7 +127,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       let plan: GatewayPlan
       let ledger: Ledger
       do {
-        plan = try target.gateway.plan()
+        plan = try target.gateway.plan(warnings: false)
         ledger = try target.gateway.ledger(plan, as: .owner)
       } catch let fault as StorageFault where fault.code == .held {
         // The gateway that runs does it, with its own secrets and clock.

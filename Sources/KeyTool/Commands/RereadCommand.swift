@@ -35,7 +35,7 @@ struct RereadCommand: AsyncParsableCommand {
   @OptionGroup var gateway: GatewayOptions
 
   func run() async throws {
-    let plan = try gateway.plan()
+    let plan = try gateway.plan(warnings: false)
     guard let settings = plan.sources.first(where: { $0.name == source }) else {
       let names = plan.sources.map(\.name).joined(separator: ", ")
       throw ValidationError("the configuration has no source \(source); it has \(names.isEmpty ? "none" : names)")

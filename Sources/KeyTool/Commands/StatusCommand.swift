@@ -15,7 +15,7 @@ struct StatusCommand: AsyncParsableCommand {
       --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
-      behind or has a quarantine, a series cannot be published or was not, or the clock is in doubt.
+      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -45,12 +45,16 @@ struct StatusCommand: AsyncParsableCommand {
     let (report, series, doubt) = try await ledger.read { state in
       var report = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, arrivalsSince: start, behindAfter: plan.behindLimit,
-        now: now)
+        ownOrigins: plan.ownOrigins, now: now)
       report.mirrors = try plan.mirrors.map {
-        .init(name: $0.name, source: $0.source, archives: try $0.listedArchives(in: state))
+        let archives = try $0.listedArchives(in: state, folder: plan.publicationFolder)
+        return .init(name: $0.name, source: $0.source, archives: archives.listed, lost: archives.lost)
       }
       return (
-        report, try plan.series.map { try SeriesStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
+        report,
+        try plan.series.map {
+          try SeriesStatus(of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief)
+        },
         try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt }
       )
     }
@@ -64,9 +68,15 @@ struct StatusCommand: AsyncParsableCommand {
       for line in report.lines(series: series) { try Console.result(line: line) }
     }
     for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
+    for name in plan.leftSeries {
+      Console.note(
+        "series \(name) is in the publication folder and not in the configuration, and is served as it stands: move its folder away"
+      )
+    }
     let isWrong =
-      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind }
-      || series.contains { !$0.faults.isEmpty } || doubt != nil || !folderFaults.isEmpty
+      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind || $0.isRejecting }
+      || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
+      || !folderFaults.isEmpty
     try exit(isWrong ? .rejected : .done)
   }
 }

@@ -18,7 +18,9 @@ struct GatewayOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The clock, instead of the system's; for tests and for looking back.", valueName: "time"))
+    help: ArgumentHelp(
+      "The clock, instead of the system's; for tests and for looking back. Nothing is removed or unlisted by a time that is still to come.",
+      valueName: "time"))
   var now: Instant?
 
   /// The clock of the command.
@@ -35,8 +37,12 @@ struct GatewayOptions: ParsableArguments {
   }
 
   /// The same, with the warnings on standard error.
-  func plan() throws -> GatewayPlan {
+  ///
+  /// - Parameter isTold: not for commands that ask, or do something about one key or document: `check`, `run`, `serve`, `pull`
+  ///   and `publish` tell them.
+  func plan(warnings isTold: Bool = true) throws -> GatewayPlan {
     let (plan, warnings) = try read()
+    guard isTold else { return plan }
     var said: Set<String> = []
     for warning in warnings where said.insert("\(warning)").inserted { Console.note("\(warning)") }
     return plan
@@ -53,10 +59,18 @@ struct GatewayOptions: ParsableArguments {
     return plan
   }
 
+  /// What `--now` says. A time that is still to come closes windows, and removes nothing: what is gone does not come back.
+  private func told(_ now: Instant) -> GatewayClock {
+    // Somebody who says "now" is not ahead.
+    let isAhead = now.secondsSince1970 > Clock.now.secondsSince1970 + 60
+    if isAhead { Console.note("--now is ahead of the system's clock: nothing is removed or unlisted by it") }
+    return GatewayClock(toldByOperator: now, isAhead: isAhead)
+  }
+
   /// The clock of a command that owns the store: the system's, judged by what earlier ones have seen, and what is wrong
   /// with it on standard error; or what `--now` says.
   func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
-    if let now { return GatewayClock(toldByOperator: now) }
+    if let now { return told(now) }
     let clock = try await GatewayClock.opened(ledger, bounds: plan.clock)
     if let doubt = clock.look().doubt { Console.note(doubt.reason) }
     return clock
@@ -64,7 +78,7 @@ struct GatewayOptions: ParsableArguments {
 
   /// The clock of a command that only serves: it goes on from what the owner of the store has seen, where there is one.
   func servingClock(_ plan: GatewayPlan) async throws -> GatewayClock {
-    if let now { return GatewayClock(toldByOperator: now) }
+    if let now { return told(now) }
     let record: ClockJudge.Record?
     do {
       record = try await ledger(plan, as: .reader).read { try $0.clockRecord() }

@@ -107,13 +107,23 @@ extension RegionSelection {
 }
 
 extension StaleReading {
-  /// What to do about claims that another policy read.
+  /// What to do about claims that were read otherwise, or that nothing can be done.
   fileprivate var text: String {
     let others = policies.filter { $0 != policy }
-    var by = others.isEmpty ? "an earlier form of \(policy)" : others.joined(separator: ", ")
-    if unknown == documents { by = "a policy that was not noted" }
-    let lost = unkept > 0 ? "; the bytes of \(grouped(unkept)) are not kept" : ""
-    return "source \(source): \(counted(documents, "document")) read by \(by), and not as \(policy) reads now\(lost): "
-      + "keyferry reread \(source)\n"
+    var by =
+      others.isEmpty
+      ? "with other settings of \(policy), of the source or of own-origins" : "by \(others.joined(separator: ", "))"
+    if unknown == documents { by = "by a policy that was not noted" }
+    let curable = documents - unkept
+    guard curable > 0 else {
+      return
+        "source \(source): \(counted(documents, "document")) read \(by), and the bytes are not kept, so that what came with "
+        + "\(documents == 1 ? "it" : "them") stays as it was read\n"
+    }
+    let lost =
+      unkept > 0
+      ? "; the bytes of \(grouped(unkept)) more are not kept, and what came with them stays as it was read" : ""
+    return "source \(source): \(counted(curable, "document")) read \(by), and not as \(policy) reads now: "
+      + "keyferry reread \(source)\(lost)\n"
   }
 }

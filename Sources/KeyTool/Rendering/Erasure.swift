@@ -1,6 +1,7 @@
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake
+internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 
@@ -19,16 +20,40 @@ struct Erasure: Encodable {
   private(set) var unreadable: [Int64]
   /// The newest published bundle of each series that has it, and the folder that stays as it is.
   let published: [String]
+  /// What mirrors show of it, or would.
+  let mirrors: [Shown]
   let publicationFolder: String?
   let stateFolder: String
 
   enum CodingKeys: String, CodingKey {
-    case claims, held, released, documents, unreadable, published
+    case claims, held, released, documents, unreadable, published, mirrors
     case reportVersion = "report_version"
     case keySHA256 = "key_sha256"
     case isDone = "done"
     case publicationFolder = "publication_folder"
     case stateFolder = "state_folder"
+  }
+
+  struct Shown: Encodable {
+    let mirror: String
+    /// In the publication folder; for one that is coming, its name at the source.
+    let path: String
+    /// `listed`, `unlisted`, `gone`, `coming`.
+    let state: String
+
+    /// What stays, and what follows for the mirror.
+    var text: String {
+      switch state {
+      case "coming":
+        "mirror \(mirror) has not shown \(path) yet, and never will, since the archive's bytes go as a whole: keyferry publish "
+          + "before the erasure shows it to apps\n"
+      case "gone":
+        "mirror \(mirror) has shown \(path), and its lost file never comes back, since the archive's bytes go as a whole\n"
+      default:
+        "stays, since it is published: \(path), shown whole by \(mirror); once this file is lost or damaged, it never comes "
+          + "back, since the archive's bytes go as a whole\n"
+      }
+    }
   }
 
   init(_ account: KeyAccount, _ plan: GatewayPlan) {
@@ -39,6 +64,11 @@ struct Erasure: Encodable {
     documents = account.evidence.found.map(\.document.id.rawValue)
     unreadable = account.evidence.unreadable.map(\.id.rawValue)
     published = account.record.released.compactMap { account.bundles[$0.key.bundle]?.bundle.path }.sorted()
+    mirrors = account.shown.flatMap { shown in
+      shown.archives.map {
+        Shown(mirror: printableText(shown.series), path: printableText($0.path), state: $0.state.rawValue)
+      }
+    }
     publicationFolder = plan.publicationFolder
     stateFolder = plan.stateFolder
   }
@@ -52,7 +82,7 @@ struct Erasure: Encodable {
 
   var text: String {
     guard claims + held + released + documents.count > 0 else {
-      return "the store has nothing of the key\n" + unreadableText
+      return "the store has nothing of the key\n" + unreadableText + mirrors.map(\.text).joined()
     }
     let verb = isDone ? "erased" : "would be erased"
     var text = "key with SHA-256 \(keySHA256)\n"
@@ -61,6 +91,7 @@ struct Erasure: Encodable {
     text += documents.isEmpty ? "\n" : " (\(documents.prefix(20).map { "\($0)" }.joined(separator: ", ")))\n"
     text += unreadableText
     for path in published { text += "stays, since it is published: \(path), and the day's archives that hold it\n" }
+    for shown in mirrors { text += shown.text }
     text +=
       "the folders of file sources still have what they sent, refused/ included; backups of \(stateFolder)\(publicationFolder.map { " and \($0)" } ?? "") from before still have it, and so "
     return text + "have those who fetched what is published\n"

@@ -18,6 +18,8 @@ struct KeyDocument: Encodable {
   let answer: String
   /// What each series of a gateway makes of it; `nil` where files were asked.
   var series: [Series]?
+  /// What mirrors show of it, and series that are served and configured no more; `nil` where files were asked.
+  var mirrors: [Mirror]?
   /// How the claims of files come together, one for each rolling start, and what the bundle of each region would carry.
   var decisions: [Decision]?
   var regions: [Region]?
@@ -31,7 +33,7 @@ struct KeyDocument: Encodable {
   var search: Search?
 
   enum CodingKeys: String, CodingKey {
-    case key, now, answer, series, decisions, regions, claims, documents, released, search
+    case key, now, answer, series, mirrors, decisions, regions, claims, documents, released, search
     case reportVersion = "report_version"
     case keySHA256 = "key_sha256"
   }
@@ -42,6 +44,24 @@ struct KeyDocument: Encodable {
     /// When the window ends for which it is decided.
     let window: String
     let keys: [Subject]
+  }
+
+  /// Archives that are shown as their origin has signed them.
+  struct Mirror: Encodable {
+    let name: String
+    /// `nil` for a series that is configured no more.
+    let source: String?
+    let archives: [Archive]
+    /// Archives that were not looked into.
+    let skipped: Int
+  }
+
+  struct Archive: Encodable {
+    let path: String
+    /// `listed`, `unlisted`, `gone`, `coming`.
+    let state: String
+    let published: String?
+    let document: Int64?
   }
 
   /// One rolling start in one series.
@@ -261,7 +281,10 @@ extension KeyDocument {
       unreadable: account.evidence.unreadable.map(\.id.rawValue))
     let all = account.answers.map { Series($0, numbers) }
     series = hasSeries ? all : nil
-    answer = hasSeries ? Self.answer(all, account) : Self.places(account)
+    let mirrors = account.shown.map(Mirror.init)
+    self.mirrors = mirrors
+    let places = mirrors.flatMap(\.texts)
+    answer = ([hasSeries ? Self.answer(all, account) : Self.places(account)] + places).joined(separator: "; ")
   }
 
   /// The series that carry it, and why the others do not; series with one reason stand together.
@@ -284,7 +307,16 @@ extension KeyDocument {
         reasons.append((text, [series.name]))
       }
     }
-    if reasons.isEmpty { return "known, and no series is configured" }
+    for entry in account.releasedByOthers {
+      let release = SeriesAnswer.Release(key: entry.key, bundle: account.bundles[entry.key.bundle])
+      let served = account.leftSeries.contains(entry.series) ? ", and served as it stands" : ""
+      reasons.append(
+        ("\(release.text), by a series that is configured no more\(served)", [printableText(entry.series)]))
+    }
+    if reasons.isEmpty {
+      return account.mirrors.isEmpty
+        ? "known, and no series is configured" : "known, and no series but mirrors is configured"
+    }
     return reasons.map { reason in
       let names = reason.names.prefix(8).joined(separator: ", ")
       let more = reason.names.count > 8 ? " and \(reason.names.count - 8) more" : ""
@@ -320,6 +352,38 @@ extension KeyDocument {
       (record.claims.count, "claim"), (record.held.count, "held claim"), (record.released.count, "release"),
       (account.evidence.found.count, "kept document"),
     ].filter { $0.0 > 0 }.map { counted($0.0, $0.1) }.joined(separator: ", ")
+  }
+}
+
+extension KeyDocument.Mirror {
+  fileprivate init(_ shown: ShownArchives) {
+    name = printableText(shown.series)
+    source = shown.source.map { printableText($0) }
+    archives = shown.archives.map { archive in
+      KeyDocument.Archive(
+        path: printableText(archive.path), state: archive.state.rawValue, published: archive.published?.description,
+        document: archive.document?.rawValue)
+    }
+    skipped = shown.skipped
+  }
+
+  /// For the first line, one for each archive.
+  fileprivate var texts: [String] {
+    archives.map { "\(name): \($0.text(of: self))" }
+  }
+}
+
+extension KeyDocument.Archive {
+  /// `shown in NL/a.zip as nl has it signed, published 2020-12-03T02:00:00Z`.
+  func text(of mirror: KeyDocument.Mirror) -> String {
+    let since = published.map { ", published \($0)" } ?? ""
+    let how = mirror.source.map { "as \($0) has it signed" } ?? "by a series that is configured no more"
+    return switch state {
+    case "listed": "shown in \(path) \(how)\(since)"
+    case "unlisted": "shown in \(path) \(how)\(since), in no index any more"
+    case "gone": "was shown in \(path) \(how)\(since), and its file is not in the folder"
+    default: "not shown yet: the mirror's next round shows \(path) \(how)"
+    }
   }
 }
 
@@ -505,7 +569,7 @@ extension SeriesAnswer.Fate {
       return "\(subject.withdrawal), but devices do not let go of its report type" + subject.waiting
     case .forgotten:
       let claims = subject.recalls.isEmpty ? "nobody claims it any more" : subject.withdrawal
-      return claims + subject.waiting
+      return claims + (subject.isKept ? ", but devices do not let go of its report type" : "") + subject.waiting
     }
   }
 }

@@ -5,6 +5,7 @@ extension KeyDocument {
   var text: String {
     var text = "key \(key): \(answer)\n"
     for series in series ?? [] { text += series.text }
+    for mirror in mirrors ?? [] { text += mirror.text }
     if !claims.isEmpty { text += "\nclaims\n" + claims.map(\.text).joined() }
     if !documents.isEmpty {
       text += "\ndocuments that name it, as far as their bytes are kept\n" + documents.map(\.text).joined()
@@ -25,6 +26,17 @@ extension KeyDocument.Series {
           + key.claims.map { "  claim \($0.claim): \($0.standing)\n" }.joined()
           + key.rules.map { "  rule \($0.rule): \($0.effect)\n" }.joined()
       }.joined()
+  }
+}
+
+extension KeyDocument.Mirror {
+  fileprivate var text: String {
+    let head = "\nseries \(name) (\(source.map { "mirror of \($0)" } ?? "configured no more")): "
+    let rest = skipped > 0 ? "  not looked into: \(counted(skipped, "archive"))\n" : ""
+    guard let first = archives.first else { return head + "no archive that it shows is known to hold it\n" + rest }
+    guard archives.count > 1 else { return head + first.text(of: self) + "\n" + rest }
+    return head + "\(counted(archives.count, "archive"))\n" + archives.map { "  \($0.text(of: self))\n" }.joined()
+      + rest
   }
 }
 

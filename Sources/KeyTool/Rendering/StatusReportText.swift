@@ -11,6 +11,8 @@ extension StatusReport {
     sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
       + mirrors.map {
         "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
+          + ($0.lost > 0
+            ? ", and lacks \(counted($0.lost, "archive")) whose files are lost: keyferry publish tells which" : "")
       } + (arrivals == nil ? [] : arrivalLines + [""]) + pauses.compactMap(\.originLine) + recalls.map(\.line)
       + ["\(counted(claimCount, "claim")) in the store"]
       + ["\(grouped(keptBytes)) bytes of \(counted(keptDocuments, "document")) kept as evidence or in quarantine"]
@@ -64,8 +66,10 @@ extension StatusReport.Source {
         ("fault", "\(fault.code): \(printableText(fault.reason)) (\(counted(record.failures, "failure")) in a row)"))
     }
     if let newestKey {
-      let age = DurationText.text(max(0, now.secondsSince1970 - newestKey.secondsSince1970))
-      rows.append(("newest key", "\(newestKey), \(age) ago"))
+      // What is uploaded is dated by the end of its day, so that nobody can tell which keys came together.
+      let age = now.secondsSince1970 - newestKey.secondsSince1970
+      rows.append(
+        ("newest key", age < 0 ? "on \(newestKey.day), today" : "\(newestKey), \(DurationText.text(age)) ago"))
     }
     if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
     if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }
@@ -80,7 +84,21 @@ extension StatusReport.Source {
     return [
       ("documents", states.isEmpty ? "none" : states.joined(separator: ", ")),
       ("keys", receivedText(summary.counts)),
-    ] + ranked(summary.counts.rejections).map { ("", "rejected, \($0): \(grouped($1))") }
+    ] + ranked(summary.counts.rejections).map { ("", "rejected, \($0): \(grouped($1))") } + rejectionAdvice
+  }
+
+  private var rejectionAdvice: [(String, String)] {
+    var rows: [(String, String)] = []
+    if isRejecting { rows.append(("", "half or more of the keys of its newest document were rejected")) }
+    if let first = rejectedOwnOrigins.first, summary.counts.rejections[AdmissionReason.ownKeyReturned.rawValue] != nil {
+      rows.append(
+        (
+          "",
+          "keys of \(rejectedOwnOrigins.joined(separator: ", ")) are rejected, as own ones that come back (own-origins); where it "
+            + "is the server of \(first) itself, write origin: \(first)"
+        ))
+    }
+    return rows
   }
 
   private var evidence: [(String, String)] {

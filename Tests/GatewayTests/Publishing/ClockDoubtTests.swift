@@ -88,4 +88,39 @@ import Testing
       #expect(receipt?.claims == claims && claims > 0)
     }
   }
+
+  /// What is gone does not come back when the right time does.
+  @Test func aTimeToComeRemovesNothing() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      let files = try press.files()
+      let later = at(10, days: 40)
+      let ahead = try await press.publisher.round(at: ClockLook(toldByOperator: later, isAhead: true))[0]
+      #expect(ahead.expired == 0 && ahead.removed == 0 && ahead.fault == nil)
+      #expect(try press.files().isSuperset(of: files) && press.index("NL").count >= 1)
+      let told = ClockLook(toldByOperator: later, isAhead: true)
+      #expect(told.sound == nil && told.settled == nil && told.doubt == nil)
+      #expect(try await press.publisher.round(at: ClockLook(toldByOperator: later))[0].expired > 0)
+    }
+  }
+
+  /// What a round has published by the right clock is not due again after one that was ahead.
+  @Test func everybodyNamesOneWindow() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      try await press.say([key(2)])
+      _ = try await press.publisher.round(at: ClockLook(toldByOperator: at(12, days: 5)))
+      let (settings, now) = (press.series[0], at(10, 40))
+      let preview = try await press.publisher.preview(series: settings.name, now: now)
+      let status = try await press.ledger.read { state in
+        try SeriesStatus(of: settings, in: state, now: now, readsClaims: false)
+      }
+      #expect(!preview.isDue && preview.window.instant == at(12) && status.nextWindow == at(12))
+      let receipt = try await press.publisher.round(at: ClockLook(toldByOperator: now))[0]
+      #expect(receipt.window == nil && receipt.nextWindow == at(12), "\(receipt)")
+      #expect(receipt.warnings.map(\.code) == [.windowAhead])
+    }
+  }
 }

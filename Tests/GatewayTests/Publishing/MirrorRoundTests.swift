@@ -161,4 +161,79 @@ import Testing
       #expect(try await scene.round().warnings == [])
     }
   }
+
+  @Test("An index that somebody changed is written anew, with a warning and an event, and a change of its own is none")
+  func indexChanged() async throws {
+    try await scene { scene in
+      try scene.server.publish(keys(10, seed: 1), as: "a.zip")
+      try await scene.pull()
+      try await scene.round()
+      let path = scene.folder + "/public/US-original/index.txt"
+      try Data("US-original/evil.zip".utf8).write(to: URL(filePath: path))
+      #expect(try await scene.round().warnings.map(\.code) == [.indexChanged])
+      #expect(try scene.index == ["US-original/a.zip"])
+      let kinds = try await scene.receiver.ledger.read {
+        try $0.events(from: EventID(rawValue: 0), limit: 100).map(\.event.kind)
+      }
+      #expect(kinds.filter { $0 == .indexRestored }.count == 1)
+      try FileManager.default.removeItem(atPath: path)
+      #expect(try await scene.round().warnings.map(\.code) == [.indexChanged])
+      // A crash between manifest and index.
+      let before = try Data(contentsOf: URL(filePath: path))
+      try scene.server.publish(keys(10, seed: 2), as: "b.zip")
+      try await scene.pull()
+      #expect(try await scene.round().warnings == [])
+      try before.write(to: URL(filePath: path))
+      #expect(try await scene.round().warnings == [])
+      #expect(try scene.index.count == 2)
+      #expect(try PublicationCheck(of: ["US-original"], in: scene.folder + "/public").faults == [])
+      #expect(try PublicationCheck(of: ["US-original"], in: scene.folder + "/public").files == 5)
+    }
+  }
+
+  @Test("What an erasure takes from a mirror is told as that, and the archives with the key are found")
+  func erased() async throws {
+    try await scene { scene in
+      let (first, second) = (keys(10, seed: 1), keys(10, seed: 2))
+      try scene.server.publish(first, as: "a.zip")
+      try await scene.pull()
+      try await scene.round()
+      try scene.server.publish(second, as: "b.zip")
+      try await scene.pull()
+      let mirror = MirrorSettings(name: "US-original", source: "us", ring: scene.ring)
+      let folder = scene.folder + "/public"
+      let documents = try await scene.receiver.documents([.recorded])
+      func shown(_ key: TemporaryExposureKey) async throws -> [ShownArchives.Archive] {
+        try await scene.receiver.ledger.read { state in
+          var room = Int.max
+          let holding = documents.filter { $0.name == "b.zip" }
+          return try ShownArchives(of: key, in: mirror, holding, folder: folder, from: state, room: &room).archives
+            .filter { $0.document == nil || key == second.keys[0].key }
+        }
+      }
+      #expect(try await shown(first.keys[0].key).map(\.path) == ["US-original/a.zip"])
+      #expect(try await shown(first.keys[0].key).map(\.state) == [.listed])
+      #expect(try await shown(second.keys[0].key).map(\.state) == [.coming])
+
+      let word = OperatorWord(by: "ada", reason: "request 17")
+      let now = scene.receiver.now
+      for key in [first.keys[0].key, second.keys[0].key] {
+        _ = try await scene.receiver.ledger.erased(key, digest: "\(key)", by: word, at: now) { _ in documents.map(\.id)
+        }
+      }
+      let receipt = try await scene.round()
+      #expect(receipt.warnings.map(\.code) == [.fileMissing])
+      #expect(receipt.warnings[0].reason.contains("b.zip is not shown: its bytes were erased at \(now)"))
+      try FileManager.default.removeItem(atPath: folder + "/US-original/a.zip")
+      let lost = try await scene.round()
+      #expect(
+        lost.warnings.contains { $0.reason.contains("a.zip") && $0.reason.contains("its bytes were erased at \(now)") })
+      #expect(!lost.warnings.contains { $0.reason.contains("retention.evidence") })
+      #expect(try scene.index == [])
+      let counts = try await scene.receiver.ledger.read { try mirror.listedArchives(in: $0, folder: folder) }
+      #expect(counts.listed == 0 && counts.lost == 1)
+      #expect(LeftSeries.names(in: folder, except: []) == ["US-original"])
+      #expect(LeftSeries.names(in: folder, except: ["US-original"]) == [])
+    }
+  }
 }

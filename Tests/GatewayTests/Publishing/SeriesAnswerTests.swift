@@ -113,6 +113,27 @@ import Testing
     }
   }
 
+  /// Before the next round and after it: phones have the key either way.
+  @Test func whatDevicesDoNotLetGoOfIsToldAfterTheRoundAsWell() async throws {
+    try await Press.run(.sample()) { press in
+      let (kept, gone) = (key(3, type: .confirmedTest), key(4, type: .selfReport))
+      try await press.say([kept, gone])
+      try await press.round(at(10))
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: OperatorWord(by: "ada"), at: at(11))
+      func subject(of key: ClaimedKey, at now: Instant) async throws -> SeriesAnswer.Subject {
+        let answers = try await press.ledger.read { [press] state in
+          try SeriesAnswer.all(of: key.key, in: press.series, from: state, now: now)
+        }
+        return try #require(answers.first?.subjects.first)
+      }
+      #expect(try await subject(of: kept, at: at(11)).fate == .notRevocable)
+      try await press.round(at(12))
+      let after = try await subject(of: kept, at: at(13))
+      #expect(after.fate == .forgotten && after.isKept)
+      #expect(try await !subject(of: gone, at: at(13)).isKept, "it was revoked")
+    }
+  }
+
   @Test func aHeldKeyHasItsWindow() async throws {
     try await Press.run(.sample()) { press in
       // Valid until the first day's midnight, and two hours after that it may go out: at 2:00 or later.
