@@ -216,11 +216,16 @@ package struct GatewayResponder: HTTPResponder {
     ).with(.retryAfter, "1")
   }
 
+  private static let fieldsOfProxies: Set<String> = [
+    "via", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "true-client-ip",
+    "cf-connecting-ip", "x-envoy-external-address", "fly-client-ip", "fastly-client-ip",
+  ]
+
   /// The connection's address counts: what came through a proxy, whether it is one of ours or not, came from outside.
   private func checkMayReadMetrics(_ request: Request, from address: SocketAddress?) throws(Problem) {
-    let isForwarded = TrustedProxies.Field.allCases.contains { field in
-      HTTPField.Name(field.rawValue).map { request.headers.contains($0) } ?? false
-    }
+    let isForwarded =
+      reader.proxies.holds(address)
+      || request.headers.contains { Self.fieldsOfProxies.contains($0.name.canonicalName) }
     // A connection without an address never left this machine.
     let isAllowed =
       !isForwarded

@@ -72,7 +72,8 @@ public struct ReadingNote: Sendable, Hashable {
   public var isLoss: Bool { Self.losses.contains(code) }
 
   private static let losses: Set<String> = [
-    "line-not-read", "member-skipped", "metadata-restated", "private-data-skipped", "region-not-looked-for",
+    "keys-missing", "line-not-read", "member-skipped", "metadata-restated", "private-data-skipped",
+    "region-not-looked-for",
     "request-member", "spellings-disagree", "submission-field-skipped", "table-skipped", "unknown-column",
     "unknown-field", "unknown-member-ignored", "value-skipped",
   ]

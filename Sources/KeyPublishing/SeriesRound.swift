@@ -282,18 +282,28 @@ struct SeriesRound: Sendable {
   private mutating func makeEditionsAgain(_ staging: inout Staging, _ sealer: BundleSealer) throws {
     let made = staging.bundles.map(\.sealed)
     let listed = listing.listed(.increment)
-    for record in records where lost.contains(record.id) && record.bundle.kind == .edition {
-      let time = record.bundle.start..<record.bundle.end
+    let parts = records.filter { lost.contains($0.id) && $0.bundle.kind == .edition }
+    for (start, parts) in Dictionary(grouping: parts, by: \.bundle.start).sorted(by: { $0.key < $1.key }) {
+      let ends = parts.map(\.bundle.end)
+      guard let first = ends.min(), let last = ends.max() else { continue }
+      let time = start..<last
       var said = BundleUnion()
       // Without a file that is gone it holds what is made again alone.
       if try !gather(listed.filter { time.contains($0.bundle.start) }, into: &said) { said = BundleUnion() }
       for bundle in made where time.contains(bundle.start) { try said.add(bundle.keys) }
-      let keys = try said.sorter.union(oncePerKeyData: false)
+      // Of an edition in several parts the others are there still, and nobody is to get their keys twice.
+      var held: Set<KeySubject> = []
+      for record in listing.listed(.edition) where record.bundle.start == start {
+        guard let content = try content(of: record) else { continue }
+        try PublishedKeys.read(of: content, path: record.bundle.path) { held.insert($0.subject) }
+      }
+      var keys = KeyRun()
+      try said.sorter.drainUnion { if !held.contains($0.subject) { try keys.append($0) } }
       if keys.isEmpty { continue }
-      try staging.add(
-        sealer.sealOne(
-          keys, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period), end: record.bundle.end),
-        .edition)
+      let windowEnd = parts[0].bundle.windowEnd(settings.period)
+      for bundle in try sealer.seal(keys, start: start, windowEnd: windowEnd, firstEnd: first) {
+        try staging.add(bundle, .edition)
+      }
     }
   }
 

@@ -7,8 +7,8 @@ internal import Synchronization
 /// What the clocks of authenticated hosts say, by operator. A `Date` without TLS is never heard. The lock owns the table.
 package final class HostTimes: Sendable {
   private struct Entry {
-    /// Seconds that the system's clock is ahead of the host's.
-    var difference: Int64
+    /// What the host said, and when by the steady clock: the system's may have been set since.
+    var date: Instant
     var uptime: Int64
   }
 
@@ -29,16 +29,17 @@ package final class HostTimes: Sendable {
     entries.withLock { entries in
       entries = entries.filter { now.uptime - $0.value.uptime <= Self.lifetime }
       guard entries.count < 256 || entries[name] != nil else { return }
-      entries[name] = Entry(
-        difference: now.wall.secondsSince1970 - date.secondsSince1970, uptime: now.uptime)
+      entries[name] = Entry(date: date, uptime: now.uptime)
     }
   }
 
-  /// One number for each operator that was heard not long ago.
+  /// Seconds that the system's clock is ahead of the hosts' now: one number for each operator that was heard not long ago.
   package var differences: [Int64] {
     let now = reading()
     return entries.withLock { entries in
-      entries.values.filter { now.uptime - $0.uptime <= Self.lifetime }.map(\.difference)
+      entries.values.filter { now.uptime - $0.uptime <= Self.lifetime }.map { entry in
+        now.wall.secondsSince1970 - entry.date.secondsSince1970 - (now.uptime - entry.uptime)
+      }
     }
   }
 }

@@ -73,6 +73,21 @@ struct TablesTests {
     }
   }
 
+  @Test("No input is written over, and nothing that is there without the operator's word")
+  func overwriting() throws {
+    try Workshop.run { shop in
+      try shop.write(Sample.csv, "a.db")
+      let refused = try shop.keyferry("tables", "a.db", "-o", "a.db")
+      #expect(refused.status == 2 && refused.errors.contains("--replace"))
+      let input = try shop.keyferry("tables", "a.db", "-o", "a.db", "--replace")
+      #expect(input.status == 64 && input.errors.contains("it would be overwritten"))
+      #expect(try shop.bytes("a.db") == Sample.csv)
+      #expect(try shop.keyferry("tables", "a.db", "-o", "b.db").status == 0)
+      #expect(try shop.keyferry("tables", "a.db", "-o", "b.db", "--replace").status == 0)
+      #expect(try shop.files == ["a.db", "b.db"])
+    }
+  }
+
   @Test("What is no table's place is refused")
   func places() throws {
     try Workshop.run { shop in

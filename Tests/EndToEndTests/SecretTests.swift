@@ -32,7 +32,7 @@ import Testing
 
       let log = try text(place)
       #expect(log.contains("debug") && log.contains("Service lifecycle ended"), "it is not as talkative as it can be")
-      #expect(log.contains("ServerService"))
+      #expect(log.contains("the server"))
       for secret in [Self.token, Self.header, "PRIVATE KEY"] { #expect(!log.contains(secret), "\(secret)") }
       for file in ["tls.key", "client.key", "response.key", "sign.key"] {
         for line in try bodyLines(of: file, in: place) { #expect(!log.contains(line), "\(file)") }

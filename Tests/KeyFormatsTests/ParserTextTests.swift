@@ -30,6 +30,27 @@ private let sample = """
 
 @Suite("Parser printout")
 struct ParserTextTests {
+  @Test(
+    "A printout that was cut says that keys are missing",
+    arguments: [(3, nil), (4, "4 keys, and 3"), (2, "2 keys, and 3")])
+  func cut(stated: Int, told: String?) throws {
+    let key = "TEK: \(hex), Transmission Risk Level: 8"
+    let text = """
+      File 'a.zip' read.
+      - # of keys in batch: \(stated)
+      Diagnosis Keys:
+        1: \(key)
+        2: \(key)
+        3: \(key)
+      Revised Diagnosis Keys:
+        1: \(key)
+
+      """
+    let notes = try read(text).notes.sorted.filter { $0.note.code == "keys-missing" }
+    #expect(notes.count == (told == nil ? 0 : 1))
+    if let told { #expect(notes.first?.note.text.contains(told) == true && notes.first?.note.isLoss == true) }
+  }
+
   @Test("Header and keys, with parts missing")
   func everything() throws {
     let document = try read(sample)

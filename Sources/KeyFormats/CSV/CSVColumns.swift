@@ -23,7 +23,7 @@ enum CSVColumn: Int, CaseIterable {
     case .reportType: ["report_type"]
     case .daysSinceOnset: ["days_since_onset_of_symptoms", "days_since_onset", "days_since_symptom_onset"]
     case .revised: ["revised"]
-    case .origin: ["origin", "origin_country"]
+    case .origin: ["origin", "origin_country", "country_origin"]
     case .visitedRegions: ["visited_regions", "visited_countries"]
     case .unknownFields: ["unknown_fields"]
     }

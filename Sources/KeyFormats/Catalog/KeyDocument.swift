@@ -82,11 +82,17 @@ public final class KeyDocument {
     }
   }
 
-  /// Whether an archive is one document: `export.bin` stands at its top, or it has one `.bin` and beside it nothing that
-  /// could hold keys. Any other archive holds documents.
+  /// Whether an archive is one document: `export.bin` stands at its top and beside it nothing that is called like a key file
+  /// or an archive, or it has one `.bin` and beside it nothing that could hold keys. Any other archive holds documents.
   package static func isBundle(_ archive: ZipArchive) -> Bool {
     let files = archive.entries.filter { !$0.isFolder }
-    if files.contains(where: { $0.name == "export.bin" }) { return true }
+    if files.contains(where: { $0.name == "export.bin" }) {
+      return !files.contains { file in
+        let ending = file.baseName.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        return file.name != "export.bin" && !file.name.hasPrefix("__MACOSX/") && !file.baseName.hasPrefix("._")
+          && keyFileEndings.contains(ending)
+      }
+    }
     let bins = files.filter { $0.name.hasSuffix(".bin") && $0.baseName != "content.bin" }
     return bins.count == 1
       && files.allSatisfy { file in
@@ -94,6 +100,11 @@ public final class KeyDocument {
           || file.baseName == ".DS_Store" || file.name.hasPrefix("__MACOSX/")
       }
   }
+
+  /// What key files and archives of them are called.
+  private static let keyFileEndings: Set<String> = [
+    "bin", "zip", "json", "jsonl", "ndjson", "csv", "tsv", "sql", "plist", "pb", "tar", "tgz", "gz", "xz", "bz2", "zst",
+  ]
 
   /// An entry must look like an export as a bare file must: apps ship value sets, statistics and configurations as
   /// `export.bin` in an archive, too.

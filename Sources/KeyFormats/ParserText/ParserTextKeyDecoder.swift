@@ -43,6 +43,9 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   /// Whether a file or a window has been named, so that the next one is of another document.
   private var foundFile = false
   private var foundWindow = false
+  /// How many keys the printout says that there are, and how many lines of keys stand in its first list.
+  private var statedKeys: Int?
+  private var keyLines = 0
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
@@ -58,13 +61,17 @@ public final class ParserTextKeyDecoder: KeyDecoder {
 
   /// `false` at the end of the document.
   private func readLine(into chunk: inout KeyChunk) throws -> Bool {
-    guard try window.require(1) else { return false }
+    guard try window.require(1) else {
+      compareCounts()
+      return false
+    }
     let found = try window.scanRecord(limit: limits.recordBytes, place: "line \(line)") { unread, isAtEnd in
       LineEnd.scan(unread, isAtEnd: isAtEnd)
     }
     guard let found else { return false }
     let text = window.unread[..<found.text]
     if let parts = KeyLine(text) {
+      if !areRevised { keyLines += 1 }
       do throws(EntryFault) {
         var claim = try parts.claim()
         claim.isRevised = areRevised
@@ -109,6 +116,7 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     case "Time window": try readTimeWindow(value)
     case "Region": documents.current.region = String(value)
     case "Batch": try readBatch(value)
+    case "# of keys in batch": statedKeys = Int(value)
     case "Signature Info", "Signature Infos":
       documents.current.signatureInfos.append(SignatureInfo())
       isInSignatureInfo = true
@@ -125,9 +133,21 @@ public final class ParserTextKeyDecoder: KeyDecoder {
 
   /// What is printed from here on is about another file.
   private func beginNext() throws {
+    compareCounts()
     notes.count(ReadingNote(code: "further-document", text: "a further document stands behind the first"))
     try documents.beginNext(limits)
     (foundFile, foundWindow, isInSignatureInfo, areRevised) = (false, false, false, false)
+  }
+
+  /// Somebody may have cut the printout.
+  private func compareCounts() {
+    if let statedKeys, statedKeys != keyLines {
+      notes.count(
+        ReadingNote(
+          code: "keys-missing",
+          text: "the printout says that it has \(statedKeys) keys, and \(keyLines) stand there"))
+    }
+    (statedKeys, keyLines) = (nil, 0)
   }
 
   private func beginList(revised: Bool) {
@@ -138,7 +158,7 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   /// Lines that the parser prints around the data; `(none)` stands under an empty list.
   private static func saysNothing(_ text: Substring) -> Bool {
     text == "(none)" || text == "Exposure Notification Diagnosis Key Parser"
-      || text == "This script parses published Diagnosis Keys." || text.hasPrefix("# of keys in batch:")
+      || text == "This script parses published Diagnosis Keys."
   }
 
   /// A field that its info states already begins the next info.

@@ -86,6 +86,7 @@ enum DecimalCell {
   }
 
   /// A whole number that may be spelled with a fraction of zeros or an exponent, as notebooks do: `144.0`, `2.649024e+06`.
+  /// An exponent must state every digit: what a spreadsheet shows as `2.65E+06` was another number.
   static func int64(_ text: UnsafeRawBufferPointer) -> Int64? {
     var rest = text[...]
     func digits() -> Int {
@@ -94,17 +95,21 @@ enum DecimalCell {
       return count
     }
     if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+    let mantissa = rest
     guard digits() > 0 else { return nil }
     if rest.first == UInt8(ascii: ".") {
       rest = rest.dropFirst()
       guard digits() > 0 else { return nil }
     }
+    var stated = Int.max
     if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
+      stated = mantissa[..<rest.startIndex].filter(isDigit).drop { $0 == UInt8(ascii: "0") }.count
       rest = rest.dropFirst()
       if let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { rest = rest.dropFirst() }
       guard digits() > 0 else { return nil }
     }
-    return rest.isEmpty ? integerValue(text) : nil
+    guard rest.isEmpty, let value = integerValue(text) else { return nil }
+    return value == 0 || stated >= "\(value.magnitude)".utf8.count ? value : nil
   }
 
   static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import BundleTrust
 internal import Containers
 internal import ExposureKeys
+internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -186,6 +187,9 @@ struct ConvertCommand: ParsableCommand {
     switch error {
     case let error as LossRefusal: LeftOutDocument(found.document.name, code: "loss", error)
     case let error as RepeatedKeyRefusal: LeftOutDocument(found.document.name, code: "repeated-keys", error)
+    // Its own name is what cannot be: too long, or a folder's where a file is.
+    case let error as FileFault where [ENAMETOOLONG, EEXIST, ENOTDIR, EISDIR, EILSEQ].contains(error.number):
+      LeftOutDocument(found.document.name, code: "no-output-name", error)
     default: nil
     }
   }

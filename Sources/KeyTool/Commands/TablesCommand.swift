@@ -45,6 +45,9 @@ struct TablesCommand: ParsableCommand {
   @Flag(help: "Write beside a key's interval numbers when it was in use: used_from, used_until.")
   var dates = false
 
+  @Flag(help: "Write over tables that are there already.")
+  var replace = false
+
   @Flag(name: [.short, .long], help: "Say only what went wrong.")
   var quiet = false
 
@@ -60,11 +63,12 @@ struct TablesCommand: ParsableCommand {
 
   func run() throws {
     let walk = input.walk(inputs, containers)
-    let place = try TableOutput(output)
+    let place = try TableOutput(output, replacing: replace)
     let tables = try KeyTableRows(place.store, hashesKeys: hashKeys, hasDates: dates)
     var sum = DocumentSum(walk, isAlways: false)
     var hasRejections = false
     try sum.visit(keepsGoing: containers.keepGoing ?? true) { source, _, observe in
+      try place.check(isNot: source.file)
       let report = try tables.add(source, observe)
       if report.keys.rejected > 0 { hasRejections = true }
       return (report, nil)
@@ -94,18 +98,22 @@ private final class TableOutput {
     [".sqlite", ".sqlite3", ".db"].contains { path.lowercased().hasSuffix($0) }
   }
 
-  init(_ path: String) throws {
+  /// - Parameter replacing: whether what is there already may be written over.
+  init(_ path: String, replacing: Bool) throws {
     self.path = path
     if let folder = Self.isDatabase(path) ? nil : try WritingOptions.folder(path) {
       partialPath = nil
       let opened = OpenedFiles()
       store = ParquetTables(creator: "keyferry \(KeyferryCommand.version)") { table in
-        let file = try OutputFile(path: "\(folder)/\(table).parquet")
+        let file = try OutputFile(path: "\(folder)/\(table).parquet", replacing: replacing)
         opened.files.append(file)
         return { bytes in try bytes.withUnsafeBytes { try file.write($0) } }
       }
       self.opened = opened
     } else {
+      guard replacing || FileIdentity(path: path) == nil else {
+        throw FileFault("write", path, reason: "it is there already; --replace writes over it")
+      }
       let partial = path + OutputFile.partialEnding
       unlink(partial)
       partialPath = partial
@@ -122,6 +130,14 @@ private final class TableOutput {
   private let opened: OpenedFiles
 
   deinit { if let partialPath, !isCommitted { unlink(partialPath) } }
+
+  /// - Throws: `ValidationError` where a table would be written over an input.
+  func check(isNot input: String) throws {
+    guard let identity = FileIdentity(path: input) else { return }
+    for output in [path] + opened.files.map(\.path) where FileIdentity(path: output) == identity {
+      throw ValidationError("the output \(output) is the input \(input); it would be overwritten")
+    }
+  }
 
   func commit() throws {
     do {
@@ -219,7 +235,7 @@ private final class KeyTableRows {
     fileCount += 1
     let columns = files.columns
     columns[0].append(Int64(fileCount))
-    columns[1].append(printableText(document.name))
+    columns[1].append(PathText.shown(document.name))
     for column in columns[2..<13] { column.appendNothing() }
     columns[13].append(document.code)
     columns[14].append(document.reason)
@@ -229,7 +245,7 @@ private final class KeyTableRows {
   private func add(_ report: InspectionReport, as id: Int64) throws {
     let columns = files.columns
     columns[0].append(id)
-    columns[1].append(report.name)
+    columns[1].append(PathText.shown(report.name))
     columns[2].append(report.format)
     columns[3].append(optional: report.size)
     columns[4].append(optional: report.sha256)

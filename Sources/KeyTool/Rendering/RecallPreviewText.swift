@@ -4,7 +4,10 @@ internal import KeyStorage
 extension RecallPreview {
   /// What is withdrawn, or would be, line by line.
   func lines(of request: RecallRequest, isDone: Bool) -> [String] {
-    guard claims > 0 else { return ["nothing in the store is of the origin \(request.origin), as asked for"] }
+    guard claims > 0 else {
+      let place = request.source.map { " and came in by \(printableText($0))" } ?? ""
+      return ["nothing in the store is of the origin \(request.origin)\(place), as asked for"]
+    }
     let verb = isDone ? "withdrawn" : "would be withdrawn"
     return [
       "\(counted(claims, "claim")) of \(counted(documents, "document")) \(verb)",

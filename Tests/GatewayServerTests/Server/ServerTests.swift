@@ -192,7 +192,7 @@ struct ServerTests {
   @Test("The metrics tell real uploads from fake ones, and are for the operator alone")
   func metricsAreNotForEverybody() async throws {
     let app = try GatewayApplication.testing(fixture)
-    for field in ["X-Forwarded-For", "Forwarded"] {
+    for field in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "CF-Connecting-IP"] {
       let response = try await app.ask("/metrics", headers: [HTTPField.Name(field)!: "192.0.2.1"])
       #expect(response.code == 403 && response.problem == "not-for-you")
     }

@@ -30,13 +30,15 @@ import Testing
     KeySubject(key: key.key, rollingStart: key.rollingStartWord)
   }
 
-  /// What the union is, said plainly: the last word about each key, as somebody takes it who has seen nothing before.
+  /// What the union is, said plainly: the last word about each key, as somebody takes it who has seen nothing before. A
+  /// release is older than a revision, and nothing is newer than a revocation.
   private static func union(_ bundles: [[ClaimedKey]]) -> [ClaimedKey] {
     var last: [KeySubject: ClaimedKey] = [:]
     var released: Set<KeySubject> = []
     for bundle in bundles {
       for key in bundle {
-        last[subject(key)] = key
+        let isOlder = last[subject(key)].map { rank($0) > rank(key) } ?? false
+        if !isOlder { last[subject(key)] = key }
         if !key.isRevised { released.insert(subject(key)) }
       }
     }
@@ -46,6 +48,11 @@ import Testing
       key.isRevised = key.isRevised && !(released.contains(subject(key)) && !isRevoked)
       return key
     }.sorted { subject($0) < subject($1) }
+  }
+
+  private static func rank(_ key: ClaimedKey) -> Int {
+    if !key.isRevised { return 0 }
+    return key.reportType == ReportType.revoked.rawValue ? 2 : 1
   }
 
   @Test(

@@ -147,6 +147,7 @@ final class World {
   }
 
   private func visit(oneIn: Int) {
+    guard gateway != nil else { return }
     for index in phones.indices where oneIn == 1 || random.once(in: oneIn) { visit(by: index) }
   }
 
