@@ -14,9 +14,9 @@ import Testing
     return outcome.status == 0
   }
 
-  private static let tool: Tool? = python.contains("/") ? Tool(path: python) : Tool(named: python)
+  static let tool: Tool? = python.contains("/") ? Tool(path: python) : Tool(named: python)
 
-  private static let howToEnable = "pip install pandas duckdb, and KEYFERRY_PYTHON for another python than python3"
+  static let howToEnable = "pip install pandas duckdb, and KEYFERRY_PYTHON for another python than python3"
 
   /// Key data that a program which guesses would take for a number, absent fields, and regions.
   private static let table = """

@@ -15,7 +15,7 @@ struct TablesTests {
   }
 
   private static func python(_ script: String, in shop: Workshop) throws -> String {
-    let outcome = try #require(Tool(named: "python3")).run(["-c", script], in: shop.folder)
+    let outcome = try #require(NotebookTests.tool).run(["-c", script], in: shop.folder)
     #expect(outcome.status == 0, "\(outcome.errors)")
     return outcome.text
   }
@@ -44,14 +44,11 @@ struct TablesTests {
     }
   }
 
-  @Test("Parquet files say the same, and no key stands in them with --hash-keys")
+  @Test(
+    "Parquet files say the same, and no key stands in them with --hash-keys",
+    .enabled(if: NotebookTests.has("duckdb"), "\(NotebookTests.howToEnable)"))
   func parquet() throws {
     try Workshop.run { shop in
-      guard try Self.python("try:\n  import duckdb\n  print(1)\nexcept ImportError:\n  print(0)", in: shop) == "1\n"
-      else {
-        print("skipped: python3 has no duckdb; pip install duckdb makes this test read what is written")
-        return
-      }
       _ = try Self.made(["-o", "t.sqlite"], in: shop)
       _ = try Self.made(["-o", "t/"], in: shop)
       _ = try Self.made(["--hash-keys", "-o", "h/"], in: shop)
