@@ -174,6 +174,8 @@ final class ContainerWalk {
         try visitAll(
           try waiting.add(name, content, signatureLimit: found.document.limits.signatureBytes))
       }
+    } catch let ended as Ended {
+      throw ended
     } catch {
       // What came whole before the damage is handed over.
       try visitAll(waiting.finish())

@@ -7,6 +7,8 @@ struct FolderListing {
   /// Paths below the folder.
   private(set) var files: [String] = []
   private(set) var passedOver = PassedOver()
+  /// Folders in it that could not be read; the others were.
+  private(set) var unreadable: [FileFault] = []
 
   private let excepted: FileIdentity?
 
@@ -45,7 +47,12 @@ struct FolderListing {
         files.append(path)
       case S_IFDIR where excepted != nil && FileIdentity(path: "\(folder)/\(entry.name)") == excepted:
         passedOver.outputFolders += 1
-      case S_IFDIR: try list("\(folder)/\(entry.name)", below: path, depth: depth + 1, limit: limit)
+      case S_IFDIR:
+        do {
+          try list("\(folder)/\(entry.name)", below: path, depth: depth + 1, limit: limit)
+        } catch let fault as FileFault where fault.number != 0 {
+          unreadable.append(fault)
+        }
       case S_IFLNK: passedOver.links += 1
       default: passedOver.others += 1
       }

@@ -67,8 +67,9 @@ package final class InputWalk {
         continue
       }
       passedOver.add(listing.passedOver)
+      for fault in listing.unreadable { _ = try attempt(fault.path, leaveOut) { throw fault } }
       let files = Set(listing.files)
-      if listing.files.isEmpty {
+      if listing.files.isEmpty, listing.unreadable.isEmpty {
         _ = try attempt(path, leaveOut) { throw FileFault("read", path, reason: "the folder holds no files") }
       }
       for file in listing.files {

@@ -24,20 +24,24 @@ struct FoundBundles {
   let firstOrdinals: [String: Int]
 
   /// `nil` where the store knows everything, or the folder has no manifest.
-  init?(of series: String, in folder: any PublicationFolder, beside records: [BundleRecord]) throws {
+  ///
+  /// - Parameter isKnown: whether the store has led the series before, perhaps without a bundle.
+  init?(
+    of series: String, in folder: any PublicationFolder, beside records: [BundleRecord], isKnown: Bool
+  ) throws {
     guard let content = try folder.content(of: SeriesManifest.path(of: series), limit: 1 << 30) else { return nil }
     let manifest: SeriesManifest
     do {
       manifest = try SeriesManifest(document: content)
+      key = try manifest.keys.last.map { try P256PublicKey(text: $0.publicKey).fingerprint }
     } catch {
       let path = SeriesManifest.path(of: series)
-      guard records.isEmpty else { throw DamagedManifest(path: path) }
+      guard records.isEmpty && !isKnown else { throw DamagedManifest(path: path) }
       throw PublishingFault(
         .fileDamaged,
         "\(path) cannot be read, and the store knows nothing of series \(series): which numbers apps have seen is not known;"
           + " restore the file or the store, or begin a series of another name")
     }
-    key = try manifest.keys.last.map { try P256PublicKey(text: $0.publicKey).fingerprint }
     firstOrdinals = Dictionary(
       manifest.bundles.filter(\.isListed).map { ($0.kind, $0.ordinal) }, uniquingKeysWith: min)
 

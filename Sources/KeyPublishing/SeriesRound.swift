@@ -85,7 +85,10 @@ struct SeriesRound: Sendable {
     try await load()
     let found: FoundBundles
     do {
-      guard let new = try FoundBundles(of: settings.name, in: folder, beside: records) else { return }
+      guard
+        let new = try FoundBundles(
+          of: settings.name, in: folder, beside: records, isKnown: state.windowEnd != nil)
+      else { return }
       found = new
     } catch let damaged as DamagedManifest {
       receipt.warn(PublishingWarning(.fileDamaged, "\(damaged.path) cannot be read; it is made again from the store"))

@@ -48,27 +48,40 @@ struct BinaryPropertyList {
         "a dictionary of \(count) entries, at most \(limits.recordBytes / 16) are read")
     }
     guard count <= (bytes.count - start) / (2 * referenceSize) else { throw cutOff(start) }
+    // All entries may name one object; what is copied is no more than a few files would have.
+    var budget = 4 * bytes.count + (1 << 20)
     return try (0..<count).map { index in
-      let name = try string(reference(start + index * referenceSize))
-      return (name, try value(reference(start + (count + index) * referenceSize)))
+      let name = try string(reference(start + index * referenceSize), &budget)
+      return (name, try value(reference(start + (count + index) * referenceSize), &budget))
     }
   }
 
-  private func value(_ number: Int) throws -> PropertyListValue {
+  private func spend(_ count: Int, of budget: inout Int, at place: Int) throws {
+    budget -= count
+    guard budget >= 0 else {
+      throw FormatError(
+        .limitExceeded, byteOffset: place, "the entries of the property list name the same objects again and again")
+    }
+  }
+
+  private func value(_ number: Int, _ budget: inout Int) throws -> PropertyListValue {
     let (kind, count, start) = try object(number)
     guard kind == 4 else { return .other(Self.name(of: kind)) }
     guard count <= bytes.count - start else { throw cutOff(start) }
+    try spend(count, of: &budget, at: start)
     return .data(Array(bytes[start..<start + count]))
   }
 
-  private func string(_ number: Int) throws -> String {
+  private func string(_ number: Int, _ budget: inout Int) throws -> String {
     let (kind, count, start) = try object(number)
     switch kind {
     case 5:
       guard count <= bytes.count - start else { throw cutOff(start) }
+      try spend(count, of: &budget, at: start)
       return String(decoding: bytes[start..<start + count], as: UTF8.self)
     case 6:
       guard count <= (bytes.count - start) / 2 else { throw cutOff(start) }
+      try spend(2 * count, of: &budget, at: start)
       let units = (0..<count).map { UInt16(bytes[start + 2 * $0]) << 8 | UInt16(bytes[start + 2 * $0 + 1]) }
       return String(decoding: units, as: UTF16.self)
     default:

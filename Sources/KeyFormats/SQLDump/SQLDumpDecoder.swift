@@ -82,6 +82,8 @@ public final class SQLDumpDecoder: KeyDecoder {
       return try end()
     }
     let statement = window.unread[found.start..<found.end]
+    // What only MySQL runs stands in comments of its own, before a statement or as one.
+    if !usesBackslashes, SQLStatement.isOfMySQL(window.unread[..<found.start]) { usesBackslashes = true }
     switch found.kind {
     case .copy:
       lastHead = []
@@ -96,7 +98,7 @@ public final class SQLDumpDecoder: KeyDecoder {
       if columns.count < Self.mostTables { columns[head.table] = head.createdColumns }
     case .other:
       // The head of a dump says whose it is.
-      if statement.contains(UInt8(ascii: "`")) || SQLStatement.isOfMySQL(statement) { usesBackslashes = true }
+      if SQLStatement.namesLikeMySQL(statement) || SQLStatement.isOfMySQL(statement) { usesBackslashes = true }
     }
     window.skip(found.end)
     if place == .rows { try skipLineEnd() }

@@ -55,6 +55,13 @@ struct SQLStatement {
     return nil
   }
 
+  /// Whether a statement about a table quotes its name as MySQL does. Elsewhere, as in a comment, such marks are text.
+  static func namesLikeMySQL(_ statement: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let words = ["LOCK", "UNLOCK", "DROP", "ALTER", "USE", "INSERT", "REPLACE", "CREATE", "DELETE", "TRUNCATE"]
+    let isOfTable = words.contains { statement.starts(with: $0.utf8, by: { $0 & 0xdf == $1 & 0xdf }) }
+    return isOfTable && statement.contains(UInt8(ascii: "`"))
+  }
+
   static func isOfMySQL(_ statement: Slice<UnsafeRawBufferPointer>) -> Bool {
     String(decoding: statement.prefix(256), as: UTF8.self).contains("/*!")
   }

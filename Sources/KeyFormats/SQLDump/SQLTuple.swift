@@ -76,7 +76,7 @@ struct SQLTuple {
       let escapes = backslashes || (wordEnd - start == 1 && prefix == UInt8(ascii: "e"))
       guard let end = readQuoted(bytes, afterBlank, escapes) else { return nil }
       place = end
-      if isKey, text.count - cellStart == 16 { spell(from: cellStart) }
+      if isKey, !isHexadecimal, text.count - cellStart == 16 { spell(from: cellStart) }
       cells.append(cell(cellStart, isQuoted: !isHexadecimal))
     } else if bytes[place] == UInt8(ascii: "[") || bytes[place] == UInt8(ascii: "(") {
       // ARRAY['DE','IT'], or a function of something.
@@ -90,7 +90,9 @@ struct SQLTuple {
       cells.append(cell(cellStart, isQuoted: false))
     }
     // ::bytea, and other casts.
-    while place + 1 < bytes.count, bytes[place] == UInt8(ascii: ":"), bytes[place + 1] == UInt8(ascii: ":") {
+    while place < bytes.count, bytes[place] == UInt8(ascii: ":") {
+      guard place + 1 < bytes.count else { return nil }
+      guard bytes[place + 1] == UInt8(ascii: ":") else { break }
       place += 2
       while place < bytes.count, ![UInt8(ascii: ","), UInt8(ascii: ")")].contains(bytes[place]) {
         if bytes[place] == UInt8(ascii: "(") {

@@ -86,7 +86,7 @@ struct TablesCommand: ParsableCommand {
   }
 }
 
-/// Where tables go, whole or not at all: a database, or a folder of Parquet files.
+/// Where tables go, each file whole or not at all: a database, or a folder of Parquet files.
 private final class TableOutput {
   let store: any TableStore
   private let path: String
@@ -147,6 +147,11 @@ private final class TableOutput {
     }
     for file in opened.files { try file.commit() }
     if let partialPath {
+      let descriptor = open(partialPath, O_RDONLY | O_CLOEXEC)
+      let isSynced = descriptor >= 0 && fsync(descriptor) == 0
+      let number = errno
+      if descriptor >= 0 { close(descriptor) }
+      guard isSynced else { throw FileFault("write", path, number: number) }
       guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
     }
     isCommitted = true

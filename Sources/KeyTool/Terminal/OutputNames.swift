@@ -9,6 +9,8 @@ struct OutputNames {
   private let folder: String
   private let ending: String
   private var taken: Set<String> = []
+  /// By path, the number that was given last.
+  private var numbers: [String: Int] = [:]
   private var folders: Set<String> = [""]
 
   /// - Parameter arguments: what is named on the command line. Two files of which one would be written over the other are
@@ -37,13 +39,18 @@ struct OutputNames {
     let name = parts.last ?? "keys"
     try makeFolders(parts.dropLast())
     let prefix = parts.dropLast().map { "\($0)/" }.joined()
-    var candidates = [Self.stem(name), name][...]
-    var number = 2
-    while true {
-      let candidate = candidates.popFirst() ?? "\(name)-\(number)"
-      if candidates.isEmpty { number += 1 }
+    for candidate in [Self.stem(name), name] {
       let path = "\(prefix)\(candidate).\(ending)"
       if taken.insert(path).inserted { return "\(folder)/\(path)" }
+    }
+    // An archive may have any number of one name.
+    var number = numbers["\(prefix)\(name)"] ?? 1
+    while true {
+      number += 1
+      let path = "\(prefix)\(name)-\(number).\(ending)"
+      guard taken.insert(path).inserted else { continue }
+      numbers["\(prefix)\(name)"] = number
+      return "\(folder)/\(path)"
     }
   }
 
