@@ -12,9 +12,12 @@ struct WaitingEntries {
   }
 
   private var folder = ""
-  private var entries: [Entry] = []
-  /// The names of those that wait for another one: most come in order, and none is looked for in vain.
-  private var waiting: Set<String> = []
+  /// In their order; `nil` where one was handed over, or was the signature of another.
+  private var entries: [Entry?] = []
+  /// How many were taken away in front of `entries`, and how many of `entries` are handed over.
+  private var (past, head) = (0, 0)
+  /// The places of those that wait for another one, counted with what is past: none is looked for in vain.
+  private var waiting: [String: Int] = [:]
   /// Bytes of those that are held in memory.
   private var heldBytes = 0
   private var spool: SpoolFile?
@@ -31,24 +34,20 @@ struct WaitingEntries {
       self.folder = folder
     }
     let stem = String(name.dropLast(3))
-    if name.hasSuffix(".sig"), waiting.remove(stem + "bin") != nil,
-      let index = entries.firstIndex(where: { $0.isWaiting && $0.name == stem + "bin" })
-    {
-      entries[index].signatureFile = try Self.signature(source, name, limit: signatureLimit)
-      entries[index].isWaiting = false
+    if name.hasSuffix(".sig"), let place = waiting.removeValue(forKey: stem + "bin") {
+      entries[place - past]?.signatureFile = try Self.signature(source, name, limit: signatureLimit)
+      entries[place - past]?.isWaiting = false
       return ready + takeReady()
     }
-    if name.hasSuffix(".bin"), waiting.remove(stem + "sig") != nil,
-      let index = entries.firstIndex(where: { $0.isWaiting && $0.name == stem + "sig" })
-    {
-      let signature = try Self.signature(entries[index].source, name, limit: signatureLimit)
-      entries.remove(at: index)
+    if name.hasSuffix(".bin"), let place = waiting.removeValue(forKey: stem + "sig") {
+      let signature = try entries[place - past].map { try Self.signature($0.source, name, limit: signatureLimit) }
+      entries[place - past] = nil
       entries.append(Entry(name: name, source: source, signatureFile: signature, isWaiting: false))
       return ready + takeReady()
     }
     let isWaiting = name.hasSuffix(".bin") || name.hasSuffix(".sig")
     entries.append(Entry(name: name, source: source, isWaiting: isWaiting))
-    if isWaiting { waiting.insert(name) }
+    if isWaiting { waiting[name] = past + entries.count - 1 }
     ready += takeReady()
     if !entries.isEmpty { try holdLast() }
     return ready
@@ -56,27 +55,35 @@ struct WaitingEntries {
 
   /// All that wait still.
   mutating func finish() -> [Entry] {
-    defer {
-      entries = []
-      waiting = []
-      heldBytes = 0
-      spool = nil
-    }
-    return entries
+    let rest = entries[head...].compactMap(\.self)
+    entries = []
+    (past, head) = (0, 0)
+    waiting = [:]
+    heldBytes = 0
+    spool = nil
+    return rest
   }
 
   private mutating func takeReady() -> [Entry] {
-    let count = entries.firstIndex(where: \.isWaiting) ?? entries.count
-    let ready = Array(entries[..<count])
-    entries.removeFirst(count)
-    if entries.isEmpty { _ = finish() }
+    var ready: [Entry] = []
+    while head < entries.count, entries[head]?.isWaiting != true {
+      if let entry = entries[head] { ready.append(entry) }
+      entries[head] = nil
+      head += 1
+    }
+    if head == entries.count {
+      _ = finish()
+    } else if head > entries.count / 2 {
+      entries.removeFirst(head)
+      (past, head) = (past + head, 0)
+    }
     return ready
   }
 
   /// Puts the content of the entry that came last into the file of all that wait, where memory holds enough or it has a file
   /// of its own: many of these must not be open at once.
   private mutating func holdLast() throws {
-    guard let source = entries.last?.source, !(source is SpoolPart) else { return }
+    guard let source = entries.last??.source, !(source is SpoolPart) else { return }
     if source is MemorySource, heldBytes + source.byteCount <= Self.memory {
       heldBytes += source.byteCount
       return
@@ -90,7 +97,7 @@ struct WaitingEntries {
     while case let count = try content.read(into: buffer), count > 0 {
       try spool.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
-    entries[entries.count - 1].source = SpoolPart(spool, start..<spool.byteCount)
+    entries[entries.count - 1]?.source = SpoolPart(spool, start..<spool.byteCount)
   }
 
   private static func signature(_ source: any SeekableSource, _ name: String, limit: Int) throws -> [UInt8] {

@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import KeyIntake
 internal import KeyReceiving
 package import KeyStorage
 internal import SQLiteStorage
@@ -9,7 +10,10 @@ package enum Stores {
 
   /// Opens the store in a folder, with what listens to it; made where there is none and it is not only read.
   package static func ledger(in folder: String, as role: StoreRole, now: Instant) throws -> Ledger {
-    if role != .reader { try makeFolders(folder) }
+    if role != .reader {
+      try makeFolders(folder)
+      SpoolPlace.use(stateFolder: folder)
+    }
     return Ledger(try all.open(.folder(folder), as: role, now: now))
   }
 

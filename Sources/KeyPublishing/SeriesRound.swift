@@ -76,7 +76,18 @@ struct SeriesRound: Sendable {
     signer = try settings.signer(at: now)
     if let warning = settings.signingWarning(at: now) { receipt.warn(warning) }
     try await adopt()
+    try await begin()
     try await settle()
+  }
+
+  /// The store knows of a series before its folder does: a folder that says something of a series that the store does not
+  /// know belongs to a store that was lost.
+  private mutating func begin() async throws {
+    try await load()
+    guard let signer, state == SeriesState() else { return }
+    var newState = state
+    newState.key = signer.key.publicKey.fingerprint
+    try await stage(Staging(settings, signer, records, beside: folder), newState)
   }
 
   /// Takes over what the folder has and the store does not know: numbers go on behind it, no name gets other bytes, and
@@ -87,7 +98,7 @@ struct SeriesRound: Sendable {
     do {
       guard
         let new = try FoundBundles(
-          of: settings.name, in: folder, beside: records, isKnown: state.windowEnd != nil)
+          of: settings.name, in: folder, beside: records, isKnown: state != SeriesState())
       else { return }
       found = new
     } catch let damaged as DamagedManifest {
@@ -288,7 +299,7 @@ struct SeriesRound: Sendable {
     let parts = records.filter { lost.contains($0.id) && $0.bundle.kind == .edition }
     for (start, parts) in Dictionary(grouping: parts, by: \.bundle.start).sorted(by: { $0.key < $1.key }) {
       let ends = parts.map(\.bundle.end)
-      guard let first = ends.min(), let last = ends.max() else { continue }
+      guard let lowest = ends.min(), let last = ends.max() else { continue }
       let time = start..<last
       var said = BundleUnion()
       // Without a file that is gone it holds what is made again alone.
@@ -296,7 +307,8 @@ struct SeriesRound: Sendable {
       for bundle in made where time.contains(bundle.start) { try said.add(bundle.keys) }
       // Of an edition in several parts the others are there still, and nobody is to get their keys twice.
       var held: Set<KeySubject> = []
-      for record in listing.listed(.edition) where record.bundle.start == start {
+      let others = listing.listed(.edition).filter { $0.bundle.start == start }
+      for record in others {
         guard let content = try content(of: record) else { continue }
         try PublishedKeys.read(of: content, path: record.bundle.path) { held.insert($0.subject) }
       }
@@ -304,6 +316,8 @@ struct SeriesRound: Sendable {
       try said.sorter.drainUnion { if !held.contains($0.subject) { try keys.append($0) } }
       if keys.isEmpty { continue }
       let windowEnd = parts[0].bundle.windowEnd(settings.period)
+      // No two parts end at one second.
+      let first = others.isEmpty ? lowest : (others.map(\.bundle.end) + ends).reduce(lowest, max) + 1
       for bundle in try sealer.seal(keys, start: start, windowEnd: windowEnd, firstEnd: first) {
         try staging.add(bundle, .edition)
       }

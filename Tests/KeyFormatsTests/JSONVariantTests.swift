@@ -240,4 +240,32 @@ import Testing
     #expect(document.keys.map(\.rollingStart) == [5])
     #expect(document.notes.isEmpty)
   }
+
+  private static func decode(_ text: String) throws -> (keys: [ClaimedKey], rejections: [Rejection]) {
+    let document = try DecodedDocument(Array(text.utf8))
+    return (document.keys, document.rejections)
+  }
+
+  /// As `mongoexport --jsonArray` writes collections.
+  @Test func aListOfDocumentsIsReadDocumentByDocument() throws {
+    let one = #"{"_id":{"$oid":"5fc0"},"keys":[{"keyData":"@","rollingStartNumber":2649024,"rollingPeriod":144}]}"#
+    let documents = [one, #"{"keys":[]}"#, one, "7", one].map { $0.replacing("@", with: Self.data) }
+    let apart = try Self.decode(documents.filter { $0 != "7" }.joined(separator: "\n"))
+    let together = try Self.decode(" [ \(documents.joined(separator: " , ")) ] ")
+    #expect(together.keys == apart.keys && apart.keys == Array(repeating: Self.claimed(), count: 3))
+    #expect(together.rejections.map(\.reason) == [.malformedEntry])
+    #expect(throws: FormatError.self) { try Self.decode("[\(documents[0]) \(documents[0])]") }
+    #expect(throws: FormatError.self) { try Self.decode("[\(documents[0])") }
+  }
+
+  @Test func aListWithoutAnyKeyIsRefused() throws {
+    #expect { try Self.decode(#"[{"name":"a"},{"name":"b"}]"#) } throws: {
+      ($0 as? FormatError)?.code == .unrecognizedFormat && "\($0)".contains("name")
+    }
+    // Among keys it is a bad key.
+    let mixed = try Self.decode(
+      #"[{"name":"a"},{"keyData":"@","rollingStartNumber":2649024,"rollingPeriod":144}]"#
+        .replacing("@", with: Self.data))
+    #expect(mixed.keys == [Self.claimed()] && mixed.rejections.map(\.reason) == [.keyDataAbsent])
+  }
 }

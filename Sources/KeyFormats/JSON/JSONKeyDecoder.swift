@@ -35,8 +35,15 @@ public final class JSONKeyDecoder: KeyDecoder {
   private var documentCount = 0
   private var documents = DocumentHeaders()
 
+  /// Whether the documents stand in a list, and how many of it were begun.
+  private var isInArray = false
+  private var arrayCount = 0
+
   // The list that is being read.
   private var listIsDocument = false
+  /// Whether anything in a list that is the document has a key's members, and what else the first entry has.
+  private var foundKeyMembers = false
+  private var namesWithoutKey: [String] = []
   private var listEntries = JSONEntries.keys
   /// Whose keys a list of key data holds.
   private var listOrigin: String?
@@ -95,14 +102,21 @@ public final class JSONKeyDecoder: KeyDecoder {
       default: throw error(.unexpected(at: window.position, expected: "a comma or }"))
       }
     case .firstElement:
-      if try requiredByte() == UInt8(ascii: "]") { endList() } else { place = .element }
+      if try requiredByte() == UInt8(ascii: "]") {
+        try endList()
+      } else if listIsDocument, try holdsDocuments() {
+        (isInArray, arrayCount) = (true, 0)
+        place = .betweenDocuments
+      } else {
+        place = .element
+      }
     case .element: try readElement(&chunk)
     case .afterElement:
       switch try requiredByte() {
       case UInt8(ascii: ","):
         window.position += 1
         place = .element
-      case UInt8(ascii: "]"): endList()
+      case UInt8(ascii: "]"): try endList()
       default: throw error(.unexpected(at: window.position, expected: "a comma or ]"))
       }
     case .ended: break
@@ -190,6 +204,7 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 
   private func readDocument(_ chunk: inout KeyChunk) throws {
+    if isInArray { return try readArrayedDocument(&chunk) }
     if wrapper == .object || wrapper == .lines, try nextByte() != nil {
       readRepeats(&chunk.keys, inList: false)
       if chunk.keys.isFull { return }
@@ -205,10 +220,50 @@ public final class JSONKeyDecoder: KeyDecoder {
       try beginDocument(.array)
       window.position += 1
       listIsDocument = true
+      (foundKeyMembers, namesWithoutKey) = (false, [])
       listEntries = .keys
       place = .firstElement
     case UInt8(ascii: "{"): try readObject(&chunk)
     default: throw error(.unexpected(at: window.position, expected: "an object or an array"))
+    }
+  }
+
+  /// The next one of a list of documents, as databases export them.
+  private func readArrayedDocument(_ chunk: inout KeyChunk) throws {
+    var byte = try requiredByte()
+    if byte == UInt8(ascii: "]") {
+      window.position += 1
+      isInArray = false
+      return
+    }
+    if arrayCount > 0 {
+      guard byte == UInt8(ascii: ",") else {
+        throw error(.unexpected(at: window.position, expected: "a comma or ]"))
+      }
+      window.position += 1
+      byte = try requiredByte()
+    }
+    arrayCount += 1
+    guard byte == UInt8(ascii: "{") else {
+      let position = KeyPosition(index: chunk.nextIndex, byteOffset: window.documentOffset)
+      try skipValue(depth: 1)
+      return chunk.rejections.append(
+        Rejection(position: position, reason: .malformedEntry, detail: "the entry is no object, as a document is"))
+    }
+    try readObject(&chunk)
+  }
+
+  /// Whether the first entry of a list is an object around a list of keys, and no key.
+  private func holdsDocuments() throws -> Bool {
+    guard try requiredByte() == UInt8(ascii: "{") else { return false }
+    while true {
+      var cursor = cursor
+      do throws(JSONFault) {
+        return try !parser.parse(&cursor, isDocument: true, limit: limits.nesting - 2)
+      } catch .runOut {
+        if window.unread.count >= limits.recordBytes { return true }
+        if try !window.fill() { return false }
+      } catch { return false }
     }
   }
 
@@ -348,7 +403,13 @@ public final class JSONKeyDecoder: KeyDecoder {
     }
   }
 
-  private func endList() {
+  private func endList() throws {
+    if listIsDocument, !foundKeyMembers, !namesWithoutKey.isEmpty {
+      let names = namesWithoutKey.prefix(8).map(printable).joined(separator: ", ")
+      throw FormatError(
+        .unrecognizedFormat, byteOffset: documentStart,
+        "a list of objects none of which is a key; the members of the first are \(names)")
+    }
     window.position += 1
     place = listIsDocument ? .betweenDocuments : .afterMember
   }
@@ -493,6 +554,11 @@ public final class JSONKeyDecoder: KeyDecoder {
       return cursor.position - start
     }
     place = .afterElement
+    if parser.foundKeyMembers {
+      foundKeyMembers = true
+    } else if namesWithoutKey.isEmpty {
+      namesWithoutKey = parser.ignoredNames
+    }
     try take(&chunk, start: window.position - length, end: window.position, mayLearn: mayLearn)
   }
 

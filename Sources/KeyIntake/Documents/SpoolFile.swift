@@ -1,18 +1,62 @@
 internal import Glibc
 internal import KeyFormats
+internal import Synchronization
+
+/// Where temporary files lie: in `TMPDIR` where the operator has set it; else in the gateway's state folder, which is on a
+/// disk, and whose room `status` and the metrics tell of; else in `/tmp`.
+package enum SpoolPlace {
+  private static let stateFolder = Mutex<String?>(nil)
+
+  /// The program works with this state folder from now on.
+  package static func use(stateFolder folder: String) { stateFolder.withLock { $0 = folder } }
+
+  fileprivate static var folders: [String] {
+    folders(chosen: getenv("TMPDIR").map { String(cString: $0) }, state: stateFolder.withLock(\.self))
+  }
+
+  /// Folders to try, the best first.
+  package static func folders(chosen: String?, state: String?) -> [String] {
+    if let chosen, !chosen.isEmpty { return [chosen] }
+    return [state, "/tmp"].compactMap(\.self)
+  }
+}
 
 /// A temporary file without a name: it is gone when this process ends, however it ends.
 package final class SpoolFile: SeekableSource, PatchableSink {
   package private(set) var byteCount = 0
   private let descriptor: Int32
 
-  package init() throws {
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+  /// - Throws: ``FileFault`` where no folder takes one.
+  package convenience init() throws { try self.init(in: SpoolPlace.folders) }
+
+  /// In the first of these folders that takes one.
+  package init(in folders: [String]) throws {
+    var fault: FileFault?
+    for folder in folders {
+      let descriptor = Self.create(in: folder)
+      if descriptor >= 0 {
+        self.descriptor = descriptor
+        return
+      }
+      fault = fault ?? FileFault("create a temporary file in", folder, number: errno)
+    }
+    throw fault ?? FileFault("create a temporary file in", "/tmp", number: ENOENT)
+  }
+
+  /// `O_TMPFILE`, a macro that Swift does not see.
+  private static let unnamed: Int32 = 0o20_000_000 | O_DIRECTORY
+
+  private static func create(in folder: String) -> Int32 {
+    let descriptor = open(folder, unnamed | O_RDWR | O_EXCL | O_CLOEXEC, 0o600)
+    // Some file systems have no files without names.
+    guard descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { return descriptor }
     var template = Array("\(folder)/keyferry-XXXXXX".utf8CString)
-    descriptor = mkstemp(&template)
-    guard descriptor >= 0 else { throw FileFault("create a temporary file in", folder, number: errno) }
-    unlink(template)
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    let named = mkstemp(&template)
+    if named >= 0 {
+      unlink(template)
+      _ = fcntl(named, F_SETFD, FD_CLOEXEC)
+    }
+    return named
   }
 
   deinit { close(descriptor) }

@@ -181,6 +181,32 @@ import Testing
     }
   }
 
+  /// Its first round stops somewhere, and its manifest is damaged meanwhile: the store has known the series before its
+  /// folder did.
+  @Test func aManifestDamagedBeforeTheFirstWindowIsMadeAgain() async throws {
+    var damaged = 0
+    for step in 0..<40 {
+      try await Press.run(.sample()) { press in
+        try await press.say([key(1)])
+        let undisturbed = (press.store, press.folder)
+        let fuse = Fuse(at: step)
+        press.store = BurningStore(store: press.base, fuse: fuse)
+        press.folder = LocalFolder(press.root) { _, _ in try fuse.burn() }
+        _ = try? await press.publisher.round(now: at(10))
+        (press.store, press.folder) = undisturbed
+        let manifest = URL(filePath: "\(press.root)/\(SeriesManifest.path(of: "NL"))")
+        if FileManager.default.fileExists(atPath: manifest.path) {
+          damaged += 1
+          try Data("{".utf8).write(to: manifest)
+        }
+        let receipt = try await press.publisher.round(now: at(10))[0]
+        #expect(receipt.fault == nil, "stopped at step \(step)")
+        #expect(try press.increments("NL").map(\.keys) == [[key(1)]])
+      }
+    }
+    #expect(damaged > 1)
+  }
+
   /// The codes that an operator watches.
   @Test func aFullDiskIsNamed() async throws {
     try await Press.run(.sample()) { press in

@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import Foundation
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
@@ -141,6 +142,21 @@ struct EditionTests {
       try await press.round(at(24, 30))
       try await press.round(at(26))
       #expect(try press.listed("NL", .edition) == editions)
+    }
+  }
+
+  @Test("where a middle part of an edition is left, its other parts are made again and no two end at one second")
+  func lostParts() async throws {
+    try await Press.run(.sample { $0.maximumKeys = 1 }) { press in
+      try await publish(press, [2, 4, 6, 24])
+      let editions = try press.listed("NL", .edition)
+      try #require(editions.count >= 3, "a part a key")
+      let (first, last) = (try #require(editions.first), try #require(editions.last))
+      for lost in [first, last] { try FileManager.default.removeItem(atPath: "\(press.root)/\(lost.path)") }
+      try await press.round(at(24, 30))
+      let made = try press.listed("NL", .edition)
+      #expect(made.count == editions.count && Set(made.map(\.end)).count == made.count)
+      #expect(try Set(keys(press, made)) == Set(keys(press, press.listed("NL", .increment))))
     }
   }
 }
