@@ -261,7 +261,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       do throws(JSONFault) {
         return try !parser.parse(&cursor, isDocument: true, limit: limits.nesting - 2)
       } catch .runOut {
-        if window.unread.count >= limits.recordBytes { return true }
+        if window.unread.count >= limits.recordBytes { return false }
         if try !window.fill() { return false }
       } catch { return false }
     }

@@ -73,6 +73,13 @@ struct ExplainCommand: AsyncParsableCommand {
   func run() async throws {
     let key = try KeyArgument.read(key)
     if let gateway { return try await explain(key, fromStoreOf: gateway) }
+    try explainFromFiles(key)
+  }
+
+  /// Reads the key files that are named. It is a function of its own, and stays one: Swift 6.2 stops when it optimizes this as
+  /// a part of an asynchronous function.
+  @inline(never)
+  private func explainFromFiles(_ key: TemporaryExposureKey) throws {
     let progress = Progress()
     let walk = sources.walk(inputs, input)
     let now = try sources.instant(walk)
