@@ -17,7 +17,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs licences install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs licences install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -32,6 +32,10 @@ test: packages ## run all tests; TEST=NAME runs those that match
 must-not-compile: packages ## show that some mistakes do not compile
 	swift build
 	Tests/MustNotCompile/run
+
+optimizes: packages ## show that the optimizer takes our modules, which tests are built without
+	swift build
+	Tests/Optimizes/run
 
 formats-alone: packages ## show that who uses the formats alone resolves none of the gateway's packages
 	Tests/FormatsAlone/run

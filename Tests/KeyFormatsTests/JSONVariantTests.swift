@@ -268,4 +268,15 @@ import Testing
         .replacing("@", with: Self.data))
     #expect(mixed.keys == [Self.claimed()] && mixed.rejections.map(\.reason) == [.keyDataAbsent])
   }
+
+  /// Objects of a remembered shape are counted like the others.
+  @Test func ignoredMembersOfRepeatedShapesAreCounted() throws {
+    let entries = (0..<600).map { number in
+      let test = number % 3 == 0 ? "" : #","testType":\#(number % 2),"lab":"x""#
+      return #"{"keyData":"\#(Self.data)","rollingStartNumber":2649024,"rollingPeriod":144\#(test)}"#
+    }
+    let notes = try readJSON("[\(entries.joined(separator: ","))]").notes.counts
+    #expect(notes.first { $0.key.subject == "testType" }?.value == 400)
+    #expect(notes.first { $0.key.subject == "lab" }?.value == 400)
+  }
 }

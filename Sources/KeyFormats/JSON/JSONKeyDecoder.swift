@@ -56,6 +56,8 @@ public final class JSONKeyDecoder: KeyDecoder {
   private var documentStart = 0
 
   private var templates: [JSONObjectTemplate] = []
+  /// Of each template, the members that belong to no key.
+  private var templateNames: [[String]] = []
   private var nextTemplate = 0
   private var keysSinceLearning = 0
   private var lastRegions: (claim: RegionClaim, id: RegionClaim.ID)?
@@ -367,13 +369,13 @@ public final class JSONKeyDecoder: KeyDecoder {
     return UnsafeRawBufferPointer(rebasing: entry).containsQuoted("keyData")
   }
 
-  /// Counts a note; a hostile document cannot make more than a bounded number of different ones.
-  private func note(_ code: String, _ subject: String, _ text: String) {
+  /// Counts notes of one kind; a hostile document cannot make more than a bounded number of different ones.
+  private func note(_ code: String, _ subject: String, _ text: String, times count: Int = 1) {
     var subject = subject
     if !notedNames.contains(subject) {
       if notedNames.count < Self.mostNotedNames { notedNames.insert(subject) } else { subject = "others" }
     }
-    notes.count(ReadingNote(code: code, subject: subject, text: text))
+    notes.count(ReadingNote(code: code, subject: subject, text: text), count)
   }
 
   /// Looks for the names of members that tell a dialect, in what follows the start of the first key: a key of proto3 has
@@ -616,9 +618,7 @@ public final class JSONKeyDecoder: KeyDecoder {
         .limitExceeded, byteOffset: window.documentOffset(of: start),
         "a key of \(end - start) bytes; at most \(limits.recordBytes) are read")
     }
-    for name in parser.ignoredNames {
-      note("unknown-member-ignored", printable(name), "a key's member that no known system uses was not read")
-    }
+    for name in parser.ignoredNames { noteIgnored(name) }
     for names in parser.disagreements {
       note("spellings-disagree", names, "\(names) say different things; the last one counts")
     }
@@ -661,13 +661,18 @@ public final class JSONKeyDecoder: KeyDecoder {
     let values = parser.values.map {
       JSONObjectTemplate.Value(fieldOffset: $0.fieldOffset, start: $0.start - start, end: $0.end - start)
     }
-    guard let template = JSONObjectTemplate(object: object, values: values, prototype: key) else { return }
+    let place = templates.count < Self.mostTemplates ? templates.count : nextTemplate
+    guard let template = JSONObjectTemplate(object: object, values: values, prototype: key, place: place) else {
+      return
+    }
     keysSinceLearning = 0
     if templates.count < Self.mostTemplates {
       templates.append(template)
+      templateNames.append(parser.ignoredNames)
     } else {
       templates[nextTemplate].deallocate()
       templates[nextTemplate] = template
+      templateNames[nextTemplate] = parser.ignoredNames
       nextTemplate = (nextTemplate + 1) % Self.mostTemplates
     }
   }
@@ -685,11 +690,15 @@ public final class JSONKeyDecoder: KeyDecoder {
       var run = JSONObjectRun(
         here: start, end: end, key: first, lastKey: first + room.count, inList: inList,
         fields: inList && listEntries == .revisedKeys ? .revised : [])
+      var shapeStart = run.key
       while run.read(template) == .otherShape {
+        noteIgnored(by: template, run.key - shapeStart)
+        shapeStart = run.key
         guard let (other, length) = matchingTemplate(run.here, end, run.key) else { break }
         template = other
         guard run.pass(length) else { break }
       }
+      noteIgnored(by: template, run.key - shapeStart)
       if run.isBehindEntry { place = .afterElement }
       stop = run.here
       count = run.key - first
@@ -701,6 +710,18 @@ public final class JSONKeyDecoder: KeyDecoder {
       documentCount += count
       wrapper = .lines
     }
+  }
+
+  /// Counts what so many objects of a shape have beside their keys.
+  private func noteIgnored(by template: JSONObjectTemplate, _ count: Int) {
+    guard count > 0 else { return }
+    for name in templateNames[template.place] { noteIgnored(name, count) }
+  }
+
+  private func noteIgnored(_ name: String, _ count: Int = 1) {
+    note(
+      "unknown-member-ignored", printable(name), "a key's member that no known system uses was not read",
+      times: count)
   }
 
   /// The remembered shape of the object at this place, which it has read, and the object's length.

@@ -475,7 +475,7 @@ struct JSONKeyParser {
     if seen & 1 << 31 == 0 { refuse(.keyDataAbsent, "no key data, which is required") }
     if isFake { refusal = (.markedFake, "fake is not 0: padding of the upload") }
     isRepeatable =
-      isRepeatable && refusal == nil && ignoredNames.isEmpty && unknownFields.isEmpty
+      isRepeatable && refusal == nil && unknownFields.isEmpty
       && values.contains { $0.fieldOffset == 0 }
   }
 }

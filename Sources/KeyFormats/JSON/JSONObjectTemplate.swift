@@ -35,6 +35,8 @@ struct JSONObjectTemplate {
   private let prototype: ClaimedKey
   /// So many bytes must be readable for ``match``.
   let reach: Int
+  /// Its place among the remembered shapes.
+  let place: Int
   private let digits: Base64Digits
 
   /// A value that the parser has read: where it stands, without quotes, and where it goes.
@@ -49,12 +51,14 @@ struct JSONObjectTemplate {
   /// - Parameters:
   ///   - prototype: what the parser made of the object; the words of `values` do not matter.
   ///   - values: in the order in which they stand.
-  init?(object: UnsafeRawBufferPointer, values: [Value], prototype: ClaimedKey) {
+  ///   - place: of the shape among those that are remembered.
+  init?(object: UnsafeRawBufferPointer, values: [Value], prototype: ClaimedKey, place: Int) {
     guard !values.isEmpty, values.count <= Self.mostSlots, object.count <= Self.mostText else { return nil }
     slots = .allocate(capacity: values.count)
     words = .allocate(capacity: object.count / 8 + 1)
     slotCount = values.count
     self.prototype = prototype
+    self.place = place
     digits = .shared
     var nextWord = words
     var textEnd = 0

@@ -73,6 +73,10 @@ public final class SQLDumpDecoder: KeyDecoder {
     if window.documentOffset == 0, try window.require(3), window.unread.starts(with: [0xef, 0xbb, 0xbf]) {
       window.skip(3)
     }
+    if try skipRepeatedHead() {
+      place = .tuples
+      return
+    }
     let backslashes = usesBackslashes
     let found = try window.scanRecord(limit: limits.recordBytes, place: "") { unread, isAtEnd in
       SQLStatement.next(unread, isAtEnd: isAtEnd, backslashes: backslashes)
@@ -102,6 +106,18 @@ public final class SQLDumpDecoder: KeyDecoder {
     }
     window.skip(found.end)
     if place == .rows { try skipLineEnd() }
+  }
+
+  /// Moves over the head of the last `INSERT` where it stands here once more, behind blanks alone.
+  private func skipRepeatedHead() throws -> Bool {
+    guard !lastHead.isEmpty, try window.require(lastHead.count + 16) else { return false }
+    let unread = window.unread
+    var start = 0
+    while start < 15, SQLStatement.isBlank(unread[start]) { start += 1 }
+    let end = start + lastHead.count
+    guard unread[start..<end].elementsEqual(lastHead), !SQLReader.isOfWord(unread[end]) else { return false }
+    window.skip(end)
+    return true
   }
 
   private func end() throws {
