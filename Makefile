@@ -17,7 +17,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills docs licences install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills federation docs licences install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -73,6 +73,10 @@ fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of
 kills: packages ## kill the program KILLS times while it works, and show that nothing is lost
 	swift build
 	Tests/Kills/run --kills $(KILLS)
+
+federation: packages ## let four countries exchange keys through two gateways, with failures
+	swift build
+	Tests/Federation/run
 
 docs: packages ## write the libraries' documentation to build/docs
 	interop/docs $(documented)

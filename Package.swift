@@ -65,13 +65,19 @@ let package = Package(
     // The system's libarchive: tar, bzip2, xz and zstd. The formats do not need it.
     .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
 
+    // The system's libcrypto: the signatures of a federation's batches (CMS) and their certificates.
+    .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
     // How does each file format spell keys? One folder a format, both directions, plus the ZIP container.
     .target(name: "KeyFormats", dependencies: ["ExposureKeys", "CZlib"], swiftSettings: strict),
 
     // Whose signature is this, and how do we make ours?
     .target(
       name: "BundleTrust",
-      dependencies: ["ExposureKeys", .product(name: "Crypto", package: "swift-crypto")],
+      dependencies: [
+        "ExposureKeys", .product(name: "Crypto", package: "swift-crypto"),
+        .target(name: "CLibcrypto", condition: gateway),
+      ],
       swiftSettings: strict),
 
     // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
@@ -140,8 +146,8 @@ let package = Package(
     .target(
       name: "KeyPublishing",
       dependencies: [
-        "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats", "BundleTrust",
-        "KeyNormalization",
+        "KeyPeers", "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats",
+        "BundleTrust", "KeyNormalization",
       ],
       swiftSettings: strict),
 
@@ -312,7 +318,7 @@ let package = Package(
         "GatewayServer", "GatewayDaemon", "GatewaySettings", "KeyferryClient", "KeyConversion", "KeyIntake",
         "KeyInspection", "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust",
         "ExposureKeys",
-        "KeyFormats", "GatewayTesting",
+        "KeyFormats", "GatewayTesting", "PolicyFiles",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),

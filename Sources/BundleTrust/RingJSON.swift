@@ -1,10 +1,10 @@
-/// A JSON value, as far as a key ring must tell them apart. Members keep their order, so that faults are reported in
+/// A JSON value, as far as a key ring and a federation's trust must tell them apart. Members keep their order, so that faults are reported in
 /// the order of the text.
 enum RingJSON {
   typealias Members = [(name: String, value: RingJSON)]
 
   case null
-  case bool
+  case bool(Bool)
   case number
   case string(String)
   case array([RingJSON])
@@ -56,8 +56,8 @@ private struct RingJSONReader {
     case UInt8(ascii: "{"): return .object(try members())
     case UInt8(ascii: "["): return .array(try elements())
     case UInt8(ascii: "\""): return .string(try string())
-    case UInt8(ascii: "t"): return try word("true", .bool)
-    case UInt8(ascii: "f"): return try word("false", .bool)
+    case UInt8(ascii: "t"): return try word("true", .bool(true))
+    case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
     case let byte? where byte == UInt8(ascii: "-") || isDigit(byte):
       try number()

@@ -45,9 +45,10 @@ package struct ProvenHost: Hashable, Sendable {
   package init(provenByTLS host: String) { name = host }
 }
 
-/// Every origin whose keys a document holds has signed them, and its signature verifies.
-///
-/// Nothing makes one yet: a federation's batches have such signatures, which are not fetched so far.
+/// Every origin whose keys a document holds has signed them, and its signature verifies. Only verifying makes one.
 package struct OriginsProof: Hashable, Sendable {
-  init() {}
+  /// The countries that have signed.
+  package let origins: Set<String>
+
+  init(origins: Set<String> = []) { self.origins = origins }
 }

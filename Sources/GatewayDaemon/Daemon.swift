@@ -44,15 +44,29 @@ package struct Daemon: Sendable {
     let readiness = serving?.publishing ?? Readiness()
     let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
+    let pushing = Pushing(ledger: ledger, version: version, clock: clock.time)
+
     var services: [any Service] = [
       ClockService(
         clock: clock, ledger: ledger, hosts: receiving.hostTimes, readiness: readiness, metrics: metrics),
       PullService(
         plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
+      PushService(
+        plan: current, pushing: pushing, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
       Household(
         plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
-      ReloadService(plan: current, hangups: hangups, exposure: serving?.exposure, readAgain: readAgain),
+      ReloadService(
+        plan: current, hangups: hangups, exposure: serving?.exposure, trust: serving?.federation?.trust,
+        readAgain: readAgain),
     ]
+    if let watch = serving?.watch { services.append(watch) }
+    if let federation = serving?.federation, let callbacks = serving?.callbacks {
+      services.append(
+        CallbackService(
+          ledger: ledger, clock: clock.time, trust: federation.trust, caller: callbacks.caller,
+          takesAuthenticationCertificates: callbacks.settings.takesAuthenticationCertificates, metrics: metrics))
+    }
+    if plan.federation != nil { services.append(BatchService(plan: current, ledger: ledger, clock: clock)) }
     if let folder = plan.publicationFolder {
       services.append(
         PublishService(
@@ -68,8 +82,10 @@ package struct Daemon: Sendable {
       try await ServiceGroup(configuration: configuration).run()
     } catch {
       await receiving.close()
+      await pushing.close()
       throw error
     }
     await receiving.close()
+    await pushing.close()
   }
 }

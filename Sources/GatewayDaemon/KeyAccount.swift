@@ -23,6 +23,8 @@ package struct KeyAccount: Sendable {
   /// What the mirrors show of it, in the order of the configuration, and then series that are served and not configured any
   /// more, of which the store has released nothing.
   package let shown: [ShownArchives]
+  /// What becomes of it at the destinations, in the order of the configuration.
+  package let destinations: [DestinationAnswer]
   /// Series that the configuration does not name any more, and whose folders are still there.
   package let leftSeries: [String]
   /// Those that are configured.
@@ -42,7 +44,7 @@ package struct KeyAccount: Sendable {
     about key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, _ scope: EvidenceSearch.Scope,
     policies: [Policy] = [], now: Instant
   ) async throws -> KeyAccount {
-    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins, policies: policies)
+    let search = EvidenceSearch(for: key, of: plan.readSources, ownOrigins: plan.ownOrigins, policies: policies)
     return try await ledger.read { try KeyAccount(about: key, plan, from: $0, search, scope, now: now) }
   }
 
@@ -61,6 +63,7 @@ package struct KeyAccount: Sendable {
     pauses = try state.pauses()
     recalls = Dictionary(try state.recalls().map { ($0.event, $0) }, uniquingKeysWith: { first, _ in first })
     answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, bundles: bundles, now: now)
+    destinations = try plan.destinations.map { try DestinationAnswer(of: key, to: $0, in: state, record, now: now) }
     (leftSeries, series, mirrors) = (plan.leftSeries, plan.series, plan.mirrors)
     guard let folder = plan.publicationFolder else {
       shown = []
@@ -97,7 +100,7 @@ package struct KeyAccount: Sendable {
   package static func erase(
     _ key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, by word: OperatorWord, now: Instant
   ) async throws -> (receipt: ErasureReceipt, unreadable: [DocumentRecord]) {
-    let search = EvidenceSearch(for: key, of: plan.sources, ownOrigins: plan.ownOrigins)
+    let search = EvidenceSearch(for: key, of: plan.readSources, ownOrigins: plan.ownOrigins)
     // Most of it is searched beside whoever writes.
     let before = try await ledger.read { try search.run(in: $0, .everything, of: KeyRecord()) }
     let receipt = try await ledger.erased(key, digest: digest(of: key), by: word, at: now) { state in

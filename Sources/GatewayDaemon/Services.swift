@@ -2,6 +2,7 @@ internal import BundleTrust
 internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
@@ -338,6 +339,16 @@ extension ServerSettings {
   }
 }
 
+extension FederationGatewaySettings {
+  /// What a running server keeps, and so does not take from a file that is read again.
+  fileprivate var served: [String] {
+    [
+      path, clientCertificates.rawValue, "\(uploadKeys)", "\(keptDays)", "\(sharesTags)", "\(showsStatistics)",
+      "\(allowances.rawValue)", reading.name,
+    ]
+  }
+}
+
 extension GatewayMetrics.SigningKeys {
   fileprivate init(_ series: SeriesSettings, at now: Instant) {
     self.init(
@@ -354,17 +365,20 @@ struct ReloadService: Service {
   let hangups: UnixSignalsSequence
   /// `nil` where nothing is served.
   let exposure: ServedConfiguration?
+  /// `nil` where countries do not federate here.
+  let trust: HeldFederationTrust?
 
   private let logger = Logger(label: "keyferry.configuration")
 
   init(
-    plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?,
+    plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?, trust: HeldFederationTrust? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
     self.readAgain = readAgain
     self.hangups = hangups
     self.exposure = exposure
+    self.trust = trust
   }
 
   func run() async throws {
@@ -378,11 +392,16 @@ struct ReloadService: Service {
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
-        || new.ownOrigins != old.ownOrigins
+        || new.ownOrigins != old.ownOrigins || new.federation?.served != old.federation?.served
       {
-        logger.warning("folders, server, its doors for uploads, and own origins stay as they are until a restart")
+        logger.warning(
+          """
+          folders, server, its doors for uploads, own origins, and the federation but for its trust and its batches stay \
+          as they are until a restart
+          """)
       }
       plan.value = new
+      if let trust, let federation = new.federation { trust.value = federation.trust }
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)
       logger.info(
         "configuration read again",

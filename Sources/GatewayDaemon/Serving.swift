@@ -17,21 +17,35 @@ package struct Serving {
   package let server: ServerService
   /// Can be replaced while the server runs.
   let exposure: ServedConfiguration
+  /// The whitelist can be replaced while the server runs.
+  let federation: FederationCounter?
+  /// Looks at the whitelist's file; `nil` where there is none.
+  package let watch: TrustWatch?
+  /// `nil` where no country is called.
+  let callbacks: CallbackOffice?
 
   /// - Parameters:
   ///   - folder: where bundles are published.
   ///   - uploads: whose uploads are taken, in the order of the settings, and the ledger that records them; `nil` where
   ///     there is no door.
+  ///   - federation: what countries federate through; `nil` where they do not.
+  ///   - callbacks: keeps where countries want to be called; `nil` where nobody is.
   ///   - publishing: answers `/ready/publishing`; `nil` where this process neither pulls nor publishes.
   ///   - onListening: is told the address, once it listens.
   /// - Throws: `ServerFault` where the settings cannot be used.
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
     mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
+    federation: FederationCounter? = nil, callbacks: CallbackOffice? = nil,
     publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
     self.publishing = publishing
+    self.federation = federation
+    self.callbacks = callbacks
+    watch = federation.flatMap { federation in
+      settings.federationDoor?.trustFile.map { TrustWatch($0, federation.trust) }
+    }
     publications = PublicationStore(
       folder: folder, order: series.map(\.name) + mirrors.map(\.name),
       defaultSeries: settings.defaultSeries)
@@ -48,13 +62,20 @@ package struct Serving {
       uploads: uploads.map { uploads in
         uploads.sources.map { UploadEntrance($0, recordedBy: uploads.ledger, health: health, clock: clock) }
       } ?? [],
+      federation: federation.map { [metrics] in
+        $0.entrance(settings.federationDoor, registrar: callbacks?.registration, metrics: metrics)
+      },
       caller: OutsideCaller(),
       metrics: metrics, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil
+    let door = settings.federationDoor
     server = ServerService(application) { port in
       onListening(isPublic ? address : "\(address):\(port)/")
+    } onFederationBound: { port in
+      let isSecure = (door?.certificatePEM ?? settings.certificatePEM) != nil
+      onListening("\(isSecure ? "https" : "http")://\(door?.listen?.host ?? ""):\(port)/ for national back ends")
     }
   }
 }

@@ -15,11 +15,14 @@ package struct GatewayApplication: Sendable {
   package let responder: GatewayResponder
   let logger: Logger
   private let tls: NIOSSLContext?
+  /// Of the federation's own address, with the responder there; `nil` where it has none.
+  private let federation: (responder: GatewayResponder, tls: NIOSSLContext?)?
 
   /// - Parameters:
   ///   - store: what is published.
   ///   - layouts: those that apps are served.
   ///   - uploads: where uploads go, one for each of the settings' `uploads`, in their order.
+  ///   - federation: what countries federate through; `nil` where they do not.
   ///   - readiness: for requests.
   ///   - publishing: for pulling and publishing; `nil` where this process does neither.
   ///   - caller: the way to other servers; needed where the doors ask one.
@@ -28,7 +31,8 @@ package struct GatewayApplication: Sendable {
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
-    uploads entrances: [UploadEntrance] = [], caller: (any WebCaller)? = nil,
+    uploads entrances: [UploadEntrance] = [], federation: FederationEntrance? = nil,
+    caller: (any WebCaller)? = nil,
     metrics: GatewayMetrics = GatewayMetrics(),
     metricsPath: String? = "metrics", readiness: Readiness = Readiness(), publishing: Readiness? = nil,
     limits stated: ServerLimits? = nil, clock: ServerClock = .system,
@@ -55,15 +59,26 @@ package struct GatewayApplication: Sendable {
       readiness: readiness, publishing: publishing, logger: logger,
       cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics),
       signer: signer)
-    responder = GatewayResponder(
+    var responder = GatewayResponder(
       settings: settings,
       reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil, proxies: settings.proxies),
       retrievals: retrievals, metrics: metrics, clock: clock, logger: logger,
       limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads,
+      federation: federation.map { FederationResponder($0, metrics: metrics, logger: logger) },
       connections: OpenConnections(
         most: min(limits.connections, Self.affordableConnections), mostOfClient: limits.clientConnections,
         metrics: metrics),
       proxied: ProxiedRequests(mostOfClient: limits.clientConnections))
+    var federation: (responder: GatewayResponder, tls: NIOSSLContext?)?
+    if let door = settings.federationDoor {
+      if door.listen != nil {
+        var own = responder
+        (own.face, responder.face) = (.federation, .apps)
+        federation = (own, try Self.federationTLS(door, settings))
+      }
+    }
+    self.responder = responder
+    self.federation = federation
   }
 
   /// What Hummingbird runs.
@@ -80,6 +95,26 @@ package struct GatewayApplication: Sendable {
         availableConnectionsDelegate: .maximum(
           responder.connections.most + Self.spareDescriptors / 2, logger: logger)),
       onServerRunning: { channel in await onBound(channel.localAddress?.port ?? settings.port) }, logger: logger)
+  }
+
+  /// What Hummingbird runs at the federation's own address; `nil` where it has none.
+  ///
+  /// - Parameter onBound: is told the port when the server listens.
+  package func federationApplication(
+    onBound: @escaping @Sendable (Int) async -> Void = { _ in }
+  ) -> Application<GatewayResponder>? {
+    guard let federation, let door = settings.federationDoor, let listen = door.listen else { return nil }
+    let asks = door.certificates == .tls
+    return Application(
+      responder: federation.responder,
+      server: HTTPServerBuilder { _ in
+        GatewayChannel(federation.responder, tls: federation.tls, asksForCertificate: asks)
+      },
+      configuration: ApplicationConfiguration(
+        address: .hostname(listen.host, port: listen.port), serverName: nil, backlog: 256,
+        availableConnectionsDelegate: .maximum(
+          responder.connections.most + Self.spareDescriptors / 2, logger: logger)),
+      onServerRunning: { channel in await onBound(channel.localAddress?.port ?? listen.port) }, logger: logger)
   }
 
   /// Files that the process opens beside its connections.
@@ -102,7 +137,10 @@ package struct GatewayApplication: Sendable {
   /// Everything for which ``init(settings:store:layouts:uploads:metrics:metricsPath:readiness:limits:clock:logger:)`` would
   /// throw. It makes the same as that does, and keeps nothing.
   package static func faults(of settings: ServerSettings) -> [ServerFault] {
-    [fault { _ = try signer(settings) }, fault { _ = try tls(settings) }].compactMap(\.self)
+    [
+      fault { _ = try signer(settings) }, fault { _ = try tls(settings) },
+      settings.federationDoor.flatMap { door in fault { _ = try federationTLS(door, settings) } },
+    ].compactMap(\.self)
       + settings.uploads.compactMap { uploads in fault { _ = try UploadTrust(trying: uploads) } }
   }
 
@@ -123,7 +161,36 @@ package struct GatewayApplication: Sendable {
   /// It is made once, so that a key that is not the certificate's is found before a socket opens.
   private static func tls(_ settings: ServerSettings) throws -> NIOSSLContext? {
     guard let certificates = settings.certificatePEM else { return nil }
-    guard let key = settings.privateKeyPEM else {
+    return try tls(certificates, settings.privateKeyPEM, asksForCertificate: false)
+  }
+
+  /// Where TLS says who asks there has to be TLS. Behind a proxy it may be left out.
+  private static func federationTLS(_ door: FederationDoorSettings, _ settings: ServerSettings) throws -> NIOSSLContext?
+  {
+    guard door.listen != nil else {
+      guard door.certificates == .proxy else {
+        throw ServerFault(
+          place: "federation.listen",
+          reason: "where TLS says who asks, national back ends need an address apart from that of phones")
+      }
+      return nil
+    }
+    let isOwn = door.certificatePEM != nil
+    guard let certificates = isOwn ? door.certificatePEM : settings.certificatePEM else {
+      guard door.certificates == .proxy else {
+        throw ServerFault(
+          place: "federation.certificate", reason: "where TLS says who asks there has to be a certificate and its key")
+      }
+      return nil
+    }
+    return try tls(
+      certificates, isOwn ? door.privateKeyPEM : settings.privateKeyPEM, asksForCertificate: door.certificates == .tls)
+  }
+
+  private static func tls(
+    _ certificates: String, _ key: Secret?, asksForCertificate: Bool
+  ) throws -> NIOSSLContext {
+    guard let key else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
     }
     let chain = try ServerFault.at("TLS certificate") {
@@ -135,6 +202,12 @@ package struct GatewayApplication: Sendable {
     var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(privateKey))
     tls.minimumTLSVersion = .tlsv12
     tls.applicationProtocols = NIOHTTP2SupportedALPNProtocols
+    if asksForCertificate {
+      // The whitelist is asked with each request: here nobody is refused, so that everybody is told why. Nobody's signature
+      // under a certificate counts.
+      tls.certificateVerification = .optionalVerification
+      tls.trustRoots = .certificates([])
+    }
     return try ServerFault.at("TLS") { try NIOSSLContext(configuration: tls) }
   }
 }
@@ -155,6 +228,7 @@ package struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// Below `server` in the configuration.
   package var setting: String {
     switch place {
+    case let place where place.hasPrefix("federation"): place
     case "response key": "response-key"
     case "TLS private key": "key"
     case "TLS", "TLS certificate": "certificate"

@@ -1,6 +1,7 @@
 internal import ExposureKeys
 internal import HTTPTypes
 package import Hummingbird
+internal import KeyIntake
 internal import Logging
 internal import NIOCore
 
@@ -17,9 +18,22 @@ package struct GatewayResponder: HTTPResponder {
   let logger: Logger
   let limiter: RateLimiter?
   let uploads: UploadDoors
+  /// `nil` where countries do not federate here.
+  let federation: FederationResponder?
   let connections: OpenConnections
   let proxied: ProxiedRequests
   let stored = StoredResponses()
+  /// To whom this address belongs.
+  var face = Face.everybody
+
+  /// Who is answered at an address.
+  enum Face {
+    case everybody
+    /// The federation has an address of its own.
+    case apps
+    /// National back ends alone.
+    case federation
+  }
 
   var limits: ServerLimits { reader.limits }
 
@@ -103,7 +117,7 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
-    guard let generation = retrievals.store.settledGeneration else { return nil }
+    guard face != .federation, let generation = retrievals.store.settledGeneration else { return nil }
     return stored.response(to: request, at: .init(second: now.secondsSince1970, generation: generation))
   }
 
@@ -146,6 +160,18 @@ package struct GatewayResponder: HTTPResponder {
     if isProxied { try beginProxied(client) }
     defer { if isProxied { proxied.end(client) } }
 
+    if face != .apps, let federation, let place = federation.place(of: target.segments) {
+      exchange.route = FederationResponder.route
+      let channel = exchange.context.channel
+      let caller = FederationCaller(
+        fields: request.headers, isThroughProxy: isProxied, certificate: await channel.certificateOfClient(),
+        address: channel.remoteAddress?.ipAddress)
+      return try await federation.answer(
+        to: request, at: place, from: caller, now: exchange.now, reading: exchange.context.wantContent)
+    }
+    guard face != .federation else {
+      throw Problem(.notFound, "not-found", "here is nothing but the addresses of the federation").closingConnection()
+    }
     switch request.method {
     case .get, .head: return FinalResponse(response: try await retrieve(target, &exchange))
     case .post:

@@ -6,11 +6,18 @@ internal import ServiceLifecycle
 package struct ServerService: Service {
   private let application: GatewayApplication
   private let onBound: @Sendable (Int) async -> Void
+  private let onFederationBound: @Sendable (Int) async -> Void
 
-  /// - Parameter onBound: is told the port when the server listens; with port 0 the system has chosen it.
-  package init(_ application: GatewayApplication, onBound: @escaping @Sendable (Int) async -> Void = { _ in }) {
+  /// - Parameters:
+  ///   - onBound: is told the port when the server listens; with port 0 the system has chosen it.
+  ///   - onFederationBound: the same, of the federation's own address.
+  package init(
+    _ application: GatewayApplication, onBound: @escaping @Sendable (Int) async -> Void = { _ in },
+    onFederationBound: @escaping @Sendable (Int) async -> Void = { _ in }
+  ) {
     self.application = application
     self.onBound = onBound
+    self.onFederationBound = onFederationBound
   }
 
   /// Serves until the task is cancelled or a graceful shutdown begins.
@@ -34,8 +41,23 @@ package struct ServerService: Service {
         ])
       await onBound(port)
     }
+    let federation = application.federationApplication { [application, onFederationBound] port in
+      application.logger.info(
+        "listening for national back ends",
+        metadata: [
+          "host": .string(application.settings.federationDoor?.listen?.host ?? ""), "port": .stringConvertible(port),
+        ])
+      await onFederationBound(port)
+    }
     try await withGracefulShutdownHandler {
-      try await server.run()
+      guard let federation else { return try await server.run() }
+      // Both, or none: where one cannot listen, the other ends, too.
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await server.run() }
+        group.addTask { try await federation.run() }
+        defer { group.cancelAll() }
+        for try await _ in group { group.cancelAll() }
+      }
     } onGracefulShutdown: { [application] in
       application.readiness.hold("shutdown", because: "the server shuts down")
     }

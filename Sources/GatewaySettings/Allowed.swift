@@ -41,6 +41,10 @@ enum Allowed {
   static let codeTimeoutSeconds: ClosedRange<Int64> = 1...10
   static let keySetRefreshSeconds: ClosedRange<Int64> = 60...86_400
   static let dp3tValiditySeconds: ClosedRange<Int64> = 60...604_800
+  static let federationKeys = 1...100_000
+  static let federationBatchSeconds: ClosedRange<Int64> = 10...86_400
+  /// Before today.
+  static let federationDays: ClosedRange<Int64> = 0...13
   static let publicKeyBytes = 16_384
   /// Seconds before the end of the last signing key at which to warn.
   static let endingSoon: Int64 = 30 * 86_400

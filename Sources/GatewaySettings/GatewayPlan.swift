@@ -1,4 +1,5 @@
 package import GatewayServer
+package import KeyIntake
 package import KeyPeers
 package import KeyPublishing
 package import KeyReceiving
@@ -10,6 +11,8 @@ package struct GatewayPlan: Sendable {
   package var stateFolder: String
   package var sources: [SourceSettings]
   package var series: [SeriesSettings]
+  /// Federation gateways that own keys are handed to.
+  package var destinations: [DestinationSettings] = []
   /// What is shown as its origin has signed it.
   package var mirrors: [MirrorSettings] = []
   /// Where bundles are published; `nil` where the gateway only receives.
@@ -27,6 +30,8 @@ package struct GatewayPlan: Sendable {
   package var server: ServerSettings?
   /// Whose keys come in by the server's doors, in the order of its settings.
   package var uploads: [UploadSource]
+  /// `nil` where this is no gateway for national back ends.
+  package var federation: FederationGatewaySettings?
 
   package init(
     stateFolder: String, sources: [SourceSettings] = [], series: [SeriesSettings] = [],
@@ -48,10 +53,20 @@ package struct GatewayPlan: Sendable {
     publicationFolder.map { LeftSeries.names(in: $0, except: Set(series.map(\.name) + mirrors.map(\.name))) } ?? []
   }
 
-  /// What claims call their sources: those that are asked, and the doors for uploads.
+  /// What claims call their sources: those that are asked, the doors for uploads, and national back ends.
   package var sourceNames: [String] {
     let asked = sources.map(\.name)
-    return asked + uploads.map(\.name).filter { !asked.contains($0) }
+    return asked + uploads.map(\.name).filter { !asked.contains($0) } + federationSources
+  }
+
+  /// How evidence is read: sources that are asked, and what national back ends upload.
+  package var readSources: [SourceSettings] {
+    sources + (federation.map { settings in settings.countries.map(settings.readingSource) } ?? [])
+  }
+
+  /// What claims call the uploads of national back ends; no source has a slash in its name.
+  package var federationSources: [String] {
+    (federation?.countries ?? []).map(FederationGatewaySettings.source)
   }
 }
 
@@ -68,7 +83,10 @@ package struct OperatorsPlan: Sendable {
   package var ownOrigins: Set<String> { plan.ownOrigins }
   package var leftSeries: [String] { plan.leftSeries }
   package var uploads: [UploadSource] { plan.uploads }
+  package var federationSources: [String] { plan.federationSources }
   package var mirrors: [MirrorSettings] { plan.mirrors }
+  /// Nobody signs with them.
+  package var destinations: [DestinationSettings] { plan.destinations }
   package var clock: ClockBounds { plan.clock }
   package var behindLimit: Int64? { plan.behindLimit }
   /// Their identities have names and times, and keys of nobody.

@@ -72,6 +72,7 @@ final class GatewayReader {
       behindLimit = setting.isWord("never") ? nil : setting.duration(Allowed.behind)
     }
     let sources = entries(of: root.take("sources"), source)
+    let destinations = entries(of: root.take("destinations"), destination)
     let listed = entries(of: root.take("series"), self.series)
     let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
     let mirrors = listed.compactMap { entry -> StatedMirror? in if case .mirror(let one) = entry { one } else { nil } }
@@ -81,27 +82,35 @@ final class GatewayReader {
     }
     var server: StatedServer?
     root.section("server") { server = self.server($0) }
+    var federation: (settings: FederationGatewaySettings, section: Section)?
+    root.section("federation") { section in federation = self.federation(section, &server).map { ($0, section) } }
     root.finish()
 
     check(sources, ownOrigins: ownOrigins)
     check(series)
     let shown = mirrored(mirrors, beside: series, of: sources, retention)
+    if let federation { check(federation.settings, federation.section, server: server, root) }
     if let server { check(server, series: series, mirrors: shown, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !listed.isEmpty)
     let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }
     checkDoors(entrances)
+    check(
+      destinations, sources: sources, doors: entrances.compactMap { $0.1?.name }, ownOrigins: ownOrigins)
     guard let state else { return nil }
     var plan = GatewayPlan(
       stateFolder: state,
       sources: sources.map { source in
         var settings = source.settings
         settings.declaredRegions = namedCodes
+        settings.ownOrigins = ownOrigins
         settings.isMirrored = shown.contains { $0.source == settings.name }
         return settings
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
     plan.mirrors = shown
+    plan.federation = federation?.settings
+    plan.destinations = destinations.map(\.settings)
     (plan.clock, plan.silenceLimit, plan.behindLimit) = (clock, silenceLimit, behindLimit)
     return plan
   }

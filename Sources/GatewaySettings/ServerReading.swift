@@ -104,7 +104,7 @@ extension GatewayReader {
     set(&limits.stalledSeconds, section.take("stalled")?.duration(Allowed.idleSeconds))
   }
 
-  private func listen(_ setting: Setting) -> HostAndPort? {
+  func listen(_ setting: Setting) -> HostAndPort? {
     guard let text = setting.text() else { return nil }
     return HostAndPort(text[...], defaultPort: nil)
       ?? setting.fault("\(setting.shown), allowed an address and a port: 127.0.0.1:8080, \"[::1]:8080\"")
@@ -146,7 +146,7 @@ extension GatewayReader {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  private func addressBlock(_ setting: Setting) -> AddressBlock? {
+  func addressBlock(_ setting: Setting) -> AddressBlock? {
     guard let text = setting.text() else { return nil }
     return AddressBlock(text)
       ?? setting.fault("\(setting.shown), allowed an address or a block of them: 127.0.0.1, 10.0.0.0/8, \"fd00::/8\"")

@@ -32,8 +32,10 @@ package enum SettingsTable {
 
   package static let groups = [
     Group(title: "The gateway", rows: gateway), Group(title: "Sources", rows: sources),
-    Group(title: "How a source is reached", rows: transport), Group(title: "Series", rows: series),
+    Group(title: "How a source is reached", rows: transport), Group(title: "Destinations", rows: destinations),
+    Group(title: "Series", rows: series),
     Group(title: "Signing keys of a series", rows: signing), Group(title: "Server", rows: server),
+    Group(title: "Federation gateway", rows: federation),
   ]
 
   /// A Markdown table a group.
@@ -90,12 +92,86 @@ package enum SettingsTable {
           + "that never had any is left alone.", "never", "never, \(Allowed.behind.durations)"),
       Row("policies", "Policy files that can then be named by the name that they state.", none, "a list of paths"),
       Row("sources", "Where keys are pulled from.", none, "a list of sections"),
+      Row("destinations", "Federation gateways that own keys are handed to.", none, "a list of sections"),
       Row("series", "What is published.", none, "a list of sections"),
       Row("publication", "Where bundles are published.", "nothing is published", "a section"),
       Row("publication.folder", "The folder of the bundles, apart from `state`.", path),
       Row("server", "How publications are served.", "nothing is served", "a section"),
+      Row(
+        "federation", "This gateway is one for national back ends, in place of the European one.",
+        "countries do not federate here", "a section"),
     ]
   }()
+
+  private static let federation: [Row] = [
+    Row(
+      "federation.trust",
+      "The trust anchor and the whitelist of the countries' certificates; `keyferry trust` makes it.",
+      "a JSON file"),
+    Row(
+      "federation.certificates-from",
+      "Who says which client certificate a country has shown: the connection itself, or a proxy of `server.proxies` in the "
+        + "fields of `proxy-fields`.",
+      FederationGatewaySettings.ClientCertificates.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+    Row(
+      "federation.listen",
+      "The federation's own address, apart from that of phones. With `certificates-from: tls` it must be stated.",
+      "that of the server", "an address and a port: `0.0.0.0:8444`"),
+    Row("federation.certificate", "The certificate at `federation.listen`.", "that of the server", "a PEM file"),
+    Row("federation.key", "Its private key.", "that of the server", secret),
+    Row("federation.key.file", "The file that holds the key.", none, path),
+    Row("federation.key.env", "The variable that holds the key.", none, "a name"),
+    Row(
+      "federation.proxy-fields", "What the fields are called in which a proxy tells which certificate it has seen.",
+      "the defaults", "a section"),
+    Row(
+      "federation.proxy-fields.certificate", "The whole certificate as PEM, percent-encoded.",
+      "`\(CertificateFields().certificate)`", "a name"),
+    Row(
+      "federation.proxy-fields.digest", "SHA-256 of the certificate's DER, hexadecimal or base64.",
+      "`\(CertificateFields().digest)`", "a name"),
+    Row(
+      "federation.proxy-fields.subject", "The certificate's subject: `CN=a,O=b,C=DE`.",
+      "`\(CertificateFields().subject)`",
+      "a name"),
+    Row(
+      "federation.callbacks", "How countries are called when there is a new download batch.", "nobody is called",
+      "a section"),
+    Row("federation.callbacks.certificate", "What the gateway shows to those whom it calls.", "a PEM file"),
+    Row("federation.callbacks.key", "Its private key.", secret),
+    Row("federation.callbacks.key.file", "The file that holds the key.", none, path),
+    Row("federation.callbacks.key.env", "The variable that holds the key.", none, "a name"),
+    Row(
+      "federation.callbacks.private-networks",
+      "Networks that are called although they are not the open internet's: where countries are connected by a network of their "
+        + "own, and for tests.", none, "a list of addresses and blocks: `[10.0.0.0/8, \"fd00::/8\"]`"),
+    Row(
+      "federation.callbacks.authentication-certificates",
+      "Whether a country's certificate for `AUTHENTICATION` counts for the server that is called, too, as the European gateway "
+        + "had it.", "`false`", "`true`, `false`"),
+    Row("federation.path", "What stands before every address.", "`/`", "a path: `/efgs`"),
+    Row(
+      "federation.policy", "The policy by which what countries upload is read for this gateway's own apps.", "`efgs`",
+      "a policy's name or path"),
+    Row("federation.upload-keys", "Keys of one upload at most.", "`5000`", Allowed.federationKeys.text),
+    Row(
+      "federation.batch-keys", "Keys of one download batch at most; an upload is never split.",
+      "`5000`, or `upload-keys` where that is more", Allowed.federationKeys.text),
+    Row(
+      "federation.batch-every", "The time between two looks for uploads that wait for a download batch.", "`5 min`",
+      Allowed.federationBatchSeconds.durations),
+    Row(
+      "federation.keep", "How many days before today can be downloaded.", "`2 days`", Allowed.federationDays.days),
+    Row(
+      "federation.tags", "For whom the tag of an upload may be used once, while the upload is kept.", "`country`",
+      "`country`, `gateway`"),
+    Row(
+      "federation.statistics", "Whether everybody may read how much each country uploaded on each day.", "`false`",
+      "`true`, `false`"),
+    Row(
+      "federation.allow", "What is let through in signatures that is refused otherwise.", none,
+      "a list of " + SignatureAllowances.names.map { "`\($0)`" }.joined(separator: ", ")),
+  ]
 
   private static let sources: [Row] = {
     let source = SourceSettings(name: "", peer: .index, location: "", trust: .operator, reading: Policy(name: ""))
@@ -115,6 +191,14 @@ package enum SettingsTable {
           + "proved its name by TLS. `origins`: each origin has signed its keys. `operator`: whoever runs this gateway "
           + "vouches for it, and no proof is asked for.",
         "a PEM file, a folder of `ID-VERSION.pem`, a JSON ring; `host`; `origins`; `operator`; as the protocol allows"),
+      Row(
+        "sources[].federation-trust",
+        "With `trust: origins`: the federation's anchor and its list of certificates, as `keyferry trust` makes it.",
+        none,
+        "a JSON file"),
+      Row(
+        "sources[].allow", "With `trust: origins`: what signatures may be like that are refused otherwise.", none,
+        "a list of " + SignatureAllowances.names.map { "`\($0)`" }.joined(separator: ", ")),
       Row("sources[].reading", "The policy by which its keys are read.", "`default`", "a policy's name or path"),
       Row("sources[].origin", "The origin of its keys that name none.", none, "a code: `DE`"),
       Row(
@@ -180,6 +264,60 @@ package enum SettingsTable {
       Row(
         "sources[].http.connections", "Connections to one host at a time.", "\(transport.connectionsPerHost)",
         Allowed.connections.text),
+    ]
+  }()
+
+  private static let destinations: [Row] = {
+    let one = DestinationSettings(
+      name: "", location: "", origin: "", sources: [], publishing: Policy(name: ""),
+      signer: PushSigner(subject: "", thumbprint: "") { canonical, _ in canonical })
+    return [
+      Row("destinations[].name", "What the operator calls it; no source has this name.", "letters, digits, `-`, `.`"),
+      Row("destinations[].protocol", "What the gateway speaks.", "`efgs`"),
+      Row("destinations[].location", "Where it is.", "`https://…`"),
+      Row("destinations[].origin", "The own origin whose keys are handed over.", "a code: `DE`"),
+      Row(
+        "destinations[].sources",
+        "The sources and doors whose claims may go there: those whose people have agreed. Nothing else goes, and nothing that a "
+          + "federation gateway brought.", "a list of names"),
+      Row(
+        "destinations[].policy",
+        "The policy that says when a key may go and which report types do. The key goes as it was said, not as apps are told.",
+        "`efgs`", "a policy's name or path"),
+      Row("destinations[].regions", "The countries that every key is for.", "those that its claims name", codes),
+      Row("destinations[].signing", "Who signs batches.", "a section"),
+      Row(
+        "destinations[].signing.certificate",
+        "The certificate, of the origin's country; the gateway's operator has it.",
+        "a PEM file"),
+      Row("destinations[].signing.key", "Its private key, RSA or P-256.", secret),
+      Row("destinations[].signing.key.file", "The file that holds the key.", none, path),
+      Row("destinations[].signing.key.env", "The variable that holds the key.", none, "a name"),
+      Row("destinations[].certificate", "Our certificate for TLS.", none, "a PEM file"),
+      Row("destinations[].key", "Its private key.", none, secret),
+      Row("destinations[].key.file", "The file that holds the key.", none, path),
+      Row("destinations[].key.env", "The variable that holds the key.", none, "a name"),
+      Row("destinations[].roots", "The certificates to trust instead of the system's.", "the system's", "a PEM file"),
+      Row("destinations[].every", "The time between pushes.", TimeSpan.text(one.interval), Allowed.interval.durations),
+      Row(
+        "destinations[].time-out", "For one batch and its answer.", TimeSpan.text(300), Allowed.totalSeconds.durations),
+      Row(
+        "destinations[].batch-keys", "Keys of one batch at most.", "\(one.batchKeys)", EFGSUpload.batchKeys.text),
+      Row(
+        "destinations[].maximum-age",
+        "Keys that began more days ago are too old, counted from midnight (UTC). A gateway takes 15; a day is left for batches "
+          + "that wait.", "\(one.maximumAgeDays) days", "1 day...15 days"),
+      Row(
+        "destinations[].format", "How batches are written.", "`\(one.format.rawValue)`",
+        DestinationSettings.Format.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+      Row(
+        "destinations[].symptoms-not-given",
+        "What is said of symptoms where nobody said anything: 4000 less the key's age in days, or 2147483647.",
+        "`\(one.missingOnset.rawValue)`",
+        DestinationSettings.MissingOnset.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
+      Row(
+        "destinations[].rehearsal", "Whether everything is selected, signed and shown, and nothing is sent.",
+        "`\(one.isRehearsal)`", "`true`, `false`"),
     ]
   }()
 

@@ -39,7 +39,14 @@ extension GatewayReader {
     }
     removeOldOrigins(from: &options, of: peer, section)
     let trust = section.need("trust", "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem")
-      .flatMap { self.trust($0, of: peer, isSecure: location?.hasPrefix("http://") != true) }
+      .flatMap { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
+    for name in ["federation-trust", "allow"] where section.states(name) && trust.map({ $0.kind != .origins }) ?? false
+    {
+      document.add(section.place(of: name), "is for trust: origins alone")
+    }
+    if case .origins = trust, options["format"] == "json" {
+      document.add(section.place(of: "options"), "format: json, allowed protobuf with trust: origins")
+    }
     let reading = section.take("reading").flatMap(policy)
     var settings = SourceSettings(
       name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, secrets: secrets,
@@ -138,7 +145,9 @@ extension GatewayReader {
 
   private static func spellings(of kinds: [Trust.Kind]) -> String { kinds.map(\.spelling).joined(separator: ", ") }
 
-  private func trust(_ setting: Setting, of peer: PeerProtocol?, isSecure: Bool) -> Trust? {
+  private func trust(
+    _ setting: Setting, of peer: PeerProtocol?, _ section: Section, isSecure: Bool
+  ) -> Trust? {
     guard var text = setting.text() else { return nil }
     let allowed = trusts(of: peer)
     if text == "gateway" {
@@ -159,8 +168,35 @@ extension GatewayReader {
     case .host:
       guard isSecure else { return setting.fault("host, allowed with a location https://… alone: TLS proves the name") }
       return .host
-    case .origins: return .origins
+    case .origins: return origins(section)
     case .operator: return .operator
+    }
+  }
+
+  /// A federation's list of certificates, and what its origins' signatures may be like.
+  private func origins(_ section: Section) -> Trust? {
+    var allowed: SignatureAllowances = []
+    for entry in section.take("allow").flatMap({ $0.list() }) ?? [] {
+      guard let name = entry.text() else { continue }
+      if let allowance = SignatureAllowances.named(name) {
+        allowed.insert(allowance)
+      } else {
+        entry.add("\(entry.shown), allowed \(SignatureAllowances.names.joined(separator: ", "))")
+      }
+    }
+    guard let setting = section.need("federation-trust", "the JSON file that keyferry trust makes"),
+      let bytes = contents(setting, limit: FederationTrust.maximumLength)
+    else { return nil }
+    do throws(FederationFault) {
+      let trust = try FederationTrust(json: bytes)
+      if !trust.anchor.isValid(at: now) {
+        setting.add(
+          "its anchor is valid from \(trust.anchor.notBefore) to \(trust.anchor.notAfter), and not now", isWarning: true
+        )
+      }
+      return .origins(trust, allowed)
+    } catch {
+      return setting.fault("\(setting.shown): \(error)")
     }
   }
 

@@ -46,7 +46,7 @@ extension GatewayReader {
 
   func seriesNames(_ setting: Setting) -> [Setting]? { setting.list() }
 
-  private func doorPath(_ setting: Setting) -> String? {
+  func doorPath(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
     let parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
     let isPath = parts.allSatisfy { part in

@@ -46,8 +46,10 @@ package enum Vouching: Sendable {
   case ring(TrustRing, at: Instant)
   /// The host that it came from, where TLS has proved its name.
   case host(ProvenHost?)
-  /// Each origin must have signed its own keys.
-  case origins
+  /// Each origin must have signed its own keys; the entries of the audit answer are JSON. Without them there is no proof.
+  case origins(OriginsVerification, audit: [UInt8]?)
+  /// Each origin has signed its own keys, as its door has verified.
+  case proven(OriginsProof)
   /// Whoever runs the program.
   case `operator`
 }
@@ -91,7 +93,11 @@ package struct ExaminedArrival {
   ///
   /// - Throws: ``DocumentRefusal`` when nobody does who should.
   package func verify() throws -> VerifiedArrival {
-    VerifiedArrival(arrival, try voucher(), survey?.digests)
+    if case .origins(let verification, let audit) = arrival.vouching {
+      let finding = try originsFinding(verification, audit)
+      return VerifiedArrival(arrival, finding.document, survey?.digests, voucher: finding.words)
+    }
+    return VerifiedArrival(arrival, try voucher(), survey?.digests)
   }
 
   private func voucher() throws -> VerifiedDocument {
@@ -109,9 +115,26 @@ package struct ExaminedArrival {
     case .host(let host):
       guard let host else { throw DocumentRefusal.hostNotProven(name: name) }
       return .host(host)
-    case .origins: throw DocumentRefusal.originsNotProven(name: name)
+    case .origins(let verification, let audit): return try originsFinding(verification, audit).document
+    case .proven(let proof): return .origins(proof)
     case .operator: return .assertedByOperator()
     }
+  }
+
+  private func originsFinding(
+    _ verification: OriginsVerification, _ audit: [UInt8]?
+  ) throws -> OriginsVerification.Finding {
+    let name = arrival.name
+    guard case .document(let document) = arrival.content, let audit else {
+      throw DocumentRefusal.originsNotProven(name: name, reason: "no audit answer came with it")
+    }
+    let source = document.source
+    guard source.byteCount <= document.limits.documentBytes else {
+      throw DocumentRefusal.originsNotProven(
+        name: name, reason: "\(source.byteCount) bytes are too many to be verified")
+    }
+    let bytes = try source.bytes(at: 0, count: source.byteCount, what: "the batch")
+    return try verification.verify(bytes, audit: audit, named: name)
   }
 }
 
@@ -130,13 +153,18 @@ extension Arrival {
 package struct VerifiedArrival {
   package let arrival: Arrival
   package let document: VerifiedDocument
+  /// Who that is, for people.
+  package let voucher: String
   /// Of `export.bin`, where a signature was asked for.
   private let digests: ExportDigests?
 
-  fileprivate init(_ arrival: Arrival, _ document: VerifiedDocument, _ digests: ExportDigests?) {
+  fileprivate init(
+    _ arrival: Arrival, _ document: VerifiedDocument, _ digests: ExportDigests?, voucher: String? = nil
+  ) {
     self.arrival = arrival
     self.document = document
     self.digests = digests
+    self.voucher = voucher ?? Provenance(document).description
   }
 
   /// What is known of the whole once all keys are read.

@@ -9,8 +9,8 @@ package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
 
   /// The host should have proved its name, and the document did not come over TLS.
   case hostNotProven(name: String)
-  /// Each origin should have signed its keys, and the document holds no such signatures.
-  case originsNotProven(name: String)
+  /// Each origin should have signed its keys, and it is not proved that it has.
+  case originsNotProven(name: String, reason: String)
 
   /// The stable code.
   package var code: String {
@@ -29,7 +29,7 @@ package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
     case .cannotBeSigned(let name, let format):
       "\(name): \(format.rawValue) carries no signature that could be verified"
     case .hostNotProven(let name): "\(name): it did not come over TLS, so that no host has proved its name"
-    case .originsNotProven(let name): "\(name): it holds no signatures of its origins that could be verified"
+    case .originsNotProven(let name, let reason): "\(name): nobody is proved to have signed its keys: \(reason)"
     }
   }
 }

@@ -92,6 +92,8 @@ package struct IntakeSummary: Sendable {
   package let name: String
   package let sender: Sender
   package let provenance: Provenance
+  /// Who stands behind it, for people; of origins' signatures, which certificates.
+  package let voucher: String
   package private(set) var format = KeyFormat.gaenExport
   package private(set) var headers = HeaderMerge()
   package private(set) var notes = ReadingNotes()
@@ -103,6 +105,7 @@ package struct IntakeSummary: Sendable {
     name = verified.arrival.name
     sender = verified.arrival.sender
     provenance = Provenance(verified.document)
+    voucher = verified.voucher
   }
 
   /// Whether its keys that name no origin have it as their origin.

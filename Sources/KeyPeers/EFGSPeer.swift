@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import KeyFormats
 internal import KeyStorage
 
 extension PeerProtocol {
@@ -11,14 +12,17 @@ extension PeerProtocol {
 /// A batch is known by its tag alone, whatever day it was asked for: the first batch of a day may be another day's.
 /// What is asked next follows the links; days are counted only to find the chain's beginning. Where the gateway has
 /// forgotten the tag, the chain is walked from its oldest day again, and recorded batches are skipped by their names.
+///
+/// Where each origin must have signed its own keys, the gateway is asked for the batch's audit answer as well, and each origin's
+/// keys become a document of their own, with its entries of that answer: what one origin cannot prove delays no other.
 struct EFGSPeer: PeerSync {
   static let description = PeerDescription(
     "efgs", summary: "the batches of a federation gateway (EFGS)",
     options: [
       PeerOption("format", .choice(["protobuf", "json"]), "how batches are written; protobuf where not given"),
       PeerOption("days", .number(0...14), "how many days before today the first pull begins; 2 where not given"),
-    ], asksForCertificate: true, trusts: [.host, .operator],
-    caution: "origins are not verified yet: who is trusted vouches for all that is passed on"
+    ], asksForCertificate: true, trusts: [.origins, .host, .operator],
+    caution: "who is trusted vouches for all that is passed on; trust: origins has each origin's own signature verified"
   ) { settings, cursor, now in EFGSPeer(settings, cursor: cursor, now: now) }
 
   private enum Position {
@@ -52,7 +56,9 @@ struct EFGSPeer: PeerSync {
 
   private enum Phase {
     case asking(Position)
-    case collecting(PeerDocument, Batch)
+    /// Who has signed the keys of this batch, of whose answer this was the head.
+    case auditing(Batch, PeerResponse)
+    case collecting([PeerDocument], Batch)
     case ended(PeerStep)
   }
 
@@ -69,8 +75,13 @@ struct EFGSPeer: PeerSync {
   /// A batch has at most 5,000 keys, but a key may name any number of countries.
   static let batchByteLimit = 64 << 20
   static let tagLimit = 256
+  /// An entry has two certificates and a signature, and each upload of a batch has one.
+  static let auditByteLimit = 64 << 20
 
   private let location: String
+  private let auditLocation: String
+  private let asksWhoSigned: Bool
+  private let ownOrigins: Set<String>
   private let accept: String
   private let byteLimit: Int
   private let today: Day
@@ -85,6 +96,9 @@ struct EFGSPeer: PeerSync {
 
   init(_ settings: SourceSettings, cursor: String?, now: Instant) {
     location = PeerAddress.join(settings.location, "diagnosiskeys/download/")
+    auditLocation = PeerAddress.join(settings.location, "diagnosiskeys/audit/download/")
+    asksWhoSigned = settings.trust.kind == .origins
+    ownOrigins = Set(settings.ownOrigins.map { $0.uppercased() })
     accept = "application/\(settings.options["format"] ?? "protobuf"); version=1.0"
     byteLimit = min(Self.batchByteLimit, settings.documentByteLimit)
     let today = now.day
@@ -114,7 +128,12 @@ struct EFGSPeer: PeerSync {
         return next()
       }
       return .ask(request(position.day, tag: position.tag))
-    case .collecting(let document, _): return .collect([document])
+    case .auditing(let batch, _):
+      return .ask(
+        PeerRequest(
+          url: "\(auditLocation)\(batch.day)/\(Self.segment(batch.tag))",
+          headers: [.init("Accept", "application/json; version=1.0")], byteLimit: Self.auditByteLimit))
+    case .collecting(let documents, _): return .collect(documents)
     case .ended(let step): return step
     }
   }
@@ -125,6 +144,14 @@ struct EFGSPeer: PeerSync {
   }
 
   mutating func take(_ answer: PeerAnswer) {
+    if case .auditing(let batch, let response) = phase {
+      do throws(PeerFault) {
+        try takeAudit(answer, of: batch, response)
+      } catch {
+        phase = .ended(.fail(error.documentFault))
+      }
+      return
+    }
     guard case .asking(let position) = phase else { return }
     requests += 1
     do throws(PeerFault) {
@@ -160,9 +187,103 @@ struct EFGSPeer: PeerSync {
     guard seen.insert(tag).inserted else { return endLoop(at: tag) }
     // Its keys may all be our own country's, which the gateway leaves out.
     guard !Self.isEmpty(response.body) else { return follow(batch) }
+    if asksWhoSigned { return phase = .auditing(batch, response) }
     var document = document(batch.tag, batch.day)
     document.response = response
-    phase = .collecting(document, batch)
+    phase = .collecting([document], batch)
+  }
+
+  // MARK: Who signed
+
+  /// What an entry of the audit answer has. Only the country is needed here; who lacks something else proves nothing later.
+  private struct Entry: Codable {
+    var country: String?
+    var uploadedTime: String?
+    var uploaderCertificate: String?
+    var uploaderThumbprint: String?
+    var uploaderOperatorSignature: String?
+    var signingCertificate: String?
+    var uploaderSigningThumbprint: String?
+    var signingCertificateOperatorSignature: String?
+    var amount: Int?
+    var batchSignature: String?
+  }
+
+  /// Where there is no audit answer: what the gateway said.
+  private struct Absence: Codable {
+    var status: Int
+  }
+
+  private mutating func takeAudit(
+    _ answer: PeerAnswer, of batch: Batch, _ response: PeerResponse
+  ) throws(PeerFault) {
+    let what = "who signed the batch \(peerText(batch.tag))"
+    let audit = try answer.response(of: what, statuses: [200, 404, 410])
+    let slices: [(origin: String, keys: [UInt8])]
+    do {
+      slices = try AuditedBatch.split(response.body)
+    } catch {
+      // It is put aside as it is: no keys of it can be told apart.
+      var document = document(batch.tag, batch.day)
+      document.response = response
+      return phase = .collecting([document], batch)
+    }
+    var entries: [Entry]?
+    if audit.head.status == 200 {
+      entries = try PeerJSON.read([Entry].self, in: audit.body, of: what, expected: "a JSON array of audit entries")
+    }
+    var documents = try slices.map { slice throws(PeerFault) in
+      try document(slice, of: batch, response, audit.head.status, entries?.filter { $0.country == slice.origin })
+    }
+    // Uploads whose keys are not there: of the own country the gateway leaves them out, of another one they are missing.
+    let present = Set(slices.map(\.origin))
+    var missing: [String] = []
+    for case let country? in (entries ?? []).map(\.country)
+    where !present.contains(country) && !missing.contains(country) {
+      if !ownOrigins.contains(country.uppercased()) { missing.append(country) }
+    }
+    for country in missing {
+      let theirs = entries?.filter { $0.country == country }
+      documents.append(try document((country, []), of: batch, response, 200, theirs))
+    }
+    if documents.isEmpty { return follow(batch) }
+    phase = .collecting(documents, batch)
+  }
+
+  /// One origin's keys of a batch, with its entries of the audit answer.
+  private func document(
+    _ slice: (origin: String, keys: [UInt8]), of batch: Batch, _ response: PeerResponse, _ status: Int,
+    _ entries: [Entry]?
+  ) throws(PeerFault) -> PeerDocument {
+    guard let audit = entries.map(PeerJSON.text) ?? PeerJSON.text(Absence(status: status)),
+      let bytes = try? AuditedBatch(keys: slice.keys, audit: Array(audit.utf8)).bytes()
+    else {
+      throw PeerFault(.malformedAnswer, "the batch \(peerText(batch.tag)) cannot be put together with its audit answer")
+    }
+    var document = document(batch.tag, batch.day)
+    document.name += "/\(Self.name(ofOrigin: slice.origin))"
+    document.response = PeerResponse(head: response.head, body: bytes)
+    return document
+  }
+
+  /// What an origin is called in a document's name: itself where it is a code, otherwise its bytes.
+  private static func name(ofOrigin origin: String) -> String {
+    let isCode =
+      (1...16).contains(origin.utf8.count)
+      && origin.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: "-") }
+    if isCode { return origin }
+    let digits = Array("0123456789abcdef")
+    return "x" + origin.utf8.prefix(32).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+  }
+
+  /// A tag as a segment of a path (RFC 3986): some have `+`, `/` and `=`.
+  private static func segment(_ tag: String) -> String {
+    let digits = Array("0123456789ABCDEF")
+    return tag.utf8.map { byte in
+      let isPlain =
+        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-._~".utf8.contains(byte)
+      return isPlain ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+    }.joined()
   }
 
   private mutating func goOn(after status: Int, at position: Position, _ what: String) throws(PeerFault) {
@@ -205,15 +326,21 @@ struct EFGSPeer: PeerSync {
   /// A refused batch does not hold up those behind it: its bytes are put aside, and ``document(named:)`` asks for it
   /// once more.
   mutating func take(_ outcome: CollectionOutcome, of document: PeerDocument) {
-    guard case .collecting(_, let batch) = phase else { return }
+    guard case .collecting(var documents, let batch) = phase else { return }
     switch outcome {
-    case .recorded, .answered, .quarantined: follow(batch)
+    case .recorded, .answered, .quarantined:
+      documents.removeAll { $0.name == document.name }
+      if documents.isEmpty { follow(batch) } else { phase = .collecting(documents, batch) }
     case .fault: phase = end()
     }
   }
 
   func cursor(after document: PeerDocument, head: ResponseHead) -> String? {
-    guard case .collecting(let expected, let batch) = phase, expected.name == document.name else { return nil }
+    // Behind the last of them, and not before: until then the batch is fetched again.
+    guard case .collecting(let expected, let batch) = phase, expected.count == 1, expected[0].name == document.name
+    else {
+      return nil
+    }
     return cursor(at: batch)
   }
 
@@ -223,7 +350,8 @@ struct EFGSPeer: PeerSync {
 
   func document(named name: String) -> PeerDocument? {
     let parts = name.split(separator: "/", maxSplits: 1)
-    guard parts.count == 2, let day = Day(parts[0]), Self.isTag(String(parts[1])) else { return nil }
+    // One origin's keys cannot be asked for by themselves.
+    guard !asksWhoSigned, parts.count == 2, let day = Day(parts[0]), Self.isTag(String(parts[1])) else { return nil }
     return document(String(parts[1]), day)
   }
 

@@ -36,7 +36,7 @@ package enum PeerStep: Hashable, Sendable {
   case fail(DocumentFault)
 }
 
-/// A request to a peer; only GET is ever needed.
+/// A request to a peer: GET, or POST where something is handed over.
 ///
 /// Where a secret of the source belongs, in the address or in a header, stands `{name}`, the option's name in braces. The
 /// transport alone puts the secret there, and only for the host of the location. It takes it out again of what the peer
@@ -47,11 +47,15 @@ package struct PeerRequest: Hashable, Sendable {
   package var headers: [Header]
   /// What the answer may be at most, in bytes, when the machine reads it itself.
   package var byteLimit: Int
+  /// What is handed over, and then the method is POST. Such a request is asked once: it is not repeated and follows no
+  /// redirect, since nobody knows what the peer has taken of one that failed.
+  package var body: [UInt8]?
 
-  package init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20) {
+  package init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20, body: [UInt8]? = nil) {
     self.url = url
     self.headers = headers
     self.byteLimit = byteLimit
+    self.body = body
   }
 
   package struct Header: Hashable, Sendable {

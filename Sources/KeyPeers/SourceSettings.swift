@@ -28,6 +28,8 @@ package struct SourceSettings: Sendable {
   package var regions: Set<String>?
   /// Regions and origins that the operator names anywhere: there are such.
   package var declaredRegions: Set<String> = []
+  /// The gateway's own origins, whose uploads an audit answer tells of although the batch leaves their keys out.
+  package var ownOrigins: Set<String> = []
   /// Whether a mirror shows what its peer lists, so that the list is kept.
   package var isMirrored = false
   package var transport: TransportSettings

@@ -8,7 +8,8 @@ package enum Trust: Sendable {
   /// The host must have proved its name by TLS; nothing that it sends is signed, or no signature is asked for.
   case host
   /// Each origin must have signed its own keys.
-  case origins
+  /// By a federation's list of certificates, and whatever its allowances let through.
+  case origins(FederationTrust, SignatureAllowances)
   /// Whoever runs the gateway vouches for what comes; no proof is asked for.
   case `operator`
 

@@ -268,7 +268,7 @@ private struct Claimants {
 
 extension ClaimSet {
   /// Whether it has a claim about the key; for small sets.
-  fileprivate func isAbout(_ key: TemporaryExposureKey) -> Bool {
+  func isAbout(_ key: TemporaryExposureKey) -> Bool {
     statedClaims.contains { $0.subject.key == key }
   }
 }

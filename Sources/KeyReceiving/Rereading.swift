@@ -78,7 +78,7 @@ package struct Rereading: Sendable {
     let summary = try intake.accept(verified, by: source.admissionPolicy(at: time), into: &collector)
     var newFacts = facts
     newFacts.counts = summary.counts
-    newFacts.vouchedBy = summary.provenance.description
+    newFacts.vouchedBy = summary.voucher
     newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: time)
     return try DocumentReading(
       collector, newFacts, wasDiscarded: facts.rejections[AdmissionReason.flood.rawValue] != nil,

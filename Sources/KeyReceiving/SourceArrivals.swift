@@ -22,10 +22,15 @@ extension SourceSettings {
       ? nil : try FileSource.contents(of: companion, limit: ReadLimits().signatureBytes)
     // What an archive may hold, once it is inflated: keys shrink by less than half.
     let limit = documentByteLimit.multipliedReportingOverflow(by: 4)
-    let document = SourceDocument(
-      name: name, source: try FileSource(path: path), signatureFile: signatureFile,
-      limits: ReadLimits(documentBytes: limit.overflow ? .max : limit.partialValue))
-    return Arrival(document, from: sender, vouching: vouching(for: host, at: now), at: now)
+    let limits = ReadLimits(documentBytes: limit.overflow ? .max : limit.partialValue)
+    let file = try FileSource(path: path)
+    if let audited = try audited(file, limits) {
+      let document = SourceDocument(
+        name: name, source: MemorySource(audited.keys), format: .efgsProtobuf, limits: limits)
+      return Arrival(document, from: sender, vouching: vouching(for: host, audit: audited.audit, at: now), at: now)
+    }
+    let document = SourceDocument(name: name, source: file, signatureFile: signatureFile, limits: limits)
+    return Arrival(document, from: sender, vouching: vouching(for: host, audit: nil, at: now), at: now)
   }
 
   /// A document of this source whose bytes the store has kept.
@@ -35,20 +40,34 @@ extension SourceSettings {
   ///   - isVerified: whether somebody has to stand behind it again; otherwise it is only looked at.
   func arrival(of name: String, kept bytes: [UInt8], at time: Instant, isVerified: Bool) -> Arrival {
     let limit = documentByteLimit.multipliedReportingOverflow(by: 4)
+    let limits = ReadLimits(documentBytes: limit.overflow ? .max : limit.partialValue)
+    let audited = try? audited(MemorySource(bytes), limits)
     let document = SourceDocument(
-      name: name, source: MemorySource(bytes),
-      limits: ReadLimits(documentBytes: limit.overflow ? .max : limit.partialValue))
+      name: name, source: MemorySource(audited?.keys ?? bytes), format: audited == nil ? nil : .efgsProtobuf,
+      limits: limits)
     // The bytes were kept after their host had proved its name, and have been in the store since.
     let host = host.map(ProvenHost.init(provenByTLS:))
     return Arrival(
-      document, from: sender, vouching: isVerified ? vouching(for: host, at: time) : .operator, at: time)
+      document, from: sender,
+      vouching: isVerified ? vouching(for: host, audit: audited?.audit, at: time) : .operator, at: time)
   }
 
-  private func vouching(for host: ProvenHost?, at now: Instant) -> Vouching {
+  /// What a federation's peer makes of a batch whose origins are verified. It is kept so, and told from a batch whatever
+  /// `trust` says by now.
+  private func audited(_ source: any SeekableSource, _ limits: ReadLimits) throws -> AuditedBatch? {
+    guard peer == .efgs, source.byteCount <= limits.documentBytes else { return nil }
+    guard ZipArchive.begins(try source.bytes(at: 0, count: min(4, source.byteCount), what: "the batch")) else {
+      return nil
+    }
+    return try AuditedBatch(try source.bytes(at: 0, count: source.byteCount, what: "the batch"), limits: limits)
+  }
+
+  private func vouching(for host: ProvenHost?, audit: [UInt8]?, at now: Instant) -> Vouching {
     switch trust {
     case .ring(let ring): .ring(ring, at: now)
     case .host: .host(host)
-    case .origins: .origins
+    case .origins(let trust, let allowed):
+      .origins(OriginsVerification(trust: trust, allowing: allowed), audit: audit)
     case .operator: .operator
     }
   }
@@ -68,7 +87,7 @@ extension DocumentFacts {
   init(_ summary: IntakeSummary, byteCount: Int, digest: String, head: ResponseHead?) {
     self.init(
       byteCount: byteCount, digest: digest, entityTag: head?["etag"], lastModified: head?["last-modified"],
-      format: summary.format.rawValue, vouchedBy: summary.provenance.description, counts: summary.counts)
+      format: summary.format.rawValue, vouchedBy: summary.voucher, counts: summary.counts)
   }
 }
 

@@ -95,7 +95,7 @@ package struct SourceProbe: Sendable {
       let summary = try Intake().accept(arrival, by: source.admissionPolicy(at: now), into: &counter)
       let byteCount = try FileSource(path: path).byteCount
       findings.append(
-        "\(name): \(grouped(byteCount)) bytes, \(counted(summary.counts.received, "key")), \(summary.provenance)")
+        "\(name): \(grouped(byteCount)) bytes, \(counted(summary.counts.received, "key")), \(summary.voucher)")
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       faults.append(fault)

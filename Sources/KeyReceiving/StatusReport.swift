@@ -56,24 +56,29 @@ package struct StatusReport: Sendable {
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
   ///   - uploads: the doors for uploads, which nobody asks.
+  ///   - federation: the national back ends that upload, by the names of their sources.
   ///   - start: since when the report tells what came; `nil` is not.
   ///   - limit: seconds without a new key after which a source is behind; `nil` is never.
   ///   - ownOrigins: the gateway's.
   package init(
-    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [],
+    _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [], federation: [String] = [],
     arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil, ownOrigins: Set<String> = [], now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
     let asked = settings.map(\.name)
     let doors = uploads.map(\.name).filter { !asked.contains($0) }
-    let configured = asked + doors
+    let configured = asked + doors + federation
     let others = records.keys.filter { !configured.contains($0) }.sorted()
     let newest = try state.newestArrivals()
+    func kind(_ name: String) -> String? {
+      if doors.contains(name) { return "uploads" }
+      return federation.contains(name) ? "federation" : settings.first { $0.name == name }?.peer.rawValue
+    }
     sources = try (configured + others).map { name in
       let own = settings.first { $0.name == name }?.rejectedOwn(of: ownOrigins) ?? []
       return Source(
-        name: name, peer: doors.contains(name) ? "uploads" : settings.first { $0.name == name }?.peer.rawValue,
+        name: name, peer: kind(name),
         record: records[name] ?? SourceRecord(name: name), summary: try state.summary(of: name),
         pausedSince: pauses.first { $0.subject == .source(name) }?.since,
         quarantine: try state.documents(of: name, in: [.quarantined], limit: 20), newestKey: newest[name],
@@ -100,10 +105,10 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  /// `paused`, `failing`, `never asked`, `rejecting`, `behind` or `fine`; a door for uploads is `open`.
+  /// `paused`, `failing`, `never asked`, `rejecting`, `behind` or `fine`; a door for uploads, or for a country, is `open`.
   package var state: String {
     if pausedSince != nil { return "paused" }
-    if peer == "uploads" { return "open" }
+    if peer == "uploads" || peer == "federation" { return "open" }
     if record.lastFault != nil { return "failing" }
     if record.lastSuccess == nil { return "never asked" }
     if isRejecting { return "rejecting" }

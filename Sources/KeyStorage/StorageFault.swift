@@ -38,6 +38,14 @@ extension StorageFault {
     Self(.notFound, "there is no bundle \(id.rawValue) in the store")
   }
 
+  package static func noPush(_ id: PushID) -> Self {
+    Self(.notFound, "there is no pushed batch \(id.rawValue) in the store")
+  }
+
+  package static func tagTaken(_ push: NewPush) -> Self {
+    Self(.conflict, "a batch with the tag \(push.tag) was staged for \(push.destination) already")
+  }
+
   package static func placeTaken(_ bundle: NewBundle) -> Self {
     Self(
       .conflict,

@@ -37,8 +37,10 @@ package struct KeyferryCommand: ParsableCommand {
     subcommands: [
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, TablesCommand.self, NormalizeCommand.self,
       ExplainCommand.self,
-      PolicyCommand.self, KeygenCommand.self, SignCommand.self, FormatsCommand.self, CheckCommand.self,
-      RegistrationCommand.self, PullCommand.self, StatusCommand.self, EventsCommand.self, QuarantineCommand.self,
+      PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, SignBatchCommand.self,
+      VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,
+      RegistrationCommand.self, PullCommand.self, PushCommand.self, StatusCommand.self, EventsCommand.self,
+      QuarantineCommand.self, CallbacksCommand.self,
       PauseCommand.self, ResumeCommand.self, ClockCommand.self, StoreCommand.self, RecallCommand.self,
       RereadCommand.self, DiscloseCommand.self, EraseCommand.self, PublishCommand.self, PreviewCommand.self,
       RunCommand.self,
@@ -104,6 +106,9 @@ package struct KeyferryCommand: ParsableCommand {
       if error.number != EPIPE { Console.note("\(error)") }
     case let error as KeyFault: Console.note("\(error)")
     case let error as TrustRingFileFault: Console.note("\(error)")
+    case let error as TrustFileFault: Console.note("\(error)")
+    case let error as FederationFault: Console.note("\(error)")
+    case let error as BatchFileFault: Console.note("\(error)")
     case let error as PolicyFileFault: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
     case let error as StorageFault: Console.note("\(error)")

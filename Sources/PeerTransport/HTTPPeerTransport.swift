@@ -13,7 +13,8 @@ internal import NIOHTTP1
 ///
 /// Connection faults, time-outs and the statuses 408, 425, 429, 500, 502, 503 and 504 are tried again, with
 /// exponential back-off and full jitter, and not before a `Retry-After`; a server that asks for more than a minute is
-/// not asked again now. When the retries are spent such a status is an answer like every other.
+/// not asked again now. When the retries are spent such a status is an answer like every other. A request that hands
+/// something over is sent once, and what is answered is the answer.
 ///
 /// Faults have the codes `bad-address`, `bad-header`, `host-refused`, `redirect-refused`, `too-many-redirects`,
 /// `name-not-found`, `connection-refused`, `unreachable`, `connection-closed`, `tls`, `time-out`,
@@ -106,6 +107,12 @@ extension HTTPPeerTransport {
       throw TransportFault(
         code: .hostRefused, reason: "\(address): a source of https does not lead to http", isTemporary: false)
     }
+    guard request.body == nil else {
+      try checkSecrets(of: address, request.headers)
+      return try await budget.withPermit(for: address.authority, limit: concurrency) {
+        try await exchange(address, request.headers, destination, handing: request.body)
+      }
+    }
     var retry = 1
     while true {
       try Task.checkCancellation()
@@ -185,13 +192,19 @@ extension HTTPPeerTransport {
 
 extension HTTPPeerTransport {
   private func exchange(
-    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination
+    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination, handing load: [UInt8]? = nil
   ) async throws -> HeadAndBody {
     let start = ContinuousClock.now
     do {
       let patience = min(limits.total, limits.connect + limits.idle)
+      var request = request(to: address, headers)
+      if let load {
+        request.method = .POST
+        request.body = .bytes(load)
+      }
+      // What is handed over takes its time on the way, and the peer its own before it answers.
       let response = try await client.execute(
-        request(to: address, headers), deadline: .now() + TimeAmount(patience))
+        request, deadline: .now() + TimeAmount(load == nil ? patience : limits.total))
       let head = ResponseHead(
         status: Int(response.status.code),
         headers: secrets.masked(response.headers.map { PeerRequest.Header($0.name, $0.value) }),

@@ -216,10 +216,14 @@ extension SQLiteTransaction {
     for (number, _) in try numberedSeries() {
       receipt.released += try deleteRows("released WHERE series = \(number) AND key = ?", key)
     }
+    _ = try rows("UPDATE pushes SET bytes = NULL WHERE id IN (SELECT push FROM pushed_keys WHERE key = ?)", key) { _ in
+    }
+    receipt.released += try deleteRows("pushed_keys WHERE key = ?", key)
     for document in contents {
       try database.execute(sql: "DELETE FROM contents WHERE document = ?", arguments: [document.rawValue])
       if database.changesCount > 0 { receipt.contents.append(document) }
     }
+    try eraseFederated(key)
     return receipt
   }
 

@@ -94,6 +94,7 @@ extension SQLiteTransaction {
     try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [claims])
     receipt.claims = try claims + withdrawn + delete("held WHERE \(isOver)", [end])
     receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
+    receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
       """
@@ -102,6 +103,8 @@ extension SQLiteTransaction {
           ORDER BY documents.state = 'recorded', document DESC ROWS UNBOUNDED PRECEDING) AS total
         FROM contents JOIN documents ON documents.id = contents.document) WHERE total > ?)
       """, [contentBytes])
+    try expireFederated(at: now)
+    _ = try delete("pushes WHERE state <> 'staged' AND changed < ?", [end])
     _ = try delete("uploads WHERE event IN (SELECT id FROM events WHERE time < ?)", [end])
     let routine = EventKind.allCases.filter(\.isRoutine).map { "'\($0.rawValue)'" }.joined(separator: ", ")
     _ = try delete(

@@ -44,6 +44,12 @@ enum Schema {
     migrator.registerMigration("recalls of one source") { database in
       try database.execute(sql: "ALTER TABLE recalls ADD COLUMN of_source TEXT")
     }
+    migrator.registerMigration("the federation gateway") { database in
+      try database.execute(sql: federation)
+    }
+    migrator.registerMigration("batches pushed to destinations") { database in
+      try database.execute(sql: pushing)
+    }
     return migrator
   }
 
@@ -339,6 +345,51 @@ enum Schema {
     ALTER TABLE volumes_of_any_origin RENAME TO volumes;
     """
 
+  /// Batches of own keys for federation gateways, whole as they are sent while nobody knows whether they were taken; and
+  /// what each gateway was told of each key. `visited` is a JSON array.
+  private static let pushing = """
+    CREATE TABLE destinations (
+      id INTEGER PRIMARY KEY,
+      name TEXT NOT NULL UNIQUE
+    ) STRICT;
+
+    CREATE TABLE pushes (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      destination INTEGER NOT NULL REFERENCES destinations (id),
+      tag TEXT NOT NULL,
+      signature TEXT NOT NULL,
+      media_type TEXT NOT NULL,
+      key_count INTEGER NOT NULL CHECK (key_count >= 0),
+      digest TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('staged', 'settled', 'withdrawn')),
+      staged INTEGER NOT NULL,
+      changed INTEGER NOT NULL,
+      bytes BLOB,
+      UNIQUE (destination, tag)
+    ) STRICT;
+    CREATE INDEX pushes_by_state ON pushes (destination, state);
+
+    CREATE TABLE pushed_keys (
+      destination INTEGER NOT NULL,
+      key BLOB NOT NULL CHECK (length(key) = 16),
+      rolling_start INTEGER NOT NULL,
+      rolling_period INTEGER NOT NULL,
+      transmission_risk INTEGER NOT NULL,
+      report_type INTEGER NOT NULL,
+      days_since_onset INTEGER NOT NULL,
+      visited TEXT NOT NULL CHECK (json_valid(visited)),
+      state TEXT NOT NULL CHECK (state IN ('pending', 'batched', 'stored', 'refused')),
+      push INTEGER,
+      position INTEGER NOT NULL CHECK (position >= 0),
+      stored_type INTEGER,
+      failures INTEGER NOT NULL CHECK (failures >= 0),
+      reason TEXT,
+      changed INTEGER NOT NULL,
+      PRIMARY KEY (destination, key, rolling_start)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX pushed_keys_in_batches ON pushed_keys (push) WHERE state = 'batched';
+    """
+
   private static let publishing = """
     CREATE TABLE series (
       id INTEGER PRIMARY KEY,
@@ -432,5 +483,55 @@ enum Schema {
     ALTER TABLE documents ADD COLUMN read_digest TEXT;
     ALTER TABLE documents ADD COLUMN read_at INTEGER
       CHECK ((read_by IS NULL) = (read_at IS NULL) AND (read_digest IS NULL) = (read_at IS NULL));
+    """
+
+  private static let federation = """
+    -- What others download; closed from the moment on at which it is made.
+    CREATE TABLE federation_batches (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      -- Days since 1970.
+      day INTEGER NOT NULL,
+      number INTEGER NOT NULL CHECK (number > 0),
+      made INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      UNIQUE (day, number)
+    ) STRICT;
+
+    -- What national back ends uploaded, with the audit entry. The keys are those of a protobuf batch, as they are passed
+    -- on; NULL where one of them was erased.
+    CREATE TABLE federation_uploads (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      document INTEGER NOT NULL REFERENCES documents (id),
+      country TEXT NOT NULL,
+      tag TEXT NOT NULL,
+      signature TEXT NOT NULL,
+      canonical TEXT NOT NULL,
+      time INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      key_count INTEGER NOT NULL CHECK (key_count >= 0),
+      batch INTEGER REFERENCES federation_batches (id),
+      withdrawal TEXT CHECK (withdrawal IN ('recalled', 'discarded', 'erased')),
+      audit BLOB NOT NULL,
+      keys BLOB,
+      UNIQUE (tag, country)
+    ) STRICT;
+    CREATE INDEX federation_uploads_by_batch ON federation_uploads (batch, id);
+    CREATE INDEX federation_uploads_by_document ON federation_uploads (document);
+
+    -- The digests of all keys' rows, by which a key is known that comes a second time.
+    CREATE TABLE federation_rows (
+      digest BLOB NOT NULL PRIMARY KEY CHECK (length(digest) = 32),
+      upload INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX federation_rows_by_upload ON federation_rows (upload);
+
+    -- How much came, when nothing else of it is kept any more.
+    CREATE TABLE federation_days (
+      day INTEGER NOT NULL,
+      country TEXT NOT NULL,
+      uploads INTEGER NOT NULL CHECK (uploads >= 0),
+      keys INTEGER NOT NULL CHECK (keys >= 0),
+      PRIMARY KEY (day, country)
+    ) STRICT, WITHOUT ROWID;
     """
 }

@@ -111,11 +111,12 @@ import Testing
         3:68: error: sources.a.trust: "keys/de.pem", allowed host, operator; what comes by this protocol bears no \
         signature of a ring
         4:5: warning: sources.b.http: without client-certificate and client-key, no gateway of this kind lets us in
-        4:62: error: sources.b.trust: "keys/de.pem", allowed host, operator; what comes by this protocol bears no \
-        signature of a ring
+        4:62: error: sources.b.trust: "keys/de.pem", allowed origins, host, operator; what comes by this protocol bears \
+        no signature of a ring
         5:5: warning: sources.c.http: without client-certificate and client-key, no gateway of this kind lets us in
         5:62: warning: sources.c.trust: gateway is called host now; write trust: host
-        5:62: warning: sources.c.trust: origins are not verified yet: who is trusted vouches for all that is passed on
+        5:62: warning: sources.c.trust: who is trusted vouches for all that is passed on; trust: origins has \
+        each origin's own signature verified
         6:63: error: sources.d.trust: gateway, allowed a ring of public keys (PEM, folder, JSON), host, operator
         7:63: error: sources.e.trust: /etc/k/keys/bad.pem: no PEM block, expected -----BEGIN PUBLIC KEY-----
         8:32: warning: sources.f.location: plain HTTP: anyone on the way can read and change what comes

@@ -2,6 +2,7 @@ import BundleTrust
 import ExposureKeys
 import GatewayServer
 import GatewaySettings
+import GatewayTesting
 import KeyIntake
 import KeyPeers
 
@@ -34,7 +35,8 @@ enum Fixture {
   static let secret = "hunter2hunter2hunter2"
   static let keys = [SigningKey.generate(), SigningKey.generate(), SigningKey.generate()]
   static let environment = [
-    "TOKEN": secret, "EMPTY": "", "KEYFERRY_UPLOAD_TOKEN": secret, "KEYFERRY_REVISION_KEY": secret + secret,
+    "CALLBACK_KEY": "-----BEGIN PRIVATE KEY-----\n\(secret)\n-----END PRIVATE KEY-----\n", "TOKEN": secret, "EMPTY": "",
+    "KEYFERRY_UPLOAD_TOKEN": secret, "KEYFERRY_REVISION_KEY": secret + secret,
   ]
 
   static let files = MemoryFiles(
@@ -46,6 +48,9 @@ enum Fixture {
       """,
       "/etc/k/keys/bad.pem": "nothing",
       "/etc/k/a.key": keys[0].pemRepresentation,
+      "/etc/k/federation.json": federationTrust,
+      "/etc/k/nbbs.pem": TestCertificate.netherlands.pem,
+      "/etc/k/nbbs.key": TestCertificate.netherlands.keyPEM,
       "/etc/k/b.key": keys[1].pemRepresentation,
       "/etc/k/open.key": keys[2].pemRepresentation,
       "/etc/k/rsa.key": "-----BEGIN PRIVATE KEY-----\n\(secret)\n-----END PRIVATE KEY-----\n",
@@ -58,6 +63,7 @@ enum Fixture {
       "/etc/k/policies/broken.yaml": "name: broken\npublishing:\n  hold-minutes: soon\n",
       "/etc/k/exposure.json": String(decoding: ExposureConfiguration.defaultJSON, as: UTF8.self),
       "/etc/k/list.json": "[]",
+      "/etc/k/trust.json": FederationTrustText.one,
       "/etc/k/verify.pem": keys[2].publicKey.pem,
       "/etc/k/jwks.json": """
       {"keys": [{"kty": "EC", "crv": "P-256", "kid": "k2", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", \
@@ -67,6 +73,16 @@ enum Fixture {
         "{\"infoBox\": {\"deInfoBox\": {\"title\": \"Hallo\"}}, \"iOSGaenSdkConfig\": {\"factorHigh\": 0.75}}",
     ],
     modes: ["/etc/k/open.key": 0o644, "/etc/k/short": 0o660])
+
+  /// An anchor without any certificates.
+  private static let federationTrust: String = {
+    do throws(FederationFault) {
+      let trust = FederationTrust(anchor: try FederationCertificate(pem: TestCertificate.anchor.pem))
+      return String(decoding: trust.json(), as: UTF8.self)
+    } catch {
+      return "\(error)"
+    }
+  }()
 
   private static func base64(_ key: SigningKey) -> String {
     key.publicKey.pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
@@ -135,7 +151,34 @@ enum Fixture {
           retries: 2
           connections: 8
       - {name: drop, protocol: files, location: ../drop/./box, trust: operator, relay: [de, AT]}
+      - name: federation
+        protocol: efgs
+        location: https://efgs.example.org
+        trust: origins
+        federation-trust: federation.json
+        allow: [sha1]
+        speaks-for: [DE]
+        http: {client-certificate: roots.pem, client-key: {file: a.key}}
       - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl, origin: NL}
+    destinations:
+      - name: efgs
+        protocol: efgs
+        location: https://efgs.example.org
+        origin: NL
+        sources: [nl, door]
+        policy: efgs
+        regions: [DE, BE]
+        signing: {certificate: nbbs.pem, key: {file: nbbs.key}}
+        certificate: roots.pem
+        key: {file: a.key}
+        roots: roots.pem
+        every: 2 hours
+        time-out: 1 min
+        batch-keys: 1000
+        maximum-age: 13 days
+        format: json
+        symptoms-not-given: not-provided
+        rehearsal: true
     series:
       - {name: NL-original, title: The original, mirror: nl, every: 4 hours, grace: 2 days}
       - name: NL
@@ -210,5 +253,26 @@ enum Fixture {
         dp3t: {keys: [verify.pem], next-day-key: {file: a.key}, validity: 30 min}
         revision-key: {file: revision}
         ignored-members: [pinToken, platform]
+    federation:
+      trust: trust.json
+      certificates-from: proxy
+      path: /efgs
+      policy: efgs
+      upload-keys: 2000
+      batch-keys: 4000
+      batch-every: 10 min
+      keep: 3 days
+      tags: gateway
+      statistics: true
+      allow: [sha1, chain-certificates]
+      listen: 0.0.0.0:8444
+      certificate: roots.pem
+      key: {file: rsa.key}
+      proxy-fields: {certificate: X-Cert, digest: X-Digest, subject: X-Name}
+      callbacks:
+        certificate: roots.pem
+        key: {env: CALLBACK_KEY}
+        private-networks: [10.0.0.0/8, "fd00::/8"]
+        authentication-certificates: true
     """
 }

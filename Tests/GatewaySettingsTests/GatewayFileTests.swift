@@ -3,6 +3,7 @@ import ExposureKeys
 import Foundation
 import GatewayServer
 import GatewayTesting
+import KeyIntake
 import KeyNormalization
 import KeyPeers
 import KeyPublishing
@@ -26,7 +27,7 @@ import Testing
     #expect(plan.retention.evidenceBytes == 3_000_000_000)
 
     let germany = try #require(plan.sources.first)
-    #expect(plan.sources.map(\.name) == ["germany", "drop", "nl"])
+    #expect(plan.sources.map(\.name) == ["germany", "drop", "federation", "nl"])
     #expect(germany.peer == .coronaWarnApp && germany.location == "https://svc90.example.de:8443/version/v1")
     #expect(germany.options == ["country": "DE", "hours": "true"])
     #expect(germany.trust.ring?.keys.map(\.publicKey) == [Fixture.keys[0].publicKey])
@@ -46,8 +47,19 @@ import Testing
     #expect(
       plan.sources[1].location == "/etc/drop/box" && plan.sources[1].trust.kind == .operator && plan.sources[1].isRelay)
     #expect(plan.sources[1].carries == ["DE", "AT"] && plan.sources[0].carries == nil)
-    #expect(plan.sources[2].trust.ring?.keys.map(\.id) == ["204"])
-    #expect(plan.sources[2].reading == (try ShippedPolicies.policy(named: "default")))
+    #expect(plan.sources[3].trust.ring?.keys.map(\.id) == ["204"])
+    #expect(plan.sources[3].reading == (try ShippedPolicies.policy(named: "default")))
+
+    #expect(plan.sources[2].trust.kind == .origins && plan.sources[2].ownOrigins == ["NL", "BQ"])
+
+    let destination = try #require(plan.destinations.first)
+    #expect(
+      destination.name == "efgs" && destination.location == "https://efgs.example.org" && destination.origin == "NL")
+    #expect(destination.sources == ["nl", "door"] && destination.publishing.name == "efgs")
+    #expect(destination.regions == ["BE", "DE"] && destination.interval == 7200 && destination.batchKeys == 1000)
+    #expect(destination.maximumAgeDays == 13 && destination.format == .json && destination.missingOnset == .notProvided)
+    #expect(destination.isRehearsal && destination.signer.subject.contains("Keyferry test signing NL"))
+    #expect(destination.transport.clientKeyPEM != nil && destination.transport.totalSeconds == 60)
 
     let series = try #require(plan.series.first)
     #expect(series.name == "NL" && series.title == "Netherlands" && series.headerRegion == "204")
@@ -110,6 +122,80 @@ import Testing
     let door = try #require(plan.uploads.first)
     #expect(door.name == "door" && door.origin == "NL" && door.regions == ["DE", "NL"] && door.series == ["NL"])
     #expect(door.reading.name == "google-key-server")
+
+    let federation = try #require(plan.federation)
+    #expect(federation.countries == ["DE"] && federation.path == "/efgs" && federation.clientCertificates == .proxy)
+    #expect(federation.reading.name == "efgs" && federation.uploadKeys == 2000 && federation.batchKeys == 4000)
+    #expect(federation.batchSeconds == 600 && federation.keptDays == 3)
+    #expect(federation.sharesTags && federation.showsStatistics)
+    #expect(federation.allowances == [.sha1Digest, .chainCertificates])
+    #expect(plan.sourceNames.last == "federation/DE")
+    let clients = try #require(plan.server?.federationDoor)
+    #expect(clients.certificates == .proxy && clients.listen == .init(host: "0.0.0.0", port: 8444))
+    #expect(clients.certificatePEM != nil && clients.privateKeyPEM != nil && clients.trustFile == "/etc/k/trust.json")
+    #expect(clients.fields.digest == "X-Digest" && clients.fields.subject == "X-Name")
+    #expect(clients.fields.certificate == "X-Cert")
+    let callbacks = try #require(plan.server?.federationCallbacks)
+    #expect(callbacks.takesAuthenticationCertificates && callbacks.privateNetworks.count == 2)
+    #expect(callbacks.privateNetworks.contains { $0.contains(bytes: [10, 1, 2, 3]) })
+  }
+
+  @Test func whatAFederationNeeds() throws {
+    let proxies = "server: {proxies: [127.0.0.1]}\npublication: {folder: /p}\n"
+    let plan = try Fixture.parse(
+      "state: /s\n" + proxies + "federation: {trust: trust.json, certificates-from: proxy, upload-keys: 9000}"
+    ).plan
+    let federation = try #require(plan.federation)
+    #expect(federation.batchKeys == 9000 && federation.batchSeconds == 300 && federation.keptDays == 2)
+    #expect(!federation.sharesTags && !federation.showsStatistics && federation.allowances == [])
+    #expect(federation.path == "" && federation.reading.name == "efgs")
+    for (text, fault) in [
+      ("federation: {trust: trust.json, certificates-from: proxy}", "federation: without a server"),
+      (
+        "server: {}\nfederation: {trust: trust.json, certificates-from: proxy}",
+        "federation.certificates-from: proxy, and server.proxies names none"
+      ),
+      (
+        "server: {}\nfederation: {trust: trust.json, certificates-from: tls}",
+        "federation.listen: missing: where TLS says who asks"
+      ),
+      (
+        "server: {}\nfederation: {trust: trust.json, certificates-from: tls, listen: 127.0.0.1:1}",
+        "federation.certificates-from: tls, and neither federation nor server states a certificate"
+      ),
+      (
+        "server: {}\nfederation: {trust: trust.json, certificates-from: tls, listen: 127.0.0.1:1, proxy-fields: {}}",
+        "federation.proxy-fields: with certificates-from: tls"
+      ),
+      (
+        proxies + "federation: {trust: trust.json, certificates-from: proxy, proxy-fields: {digest: a b}}",
+        "federation.proxy-fields.digest: "
+      ),
+      (
+        proxies + "federation: {trust: trust.json, certificates-from: proxy, proxy-fields: {digest: X, subject: x}}",
+        "federation.proxy-fields.digest: two of the three fields have the same name"
+      ),
+      (
+        proxies + "federation: {trust: trust.json, certificates-from: proxy, callbacks: {}}",
+        "federation.callbacks.certificate: missing"
+      ),
+      (
+        proxies + "federation: {trust: trust.json, certificates-from: proxy, certificate: roots.pem}",
+        "federation.key: missing: a certificate and its key go together"
+      ),
+      (proxies + "federation: {certificates-from: proxy}", "federation.trust: missing"),
+      (proxies + "federation: {trust: trust.json}", "federation.certificates-from: missing, allowed tls or proxy"),
+      (proxies + "federation: {trust: list.json, certificates-from: proxy}", "federation.trust: "),
+      (
+        proxies + "federation: {trust: trust.json, certificates-from: proxy, batch-keys: 10}",
+        "federation.batch-keys: 10, allowed at least upload-keys, 5000"
+      ),
+      (proxies + "federation: {trust: trust.json, certificates-from: proxy, allow: [md5]}", "federation.allow.0: "),
+      (proxies + "federation: {trust: trust.json, certificates-from: proxy, path: efgs}", "federation.path: "),
+    ] {
+      let faults = Fixture.faults("state: /s\n" + text)
+      #expect(faults.contains { $0.contains("error: \(fault)") }, "\(text): \(faults)")
+    }
   }
 
   @Test func whatIsNotStatedIsAsTheContractsSay() throws {

@@ -16,20 +16,34 @@ import Testing
     (#"protocol: index, location: "https://a.example", trust: operator"#, .operator),
     (#"protocol: sample-app, location: "https://a.example", trust: host"#, .host),
     (#"protocol: efgs, location: "https://a.example", trust: host, speaks-for: [DE]"#, .host),
-    ("protocol: files, location: in, trust: operator", .operator),
+    (
+      #"protocol: efgs, location: "https://a.example", trust: origins, federation-trust: federation.json, speaks-for: [DE]"#,
+      .origins
+    ), ("protocol: files, location: in, trust: operator", .operator),
   ])
   func whatIsSaidHolds(source: String, kind: Trust.Kind) throws { #expect(try plan(source).trust == kind) }
 
   @Test(arguments: [
     (#"protocol: index, location: "http://a.example", trust: host"#, "TLS proves the name"),
     ("protocol: files, location: in, trust: host", "allowed a ring of public keys (PEM, folder, JSON), operator"),
-    (#"protocol: efgs, location: "https://a.example", trust: origins"#, "allowed host, operator"),
+    (#"protocol: efgs, location: "https://a.example", trust: origins"#, "federation-trust: missing"),
+    (
+      #"protocol: efgs, location: "https://a.example", trust: host, federation-trust: x"#, "is for trust: origins alone"
+    ),
+    (
+      #"protocol: efgs, location: "https://a.example", trust: origins, federation-trust: list.json"#,
+      "an array, expected an object"
+    ),
+    (
+      #"protocol: efgs, location: "https://a.example", trust: origins, federation-trust: federation.json, allow: [md5]"#,
+      "sources.a.allow.0: \"md5\", allowed sha1"
+    ),
     (#"protocol: index, location: "https://a.example", trust: origins"#, "allowed a ring"),
     (#"protocol: index, location: "https://a.example""#, "trust: missing"),
   ])
   func whatCannotHoldIsAFault(source: String, reason: String) {
     let faults = Fixture.faults("state: /s\nsources: [{name: a, \(source)}]")
-    #expect(faults.contains { $0.contains("trust") && $0.contains(reason) }, "\(faults)")
+    #expect(faults.contains { ($0.contains("trust") || $0.contains("allow.0")) && $0.contains(reason) }, "\(faults)")
   }
 
   /// A federation gateway leaves out what the country that asks has sent itself, whoever it may speak for.

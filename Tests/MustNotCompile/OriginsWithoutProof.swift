@@ -1,5 +1,5 @@
-// That the origins have signed their keys is said by what checks their signatures, which nothing else can pretend.
-// expect: 'OriginsProof' initializer is inaccessible due to 'internal' protection level
+// That the origins have signed their keys is said by what checks their signatures: a proof is made of verified signers alone.
+// expect: missing argument for parameter #1 in call
 import BundleTrust
 
 func verified() -> VerifiedDocument {

@@ -28,7 +28,8 @@ struct KillTests {
     return admit(keys, from: Arrivals.sources[number % Arrivals.sources.count])
   }
 
-  /// One step of a pull: the claims, their document and the cursor, in one transaction.
+  /// One step of a pull, and of a federation: the claims, their document, the audit entry and the cursor, in one
+  /// transaction.
   @Sendable private static func record(_ number: Int, seed: UInt64, in transaction: any StoreTransaction) throws {
     let now = Times.after(Int64(number) * 3600)
     let document = try transaction.document("\(number)", at: now)
@@ -36,6 +37,11 @@ struct KillTests {
     let receipt = try transaction.record(batch(number, seed: seed), of: document, at: now)
     try transaction.keep([UInt8(number)], of: document, until: Times.days(30))
     try transaction.complete(document, DocumentFacts(receipt), at: now)
+    let upload = NewFederationUpload.example("\(number)", keys: 20, from: "DE", until: Times.days(30))
+    let kept = try transaction.add(upload, as: document, at: now)
+    if number % 3 == 0 {
+      _ = try transaction.addFederationBatch(of: [kept.id], on: now.day, until: Times.days(30), at: now)
+    }
     try transaction.setCursor("\(number + 1)", of: "DE")
   }
 

@@ -56,6 +56,12 @@ enum LedgerScript {
             AdmittedUpload(door: "door", batch: flood, regions: [], certificate: nil, byteCount: 10),
           ], at: Times.days(2))
       },
+      Step(.federated) { ledger in
+        _ = try await ledger.federated(
+          .example("tag", keys: 2, from: "FR"), by: "federation/FR", tagsOf: .country,
+          evidence: KeptBytes([8], until: Times.days(1)), at: Times.days(2)
+        ) { DocumentFacts(try $0.record(other)) }
+      },
       Step(.heldReleased) { _ = try await $0.heldReleased(first, by: word, at: Times.days(2)) },
       Step(.heldDiscarded) { _ = try await $0.heldDiscarded(document(5), by: word, at: Times.days(2)) },
       Step(.paused) { try await $0.paused(.origin("de"), by: word, at: Times.days(2)) },
@@ -90,6 +96,32 @@ enum LedgerScript {
       Step(.removed) { try await $0.removed([bundle], by: "NL", at: sound(5)) },
       Step(.indexRestored) { try await $0.indexRestored(of: "NL", at: Times.days(5)) },
       Step(.mirrored) { try await $0.mirrored([4], by: "original", listed: 1, unlisted: 0, at: Times.days(5)) },
+      Step(.batched) { _ = try await $0.batched(within: 10, keptFor: 2, at: Times.days(5)) },
+      Step(.callbackSet) {
+        try await $0.callbackSet("a", of: "DE", to: "https://a.example", behind: { _ in 3 }, at: Times.days(5))
+      },
+      Step(.callbackAttempted) { try await attempt($0, code: nil) },
+      Step(.callbackAttempted) { try await attempt($0, code: "time-out") },
+      Step(.callbackAttempted) { try await attempt($0, code: "time-out") },
+      Step(.callbackAttempted) { try await attempt($0, code: "time-out") },
+      Step(.callbackAttempted) { try await attempt($0, code: "time-out") },
+      Step(.callbackAttempted) { try await attempt($0, code: "time-out") },
+      Step(.callbackSuspended) { try await attempt($0, code: "time-out") },
+      Step(.callbackResumed) { _ = try await $0.callbackResumed("a", of: "DE", by: word, at: Times.days(5)) },
+      Step(.callbackRemoved) { _ = try await $0.callbackRemoved("a", of: "DE", at: Times.days(5)) },
+      Step(.pushStaged) { _ = try await $0.pushStaged(.sample, [7, 8], keys: PushedKey.samples, at: Times.days(5)) },
+      Step(.pushSettled) { ledger in
+        let all = try await ledger.read { try ($0.pushes(to: nil, in: [.staged]), $0.keys(of: PushID(rawValue: 1))) }
+        var keys = all.1
+        for place in keys.indices { (keys[place].state, keys[place].storedType) = (place == 0 ? .refused : .stored, 1) }
+        for push in all.0 { try await ledger.pushSettled(push, PushSettlement(.settled, keys), at: Times.days(5)) }
+      },
+      Step(.pushAttempted) { ledger in
+        let attempt = PushAttempt(
+          time: Times.days(5), lastSuccess: nil, failures: 1, fault: fault, nextAttempt: Times.days(6))
+        try await ledger.pushAttempted(attempt, destination: "efgs", at: Times.days(5))
+      },
+      Step(.pushRetryAsked) { _ = try await $0.pushRetryAsked("efgs", by: word, at: Times.days(5)) },
       Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: sound(6)) },
       Step(.clockAccepted) { try await $0.clockAccepted(ClockWord(reading(7)), by: word, at: Times.days(7)) },
       Step(.clockSeen) { ledger in
@@ -98,6 +130,13 @@ enum LedgerScript {
         if let record = judge.record { try await ledger.clockSeen(record) }
       },
     ]
+  }
+
+  /// To announce a batch.
+  static func attempt(_ ledger: Ledger, code: String?) async throws {
+    guard let asked = try await ledger.read({ try $0.callbackSubscriptions().all.first }) else { return }
+    let attempt = CallbackAttempt(batch: 4, tag: "20200601-4", faultCode: code, faultReason: code)
+    _ = try await ledger.callbackAttempted(attempt, by: asked, at: Times.days(5))
   }
 
   static func sound(_ days: Int64) -> SoundTime { SoundTime(toldByOperator: Times.days(days)) }

@@ -185,7 +185,7 @@ struct SQLiteTests {
     try await withFolder { folder in
       let file = URL(filePath: folder + "/" + SQLiteStore.fileName)
       var store: SQLiteStore? = try SQLiteStore(folder: folder, now: Times.now)
-      let batch = Self.manyClaims(5000)
+      let batch = Self.manyClaims(20_000)
       _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
       store = nil
       let raw = try DatabaseQueue(path: file.path)

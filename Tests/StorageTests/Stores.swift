@@ -60,7 +60,14 @@ struct Snapshot: Equatable, Sendable {
   var bundleContents: [[UInt8]?]
   var released: [[ReleasedKey]]
   var notes: [[UInt8]?]
+  var pushes: [PushRecord]
+  var pushContents: [[UInt8]?]
+  var pushedKeys: [PushedKey]
   var uploads: [UploadRecord]
+  var federationUploads: [FederationUpload]
+  var federationKeys: [[UInt8]?]
+  var federationBatches: [FederationBatch]
+  var federationDays: [FederationDay]
   var events: [EventRecord]
   var queue: [QueuedEntry]
 
@@ -78,7 +85,21 @@ struct Snapshot: Equatable, Sendable {
     bundleContents = try bundles.map { try state.content(of: $0.id) }
     released = try ["NL", "travel"].map { try state.released(by: $0, from: .first, limit: .max) }
     notes = try ["NL.secret", "round"].map { try state.note(named: $0) }
+    pushes = try state.pushes(to: nil, in: Set(PushState.allCases))
+    pushContents = try pushes.map { try state.content(of: $0.id) }
+    pushedKeys = try state.pushedKeys(to: "efgs", from: .first, before: nil)
     uploads = try ["a", "b"].flatMap { try state.uploads(certificate: $0) }
+    var batch = try state.firstFederationBatch(since: Day(daysSince1970: 0))
+    var batches: [FederationBatch] = []
+    while let one = batch {
+      batches.append(one)
+      batch = try state.federationBatch(behind: one.id)
+    }
+    federationBatches = batches
+    federationUploads =
+      try batches.flatMap { try state.federationUploads(in: $0.id) } + state.waitingFederationUploads(limit: .max)
+    federationKeys = try federationUploads.map { try state.federationKeys(of: $0.id) }
+    federationDays = try state.federationDays(since: Day(daysSince1970: 0))
     events = try state.events(from: EventID(rawValue: 0), limit: .max)
     queue = try state.queuedEntries(limit: .max)
   }

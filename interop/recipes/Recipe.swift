@@ -54,6 +54,7 @@ struct Recipe {
 let allRecipes: [Recipe] = [
   exportRecipes, betaRecipes, submissionRecipes, batchRecipes, codableRecipes, publishRecipes, exportJSONRecipes,
   csvRecipes, protobufTextRecipes, parserRecipes, dumpRecipes, bundleRecipes, signatureRecipes, cryptoRecipes,
+  federationRecipes,
 ].flatMap { $0 }
 
 func writeVectors(to folder: URL) throws {

@@ -25,12 +25,16 @@ struct GatewayChannel: ServerChildChannel {
 
   private let responder: GatewayResponder
   private let tls: NIOSSLContext?
+  private let asksForCertificate: Bool
   private let http1: HTTP1Channel
   private let http2: HTTP2Channel
 
-  /// - Parameter tls: `nil` is plain HTTP.
-  init(_ responder: GatewayResponder, tls: NIOSSLContext?) {
+  /// - Parameters:
+  ///   - tls: `nil` is plain HTTP.
+  ///   - asksForCertificate: whether clients are asked for a certificate; they need not have any.
+  init(_ responder: GatewayResponder, tls: NIOSSLContext?, asksForCertificate: Bool = false) {
     self.responder = responder
+    self.asksForCertificate = asksForCertificate
     self.tls = tls
     let stalled = TimeAmount.seconds(responder.limits.stalledSeconds)
     http1 = HTTP1Channel(
@@ -70,7 +74,13 @@ struct GatewayChannel: ServerChildChannel {
         }
       }
       watch.isNegotiating = true
-      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+      // The handshake proves that the client has the certificate's key. Whose it is, each request asks the whitelist.
+      let handler =
+        asksForCertificate
+        ? NIOSSLServerHandler(
+          context: tls, customVerificationCallback: { _, verified in verified.succeed(.certificateVerified) })
+        : NIOSSLServerHandler(context: tls)
+      try channel.pipeline.syncOperations.addHandler(handler)
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
     }

@@ -93,6 +93,11 @@ struct IPAddress: Hashable, Sendable {
     }
   }
 
+  init?(bytes: [UInt8]) {
+    guard bytes.count == 4 || bytes.count == 16 else { return nil }
+    self.bytes = bytes
+  }
+
   init?(_ address: SocketAddress?) {
     guard let text = address?.ipAddress else { return nil }
     self.init(text)
@@ -120,6 +125,9 @@ package struct AddressBlock: Hashable, Sendable {
 
   /// The loopback addresses.
   package static let ofThisMachine = ["127.0.0.0/8", "::1"].compactMap { AddressBlock($0) }
+
+  /// - Parameter bytes: an address in network order, of four or sixteen bytes.
+  package func contains(bytes: [UInt8]) -> Bool { IPAddress(bytes: bytes).map(contains) ?? false }
 
   func contains(_ other: IPAddress) -> Bool {
     guard other.bytes.count == address.bytes.count else { return false }

@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import KeyIntake
 internal import KeyPublishing
 internal import Synchronization
 
@@ -10,6 +11,12 @@ package final class GatewayMetrics: Sendable {
   private let registry = MetricsRegistry()
   private let observers = Mutex<[@Sendable (GatewayMetrics) -> Void]>([])
 
+  // Pushing.
+  private let pushes: MetricFamily
+  private let lastPushSuccess: MetricFamily
+  private let pushedKeys: MetricFamily
+  private let pendingKeys: MetricFamily
+
   // Serving.
   private let requests: MetricFamily
   private let durations: MetricFamily
@@ -18,8 +25,14 @@ package final class GatewayMetrics: Sendable {
   private let repeated: MetricFamily
   private let limited: MetricFamily
   private let dropped: MetricFamily
+  private let refusedAtFederation: MetricFamily
+  private let callbacks: MetricFamily
+  private let subscriptions: MetricFamily
   private let uploads: MetricFamily
   private let uploadedKeys: MetricFamily
+  private let federationUploads: MetricFamily
+  private let federationKeys: MetricFamily
+  private let federationDownloads: MetricFamily
 
   // Receiving.
   private let pulls: MetricFamily
@@ -70,10 +83,26 @@ package final class GatewayMetrics: Sendable {
     dropped = registry.add(
       .counter, "keyferry_http_dropped_connections_total",
       "Connections that were closed before their client was done, by reason.", labels: ["reason"])
+    refusedAtFederation = registry.add(
+      .counter, "keyferry_federation_refused_clients_total",
+      "Requests at the federation's door whose client was not let in, by reason.", labels: ["reason"])
+    callbacks = registry.add(
+      .counter, "keyferry_federation_callbacks_total",
+      "Attempts to announce a download batch to a national back end, by outcome.", labels: ["country", "outcome"])
+    subscriptions = registry.add(
+      .gauge, "keyferry_federation_subscriptions", "Callbacks that national back ends have asked for, by state.",
+      labels: ["country", "state"])
     uploads = registry.add(
       .counter, "keyferry_uploads_total", "Uploads by door and outcome.", labels: ["door", "outcome"])
     uploadedKeys = registry.add(
       .counter, "keyferry_uploaded_keys_total", "Uploaded keys by outcome.", labels: ["door", "outcome"])
+    federationUploads = registry.add(
+      .counter, "keyferry_federation_uploads_total", "Uploads of countries by outcome.", labels: ["country", "outcome"])
+    federationKeys = registry.add(
+      .counter, "keyferry_federation_keys_total", "Keys that countries uploaded: recorded, or held for the operator.",
+      labels: ["country", "outcome"])
+    federationDownloads = registry.add(
+      .counter, "keyferry_federation_downloads_total", "Batches that countries downloaded.", labels: ["country"])
 
     clockStep = registry.add(
       .gauge, "keyferry_clock_step_seconds",
@@ -112,6 +141,16 @@ package final class GatewayMetrics: Sendable {
       labels: ["source", "outcome"])
     quarantined = registry.add(
       .gauge, "keyferry_quarantined_documents", "Documents that wait for an operator.", labels: ["source"])
+
+    pushes = registry.add(.counter, "keyferry_pushes_total", "Pushes by outcome.", labels: ["destination", "outcome"])
+    lastPushSuccess = registry.add(
+      .gauge, "keyferry_last_successful_push_timestamp_seconds", "When a push ended without a fault last.",
+      labels: ["destination"])
+    pushedKeys = registry.add(
+      .counter, "keyferry_pushed_keys_total", "Keys handed over: stored, known there already, or refused.",
+      labels: ["destination", "outcome"])
+    pendingKeys = registry.add(
+      .gauge, "keyferry_push_pending_keys", "Keys that wait for the next push.", labels: ["destination"])
 
     publications = registry.add(
       .counter, "keyferry_publications_total", "Publishing rounds by outcome.", labels: ["series", "outcome"])
@@ -220,6 +259,47 @@ package final class GatewayMetrics: Sendable {
   /// Documents of the source that are quarantined now.
   package func setQuarantined(source: String, documents: Int) { quarantined.set([source], to: Double(documents)) }
 
+  // MARK: Federation
+
+  /// - Parameter outcome: `announced`, or the code of the fault.
+  package func recordCallback(country: String, outcome: String) { callbacks.increment([country, outcome]) }
+
+  /// All subscriptions; replaces what was said before.
+  package func setSubscriptions(_ all: [(country: String, isActive: Bool)]) {
+    var counts: [[String]: Double] = [:]
+    for (country, isActive) in all {
+      counts[[country, "active"], default: 0] += isActive ? 1 : 0
+      counts[[country, "suspended"], default: 0] += isActive ? 0 : 1
+    }
+    subscriptions.replaceAll(counts.map { ($0.key, $0.value) })
+  }
+
+  // MARK: Pushing
+
+  /// A push to a destination has ended.
+  ///
+  /// - Parameter outcome: a stable word: `success`, `rehearsed`, or the code of the fault.
+  package func recordPush(destination: String, outcome: String, at now: Instant) {
+    pushes.increment([destination, outcome])
+  }
+
+  /// What a push did with keys.
+  package func recordPushedKeys(destination: String, stored: Int, known: Int, refused: Int, pending: Int) {
+    for (outcome, count) in [("stored", stored), ("known", known), ("refused", refused)] {
+      pushedKeys.increment([destination, outcome], by: Double(count))
+    }
+    pendingKeys.set([destination], to: Double(pending))
+  }
+
+  /// When each destination was last pushed to without a fault; replaces what was said before. Others are not told of any more.
+  ///
+  /// - Parameter names: of all destinations.
+  package func setDestinations(_ names: Set<String>, lastSuccess: [String: Instant]) {
+    lastPushSuccess.replaceAll(
+      lastSuccess.filter { names.contains($0.key) }.map { ([$0.key], Double($0.value.secondsSince1970)) })
+    pendingKeys.removeAll { !names.contains($0[0]) }
+  }
+
   // MARK: Publishing
 
   /// A publishing round of a series has ended.
@@ -295,7 +375,26 @@ package final class GatewayMetrics: Sendable {
   func countCacheMiss() { cacheLookups.increment(["miss"]) }
   func countRepeated() { repeated.increment() }
   func countRateLimited() { limited.increment() }
+  func countRefusedAtFederation(_ reason: String) { refusedAtFederation.increment([reason]) }
   func countDroppedConnection(_ reason: String) { dropped.increment([reason]) }
+
+  func countFederationUpload(country: String, _ outcome: FederationOutcome) {
+    switch outcome {
+    case .recorded(let keys, let held):
+      federationUploads.increment([country, "recorded"])
+      federationKeys.increment([country, "recorded"], by: Double(keys - held))
+      federationKeys.increment([country, "held"], by: Double(held))
+    case .repeated: federationUploads.increment([country, "repeated"])
+    case .duplicates: federationUploads.increment([country, "duplicates"])
+    }
+  }
+
+  /// - Parameter country: `nil` where it is not known who asked.
+  func countFederationUpload(country: String?, refusedAs code: String) {
+    federationUploads.increment([country ?? "unknown", code])
+  }
+
+  func countFederationDownload(country: String) { federationDownloads.increment([country]) }
 
   func recordUpload(door: String, outcome: String, accepted: Int, dropped: Int) {
     uploads.increment([door, outcome])

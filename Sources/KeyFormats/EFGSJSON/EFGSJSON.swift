@@ -23,7 +23,8 @@ extension JSONDialect {
       .visited: ["visitedCountries"],
       .origin: ["origin"],
       .reportType: ["reportType"],
-      .daysSinceOnset: ["days_since_onset_of_symptoms"],
+      // The other one is as protobuf spells JSON by itself.
+      .daysSinceOnset: ["days_since_onset_of_symptoms", "daysSinceOnsetOfSymptoms"],
     ],
     documentMembers: [.list(of: .keys): ["keys"]],
     absenceIsZero: true, tellingNames: ["days_since_onset_of_symptoms", "visitedCountries"],

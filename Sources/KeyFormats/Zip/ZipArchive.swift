@@ -350,7 +350,7 @@ private final class CheckedSource: ByteSource {
 }
 
 extension SeekableSource {
-  fileprivate func bytes(at offset: Int, count: Int, what: String) throws -> [UInt8] {
+  package func bytes(at offset: Int, count: Int, what: String) throws -> [UInt8] {
     guard offset >= 0, count >= 0, offset <= byteCount, count <= byteCount - offset else {
       throw FormatError(.truncated, byteOffset: byteCount, "\(what) would end behind the file's end")
     }

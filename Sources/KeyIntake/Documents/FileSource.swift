@@ -11,7 +11,8 @@ package final class FileSource: SeekableSource {
   package let identity: FileIdentity
 
   package init(path: String) throws {
-    let descriptor = open(PathText.system(path), O_RDONLY | O_CLOEXEC)
+    // A pipe that nobody writes to would be waited for, and is refused below.
+    let descriptor = open(PathText.system(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw FileFault("open", path, number: errno) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else {

@@ -11,6 +11,11 @@ extension PublishingState {
   /// Which keys were erased, and when.
   package func erasures() throws -> Erasures { try decoded(.erasures) ?? Erasures() }
 
+  /// How pushing to a destination went last; `nil` where it was never tried.
+  package func pushAttempt(to destination: String) throws -> PushAttempt? {
+    try decoded(.push(destination: destination))
+  }
+
   private func decoded<Value: Decodable>(_ note: StoredNote) throws -> Value? {
     guard let bytes = try self.note(note) else { return nil }
     do {

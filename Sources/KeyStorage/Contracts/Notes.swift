@@ -20,6 +20,10 @@ package enum StoredNote: Hashable, Sendable {
   case listing(source: String)
   /// What a mirror has shown.
   case mirror(String)
+  /// Which national back ends want to be called, where, and how far each is.
+  case callbacks
+  /// How pushing to a destination went last.
+  case push(destination: String)
   /// When what had been kept long enough was removed last: seconds since 1970.
   case retention
 
@@ -36,6 +40,8 @@ package enum StoredNote: Hashable, Sendable {
     case .firstUploads(let door): "receiving/uploads/\(door)"
     case .listing(let source): "receiving/listing/\(source)"
     case .mirror(let name): "publishing/mirror/\(name)"
+    case .callbacks: "federation/callbacks"
+    case .push(let destination): "publishing/push/\(destination)"
     case .retention: "operating/retention"
     }
   }

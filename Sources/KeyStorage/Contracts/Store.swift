@@ -73,7 +73,11 @@ package enum Durability: Hashable, Sendable {
 }
 
 /// One state of the store, to read.
-package protocol StoredState: ReceivingState, ClaimState, PublishingState, OperatingState {}
+package protocol StoredState:
+  ReceivingState, ClaimState, FederationState, PublishingState, PushingState, OperatingState
+{}
 
 /// One state of the store, to change.
-package protocol StoreTransaction: StoredState, ReceivingChanges, ClaimChanges, PublishingChanges, OperatingChanges {}
+package protocol StoreTransaction:
+  StoredState, ReceivingChanges, ClaimChanges, FederationChanges, PublishingChanges, PushingChanges, OperatingChanges
+{}

@@ -23,6 +23,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case attempted
   case cursorMoved = "cursor-moved"
   case uploaded
+  /// A national back end uploaded.
+  case federated
   // Publishing
   case paddingPlanned = "padding-planned"
   case staged
@@ -31,6 +33,19 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case removed
   case indexRestored = "index-restored"
   case mirrored
+  /// A download batch of the federation was closed.
+  case batched
+  // Callbacks
+  case callbackSet = "callback-set"
+  case callbackRemoved = "callback-removed"
+  case callbackAttempted = "callback-attempted"
+  case callbackSuspended = "callback-suspended"
+  case callbackResumed = "callback-resumed"
+  // Pushing
+  case pushStaged = "push-staged"
+  case pushSettled = "push-settled"
+  case pushAttempted = "push-attempted"
+  case pushRetryAsked = "push-retry-asked"
   // Operating
   case heldReleased = "held-released"
   case heldDiscarded = "held-discarded"
@@ -53,28 +68,40 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     switch self {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
-    case .recorded, .quarantined, .givenUp, .uploaded, .staged, .published, .mirrored, .heldReleased, .heldDiscarded,
-      .discarded,
+    case .callbackSet, .callbackRemoved, .callbackResumed: .promised
+    case .pushStaged, .pushSettled, .pushRetryAsked: .promised
+    case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
+      .heldReleased, .heldDiscarded, .discarded,
       .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
       .promised
+    // A subscriber that is told of a batch twice has heard of it.
+    case .callbackAttempted, .callbackSuspended: .local
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
-      .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired:
+      .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired, .pushAttempted:
       .local
     }
   }
 
   /// Whether it may happen beside the owner: what an operator does, and uploads, which a server takes that runs by itself.
-  package var mayHappenBesideOwner: Bool { isOfOperator || self == .uploaded }
+  package var mayHappenBesideOwner: Bool {
+    switch self {
+    case .uploaded, .federated, .callbackSet, .callbackRemoved: true
+    default: isOfOperator
+    }
+  }
 
   /// Whether an operator does it. Such an event carries who did it and why.
   package var isOfOperator: Bool {
     switch self {
+    case .callbackResumed: true
+    case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .clockAccepted:
+      .clockAccepted, .pushRetryAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
-      .postponed, .attempted, .cursorMoved, .uploaded, .paddingPlanned, .staged, .published, .unlisted, .removed,
-      .indexRestored, .mirrored, .clockSeen, .expired, .logged:
+      .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published, .unlisted,
+      .removed, .indexRestored, .mirrored, .batched, .clockSeen, .expired, .logged, .pushStaged, .pushSettled,
+      .pushAttempted:
       false
     }
   }
@@ -82,14 +109,17 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   /// Whether nobody asks for it once its time is over: no claim, bundle or decision refers to it.
   package var isRoutine: Bool {
     switch self {
+    case .callbackAttempted: true
+    case .callbackSet, .callbackRemoved, .callbackSuspended, .callbackResumed: false
     case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
-      .clockSeen, .expired, .logged:
+      .clockSeen, .expired, .logged, .pushAttempted:
       true
-    case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .staged, .published, .unlisted, .removed,
-      .indexRestored, .mirrored, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled,
+    case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .unlisted,
+      .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused,
+      .resumed, .recalled,
       .reread,
       .erased,
-      .clockAccepted:
+      .clockAccepted, .pushStaged, .pushSettled, .pushRetryAsked:
       false
     }
   }
@@ -158,6 +188,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case attempted(SourceAttempt, source: String)
   case cursorMoved(CursorMove)
   case uploaded([UploadRecord])
+  case federated(FederationUpload, DocumentFacts)
 
   case paddingPlanned(series: [String])
   case staged([BundleRecord], series: String)
@@ -166,6 +197,19 @@ package enum LedgerEvent: Hashable, Sendable {
   case removed([BundleID])
   case indexRestored(series: String)
   case mirrored(String, listed: Int, unlisted: Int)
+  case batched(FederationBatch, uploads: Int, keys: Int)
+
+  case callbackSet(CallbackSubscription)
+  case callbackRemoved(CallbackSubscription)
+  case callbackAttempted(CallbackSubscription, CallbackAttempt)
+  case callbackSuspended(CallbackSubscription)
+  case callbackResumed(CallbackSubscription, OperatorWord)
+
+  case pushStaged(PushRecord)
+  /// How many of its keys the destination has now.
+  case pushSettled(PushID, PushState, stored: Int)
+  case pushAttempted(PushAttempt, destination: String)
+  case pushRetryAsked(String, keys: Int, OperatorWord)
 
   case heldReleased(DocumentID, new: Int, OperatorWord)
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
@@ -197,6 +241,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .attempted: .attempted
     case .cursorMoved: .cursorMoved
     case .uploaded: .uploaded
+    case .federated: .federated
     case .paddingPlanned: .paddingPlanned
     case .staged: .staged
     case .published: .published
@@ -204,6 +249,16 @@ package enum LedgerEvent: Hashable, Sendable {
     case .removed: .removed
     case .indexRestored: .indexRestored
     case .mirrored: .mirrored
+    case .batched: .batched
+    case .callbackSet: .callbackSet
+    case .callbackRemoved: .callbackRemoved
+    case .callbackAttempted: .callbackAttempted
+    case .callbackSuspended: .callbackSuspended
+    case .callbackResumed: .callbackResumed
+    case .pushStaged: .pushStaged
+    case .pushSettled: .pushSettled
+    case .pushAttempted: .pushAttempted
+    case .pushRetryAsked: .pushRetryAsked
     case .heldReleased: .heldReleased
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded

@@ -44,12 +44,14 @@ package struct Ledger: Sendable {
     _ kinds: [EventKind], at now: Instant, durability: Durability? = nil,
     _ body: @escaping @Sendable (LedgerPage) throws -> Result
   ) async throws -> Result {
-    for kind in kinds where store.role != .owner && !(store.role == .operator && kind.mayHappenBesideOwner) {
+    let refused = kinds.filter { store.role != .owner && !(store.role == .operator && $0.mayHappenBesideOwner) }
+    if !refused.isEmpty {
+      let names = refused.map(\.rawValue).joined(separator: " or ")
       throw StorageFault(
         .held,
         store.role == .reader
           ? "the store was opened to be read alone"
-          : "the store was opened beside its owner, and \(kind.rawValue) is the gateway's own")
+          : "the store was opened beside its owner, and \(names) is the gateway's own")
     }
     let durability = durability ?? (kinds.contains { $0.durability == .promised } ? .promised : .local)
     return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in

@@ -29,8 +29,9 @@ extension Ledger {
     _ request: RecallRequest, by word: OperatorWord, at now: Instant
   ) async throws -> RecallPreview {
     try await transact(.recalled, at: now) { page in
-      let stamp = try page.open(.recalled, about: Pause.Subject.origin(request.origin).normalized.text, by: word)
+      let stamp = try page.open(.recalled, about: request.text, by: word)
       let effect = try page.transaction.recall(request, in: stamp, by: word)
+      try page.transaction.withdrawFederationUploads(.recalled(request), because: .recalled)
       try page.close(stamp, .recalled(request, effect, word))
       return effect
     }
@@ -91,7 +92,11 @@ extension Ledger {
   /// - Returns: how many.
   package func heldDiscarded(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws -> Int {
     try await transact(.heldDiscarded, at: now) { page in
+      let holds = try page.transaction.document(document)?.holds ?? [:]
       let count = try page.transaction.discardHeld(of: document)
+      if FederationHolds.keepBack(holds) {
+        try page.transaction.withdrawFederationUploads(.document(document), because: .discarded)
+      }
       try page.enter(.heldDiscarded(document, count: count, word), about: try page.subject(document), by: word)
       return count
     }
@@ -202,5 +207,15 @@ extension Pause.Subject {
     case .source(let name): "source \(name)"
     case .origin(let name): "origin \(name)"
     }
+  }
+}
+
+extension RecallRequest {
+  /// What is recalled: `origin DE, document 17, of source travel, since 2020-12-01T00:00:00Z`.
+  fileprivate var text: String {
+    [
+      Pause.Subject.origin(origin).normalized.text, document.map { "document \($0.rawValue)" },
+      source.map { "of source \($0)" }, since.map { "since \($0)" },
+    ].compactMap(\.self).joined(separator: ", ")
   }
 }

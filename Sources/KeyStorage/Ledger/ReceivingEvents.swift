@@ -54,7 +54,7 @@ package struct DocumentRecorder: ClaimRecorder {
   private let document: DocumentID
   private let stamp: EventStamp
 
-  fileprivate init(_ transaction: any StoreTransaction, _ document: DocumentID, _ stamp: EventStamp) {
+  init(_ transaction: any StoreTransaction, _ document: DocumentID, _ stamp: EventStamp) {
     self.transaction = transaction
     self.document = document
     self.stamp = stamp

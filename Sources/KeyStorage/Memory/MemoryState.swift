@@ -24,6 +24,13 @@ struct MemoryState: Sendable {
   var released: [String: [KeySubject: ReleasedKey]] = [:]
   var notes: [String: [UInt8]] = [:]
 
+  var federation = MemoryFederation()
+
+  /// The batch with number n stands at n − 1.
+  var pushes: [PushRecord] = []
+  var pushContents: [PushID: [UInt8]] = [:]
+  var pushedKeys: [String: [KeySubject: PushedKey]] = [:]
+
   var events: [EventRecord] = []
   var lastEvent = EventID(rawValue: 0)
   var uploads: [UploadRecord] = []

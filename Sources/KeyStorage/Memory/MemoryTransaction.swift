@@ -3,7 +3,7 @@ internal import KeyNormalization
 
 /// One state of the store in memory, which its body may change; nobody else sees it before the body has returned.
 final class MemoryTransaction: StoreTransaction {
-  private(set) var state: MemoryState
+  var state: MemoryState
 
   init(_ state: MemoryState) { self.state = state }
 
@@ -350,7 +350,13 @@ final class MemoryTransaction: StoreTransaction {
       receipt.released += keys.count - left.count
       state.released[series] = left
     }
+    for (destination, keys) in state.pushedKeys {
+      for pushed in keys.values where pushed.subject.key == key { pushed.push.map { state.pushContents[$0] = nil } }
+      state.pushedKeys[destination] = keys.filter { $0.key.key != key }
+      receipt.released += keys.count - (state.pushedKeys[destination]?.count ?? 0)
+    }
     receipt.contents = contents.filter { state.contents.removeValue(forKey: $0) != nil }
+    state.federation.erase(key)
     return receipt
   }
 
@@ -477,10 +483,16 @@ final class MemoryTransaction: StoreTransaction {
       receipt.released += keys.count - left.count
       state.released[series] = left
     }
+    for (destination, keys) in state.pushedKeys {
+      let left = keys.filter { !$0.value.isOver(at: keysExpiredBefore) }
+      receipt.released += keys.count - left.count
+      state.pushedKeys[destination] = left
+    }
     let kept = state.contents.filter { $0.value.end > now }
     receipt.contents = state.contents.count - kept.count
     state.contents = kept
     receipt.crowdedOut = makeRoom(within: contentBytes)
+    state.federation.expire(at: now)
     expireEvents(before: keysExpiredBefore)
     return receipt
   }
@@ -586,6 +598,72 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func setNote(_ value: [UInt8]?, named name: String) { state.notes[name] = value }
+
+  // MARK: Pushing
+
+  func pushes(to destination: String?, in states: Set<PushState>) -> [PushRecord] {
+    state.pushes.filter {
+      states.contains($0.state) && destination.map { [push = $0.push] in push.destination == $0 } ?? true
+    }
+  }
+
+  func pushCount(to destination: String, since start: Instant) -> Int {
+    state.pushes.count { $0.push.destination == destination && $0.staged >= start }
+  }
+
+  func content(of push: PushID) -> [UInt8]? { state.pushContents[push] }
+
+  func pushedKeys(
+    to destination: String, from start: TemporaryExposureKey, before end: TemporaryExposureKey?
+  ) -> [PushedKey] {
+    (state.pushedKeys[destination] ?? [:]).filter {
+      $0.key.key >= start && end.map { [key = $0.key.key] in key < $0 } ?? true
+    }
+    .sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  func keys(of push: PushID) -> [PushedKey] {
+    state.pushedKeys.values.flatMap(\.values).filter { $0.push == push && $0.state == .batched }
+      .sorted { $0.position < $1.position }
+  }
+
+  func pushes(of key: TemporaryExposureKey) -> [KeyPush] {
+    state.pushedKeys.sorted { $0.key < $1.key }.flatMap { destination, keys in
+      keys.filter { $0.key.key == key }.sorted { $0.key < $1.key }
+        .map { KeyPush(destination: destination, key: $0.value) }
+    }
+  }
+
+  func pushedKeyCounts(to destination: String) -> [PushedKeyState: Int] {
+    (state.pushedKeys[destination] ?? [:]).values.reduce(into: [:]) { $0[$1.state, default: 0] += 1 }
+  }
+
+  func stage(_ push: NewPush, _ content: [UInt8], at now: Instant) throws -> PushRecord {
+    let isTaken = state.pushes.contains { $0.push.destination == push.destination && $0.push.tag == push.tag }
+    if isTaken { throw StorageFault.tagTaken(push) }
+    let id = PushID(rawValue: Int64(state.pushes.count + 1))
+    let record = PushRecord(id: id, push: push, state: .staged, staged: now, changed: now)
+    state.pushes.append(record)
+    state.pushContents[id] = content
+    return record
+  }
+
+  func move(_ push: PushID, to end: PushState, at now: Instant) throws {
+    let index = Int(push.rawValue) - 1
+    guard state.pushes.indices.contains(index) else { throw StorageFault.noPush(push) }
+    (state.pushes[index].state, state.pushes[index].changed) = (end, now)
+    if end != .staged { state.pushContents[push] = nil }
+  }
+
+  func note(_ keys: [PushedKey], to destination: String) {
+    for key in keys { state.pushedKeys[destination, default: [:]][key.subject] = key }
+  }
+}
+
+extension PushedKey {
+  fileprivate func isOver(at instant: Instant) -> Bool {
+    IntervalNumber(Int64(subject.rollingStart) + Int64(row.rollingPeriod)).start <= instant
+  }
 }
 
 extension KeptClaim {

@@ -2,13 +2,14 @@ internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewaySettings
 internal import KeyPeers
+internal import KeyPublishing
 internal import KeyStorage
 
 /// `pause` and `resume`: a source of the configuration, or an origin.
 struct PauseTarget: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "A source of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.",
+      "A source or destination of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.",
       valueName: "subject"))
   var subject: String
 
@@ -17,7 +18,7 @@ struct PauseTarget: ParsableArguments {
   func resolved(_ plan: OperatorsPlan) throws -> Pause.Subject {
     if subject.hasPrefix("source:") { return try source(String(subject.dropFirst(7)), plan) }
     if subject.hasPrefix("origin:") { return .origin(subject.dropFirst(7).uppercased()) }
-    if plan.sourceNames.contains(subject) { return .source(subject) }
+    if names(of: plan).contains(subject) { return .source(subject) }
     guard subject.count == 2 || subject.count == 3, subject.allSatisfy({ $0.isASCII && $0.isLetter }) else {
       return try source(subject, plan)
     }
@@ -25,12 +26,16 @@ struct PauseTarget: ParsableArguments {
   }
 
   private func source(_ name: String, _ plan: OperatorsPlan) throws -> Pause.Subject {
-    guard plan.sourceNames.contains(name) else {
-      let known = plan.sourceNames.joined(separator: ", ")
-      throw ValidationError("the configuration has no source called \(name); it has \(known.isEmpty ? "none" : known)")
+    let names = names(of: plan)
+    guard names.contains(name) else {
+      let known = names.isEmpty ? "none" : names.joined(separator: ", ")
+      throw ValidationError("the configuration has no source or destination called \(name); it has \(known)")
     }
     return .source(name)
   }
+
+  /// No destination has the name of a source.
+  private func names(of plan: OperatorsPlan) -> [String] { plan.sourceNames + plan.destinations.map(\.name) }
 }
 
 struct PauseCommand: AsyncParsableCommand {

@@ -12,8 +12,8 @@ struct ServeCommand: AsyncParsableCommand {
     abstract: "Serve what is published to apps, and do nothing else.",
     discussion: """
       For machines that have only the publication folder. It sees at once what a publisher writes into the folder, and
-      needs no store, unless the configuration has a door for uploads: these are recorded in the store of the gateway
-      that publishes, beside whatever else runs. keyferry run pulls, publishes and serves.
+      needs no store, unless the configuration has a door for uploads or a federation: what comes in is recorded in the store
+      of the gateway that publishes, beside whatever else runs. keyferry run pulls, publishes and serves.
 
       Examples:
         keyferry serve --config gateway.yaml
@@ -36,7 +36,7 @@ struct ServeCommand: AsyncParsableCommand {
     let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [serving.server], gracefulShutdownSignals: [.sigterm, .sigint],
+        services: [serving.server] + (serving.watch.map { [$0] } ?? []), gracefulShutdownSignals: [.sigterm, .sigint],
         logger: Logger(label: "keyferry")))
     try await group.run()
   }

@@ -15,7 +15,8 @@ struct StatusCommand: AsyncParsableCommand {
       --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
-      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, or the clock is in doubt.
+      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's
+      callback is suspended, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -42,9 +43,10 @@ struct StatusCommand: AsyncParsableCommand {
     let now = gateway.clock()
     let (start, isBrief, bounds) = (since, brief, plan.clock)
     let system = gateway.now == nil ? ClockReading.system : nil
-    let (report, series, doubt) = try await ledger.read { state in
+    let (report, series, destinations, doubt, callbacks) = try await ledger.read { state in
       var report = try StatusReport(
-        state, settings: plan.sources, uploads: plan.uploads, arrivalsSince: start, behindAfter: plan.behindLimit,
+        state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources, arrivalsSince: start,
+        behindAfter: plan.behindLimit,
         ownOrigins: plan.ownOrigins, now: now)
       report.mirrors = try plan.mirrors.map {
         let archives = try $0.listedArchives(in: state, folder: plan.publicationFolder)
@@ -55,7 +57,9 @@ struct StatusCommand: AsyncParsableCommand {
         try plan.series.map {
           try SeriesStatus(of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief)
         },
-        try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt }
+        try plan.destinations.map { try DestinationStatus(of: $0, in: state) },
+        try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt },
+        try state.callbackSubscriptions().all
       )
     }
     let folderFaults = FolderRoom.faults(
@@ -63,9 +67,16 @@ struct StatusCommand: AsyncParsableCommand {
     if json {
       try Console.result(
         line: try JSONText.render(
-          StatusDocument(report: report, series: series, doubt: doubt?.reason, folderFaults: folderFaults)))
+          StatusDocument(
+            report: report, series: series, destinations: destinations, doubt: doubt?.reason,
+            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init))))
     } else {
-      for line in report.lines(series: series) { try Console.result(line: line) }
+      for line in report.lines(series: series, destinations: destinations) { try Console.result(line: line) }
+      for subscription in callbacks where subscription.suspended != nil || subscription.failures > 0 {
+        for line in ["callback " + (subscription.lines.first ?? "")] + subscription.lines.dropFirst() {
+          try Console.result(line: line)
+        }
+      }
     }
     for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
     for name in plan.leftSeries {
@@ -76,7 +87,8 @@ struct StatusCommand: AsyncParsableCommand {
     let isWrong =
       report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind || $0.isRejecting }
       || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
-      || !folderFaults.isEmpty
+      || !folderFaults.isEmpty || destinations.contains(where: \.isWrong)
+      || callbacks.contains { $0.suspended != nil }
     try exit(isWrong ? .rejected : .done)
   }
 }
@@ -85,11 +97,13 @@ struct StatusCommand: AsyncParsableCommand {
 private struct StatusDocument: Encodable {
   let report: StatusReport
   let series: [SeriesStatus]
+  let destinations: [DestinationStatus]
   let doubt: String?
   let folderFaults: [String]
+  let callbacks: [CallbackRow]
 
   enum CodingKeys: String, CodingKey {
-    case series
+    case series, destinations, callbacks
     case clockDoubt = "clock_doubt"
     case folderFaults = "folder_faults"
   }
@@ -98,7 +112,9 @@ private struct StatusDocument: Encodable {
     try report.encode(to: encoder)
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(series, forKey: .series)
+    try members.encode(destinations, forKey: .destinations)
     try members.encodeIfPresent(doubt, forKey: .clockDoubt)
     try members.encode(folderFaults, forKey: .folderFaults)
+    try members.encode(callbacks, forKey: .callbacks)
   }
 }

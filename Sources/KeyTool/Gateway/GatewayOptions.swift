@@ -105,7 +105,7 @@ struct GatewayOptions: ParsableArguments {
   ///   - port: listen here instead of the configured port.
   ///   - clock: the gateway's.
   ///   - publishing: answers for pulling and publishing; `nil` where this process does neither.
-  ///   - ledger: records uploads; it is asked for where there is a door for them.
+  ///   - ledger: records uploads; it is asked for where there is a door for them, or a federation.
   /// - Throws: `ValidationError` where the configuration has no server or no publication, `ServerFault`.
   func serving(
     _ plan: GatewayPlan, port: Int?, clock: GatewayClock, publishing: Readiness? = nil, ledger: () throws -> Ledger
@@ -114,10 +114,18 @@ struct GatewayOptions: ParsableArguments {
       throw ValidationError("\(config) has no server: say where to listen with server: {listen: 127.0.0.1:8080}")
     }
     if let port { settings.port = port }
+    let kept = plan.uploads.isEmpty && plan.federation == nil ? nil : try ledger()
     return try Serving(
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
       mirrors: plan.mirrors,
-      uploads: plan.uploads.isEmpty ? nil : (plan.uploads, try ledger()), publishing: publishing, clock: clock.time
+      uploads: plan.uploads.isEmpty ? nil : kept.map { (plan.uploads, $0) },
+      federation: plan.federation.flatMap { settings in
+        kept.map { FederationCounter(settings, of: plan, ledger: $0, clock: clock.time) }
+      },
+      callbacks: try settings.federationCallbacks.flatMap { callbacks in
+        try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
+      },
+      publishing: publishing, clock: clock.time
     ) { Console.note("serving at \($0)") }
   }
 }

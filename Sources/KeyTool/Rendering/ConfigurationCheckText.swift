@@ -18,7 +18,7 @@ extension ConfigurationCheck {
     let series = grouped(plan.series.count + plan.mirrors.count)
     return lines + stale.map(\.text).joined() + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
       + Self.table(of: plan.sources) + Self.table(of: plan.series) + Self.table(of: plan.mirrors)
-      + Self.table(of: phones)
+      + Self.table(of: phones) + Self.table(of: plan.federation) + Self.table(of: plan.destinations)
   }
 
   private static func table(of mirrors: [MirrorSettings]) -> String {
@@ -29,6 +29,37 @@ extension ConfigurationCheck {
         rows: mirrors.map { mirror in
           let keys = mirror.ring.keys.map { "\($0.id ?? "any id") \($0.version ?? "any version")" }
           return [mirror.name, mirror.source, "its origin: \(keys.joined(separator: ", "))"]
+        }
+      ).text
+  }
+
+  private static func table(of federation: FederationGatewaySettings?) -> String {
+    guard let federation else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["federation", "client known by", "upload", "batch", "every", "downloaded", "countries"],
+        rows: [
+          [
+            federation.path.isEmpty ? "/" : federation.path, federation.clientCertificates.rawValue,
+            "\(grouped(federation.uploadKeys)) keys", "\(grouped(federation.batchKeys)) keys",
+            TimeSpan.text(federation.batchSeconds), "today and \(counted(federation.keptDays, "day"))",
+            federation.countries.isEmpty ? "none" : federation.countries.joined(separator: " "),
+          ]
+        ]
+      ).text
+  }
+
+  private static func table(of destinations: [DestinationSettings]) -> String {
+    guard !destinations.isEmpty else { return "" }
+    return "\n"
+      + TextTable(
+        heads: ["destination", "keys of", "that came by", "every", "signed by", "location", ""],
+        rows: destinations.map { destination in
+          [
+            destination.name, destination.origin, destination.sources.sorted().joined(separator: " "),
+            TimeSpan.text(destination.interval), destination.signer.subject, destination.location,
+            destination.isRehearsal ? "rehearsal" : "",
+          ]
         }
       ).text
   }

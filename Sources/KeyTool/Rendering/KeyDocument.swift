@@ -20,6 +20,8 @@ struct KeyDocument: Encodable {
   var series: [Series]?
   /// What mirrors show of it, and series that are served and configured no more; `nil` where files were asked.
   var mirrors: [Mirror]?
+  /// What becomes of it at federation gateways that own keys are handed to; `nil` where files were asked.
+  var destinations: [Destination]?
   /// How the claims of files come together, one for each rolling start, and what the bundle of each region would carry.
   var decisions: [Decision]?
   var regions: [Region]?
@@ -33,7 +35,7 @@ struct KeyDocument: Encodable {
   var search: Search?
 
   enum CodingKeys: String, CodingKey {
-    case key, now, answer, series, mirrors, decisions, regions, claims, documents, released, search
+    case key, now, answer, series, mirrors, destinations, decisions, regions, claims, documents, released, search
     case reportVersion = "report_version"
     case keySHA256 = "key_sha256"
   }
@@ -54,6 +56,48 @@ struct KeyDocument: Encodable {
     let archives: [Archive]
     /// Archives that were not looked into.
     let skipped: Int
+  }
+
+  /// What a destination was told of the key.
+  struct Destination: Encodable {
+    let name: String
+    let origin: String
+    /// Whose claims may go there.
+    let sources: [String]
+    let mayGo: Bool
+    let text: String
+    let told: [Told]
+
+    enum CodingKeys: String, CodingKey {
+      case name, origin, sources, text, told
+      case mayGo = "may_go"
+    }
+
+    init(_ answer: DestinationAnswer) {
+      (name, origin, sources, mayGo) = (answer.name, answer.origin, answer.sources, answer.mayGo)
+      text = printableText(answer.text, limit: 1000)
+      told = answer.told.map(Told.init)
+    }
+  }
+
+  struct Told: Encodable {
+    let rollingStart: Int32
+    let state: String
+    let changed: String
+    let tag: String?
+    let reportType: String?
+    let reason: String?
+
+    enum CodingKeys: String, CodingKey {
+      case state, changed, tag, reason
+      case rollingStart = "rolling_start"
+      case reportType = "report_type"
+    }
+
+    init(_ told: DestinationAnswer.Told) {
+      (rollingStart, state, changed) = (told.rollingStart, told.state.rawValue, told.changed.description)
+      (tag, reportType, reason) = (told.tag, told.reportType?.name, told.reason.map { printableText($0, limit: 1000) })
+    }
   }
 
   struct Archive: Encodable {
@@ -279,6 +323,7 @@ extension KeyDocument {
     search = Search(
       documents: account.evidence.searched.count, skipped: account.evidence.skipped,
       unreadable: account.evidence.unreadable.map(\.id.rawValue))
+    destinations = account.destinations.map(Destination.init)
     let all = account.answers.map { Series($0, numbers) }
     series = hasSeries ? all : nil
     let mirrors = account.shown.map(Mirror.init)

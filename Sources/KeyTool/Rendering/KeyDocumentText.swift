@@ -6,6 +6,7 @@ extension KeyDocument {
     var text = "key \(key): \(answer)\n"
     for series in series ?? [] { text += series.text }
     for mirror in mirrors ?? [] { text += mirror.text }
+    for destination in destinations ?? [] { text += "\ndestination \(destination.name): \(destination.text)\n" }
     if !claims.isEmpty { text += "\nclaims\n" + claims.map(\.text).joined() }
     if !documents.isEmpty {
       text += "\ndocuments that name it, as far as their bytes are kept\n" + documents.map(\.text).joined()

@@ -7,8 +7,9 @@ internal import KeyStorage
 
 extension StatusReport {
   /// The report for people, line by line.
-  func lines(series: [SeriesStatus]) -> [String] {
+  func lines(series: [SeriesStatus], destinations: [DestinationStatus] = []) -> [String] {
     sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
+      + destinations.flatMap { $0.lines + [""] }
       + mirrors.map {
         "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
           + ($0.lost > 0

@@ -128,7 +128,8 @@ import Testing
   }
 
   @Test func everyParameterThatIsReadIsDocumented() throws {
-    let operations = try Document.read().paths.values.flatMap(\.values)
+    // Callbacks of a federation are put by its own door, whose answers are remembered by nobody.
+    let operations = try Document.read().paths.values.flatMap(\.values).filter { !$0.tags.contains("federation") }
     let documented = Set(operations.flatMap { $0.parameters ?? [] }.filter { $0.in == "query" }.map(\.name))
     // The configuration of DP-3T is asked for with what it does not depend on.
     #expect(

@@ -76,8 +76,9 @@ import Testing
     }
   }
 
-  @Test func theConfigurationSaysThatOriginsAreNotVerified() {
-    #expect(PeerProtocol.efgs.description.caution?.contains("origins are not verified") == true)
+  @Test func theConfigurationSaysWhoVouchesForOrigins() {
+    #expect(PeerProtocol.efgs.description.caution?.contains("trust: origins") == true)
+    #expect(PeerProtocol.efgs.description.trusts.first == .origins)
   }
 
   /// A source whose protocol was changed has another protocol's cursor: it begins anew.

@@ -1,0 +1,70 @@
+package import ExposureKeys
+package import GatewayServer
+package import KeyStorage
+package import PeerTransport
+
+/// The server's way to the subscriptions: looks at addresses as it does before each call, and keeps what may be called.
+struct CallbackRegistration: CallbackRegistrar {
+  let ledger: Ledger
+  let caller: CallbackCaller
+  let clock: @Sendable () -> Instant
+
+  func subscriptions(of country: String) async throws -> [RegisteredCallback] {
+    try await ledger.read { try $0.callbackSubscriptions() }.of(country: country).map {
+      RegisteredCallback(id: $0.id, url: $0.url)
+    }
+  }
+
+  func set(_ callback: RegisteredCallback, of country: String) async throws {
+    do {
+      _ = try await caller.addresses(of: try CallbackTarget(callback.url))
+      try await ledger.callbackSet(
+        callback.callbackId, of: country, to: callback.url,
+        behind: { try $0.lastFederationBatch()?.id.rawValue ?? 0 }, at: clock())
+    } catch let fault as CallbackFault {
+      throw CallbackRefusal(fault.reason)
+    } catch let fault as StorageFault where fault.code == .conflict {
+      throw CallbackRefusal(fault.reason)
+    }
+  }
+
+  func remove(_ id: String, of country: String) async throws -> Bool {
+    try await ledger.callbackRemoved(id, of: country, at: clock())
+  }
+}
+
+/// What calling national back ends takes.
+package struct CallbackOffice: Sendable {
+  let settings: FederationCallbackSettings
+  let caller: CallbackCaller
+  let registration: any CallbackRegistrar
+
+  /// - Parameters:
+  ///   - ledger: of the gateway's own store, or of one that is opened beside it as an operator.
+  ///   - version: what subscribers are told of this program.
+  /// - Throws: `ServerFault` where the certificate and the key cannot be used.
+  package init(
+    _ settings: FederationCallbackSettings, ledger: Ledger, version: String,
+    resolver: any HostResolver = SystemResolver(), clock: @escaping @Sendable () -> Instant
+  ) throws(ServerFault) {
+    self.settings = settings
+    do {
+      caller = try CallbackCaller(settings, version: version, resolver: resolver)
+    } catch {
+      throw ServerFault(place: "federation.callbacks", reason: error.reason)
+    }
+    registration = CallbackRegistration(ledger: ledger, caller: caller, clock: clock)
+  }
+}
+
+extension CallbackCaller {
+  fileprivate init(
+    _ settings: FederationCallbackSettings, version: String, resolver: any HostResolver
+  ) throws(CallbackFault) {
+    let networks = settings.privateNetworks
+    try self.init(
+      certificatePEM: settings.certificatePEM, keyPEM: settings.privateKeyPEM,
+      reach: AddressReach { address in networks.contains { $0.contains(bytes: address) } }, resolver: resolver,
+      version: version)
+  }
+}

@@ -1,0 +1,116 @@
+package import ExposureKeys
+package import GatewayServer
+package import GatewaySettings
+package import KeyIntake
+internal import KeyPublishing
+internal import KeyReceiving
+package import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+
+/// A federation gateway, put together: what comes in from countries, and what they download.
+package struct FederationCounter: FederationDesk {
+  let settings: FederationGatewaySettings
+  let trust: HeldFederationTrust
+  private let intake: FederationIntake
+  private let downloads: FederationDownloads
+  private let clock: @Sendable () -> Instant
+
+  /// - Parameters:
+  ///   - plan: says what else holds for all that comes in.
+  ///   - ledger: of the gateway's own store, or of one that is opened beside it as an operator.
+  package init(
+    _ settings: FederationGatewaySettings, of plan: GatewayPlan, ledger: Ledger,
+    clock: @escaping @Sendable () -> Instant
+  ) {
+    self.settings = settings
+    self.clock = clock
+    trust = HeldFederationTrust(settings.trust)
+    intake = FederationIntake(
+      settings, trust: trust, ledger: ledger, ownOrigins: plan.ownOrigins, evidenceDays: plan.retention.evidenceDays,
+      clock: clock)
+    downloads = FederationDownloads(ledger: ledger, keptDays: settings.keptDays, clock: clock)
+  }
+
+  /// - Parameters:
+  ///   - door: how countries are known; `nil` is by a proxy's fields.
+  ///   - registrar: keeps where they want to be called; `nil` where nobody is.
+  package func entrance(
+    _ door: FederationDoorSettings?, registrar: (any CallbackRegistrar)? = nil, metrics: GatewayMetrics
+  ) -> FederationEntrance {
+    let doorkeeper = CertificateDoorkeeper(
+      door ?? FederationDoorSettings(settings.clientCertificates == .tls ? .tls : .proxy), trust: trust,
+      metrics: metrics)
+    var entrance = FederationEntrance(settings, desk: self, doorkeeper: doorkeeper)
+    entrance.registrar = registrar
+    return entrance
+  }
+
+  package func accept(_ delivery: FederationDelivery) async throws -> FederationOutcome {
+    try await intake.accept(delivery)
+  }
+
+  package func batch(
+    of day: Day, tagged tag: String?, for client: FederationClient
+  ) async throws -> FederationDownload {
+    try await downloads.batch(of: day, tagged: tag, for: client.country)
+  }
+
+  package func audit(of day: Day, tagged tag: String, for client: FederationClient) async throws -> [UInt8] {
+    try await downloads.audit(of: day, tagged: tag, for: client.country)
+  }
+
+  /// Of the last four weeks.
+  package func statistics() async throws -> [FederationStatistics] {
+    let first = Day(daysSince1970: clock().day.daysSince1970 - 27)
+    return try await downloads.statistics(since: first).map {
+      FederationStatistics(day: "\($0.day)", country: $0.country, uploads: $0.uploads, keys: $0.keys)
+    }
+  }
+}
+
+/// Closes the download batches of a federation gateway by a schedule, so that uploads of one moment share one.
+///
+/// A batch is closed when it is made and never changes, because clients may have seen it. Uploads are answered before: a
+/// country does not wait for this.
+struct BatchService: Service {
+  let plan: CurrentPlan
+  let ledger: Ledger
+  let clock: GatewayClock
+
+  private let logger = Logger(label: "keyferry.federation")
+
+  init(plan: CurrentPlan, ledger: Ledger, clock: GatewayClock) {
+    self.plan = plan
+    self.ledger = ledger
+    self.clock = clock
+  }
+
+  func run() async throws {
+    var last: Int64?
+    repeat {
+      guard let settings = plan.value.federation else { continue }
+      let window = clock.now.secondsSince1970 / max(1, settings.batchSeconds)
+      guard window != last else { continue }
+      do {
+        try await close(settings)
+        last = window
+      } catch {
+        logger.error("download batches could not be made", metadata: ["reason": .string("\(error)")])
+      }
+    } while await pause(seconds: 2)
+  }
+
+  private func close(_ settings: FederationGatewaySettings) async throws {
+    while let batch = try await ledger.batched(
+      within: settings.batchKeys, keptFor: settings.keptDays, at: clock.now)
+    {
+      logger.info("download batch made", metadata: ["batch": .string(batch.tag)])
+    }
+  }
+}
+
+extension BatchService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "batching" }
+}

@@ -1,0 +1,66 @@
+internal import BundleTrust
+internal import Glibc
+internal import KeyIntake
+internal import Logging
+internal import ServiceLifecycle
+
+/// Takes a federation's whitelist as soon as its file says something else, so that a certificate that an operator revokes is
+/// out within seconds. What cannot be read is told, and the whitelist stays as it is.
+package struct TrustWatch: Service {
+  private let path: String
+  private let trust: HeldFederationTrust
+  private let interval: Int64
+  private let logger = Logger(label: "keyferry.federation")
+
+  /// - Parameter interval: seconds between two looks at the file.
+  init(_ path: String, _ trust: HeldFederationTrust, interval: Int64 = 5) {
+    self.path = path
+    self.trust = trust
+    self.interval = interval
+  }
+
+  /// What changes when a file gets other bytes.
+  private struct Mark: Equatable {
+    let inode: UInt64
+    let size: Int64
+    let seconds: Int
+    let nanoseconds: Int
+
+    init?(_ path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return nil }
+      inode = UInt64(status.st_ino)
+      size = Int64(status.st_size)
+      seconds = status.st_mtim.tv_sec
+      nanoseconds = status.st_mtim.tv_nsec
+    }
+  }
+
+  package func run() async throws {
+    var last = Mark(path)
+    while await pause(seconds: interval) {
+      let mark = Mark(path)
+      guard mark != last else { continue }
+      last = mark
+      read()
+    }
+  }
+
+  private func read() {
+    do {
+      let new = try FederationTrust(json: try FileSource.contents(of: path, limit: FederationTrust.maximumLength))
+      guard new != trust.value else { return }
+      trust.value = new
+      logger.info("whitelist read again", metadata: ["certificates": .stringConvertible(new.rows.count)])
+    } catch {
+      logger.error(
+        "the whitelist has changed and cannot be read; the old one stays",
+        metadata: ["path": .string(path), "reason": .string("\(error)")])
+    }
+  }
+}
+
+extension TrustWatch: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  package var description: String { "watching the whitelist" }
+}

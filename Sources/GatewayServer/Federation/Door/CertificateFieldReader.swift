@@ -1,0 +1,111 @@
+internal import BundleTrust
+internal import HTTPTypes
+internal import KeyFormats
+
+/// A certificate that a client has shown to whoever ended TLS.
+struct PresentedCertificate: Hashable {
+  /// SHA-256 over the DER: 64 lower-case hexadecimal digits, with every leading zero.
+  let thumbprint: String
+  /// The countries of the subject; exactly one is right.
+  let countries: [String]
+
+  init(thumbprint: String, countries: [String]) {
+    self.thumbprint = thumbprint
+    self.countries = countries
+  }
+
+  init(_ certificate: FederationCertificate) {
+    // With none or several the certificate names no country.
+    self.init(thumbprint: certificate.thumbprint, countries: certificate.country.map { [$0] } ?? [])
+  }
+}
+
+extension CertificateFields {
+  /// Whether a request has one of these fields, whoever wrote it.
+  func stand(in fields: HTTPFields) -> Bool { all.contains { !values(of: $0, in: fields).isEmpty } }
+
+  /// What a proxy tells of the certificate that it has seen; `nil` where it has seen none.
+  ///
+  /// - Throws: `DoorRefusal` where it cannot be read, or where two things that it says do not agree.
+  func certificate(in fields: HTTPFields) throws(DoorRefusal) -> PresentedCertificate? {
+    let whole = try one(certificate, in: fields)
+    let digest = try one(self.digest, in: fields)
+    let subject = try one(self.subject, in: fields)
+    let shown = try digest.map { text throws(DoorRefusal) in
+      guard let digest = Self.digest(text) else {
+        throw .unreadable("\(self.digest) is no SHA-256: 64 hexadecimal digits, or base64 of 32 bytes")
+      }
+      return digest
+    }
+    if let whole {
+      guard let pem = Self.percentDecoded(whole), let certificate = try? FederationCertificate(pem: Self.lines(of: pem))
+      else { throw .unreadable("\(self.certificate) is no percent-encoded certificate in PEM") }
+      guard shown == nil || shown == certificate.thumbprint else {
+        throw .unreadable("\(self.digest) is not that of \(self.certificate)")
+      }
+      return PresentedCertificate(certificate)
+    }
+    switch (shown, subject) {
+    case (nil, nil): return nil
+    case (let shown?, let subject?):
+      let name = subject.utf8.contains(UInt8(ascii: "%")) ? Self.percentDecoded(subject) : subject
+      guard let countries = name.flatMap(DistinguishedName.countries) else {
+        throw .unreadable("\(self.subject) is no distinguished name: CN=gateway,O=Ministry,C=DE")
+      }
+      return PresentedCertificate(thumbprint: shown, countries: countries)
+    case (_?, nil): throw .noCertificate("\(self.digest) came without \(self.subject)")
+    case (nil, _?): throw .noCertificate("\(self.subject) came without \(self.digest)")
+    }
+  }
+
+  /// The one value of a field; `nil` where it is missing, or empty as a proxy leaves it that has seen no certificate.
+  private func one(_ name: String, in fields: HTTPFields) throws(DoorRefusal) -> String? {
+    let values = values(of: name, in: fields)
+    guard values.count <= 1 else { throw .unreadable("\(name) stands \(values.count) times, allowed is once") }
+    return values.first.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private func values(of name: String, in fields: HTTPFields) -> [String] {
+    HTTPField.Name(name).map { fields[values: $0] } ?? []
+  }
+
+  /// Lower-case hexadecimal of the digest; `nil` for what is none.
+  static func digest(_ stated: String) -> String? {
+    guard stated.utf8.count <= 256,
+      let text = stated.utf8.contains(UInt8(ascii: "%")) ? percentDecoded(stated) : stated
+    else { return nil }
+    let isHexadecimal = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+    }
+    if text.utf8.count == 64, isHexadecimal { return text.lowercased() }
+    guard let bytes = Base64.decode(text.utf8), bytes.count == 32 else { return nil }
+    return bytes.map { byte in
+      String([Array("0123456789abcdef")[Int(byte >> 4)], Array("0123456789abcdef")[Int(byte & 15)]])
+    }.joined()
+  }
+
+  /// RFC 3986; a plus sign is a plus sign. `nil` for an escape that is none, and for what is no UTF-8 then.
+  static func percentDecoded(_ text: String) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
+        rest.prefix(2).allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") })
+      else { return nil }
+      bytes.append(value)
+      rest.removeFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// With the line ends that a proxy may have made blanks or tabs of.
+  private static func lines(of pem: String) -> String {
+    guard !pem.utf8.contains(UInt8(ascii: "\n")) else { return pem }
+    return pem.replacing("-----BEGIN CERTIFICATE-----", with: "-----BEGIN CERTIFICATE-----\n")
+      .replacing("-----END CERTIFICATE-----", with: "\n-----END CERTIFICATE-----\n")
+  }
+}

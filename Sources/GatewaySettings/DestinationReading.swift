@@ -1,0 +1,186 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import KeyNormalization
+internal import KeyPeers
+internal import KeyPublishing
+internal import KeyStorage
+internal import PolicyFiles
+
+/// A destination, and where its settings stand.
+struct StatedDestination {
+  var settings: DestinationSettings
+  var section: Section
+}
+
+extension GatewayReader {
+  /// `nil` adds a fault.
+  func destination(_ setting: Setting) -> StatedDestination? {
+    tried({ stated(setting) }) { stated in stated.map { ($0.section, destinationMisfits($0.settings)) } }
+  }
+
+  private func stated(_ setting: Setting) -> StatedDestination? {
+    guard let section = setting.section(labelledBy: "name") else { return nil }
+    let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
+    section.read("protocol") { if !$0.isWord(PeerProtocol.efgs.rawValue) { $0.add("\($0.shown), allowed efgs") } }
+    if !section.states("protocol") { document.add(section.place(of: "protocol"), "missing, allowed efgs") }
+    let location = section.need("location", "an address: https://efgs.example.org").flatMap(address)
+    let origin = section.need("origin", "the own origin whose keys are handed over: DE").flatMap(code)
+    let sources = section.need("sources", "the sources and doors whose keys may go there: [uploads]").flatMap(
+      sourceNames)
+    let policy = section.take("policy").flatMap(policy)
+    var settings = DestinationSettings(
+      name: name ?? "", location: location ?? "", origin: origin ?? "", sources: sources ?? [],
+      publishing: policy ?? federationPolicy, signer: .none)
+    settings.regions = section.take("regions").flatMap(codes)?.sorted()
+    set(&settings.interval, section.take("every")?.duration(Allowed.interval))
+    set(&settings.batchKeys, section.take("batch-keys")?.number(EFGSUpload.batchKeys))
+    section.read("maximum-age") { setting in
+      let days = DestinationSettings.maximumAgeAllowed
+      if let age = setting.days(Int64(days.lowerBound)...Int64(days.upperBound)) { settings.maximumAgeDays = Int(age) }
+    }
+    section.read("format") { set(&settings.format, choice($0)) }
+    section.read("symptoms-not-given") { set(&settings.missingOnset, choice($0)) }
+    set(&settings.isRehearsal, section.take("rehearsal")?.flag())
+    way(&settings.transport, section)
+    let signer = section.need("signing", "a section with the certificate and the key that sign batches")
+      .flatMap { self.signer($0, of: origin) }
+    section.finish()
+    guard name != nil, location != nil, origin != nil, sources != nil, let signer else { return nil }
+    settings.signer = signer
+    return StatedDestination(settings: settings, section: section)
+  }
+
+  /// By default a key goes out as the federation's own policy says.
+  private var federationPolicy: Policy { (try? ShippedPolicies.policy(named: "efgs")) ?? defaultPolicy }
+
+  private func sourceNames(_ setting: Setting) -> Set<String>? {
+    guard let list = setting.list() else { return nil }
+    guard !list.isEmpty else {
+      return setting.fault("empty, allowed one or more names of sources and doors: [uploads]")
+    }
+    return Set(list.compactMap { name($0, marks: "-.") })
+  }
+
+  private func choice<Choice: RawRepresentable & CaseIterable>(_ setting: Setting) -> Choice?
+  where Choice.RawValue == String {
+    guard let text = setting.text() else { return nil }
+    return Choice(rawValue: text)
+      ?? setting.fault("\(setting.shown), allowed \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+  }
+
+  // MARK: How it is reached
+
+  private func way(_ transport: inout TransportSettings, _ section: Section) {
+    transport.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
+    transport.clientCertificatePEM = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
+    transport.clientKeyPEM = section.take("key").flatMap(privateKey)
+    transport.totalSeconds = 300
+    set(&transport.totalSeconds, section.take("time-out")?.duration(Allowed.totalSeconds))
+    if section.states("certificate") != section.states("key") {
+      let missing = section.states("key") ? "certificate" : "key"
+      document.add(section.place(of: missing), "missing: a certificate and its key go together")
+    } else if !section.states("certificate") {
+      document.add(
+        section.place(of: "certificate"), "without certificate and key, no gateway of this kind lets us in",
+        isWarning: true)
+    }
+  }
+
+  private func destinationMisfits(_ settings: DestinationSettings) -> [SettingMisfit] {
+    guard readsSecrets else { return [] }
+    return trials.way(settings.way).map { misfit in
+      SettingMisfit(misfit.setting.hasPrefix("http") ? "certificate" : misfit.setting, misfit.reason)
+    }
+  }
+
+  // MARK: Who signs
+
+  private func signer(_ setting: Setting, of origin: String?) -> PushSigner? {
+    guard let section = setting.section() else { return nil }
+    let certificate = section.need("certificate", "a PEM file")
+    let key = section.need("key", Self.secretForm)
+    let pem = certificate.flatMap { self.pem($0, holding: "CERTIFICATE") }
+    let secret = key.flatMap(privateKey)
+    section.finish()
+    guard let certificate, let key, let pem, let secret else { return nil }
+    guard readsSecrets else { return PushSigner.none }
+
+    do throws(FederationFault) {
+      let identity = try BatchSigningIdentity(certificate: try FederationCertificate(pem: pem), key: secret)
+      judge(identity.certificate, of: origin, certificate)
+      return PushSigner(identity)
+    } catch {
+      let isOfKey = [.unsupportedKey, .encrypted, .keyMismatch].contains(error.code)
+      return (isOfKey ? key : certificate).fault("\(error)")
+    }
+  }
+
+  private func judge(_ certificate: FederationCertificate, of origin: String?, _ setting: Setting) {
+    if let origin, let country = certificate.country, country != origin {
+      setting.add(
+        "it is the certificate of \(country), and the keys are of \(origin): a gateway takes them of no other")
+    }
+    if !certificate.isValid(at: now) {
+      setting.add(
+        "it is valid from \(certificate.notBefore) to \(certificate.notAfter), and not now", isWarning: true)
+    } else if certificate.notAfter.secondsSince1970 - now.secondsSince1970 < Allowed.endingSoon {
+      setting.add("it ends at \(certificate.notAfter); have its successor taken up in time", isWarning: true)
+    }
+  }
+
+  // MARK: Relations
+
+  func check(
+    _ destinations: [StatedDestination], sources: [StatedSource], doors: [String], ownOrigins: Set<String>
+  ) {
+    var names: [String: Int] = [:]
+    for source in sources { names[source.settings.name.lowercased()] = source.section.place(of: "name").line }
+    for destination in destinations {
+      let (settings, section) = (destination.settings, destination.section)
+      let place = section.place(of: "name")
+      if let line = names.updateValue(place.line, forKey: settings.name.lowercased()) {
+        document.add(place, "line \(line) has a source or a destination of that name")
+      }
+      check(settings.sources, of: section, sources: sources, doors: doors)
+      if !ownOrigins.contains(settings.origin) {
+        document.add(
+          section.place(of: "origin"),
+          "own-origins lacks \(settings.origin): keys of it that a gateway passes on are not recognised as own ones",
+          isWarning: true)
+      }
+    }
+  }
+
+  private func check(_ names: Set<String>, of section: Section, sources: [StatedSource], doors: [String]) {
+    let place = section.place(of: "sources")
+    for name in names.sorted() where !doors.contains(name) {
+      guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
+        let known = (sources.filter { $0.settings.peer != .efgs }.map(\.settings.name) + doors).sorted()
+        document.add(
+          place, "\(name) is neither a source nor a door for uploads; there are \(known.joined(separator: ", "))")
+        continue
+      }
+      if source.peer == .efgs {
+        document.add(place, "\(name) is a federation gateway: what comes from one is never handed to another")
+      } else if source.isRelay {
+        document.add(place, "\(name) is a relay, whose keys have no origin: none of them would go")
+      }
+    }
+  }
+}
+
+extension PushSigner {
+  /// In place of one that nobody asked for.
+  fileprivate static let none = PushSigner(subject: "", thumbprint: "") { _, _ in throw NoKey() }
+
+  private struct NoKey: Error, CustomStringConvertible {
+    var description: String { "the key was not read" }
+  }
+
+  /// A country's certificate and its key.
+  fileprivate init(_ identity: BatchSigningIdentity) {
+    self.init(subject: identity.certificate.subject, thumbprint: identity.certificate.thumbprint) { canonical, now in
+      try identity.sign(canonical, at: now)
+    }
+  }
+}

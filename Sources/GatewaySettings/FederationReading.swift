@@ -1,0 +1,114 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import GatewayServer
+internal import KeyIntake
+internal import PolicyFiles
+
+/// The section `federation`: this gateway is one for national back ends.
+extension GatewayReader {
+  /// `nil` adds a fault.
+  ///
+  /// - Parameter server: is told how national back ends are known, and how they are called.
+  func federation(_ section: Section, _ server: inout StatedServer?) -> FederationGatewaySettings? {
+    let trustFile = section.need("trust", "the file of the trust anchor and the whitelist")
+    let trust = trustFile.flatMap(federationTrust)
+    let certificates = section.need("certificates-from", "tls or proxy")?
+      .option(FederationGatewaySettings.ClientCertificates.self)
+    let policy = (try? ShippedPolicies.policy(named: "efgs")) ?? defaultPolicy
+    var door = federationDoor(section, certificates == .tls ? .tls : certificates == .proxy ? .proxy : nil)
+    if trust != nil { door?.trustFile = trustFile.flatMap(resolvedPath) }
+    var callbacks: FederationCallbackSettings?
+    section.section("callbacks") { callbacks = federationCallbacks($0) }
+    server?.settings.federationDoor = door
+    server?.settings.federationCallbacks = callbacks
+    let reading = section.take("policy").map { self.policy($0) } ?? policy
+    // The other settings are read for their faults, too.
+    var settings: FederationGatewaySettings?
+    if let trust, let certificates, let reading {
+      settings = FederationGatewaySettings(trust: trust, clientCertificates: certificates, reading: reading)
+    }
+    let path = section.take("path").flatMap(federationPath)
+    let uploadKeys = section.take("upload-keys")?.number(Allowed.federationKeys)
+    let batchKeys = section.take("batch-keys")?.number(Allowed.federationKeys)
+    let batchSeconds = section.take("batch-every")?.duration(Allowed.federationBatchSeconds)
+    let keptDays = section.take("keep")?.days(Allowed.federationDays)
+    let tags = section.take("tags")?.option(FederationTags.self)
+    let showsStatistics = section.take("statistics")?.flag()
+    let allowances = section.take("allow").flatMap(signatureAllowances)
+    guard var settings else { return nil }
+    set(&settings.path, path)
+    set(&settings.uploadKeys, uploadKeys)
+    settings.batchKeys = batchKeys ?? max(settings.batchKeys, settings.uploadKeys)
+    set(&settings.batchSeconds, batchSeconds)
+    set(&settings.keptDays, keptDays.map { Int(clamping: $0) })
+    set(&settings.sharesTags, tags.map { $0 == .gateway })
+    set(&settings.showsStatistics, showsStatistics)
+    set(&settings.allowances, allowances)
+    if settings.batchKeys < settings.uploadKeys {
+      document.add(
+        section.place(of: "batch-keys"),
+        "\(settings.batchKeys), allowed at least upload-keys, \(settings.uploadKeys): an upload is never split")
+    }
+    return settings
+  }
+
+  /// What the rest of the configuration has to say for it.
+  func check(_ federation: FederationGatewaySettings, _ section: Section, server: StatedServer?, _ root: Section) {
+    guard let server else {
+      document.add(section.place, "without a server: say where to listen with server: {listen: 127.0.0.1:8080}")
+      return
+    }
+    switch federation.clientCertificates {
+    case .proxy where server.settings.proxies.isEmpty:
+      document.add(
+        section.place(of: "certificates-from"),
+        "proxy, and server.proxies names none: anybody could say that he is a country")
+    case .tls where !section.states("listen"):
+      document.add(
+        section.place(of: "listen"),
+        "missing: where TLS says who asks, national back ends need an address apart from that of phones, which are never "
+          + "asked for a certificate")
+    case .tls where server.settings.certificatePEM == nil && !section.states("certificate"):
+      document.add(
+        section.place(of: "certificates-from"), "tls, and neither federation nor server states a certificate")
+    case .proxy, .tls: break
+    }
+    if federation.countries.isEmpty {
+      document.add(
+        section.place(of: "trust"), "no country has a certificate of the kind AUTHENTICATION: nobody can upload",
+        isWarning: true)
+    }
+  }
+
+  private func federationTrust(_ setting: Setting) -> FederationTrust? {
+    guard let bytes = contents(setting, limit: FederationTrust.maximumLength) else { return nil }
+    do throws(FederationFault) {
+      return try FederationTrust(json: bytes)
+    } catch {
+      return setting.fault("\(error)")
+    }
+  }
+
+  private func federationPath(_ setting: Setting) -> String? {
+    setting.isWord("/") ? "" : doorPath(setting)
+  }
+
+  private func signatureAllowances(_ setting: Setting) -> SignatureAllowances? {
+    var allowances: SignatureAllowances = []
+    for entry in setting.list() ?? [] {
+      guard let name = entry.text() else { continue }
+      guard let allowance = SignatureAllowances.named(name) else {
+        entry.add("\(entry.shown), allowed \(SignatureAllowances.names.joined(separator: ", "))")
+        continue
+      }
+      allowances.insert(allowance)
+    }
+    return allowances
+  }
+}
+
+/// For whom the tags of uploads are unique.
+private enum FederationTags: String, CaseIterable {
+  case country
+  case gateway
+}

@@ -1,0 +1,61 @@
+internal import ExposureKeys
+package import KeyStorage
+
+/// How a destination stands: what `keyferry status` tells of it.
+package struct DestinationStatus: Hashable, Sendable {
+  package let name: String
+  package let origin: String
+  package let isRehearsal: Bool
+  package let isPaused: Bool
+  package let attempt: PushAttempt?
+  /// Keys that it was told of, by how they stand.
+  package let keys: [PushedKeyState: Int]
+  /// Batches of which nobody knows whether they were taken.
+  package let unanswered: [PushRecord]
+  /// Who signs.
+  package let signer: String
+
+  package init(of settings: DestinationSettings, in state: any StoredState) throws {
+    let pauses = PauseSet(try state.pauses())
+    (name, origin, isRehearsal) = (settings.name, settings.origin, settings.isRehearsal)
+    isPaused = pauses.sources.contains(settings.name) || pauses.origins.contains(settings.origin)
+    attempt = try state.pushAttempt(to: settings.name)
+    keys = try state.pushedKeyCounts(to: settings.name)
+    unanswered = try state.pushes(to: settings.name, in: [.staged])
+    signer = settings.signer.subject
+  }
+
+  /// `paused`, `rehearsal`, `failing`, `never tried`, `refusing` or `fine`.
+  package var state: String {
+    if isPaused { return "paused" }
+    if isRehearsal { return "rehearsal" }
+    if attempt?.fault != nil { return "failing" }
+    if attempt == nil { return "never tried" }
+    return keys[.refused, default: 0] > 0 ? "refusing" : "fine"
+  }
+
+  package var isWrong: Bool { ["failing", "refusing"].contains(state) }
+}
+
+extension DestinationStatus: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case name, origin, state, fault, keys, unanswered
+    case lastAttempt = "last_attempt"
+    case lastSuccess = "last_success"
+    case nextAttempt = "next_attempt"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(name, forKey: .name)
+    try members.encode(origin, forKey: .origin)
+    try members.encode(state, forKey: .state)
+    try members.encodeIfPresent(attempt?.time.description, forKey: .lastAttempt)
+    try members.encodeIfPresent(attempt?.lastSuccess?.description, forKey: .lastSuccess)
+    try members.encodeIfPresent(attempt?.nextAttempt.description, forKey: .nextAttempt)
+    try members.encodeIfPresent(attempt?.fault, forKey: .fault)
+    try members.encode(
+      Dictionary(uniqueKeysWithValues: PushedKeyState.allCases.map { ($0.rawValue, keys[$0] ?? 0) }), forKey: .keys)
+    try members.encode(unanswered.map(\.push.tag), forKey: .unanswered)
+  }
+}

@@ -1,0 +1,71 @@
+package import ExposureKeys
+internal import KeyNormalization
+
+/// What became of a batch.
+package struct PushSettlement: Hashable, Sendable {
+  package var state: PushState
+  package var keys: [PushedKey]
+
+  package init(_ state: PushState, _ keys: [PushedKey]) {
+    self.state = state
+    self.keys = keys
+  }
+}
+
+extension Ledger {
+  /// A batch is about to be sent to a destination: from now on it is sent as it is until there is an answer.
+  ///
+  /// - Parameter keys: those of the batch, in its order.
+  package func pushStaged(
+    _ push: NewPush, _ content: [UInt8], keys: [PushedKey], at now: Instant
+  ) async throws -> PushRecord {
+    try await transact(.pushStaged, at: now) { page in
+      let record = try page.transaction.stage(push, content, at: now)
+      let batched = keys.enumerated().map { position, key in
+        var key = key
+        (key.state, key.push, key.position, key.changed) = (.batched, record.id, position, now)
+        return key
+      }
+      try page.transaction.note(batched, to: push.destination)
+      try page.enter(.pushStaged(record), about: "\(push.destination)/\(push.tag)")
+      return record
+    }
+  }
+
+  /// The destination has answered, or it is known that it took nothing.
+  package func pushSettled(_ push: PushRecord, _ settlement: PushSettlement, at now: Instant) async throws {
+    try await transact(.pushSettled, at: now) { page in
+      try page.transaction.move(push.id, to: settlement.state, at: now)
+      try page.transaction.note(settlement.keys, to: push.push.destination)
+      try page.enter(
+        .pushSettled(push.id, settlement.state, stored: settlement.keys.count { $0.state == .stored }),
+        about: "\(push.push.destination)/\(push.push.tag)")
+    }
+  }
+
+  /// What the destination refused is to be sent again; it is noted that an operator said so.
+  ///
+  /// - Returns: how many keys.
+  package func pushRetryAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
+    try await transact(.pushRetryAsked, at: now) { page in
+      let all = try page.transaction.pushedKeys(
+        to: destination, from: TemporaryExposureKey(high: 0, low: 0), before: nil)
+      let again = all.filter { $0.state == .refused }.map { key in
+        var key = key
+        (key.state, key.failures, key.reason, key.changed) = (.pending, 0, nil, now)
+        return key
+      }
+      try page.transaction.note(again, to: destination)
+      try page.enter(.pushRetryAsked(destination, keys: again.count, word), about: destination, by: word)
+      return again.count
+    }
+  }
+
+  /// How pushing to a destination went.
+  package func pushAttempted(_ attempt: PushAttempt, destination: String, at now: Instant) async throws {
+    try await transact(.pushAttempted, at: now) { page in
+      try page.change([NoteChange(.push(destination: destination), try encoded(attempt))])
+      try page.enter(.pushAttempted(attempt, destination: destination), about: destination)
+    }
+  }
+}
