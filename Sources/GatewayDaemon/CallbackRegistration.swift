@@ -1,6 +1,7 @@
 package import ExposureKeys
 package import GatewayServer
 package import KeyStorage
+internal import Logging
 package import PeerTransport
 
 /// The server's way to the subscriptions: looks at addresses as it does before each call, and keeps what may be called.
@@ -8,6 +9,13 @@ struct CallbackRegistration: CallbackRegistrar {
   let ledger: Ledger
   let caller: CallbackCaller
   let clock: @Sendable () -> Instant
+  private let logger = Logger(label: "keyferry.federation")
+
+  init(ledger: Ledger, caller: CallbackCaller, clock: @escaping @Sendable () -> Instant) {
+    self.ledger = ledger
+    self.caller = caller
+    self.clock = clock
+  }
 
   func subscriptions(of country: String) async throws -> [RegisteredCallback] {
     try await ledger.read { try $0.callbackSubscriptions() }.of(country: country).map {
@@ -21,6 +29,12 @@ struct CallbackRegistration: CallbackRegistrar {
       try await ledger.callbackSet(
         callback.callbackId, of: country, to: callback.url,
         behind: { try $0.lastFederationBatch()?.id.rawValue ?? 0 }, at: clock())
+    } catch let fault as CallbackFault where fault.code == .addressRefused {
+      // Which address it is would tell a country of our own network.
+      logger.warning(
+        "an address for callbacks was refused",
+        metadata: ["country": .string(country), "reason": .string(fault.reason)])
+      throw CallbackRefusal("its host has an address that is not public")
     } catch let fault as CallbackFault {
       throw CallbackRefusal(fault.reason)
     } catch let fault as StorageFault where fault.code == .conflict {
@@ -51,9 +65,19 @@ package struct CallbackOffice: Sendable {
     do {
       caller = try CallbackCaller(settings, version: version, resolver: resolver)
     } catch {
-      throw ServerFault(place: "federation.callbacks", reason: error.reason)
+      throw ServerFault(place: "federation.callbacks.key", reason: error.reason)
     }
     registration = CallbackRegistration(ledger: ledger, caller: caller, clock: clock)
+  }
+
+  /// Why ``init(_:ledger:version:resolver:clock:)`` would throw.
+  static func fault(of settings: FederationCallbackSettings) -> ServerFault? {
+    do throws(CallbackFault) {
+      _ = try CallbackCaller(settings, version: "0", resolver: SystemResolver())
+      return nil
+    } catch {
+      return ServerFault(place: "federation.callbacks.key", reason: error.reason)
+    }
   }
 }
 

@@ -20,7 +20,16 @@ package enum GatewayConfiguration {
       trials: SettingTrials(
         options: { source in
           PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
-        }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } }))
+        }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } },
+        federation: { settings in
+          let faults = [
+            GatewayApplication.federationFault(of: settings),
+            settings.federationCallbacks.flatMap(CallbackOffice.fault),
+          ]
+          return faults.compactMap(\.self).map {
+            SettingMisfit(String($0.setting.trimmingPrefix("federation.")), $0.reason)
+          }
+        }))
     return (plan, warnings + leftSeries(of: plan, path))
   }
 

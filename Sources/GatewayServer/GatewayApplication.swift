@@ -138,10 +138,14 @@ package struct GatewayApplication: Sendable {
   /// throw. It makes the same as that does, and keeps nothing.
   package static func faults(of settings: ServerSettings) -> [ServerFault] {
     [
-      fault { _ = try signer(settings) }, fault { _ = try tls(settings) },
-      settings.federationDoor.flatMap { door in fault { _ = try federationTLS(door, settings) } },
+      fault { _ = try signer(settings) }, fault { _ = try tls(settings) }, federationFault(of: settings),
     ].compactMap(\.self)
       + settings.uploads.compactMap { uploads in fault { _ = try UploadTrust(trying: uploads) } }
+  }
+
+  /// The same of the federation's door alone.
+  package static func federationFault(of settings: ServerSettings) -> ServerFault? {
+    settings.federationDoor.flatMap { door in fault { _ = try federationTLS(door, settings) } }
   }
 
   private static func fault(of make: () throws -> Void) -> ServerFault? {
@@ -184,19 +188,23 @@ package struct GatewayApplication: Sendable {
       return nil
     }
     return try tls(
-      certificates, isOwn ? door.privateKeyPEM : settings.privateKeyPEM, asksForCertificate: door.certificates == .tls)
+      certificates, isOwn ? door.privateKeyPEM : settings.privateKeyPEM, asksForCertificate: door.certificates == .tls,
+      places: isOwn ? ("federation.certificate", "federation.key") : serverPlaces)
   }
 
+  private static let serverPlaces = (certificate: "TLS certificate", key: "TLS private key")
+
   private static func tls(
-    _ certificates: String, _ key: Secret?, asksForCertificate: Bool
+    _ certificates: String, _ key: Secret?, asksForCertificate: Bool,
+    places: (certificate: String, key: String) = serverPlaces
   ) throws -> NIOSSLContext {
     guard let key else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
     }
-    let chain = try ServerFault.at("TLS certificate") {
+    let chain = try ServerFault.at(places.certificate) {
       try NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)).map { NIOSSLCertificateSource.certificate($0) }
     }
-    let privateKey = try ServerFault.at("TLS private key") {
+    let privateKey = try ServerFault.at(places.key) {
       try NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem)
     }
     var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(privateKey))
@@ -208,7 +216,13 @@ package struct GatewayApplication: Sendable {
       tls.certificateVerification = .optionalVerification
       tls.trustRoots = .certificates([])
     }
-    return try ServerFault.at("TLS") { try NIOSSLContext(configuration: tls) }
+    do {
+      return try NIOSSLContext(configuration: tls)
+    } catch NIOSSLError.failedToLoadPrivateKey {
+      throw ServerFault(place: places.key, reason: "the private key does not belong to the certificate")
+    } catch {
+      throw ServerFault(place: places.certificate, reason: "\(error)")
+    }
   }
 }
 

@@ -73,9 +73,40 @@ extension GatewayReader {
         section.place(of: "certificates-from"), "tls, and neither federation nor server states a certificate")
     case .proxy, .tls: break
     }
+    if let listen = server.settings.federationDoor?.listen, listen.port != 0, listen.port == server.settings.port,
+      listen.host == server.settings.host
+    {
+      document.add(
+        section.place(of: "listen"), "the same as server.listen: national back ends need an address apart from it")
+    }
+    if !document.faults.contains(where: { !$0.isWarning }) {
+      for misfit in trials.federation(server.settings) {
+        document.add(document.place(of: "\(section.place.path).\(misfit.setting)"), misfit.reason)
+      }
+    }
+    warnOfUnusableCertificates(federation.trust, section)
     if federation.countries.isEmpty {
       document.add(
         section.place(of: "trust"), "no country has a certificate of the kind AUTHENTICATION: nobody can upload",
+        isWarning: true)
+    }
+  }
+
+  /// Countries that could do nothing now, since none of their certificates counts.
+  private func warnOfUnusableCertificates(_ trust: FederationTrust, _ section: Section) {
+    for (use, consequence) in [(CertificateUse.authentication, "connect"), (.signing, "upload")] {
+      let able = trust.rows.filter { row in
+        row.use == use
+          && (try? trust.certificate(
+            thumbprint: row.certificate.thumbprint, country: row.country, use: use, at: now)) != nil
+      }
+      let lacking = Set(trust.rows.map(\.country)).subtracting(able.map(\.country)).sorted()
+      guard !lacking.isEmpty else { continue }
+      document.add(
+        section.place(of: "trust"),
+        "\(lacking.joined(separator: ", ")): no certificate of the kind \(use.rawValue) counts now, so that none of them "
+          + "can \(consequence): there is none, or it is expired, not yet valid, revoked or not signed by the operator; "
+          + "keyferry trust check tells",
         isWarning: true)
     }
   }

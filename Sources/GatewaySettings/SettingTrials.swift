@@ -9,15 +9,19 @@ package struct SettingTrials {
   /// The way to a source.
   package var way: (SourceSettings) -> [SettingMisfit]
   package var server: (ServerSettings) -> [SettingMisfit]
+  /// What the section `federation` says about TLS and callbacks.
+  package var federation: (ServerSettings) -> [SettingMisfit]
 
   package init(
     options: @escaping (SourceSettings) -> [String] = { _ in [] },
     way: @escaping (SourceSettings) -> [SettingMisfit] = { _ in [] },
-    server: @escaping (ServerSettings) -> [SettingMisfit] = { _ in [] }
+    server: @escaping (ServerSettings) -> [SettingMisfit] = { _ in [] },
+    federation: @escaping (ServerSettings) -> [SettingMisfit] = { _ in [] }
   ) {
     self.options = options
     self.way = way
     self.server = server
+    self.federation = federation
   }
 }
 

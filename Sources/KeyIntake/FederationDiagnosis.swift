@@ -7,7 +7,7 @@ internal import KeyFormats
 ///
 /// Source: what operators and builders of national back ends asked in public, in the order of how often.
 package struct BatchDiagnosis: Hashable, Sendable {
-  /// What differs from the canonical form: stable codes, such as `order-key-data` and `number-names`. One or two.
+  /// What differs from the canonical form: stable codes, such as `order-key-data` and `number-names`. One to three.
   package let mistakes: [String]
   /// `the rows sorted by key data, not by the base64 of the row`.
   package let text: String
@@ -23,9 +23,14 @@ package struct BatchDiagnosis: Hashable, Sendable {
     }
     for spelling in Spelling.allCases {
       let rows = keys.map { Row(key: $0, text: spelling.row($0, regions)) }
-      for order in Order.allCases where spelling != .canonical || order != .canonical {
-        guard signature.covers(order.sorted(rows).flatMap(\.text)) else { continue }
-        let found = [spelling.mistake, order.mistake].compactMap(\.self)
+      for order in Order.allCases {
+        let content = order.sorted(rows).flatMap(\.text)
+        // Rows without their last stop, joined by stops, are the same.
+        let endsInStop = content.last == UInt8(ascii: ".")
+        let lacksLastStop = endsInStop && signature.covers(Array(content.dropLast()))
+        let isCanonical = spelling == .canonical && order == .canonical
+        guard lacksLastStop || (!isCanonical && signature.covers(content)) else { continue }
+        let found = [spelling.mistake, order.mistake, lacksLastStop ? lastStop : nil].compactMap(\.self)
         return BatchDiagnosis(mistakes: found.map(\.code), text: found.map(\.text).joined(separator: "; and "))
       }
     }
@@ -33,6 +38,10 @@ package struct BatchDiagnosis: Hashable, Sendable {
   }
 
   private typealias Mistake = (code: String, text: String)
+
+  private static let lastStop: Mistake = (
+    "no-last-stop", "no full stop at the very end: rows joined by full stops, where each row ends in one"
+  )
 
   fileprivate struct Row {
     let key: ClaimedKey
@@ -105,7 +114,9 @@ package struct BatchDiagnosis: Hashable, Sendable {
     case decimalNumbers
     case riskAbsentIsZero
     case utf8
-    case originLowerCase
+    case originDown, originUp, originTitle, originTail
+    case visitedDown, visitedUp, visitedTitle, visitedTail
+    case bothDown, bothUp, bothTitle, bothTail
 
     var mistake: Mistake? {
       switch self {
@@ -124,21 +135,49 @@ package struct BatchDiagnosis: Hashable, Sendable {
       case .riskAbsentIsZero:
         ("risk-zero", "0 for a transmission risk level that is 2147483647, which says that there is none")
       case .utf8: ("utf-8", "names in UTF-8, where others sign a question mark for each character that is not ASCII")
-      case .originLowerCase: ("origin-case", "origin and visited countries in lower case")
+      case .originDown: ("origin-case", "origin in lower case")
+      case .originUp: ("origin-case", "origin in upper case")
+      case .originTitle, .originTail: ("origin-case", "origin in lower and upper case")
+      case .visitedDown: ("visited-case", "the visited countries in lower case")
+      case .visitedUp: ("visited-case", "the visited countries in upper case")
+      case .visitedTitle, .visitedTail: ("visited-case", "the visited countries in lower and upper case")
+      case .bothDown: ("origin-case", "origin and visited countries in lower case")
+      case .bothUp: ("origin-case", "origin and visited countries in upper case")
+      case .bothTitle, .bothTail: ("origin-case", "origin and visited countries in lower and upper case")
+      }
+    }
+
+    private func origin(_ text: String) -> String {
+      switch self {
+      case .originDown, .bothDown: text.lowercased()
+      case .originUp, .bothUp: text.uppercased()
+      case .originTitle, .bothTitle: text.prefix(1).uppercased() + text.dropFirst().lowercased()
+      case .originTail, .bothTail: text.prefix(1).lowercased() + text.dropFirst().uppercased()
+      default: text
+      }
+    }
+
+    private func visited(_ text: String) -> String {
+      switch self {
+      case .visitedDown, .bothDown: text.lowercased()
+      case .visitedUp, .bothUp: text.uppercased()
+      case .visitedTitle, .bothTitle: text.prefix(1).uppercased() + text.dropFirst().lowercased()
+      case .visitedTail, .bothTail: text.prefix(1).lowercased() + text.dropFirst().uppercased()
+      default: text
       }
     }
 
     /// One row of this spelling.
     func row(_ key: ClaimedKey, _ regions: RegionTable) -> [UInt8] {
       let claim = regions[key.regions]
-      var visited = claim.visited ?? []
-      if self == .sortedRegions { visited.sort() }
-      if self == .distinctRegions { visited = Set(visited).sorted() }
+      var countries = (claim.visited ?? []).map(visited)
+      if self == .sortedRegions { countries.sort() }
+      if self == .distinctRegions { countries = Set(countries).sorted() }
       let days = key.daysSinceOnset ?? 0
       let risk = key.transmissionRisk ?? (self == .riskAbsentIsZero ? 0 : .max)
       let fields: [[UInt8]] = [
         Array(key.key.bytes), number(key.rollingStart ?? 0), number(key.rollingPeriod ?? 0), number(risk),
-        text(visited.joined(separator: ",")), text(claim.origin ?? ""), reportType(key.reportType ?? 0),
+        text(countries.joined(separator: ",")), text(origin(claim.origin ?? "")), reportType(key.reportType ?? 0),
         number(self == .zigZag ? days << 1 ^ days >> 31 : days),
       ]
       var row: [UInt8] = []
@@ -153,7 +192,6 @@ package struct BatchDiagnosis: Hashable, Sendable {
     private func text(_ text: String) -> [UInt8] {
       switch self {
       case .utf8: Array(text.utf8)
-      case .originLowerCase: Array(text.lowercased().utf8)
       default: text.unicodeScalars.map { $0.isASCII ? UInt8($0.value) : UInt8(ascii: "?") }
       }
     }

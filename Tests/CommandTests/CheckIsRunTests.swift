@@ -82,7 +82,47 @@ import Testing
         ], in: workshop.folder)
       try #require(made.status == 0, "\(made.errors)")
     }
-    #expect(status == 2 && output.contains("error: server.certificate: TLS: "), "\(output)")
+    #expect(
+      status == 2 && output.contains("error: server.key: TLS private key: the private key does not belong"), "\(output)"
+    )
+  }
+
+  @Test(.enabled(if: Tool(named: "openssl") != nil, "openssl is not installed"))
+  func keysOfAFederationThatAreOfOtherCertificates() throws {
+    let federation = """
+
+        proxies: [127.0.0.1]
+      federation:
+        trust: trust.json
+        certificates-from: proxy
+        listen: 127.0.0.1:0
+        certificate: one.pem
+        key: {file: KEY}
+        callbacks: {certificate: one.pem, key: {file: CALLBACKS}}
+      """
+    func outcome(_ key: String, _ callbacks: String) throws -> (status: Int32, text: String) {
+      let stated = federation.replacing("KEY", with: key).replacing("CALLBACKS", with: callbacks)
+      return try checked(Self.sound + stated) { workshop in
+        let openssl = try #require(Tool(named: "openssl"))
+        for name in ["one", "other"] {
+          let made = try openssl.run(
+            [
+              "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a",
+              "-keyout", "\(name).key", "-out", "\(name).pem",
+            ], in: workshop.folder)
+          try #require(made.status == 0, "\(made.errors)")
+        }
+        let trust = try workshop.keyferry("trust", "add", "trust.json", "--anchor", "one.pem")
+        try #require(trust.status == 0, "\(trust.errors)")
+      }
+    }
+    let right = try outcome("one.key", "one.key")
+    #expect(right.status == 0, "\(right.text)")
+    let door = try outcome("other.key", "one.key")
+    #expect(door.status == 2 && door.text.contains("error: federation.key: "), "\(door.text)")
+    let callbacks = try outcome("one.key", "other.key")
+    #expect(callbacks.status == 2, "\(callbacks.text)")
+    #expect(callbacks.text.contains("error: federation.callbacks.key: "), "\(callbacks.text)")
   }
 
   @Test func rootsOfASourceThatAreNone() throws {

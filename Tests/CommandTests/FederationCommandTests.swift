@@ -133,6 +133,13 @@ struct FederationCommandTests {
           "verify-batch", batch, "--signature", "signature.txt", "--trust", "trust.json")
         #expect(outcome.status == 0 && outcome.text.contains("verified, 60 keys signed by DE"), "\(outcome.errors)")
       }
+      let text = try workshop.text("signature.txt").trimmingCharacters(in: .newlines)
+      for end in ["", "\n", "\r\n", "\r\n\r\n"] {
+        try workshop.write(text + end, "ended.txt")
+        let outcome = try workshop.keyferry(
+          "verify-batch", "batch.bin", "--signature", "ended.txt", "--trust", "trust.json")
+        #expect(outcome.status == 0, "\(end.debugDescription): \(outcome.text)")
+      }
       let again = try workshop.keyferry(
         "sign-batch", "batch.bin", "--certificate", "de.pem", "--key", "de.key.pem", "-o", "signature.txt")
       #expect(again.status == 2 && again.errors.contains("would be overwritten"))
@@ -197,7 +204,20 @@ struct FederationCommandTests {
       let canonical = try batch.keys.withUnsafeBufferPointer {
         try CanonicalBatch.bytes(of: $0, regions: batch.regions)
       }
+      func cased(_ origin: (String) -> String, _ visited: (String) -> String) throws -> [UInt8] {
+        var other = batch
+        for index in other.keys.indices {
+          let claim = batch.regions[batch.keys[index].regions]
+          let spelled = RegionClaim(origin: claim.origin.map(origin), visited: claim.visited?.map(visited))
+          other.keys[index].regions = other.regions.intern(spelled) ?? .none
+        }
+        return try other.keys.withUnsafeBufferPointer { try CanonicalBatch.bytes(of: $0, regions: other.regions) }
+      }
+      let (same, small) = ({ (text: String) in text }, { (text: String) in text.lowercased() })
       for (content, code) in [
+        (Array(canonical.dropLast()), "no-last-stop"), (try cased(small, same), "origin-case"),
+        (try cased({ _ in "De" }, same), "origin-case"), (try cased({ _ in "dE" }, same), "origin-case"),
+        (try cased(same, small), "visited-case"), (try cased(small, small), "origin-case"),
         (rows(byKeyData), "order-key-data"), (rows(upload), "order-upload"), (canonical + [0x0A], "line-feed"),
         (try workshop.bytes("batch.bin"), "body"),
       ] {

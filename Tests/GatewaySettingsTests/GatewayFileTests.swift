@@ -17,7 +17,8 @@ import Testing
 @Suite struct GatewayFileTests {
   @Test func everySettingIsRead() throws {
     let (plan, warnings) = try Fixture.parse(Fixture.full)
-    #expect(warnings == [])
+    // Its certificates are of a later year.
+    #expect(warnings.map(\.place) == ["federation.trust", "federation.trust"])
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
     #expect(
@@ -145,6 +146,13 @@ import Testing
     let plan = try Fixture.parse(
       "state: /s\n" + proxies + "federation: {trust: trust.json, certificates-from: proxy, upload-keys: 9000}"
     ).plan
+    for use in ["AUTHENTICATION", "SIGNING"] {
+      let sentence = "federation.trust: DE: no certificate of the kind \(use) counts now"
+      let text = "state: /s\n" + proxies + "federation: {trust: trust.json, certificates-from: proxy}"
+      #expect(Fixture.faults(text).contains { $0.contains("warning: \(sentence)") })
+      let later = Instant(secondsSince1970: 1_800_000_000)
+      #expect(!Fixture.faults(text, now: later).contains { $0.contains(sentence) })
+    }
     let federation = try #require(plan.federation)
     #expect(federation.batchKeys == 9000 && federation.batchSeconds == 300 && federation.keptDays == 2)
     #expect(!federation.sharesTags && !federation.showsStatistics && federation.allowances == [])
@@ -162,6 +170,10 @@ import Testing
       (
         "server: {}\nfederation: {trust: trust.json, certificates-from: tls, listen: 127.0.0.1:1}",
         "federation.certificates-from: tls, and neither federation nor server states a certificate"
+      ),
+      (
+        "server: {listen: 127.0.0.1:1}\nfederation: {trust: trust.json, certificates-from: tls, listen: 127.0.0.1:1}",
+        "federation.listen: the same as server.listen"
       ),
       (
         "server: {}\nfederation: {trust: trust.json, certificates-from: tls, listen: 127.0.0.1:1, proxy-fields: {}}",

@@ -25,6 +25,12 @@ enum FederationMediaType: String, CaseIterable {
         .wrongType, "unsupported-media-type",
         "Content-Type \(field.map { "\"\(printableText($0, limit: 80))\"" } ?? "is missing"), allowed are \(allowed)")
     }
+    guard stated.versions.count <= 1 else {
+      throw FederationRefusal(
+        .malformed, "version-malformed",
+        "Accepted Versions not provided correctly: Content-Type states version \(stated.versions.count) times, allowed once"
+      )
+    }
     guard let text = stated.version else {
       throw FederationRefusal(
         .malformed, "version-missing",
@@ -84,7 +90,7 @@ enum FederationMediaType: String, CaseIterable {
   /// One media type with its parameters (RFC 9110, 8.3.1).
   private struct Stated {
     var name: String
-    var version: String?
+    var versions: [String] = []
     /// Its weight is zero.
     var isExcluded = false
 
@@ -97,12 +103,14 @@ enum FederationMediaType: String, CaseIterable {
         var value = halves[1]
         if value.count >= 2, value.first == "\"", value.last == "\"" { value = String(value.dropFirst().dropLast()) }
         switch halves[0].lowercased() {
-        case "version": if version == nil { version = value }
+        case "version": versions.append(value)
         case "q": isExcluded = value.allSatisfy { $0 == "0" || $0 == "." }
         default: break
         }
       }
     }
+
+    var version: String? { versions.first }
 
     private static func trimmed(_ text: some StringProtocol) -> String {
       let isSpace = { (character: Character) in character == " " || character == "\t" }

@@ -154,9 +154,15 @@ struct FederationResponder: Sendable {
     let tag = try tag(in: fields)
     guard let tag else { throw FederationRefusal(.malformed, "tag-missing", "the field batchTag is missing") }
     let signatures = fields[values: .batchSignature]
-    guard signatures.count == 1, !signatures[0].isEmpty else {
-      throw FederationRefusal(
-        .malformed, "signature-missing", "the field batchSignature is there \(signatures.count) times, allowed once")
+    guard signatures.count == 1 else {
+      let reason =
+        signatures.isEmpty
+        ? "the field batchSignature is missing"
+        : "the field batchSignature is there \(signatures.count) times, allowed once"
+      throw FederationRefusal(.malformed, "signature-missing", reason)
+    }
+    guard !signatures[0].isEmpty else {
+      throw FederationRefusal(.malformed, "signature-missing", "the field batchSignature is empty")
     }
     return FederationDelivery(
       client: client, tag: tag, signature: signatures[0], format: type.format,

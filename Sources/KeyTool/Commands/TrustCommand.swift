@@ -200,7 +200,9 @@ struct TrustCommand: ParsableCommand {
       commandName: "revoke", _superCommandName: "keyferry trust",
       abstract: "Mark a certificate as revoked: it counts no more, for any use.",
       discussion: """
-        A gateway takes the new file at its next reload.
+        A running gateway takes the new file within about ten seconds, without SIGHUP. Where it cannot read the file, \
+        its old list stays, and the revocation does not count until the file is mended: see its log, and keyferry trust \
+        check.
 
         Examples:
           keyferry trust revoke trust.json 0bddc82e5c8f

@@ -86,10 +86,12 @@ struct VerifyBatchCommand: ParsableCommand {
     try exit(verdict.isVerified ? .done : .rejected)
   }
 
-  /// The file has the text with or without a line feed at its end; or the bytes themselves.
+  /// The file has the text, and line ends behind it do not count; or the bytes themselves.
   private func header() throws -> String {
     let bytes = try FileSource.contents(of: signature, limit: 1 << 20)
     if bytes.first == 0x30 { return HeaderBase64.encode(bytes) }
-    return String(decoding: bytes.last == 0x0A ? bytes.dropLast() : bytes[...], as: UTF8.self)
+    var text = bytes[...]
+    while text.last == 0x0A || text.last == 0x0D { text.removeLast() }
+    return String(decoding: text, as: UTF8.self)
   }
 }

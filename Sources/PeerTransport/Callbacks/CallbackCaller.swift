@@ -9,12 +9,10 @@ internal import NIOSSL
 /// - The name is looked up, **every** address of it is judged, and the connection goes to an address that was judged: what the
 ///   name says a moment later changes nothing.
 /// - The server's own certificate is judged, not one of those that it sends beside it; nobody's signature under it counts.
-/// - Redirects are not followed, and what is in the response is not kept.
+/// - Redirects are not followed, and what comes behind the head of the response is not read.
 package struct CallbackCaller: Sendable {
   /// Seconds for everything together.
   package static let timeLimit: Int64 = 10
-  /// Bytes of a response that are waited for.
-  static let bodyLimit = 64 << 10
   /// How many addresses of a name are tried.
   private static let mostAddresses = 16
 
@@ -218,19 +216,25 @@ private struct CallbackExchange: Sendable {
     typealias InboundIn = HTTPClientResponsePart
 
     private let exchange: CallbackExchange
-    private var bytes = 0
 
     init(_ exchange: CallbackExchange) { self.exchange = exchange }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       switch unwrapInboundIn(data) {
-      // An answer is one when its status is here; what comes behind it may take as long as it likes.
-      case .head(let head): exchange.status.succeed(Int(head.status.code))
-      case .body(let body):
-        bytes += body.readableBytes
-        if bytes > CallbackCaller.bodyLimit { context.close(promise: nil) }
-      case .end: context.close(promise: nil)
+      // An answer is one when its status is here.
+      case .head(let head):
+        exchange.status.succeed(Int(head.status.code))
+        hangUp(context)
+      case .body, .end: break
       }
+    }
+
+    /// TLS would read on until the other side says goodbye: the connection is closed below it.
+    private func hangUp(_ context: ChannelHandlerContext) {
+      guard let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) else {
+        return context.close(promise: nil)
+      }
+      tls.close(promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

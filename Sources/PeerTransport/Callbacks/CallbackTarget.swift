@@ -21,12 +21,18 @@ package struct CallbackTarget: Hashable, Sendable, CustomStringConvertible {
       throw fault("allowed are visible ASCII characters")
     }
     guard !text.contains("?"), !text.contains("#") else { throw fault("a query or a fragment is not allowed") }
+    if let end = text.firstRange(of: "://") {
+      guard text[..<end.lowerBound].lowercased() == "https" else { throw fault("only https is allowed") }
+      guard !text[end.upperBound...].prefix(while: { $0 != "/" }).contains("@") else {
+        throw fault("it must not hold a user name")
+      }
+    }
     do {
       address = try WebAddress(text)
     } catch {
       throw CallbackFault(.badURL, "\((error as? TransportFault)?.reason ?? "\(error)")")
     }
-    guard address.scheme == .https else { throw fault("allowed is https alone") }
+    guard address.scheme == .https else { throw fault("only https is allowed") }
     // What the system's resolver would read as an address in octal, hexadecimal or as one number.
     let last = address.host.split(separator: ".").last ?? ""
     let isNumber = last.utf8.allSatisfy { (0x30...0x39).contains($0) } || last.lowercased().hasPrefix("0x")

@@ -60,6 +60,19 @@ struct DoorTests {
     }
   }
 
+  @Test("A country is not told which address of our network its callback means")
+  func refusedCallback() async throws {
+    let federation = try SimulatedFederation(["DE"])
+    let settings = FederationCallbackSettings(
+      certificatePEM: federation.trust.anchor.pem, privateKeyPEM: Secret(federation.anchor.pemRepresentation))
+    let office = try CallbackOffice(settings, ledger: Ledger(MemoryStore()), version: "1") { TestGateway.noon }
+    await #expect {
+      try await office.registration.set(RegisteredCallback(id: "a", url: "https://10.1.2.3/"), of: "DE")
+    } throws: {
+      ($0 as? CallbackRefusal)?.reason == "its host has an address that is not public"
+    }
+  }
+
   @Test("A whole certificate tells who asks, and must agree with what stands beside it")
   func wholeCertificate() throws {
     let federation = try SimulatedFederation(["DE", "FR"])
@@ -75,6 +88,10 @@ struct DoorTests {
     #expect(try answer(doorkeeper, [pem, ("X-SSL-Client-SHA256", german.thumbprint)]) == "DE")
     #expect(
       try answer(doorkeeper, [pem, ("x-ssl-client-sha256", french.thumbprint)]) == "client-certificate-unreadable")
+    #expect(try answer(doorkeeper, [pem, ("X-SSL-Client-DN", "CN=a,C=DE")]) == "DE")
+    for name in ["CN=a,C=FR", "CN=a", "C=DE,C=FR", "DE"] {
+      #expect(try answer(doorkeeper, [pem, ("X-SSL-Client-DN", name)]) == "client-certificate-unreadable", "\(name)")
+    }
     #expect(try answer(doorkeeper, [pem, pem]) == "client-certificate-unreadable")
     #expect(try answer(doorkeeper, [("X-SSL-Client-Cert", "%zz")]) == "client-certificate-unreadable")
     #expect(try answer(doorkeeper, [("X-SSL-Client-Cert", "")]) == "client-certificate-missing")

@@ -342,6 +342,7 @@ struct FederationGatewayTests {
     let sent = batch(1)
     for (type, status) in [
       ("application/protobuf", 400), ("application/protobuf; version=1", 400),
+      ("application/protobuf; version=1.0; version=1.0", 400), ("application/json; version=1.0; Version=1.1", 400),
       ("application/protobuf; version=1.0.0", 400), ("application/json; version=a.b", 400),
       ("application/protobuf; version=1.1", 406), ("application/json; version=2.0", 406),
       ("text/plain; version=1.0", 415), (nil, 415), ("application/x-protobuf; version=1.0", 415),
@@ -380,6 +381,9 @@ struct FederationGatewayTests {
     #expect(twice.code == 400)
     let unsigned = try await gateway.upload(sent, tag: "a", of: "DE") { $0[.batchSignature] = nil }
     #expect(unsigned.code == 400 && unsigned.problem == "signature-missing")
+    #expect(unsigned.text.contains("the field batchSignature is missing"))
+    let empty = try await gateway.upload(sent, tag: "a", of: "DE", signature: "")
+    #expect(empty.code == 400 && empty.text.contains("the field batchSignature is empty"), "\(empty.text)")
     // A signature of 1 MB is not even looked at.
     let huge = try await gateway.upload(sent, tag: "a", of: "DE", signature: String(repeating: "A", count: 1 << 20))
     #expect(huge.code == 431)

@@ -43,19 +43,29 @@ extension CertificateFields {
       guard shown == nil || shown == certificate.thumbprint else {
         throw .unreadable("\(self.digest) is not that of \(self.certificate)")
       }
+      if let subject {
+        let stated = try countries(of: subject)
+        guard stated.count == certificate.countryCount,
+          certificate.country == nil || stated.first == certificate.country
+        else { throw .unreadable("\(self.subject) has another country than \(self.certificate)") }
+      }
       return PresentedCertificate(certificate)
     }
     switch (shown, subject) {
     case (nil, nil): return nil
     case (let shown?, let subject?):
-      let name = subject.utf8.contains(UInt8(ascii: "%")) ? Self.percentDecoded(subject) : subject
-      guard let countries = name.flatMap(DistinguishedName.countries) else {
-        throw .unreadable("\(self.subject) is no distinguished name: CN=gateway,O=Ministry,C=DE")
-      }
-      return PresentedCertificate(thumbprint: shown, countries: countries)
+      return PresentedCertificate(thumbprint: shown, countries: try countries(of: subject))
     case (_?, nil): throw .noCertificate("\(self.digest) came without \(self.subject)")
     case (nil, _?): throw .noCertificate("\(self.subject) came without \(self.digest)")
     }
+  }
+
+  private func countries(of subject: String) throws(DoorRefusal) -> [String] {
+    let name = subject.utf8.contains(UInt8(ascii: "%")) ? Self.percentDecoded(subject) : subject
+    guard let countries = name.flatMap(DistinguishedName.countries) else {
+      throw .unreadable("\(self.subject) is no distinguished name: CN=gateway,O=Ministry,C=DE")
+    }
+    return countries
   }
 
   /// The one value of a field; `nil` where it is missing, or empty as a proxy leaves it that has seen no certificate.
