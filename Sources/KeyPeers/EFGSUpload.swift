@@ -1,3 +1,4 @@
+package import ExposureKeys
 package import KeyStorage
 
 /// How a batch of own keys is handed to a federation gateway, and what its answers mean. Pure, like the machines that pull.
@@ -20,6 +21,13 @@ package enum EFGSUpload {
         .init("Content-Type", push.mediaType), .init("Accept", "application/json; version=1.0"),
         .init("batchTag", push.tag), .init("batchSignature", push.signature),
       ], byteLimit: answerLimit, body: body)
+  }
+
+  /// A question that changes nothing and needs the same certificate: the batches of a day.
+  package static func probe(of location: String, on day: Day) -> PeerRequest {
+    PeerRequest(
+      url: PeerAddress.join(location, "diagnosiskeys/download/\(day)"),
+      headers: [.init("Accept", "application/protobuf; version=1.0")], byteLimit: EFGSPeer.batchByteLimit)
   }
 
   /// Of an answer; 5,000 numbers are 30,000 bytes.

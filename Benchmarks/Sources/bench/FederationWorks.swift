@@ -136,7 +136,8 @@ private final class SignedPlace: Sendable {
         WhitelistedCertificate(certificate: certificate, country: "DE", use: .signing, operatorSignature: signature)
       ])
     identity = try BatchSigningIdentity(certificate: certificate, key: Secret(text("de.key.pem")))
-    batch = try federationBatch()
+    let batch = try federationBatch()
+    self.batch = batch
     let signed = try CanonicalBatch.signed(batch.keys, regions: batch.regions)
     let cms = try identity.sign(signed.canonical, at: certificate.notBefore)
     header = HeaderBase64.encode(cms)

@@ -25,7 +25,8 @@ struct CheckCommand: AsyncParsableCommand {
       file that no index names any more is told, and is no fault: it goes when its grace is over.
 
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \
-      recording anything. The exit code is 1 when a source cannot be used.
+      recording anything; each destination is asked for today's batches, which shows whether it is there and lets the \
+      certificate in, and nothing is handed over. The exit code is 1 when a source or a destination cannot be used.
 
       Examples:
         keyferry check --config gateway.yaml
@@ -40,7 +41,7 @@ struct CheckCommand: AsyncParsableCommand {
   @Flag(help: "Print the result as JSON (schemas/check.schema.json).")
   var json = false
 
-  @Flag(help: "Try each source as well.")
+  @Flag(help: "Try each source and destination as well.")
   var online = false
 
   @Flag(help: "Read every published file as well.")
@@ -49,7 +50,7 @@ struct CheckCommand: AsyncParsableCommand {
   func run() async throws {
     var result = try ConfigurationCheck(gateway)
     if let plan = result.plan { result.stale = try await staleReadings(plan) }
-    var probes: [SourceProbe] = []
+    var probes = Probes()
     if online { try Descriptors.require() }
     if online, let plan = result.plan { probes = try await probe(plan) }
     var published: PublicationCheck?
@@ -60,13 +61,13 @@ struct CheckCommand: AsyncParsableCommand {
     if json {
       try Console.result(line: try JSONText.render(result.document(probes, published)))
     } else {
-      try Console.result(result.text + probes.map(\.text).joined() + (published?.text ?? ""))
+      try Console.result(result.text + probes.text + (published?.text ?? ""))
     }
     guard result.plan != nil else { return try exit(.failed) }
     if published?.faults.contains(where: { $0.kind != .strange }) == true {
       Console.hint("keyferry publish --config \(gateway.config) makes again what is damaged or gone")
     }
-    try exit(probes.contains { !$0.isUsable } || published?.faults.isEmpty == false ? .rejected : .done)
+    try exit(!probes.areUsable || published?.faults.isEmpty == false ? .rejected : .done)
   }
 
   /// Sources whose claims were read by another policy than the configured one; none where there is no store yet.
@@ -80,30 +81,52 @@ struct CheckCommand: AsyncParsableCommand {
     }
   }
 
-  /// Asks every source at the same time.
-  private func probe(_ plan: GatewayPlan) async throws -> [SourceProbe] {
+  /// Asks every source and every destination at the same time.
+  private func probe(_ plan: GatewayPlan) async throws -> Probes {
     let paths = PeerPaths(version: KeyferryCommand.version, clock: gateway.clock)
     let (clock, spool) = (gateway.clock, plan.stateFolder + "/probe")
-    let probes = try await withThrowingTaskGroup(of: (Int, SourceProbe).self) { group in
-      for (index, source) in plan.sources.enumerated() {
-        group.addTask {
-          do {
-            let transport = try paths.transport(for: source)
-            return (
-              index, try await SourceProbe.probe(source, through: transport, spool: "\(spool)-\(index)", now: clock())
-            )
-          } catch let fault as TransportFault {
-            return (index, SourceProbe(source: source.name, fault: fault.documentFault))
-          }
-        }
+    let sources = plan.sources.enumerated().map { ($0, $1) }
+    async let asked = Self.inOrder(sources) { index, source in
+      do {
+        let transport = try paths.transport(for: source)
+        return try await SourceProbe.probe(source, through: transport, spool: "\(spool)-\(index)", now: clock())
+      } catch let fault as TransportFault {
+        return SourceProbe(source: source.name, fault: fault.documentFault)
       }
-      var probes: [(Int, SourceProbe)] = []
-      for try await probe in group { probes.append(probe) }
-      return probes.sorted { $0.0 < $1.0 }.map(\.1)
     }
+    async let offered = Self.inOrder(plan.destinations) { destination in
+      do {
+        return try await DestinationProbe(
+          of: destination, through: try paths.transport(for: destination.way), now: clock())
+      } catch let fault as TransportFault {
+        return DestinationProbe(destination: destination.name, fault: fault.documentFault)
+      }
+    }
+    let probes = Probes(sources: try await asked, destinations: try await offered)
     await paths.close()
     return probes
   }
+
+  /// Does the same with all at once; what comes of it stands in their order.
+  private static func inOrder<Subject: Sendable, Outcome: Sendable>(
+    _ subjects: [Subject], _ work: @escaping @Sendable (Subject) async throws -> Outcome
+  ) async throws -> [Outcome] {
+    try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
+      for (index, subject) in subjects.enumerated() { group.addTask { (index, try await work(subject)) } }
+      var outcomes: [(Int, Outcome)] = []
+      for try await outcome in group { outcomes.append(outcome) }
+      return outcomes.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+}
+
+/// What came of trying those that a configuration names.
+struct Probes {
+  var sources: [SourceProbe] = []
+  var destinations: [DestinationProbe] = []
+
+  var areUsable: Bool { sources.allSatisfy(\.isUsable) && destinations.allSatisfy(\.isUsable) }
+  var text: String { sources.map(\.text).joined() + destinations.map(\.text).joined() }
 }
 
 /// What a check of a configuration found.
@@ -138,7 +161,7 @@ struct ConfigurationCheck {
 
   // MARK: JSON
 
-  func document(_ probes: [SourceProbe], _ published: PublicationCheck?) -> Document {
+  func document(_ probes: Probes, _ published: PublicationCheck?) -> Document {
     Document(
       faults: faults.map {
         .init(
@@ -172,10 +195,20 @@ struct ConfigurationCheck {
           source: stale.source, policy: stale.policy, documents: stale.documents, notKept: stale.unkept,
           readBy: stale.policies)
       },
-      probes: probes.map { probe in
+      destinations: (plan?.destinations ?? []).map { destination in
         .init(
-          source: probe.source, usable: probe.isUsable, findings: probe.findings,
-          faults: probe.faults.map { "\($0.code): \($0.reason)" })
+          name: destination.name, location: destination.location, origin: destination.origin,
+          sources: destination.sources.sorted(), everySeconds: destination.interval, batchKeys: destination.batchKeys,
+          publishing: destination.publishing.name, signer: destination.signer.subject,
+          thumbprint: destination.signer.thumbprint, rehearsal: destination.isRehearsal)
+      },
+      probes: probes.sources.map { probe in
+        .init(source: probe.source, usable: probe.isUsable, findings: probe.findings, faults: probe.faults.map(\.line))
+      },
+      destinationProbes: probes.destinations.map { probe in
+        .init(
+          destination: probe.destination, usable: probe.isUsable, findings: probe.findings,
+          faults: probe.faults.map(\.line))
       }, publication: published.map { .init(files: $0.files, faults: $0.faults, leaving: $0.leaving) })
   }
 
@@ -192,13 +225,18 @@ struct ConfigurationCheck {
     var phones: [Phone]
     /// Sources whose stored claims were read by another policy than the configured one.
     var readings: [Reading]
+    /// Empty where there is an error.
+    var destinations: [Destination]
     /// One a source where they were tried.
     var probes: [Probe]
+    /// One a destination where they were tried.
+    var destinationProbes: [DestinationProbe]
     /// `nil` where the published files were not read.
     var publication: Publication?
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series, mirrors, phones, readings, probes, publication
+      case faults, sources, series, mirrors, phones, readings, destinations, probes, publication
+      case destinationProbes = "destination_probes"
       case reportVersion = "report_version"
     }
 
@@ -233,6 +271,32 @@ struct ConfigurationCheck {
       var usable: Bool
       var findings: [String]
       var faults: [String]
+    }
+
+    struct DestinationProbe: Encodable {
+      var destination: String
+      var usable: Bool
+      var findings: [String]
+      var faults: [String]
+    }
+
+    struct Destination: Encodable {
+      var name: String
+      var location: String
+      var origin: String
+      var sources: [String]
+      var everySeconds: Int64
+      var batchKeys: Int
+      var publishing: String
+      var signer: String
+      var thumbprint: String
+      var rehearsal: Bool
+
+      enum CodingKeys: String, CodingKey {
+        case name, location, origin, sources, publishing, signer, thumbprint, rehearsal
+        case everySeconds = "every_seconds"
+        case batchKeys = "batch_keys"
+      }
     }
 
     struct Phone: Encodable {

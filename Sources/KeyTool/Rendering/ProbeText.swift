@@ -1,0 +1,25 @@
+internal import KeyIntake
+internal import KeyPublishing
+internal import KeyReceiving
+internal import KeyStorage
+
+extension SourceProbe {
+  /// What was found, for people, line by line.
+  var text: String { probeText(of: source, isUsable: isUsable, findings, faults) }
+}
+
+extension DestinationProbe {
+  /// What was found, for people, line by line.
+  var text: String { probeText(of: destination, isUsable: isUsable, findings, faults) }
+}
+
+extension DocumentFault {
+  /// Its code and its reason.
+  var line: String { "\(code): \(reason)" }
+}
+
+private func probeText(of name: String, isUsable: Bool, _ findings: [String], _ faults: [DocumentFault]) -> String {
+  let verdict = isUsable ? "can be used" : "cannot be used as it is"
+  return "\n\(name): \(verdict)\n"
+    + (findings + faults.map(\.line)).map { "  \(printableText($0, limit: 4000))\n" }.joined()
+}
