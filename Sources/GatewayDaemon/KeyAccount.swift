@@ -25,6 +25,8 @@ package struct KeyAccount: Sendable {
   package let shown: [ShownArchives]
   /// What becomes of it at the destinations, in the order of the configuration.
   package let destinations: [DestinationAnswer]
+  /// What national back ends have uploaded of it: whether others could download it.
+  package let passages: [FederationPassage]
   /// Series that the configuration does not name any more, and whose folders are still there.
   package let leftSeries: [String]
   /// Those that are configured.
@@ -64,6 +66,9 @@ package struct KeyAccount: Sendable {
     recalls = Dictionary(try state.recalls().map { ($0.event, $0) }, uniquingKeysWith: { first, _ in first })
     answers = try SeriesAnswer.all(of: key, in: plan.series, from: state, record, bundles: bundles, now: now)
     destinations = try plan.destinations.map { try DestinationAnswer(of: key, to: $0, in: state, record, now: now) }
+    passages = try named.union(evidence.found.map(\.document.id)).sorted().compactMap {
+      try FederationPassage(of: $0, in: state)
+    }
     (leftSeries, series, mirrors) = (plan.leftSeries, plan.series, plan.mirrors)
     guard let folder = plan.publicationFolder else {
       shown = []

@@ -84,6 +84,7 @@ package struct OperatorsPlan: Sendable {
   package var leftSeries: [String] { plan.leftSeries }
   package var uploads: [UploadSource] { plan.uploads }
   package var federationSources: [String] { plan.federationSources }
+  package var federation: FederationGatewaySettings? { plan.federation }
   package var mirrors: [MirrorSettings] { plan.mirrors }
   /// Nobody signs with them.
   package var destinations: [DestinationSettings] { plan.destinations }

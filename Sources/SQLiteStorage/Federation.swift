@@ -38,6 +38,26 @@ extension SQLiteTransaction {
     ).map(FederationUpload.init)
   }
 
+  func federationUpload(of document: DocumentID) throws -> FederationUpload? {
+    try Row.fetchOne(
+      database, sql: "\(Self.uploadColumns) WHERE document = ? ORDER BY id", arguments: [document.rawValue]
+    ).map(FederationUpload.init)
+  }
+
+  func unbatchedFederationUploads() throws -> (uploads: Int, keys: Int) {
+    let row = try Row.fetchOne(
+      database,
+      sql: """
+        SELECT count(*) AS uploads, coalesce(sum(key_count), 0) AS keys FROM federation_uploads
+          WHERE batch IS NULL AND withdrawal IS NULL AND key_count > 0
+        """)
+    return row.map { ($0["uploads"], $0["keys"]) } ?? (0, 0)
+  }
+
+  func federationBatch(_ id: FederationBatchID) throws -> FederationBatch? {
+    try federationBatch("id = ?", [id.rawValue])
+  }
+
   func federationUploads(in batch: FederationBatchID) throws -> [FederationUpload] {
     try Row.fetchAll(database, sql: "\(Self.uploadColumns) WHERE batch = ? ORDER BY id", arguments: [batch.rawValue])
       .map(FederationUpload.init)

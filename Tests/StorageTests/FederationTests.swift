@@ -98,6 +98,10 @@ struct FederationTests {
         #expect(try state.federationBatch(behind: batches[3].id) == nil)
         #expect(try state.federationBatch(of: Times.now.day, number: 2) == batches[1])
         #expect(try state.federationBatch(of: Times.now.day, number: 3) == nil)
+        #expect(try state.federationBatch(batches[2].id) == batches[2])
+        let upload = try #require(try state.federationUploads(in: batches[1].id).first)
+        #expect(try state.federationUpload(of: upload.document) == upload)
+        #expect(try state.federationUpload(of: DocumentID(rawValue: 999)) == nil)
         #expect(
           try state.federationDays(since: Times.now.day) == [
             FederationDay(day: Times.now.day, country: "DE", uploads: 6, keys: 19)
@@ -114,6 +118,10 @@ struct FederationTests {
       for country in ["DE", "FR", "IT"] { _ = try await send(.example("a", keys: 1, from: country), to: ledger) }
       try await ledger.paused(.origin("de"), by: word, at: Times.now)
       try await ledger.paused(.source("federation/FR"), by: word, at: Times.now)
+      try await ledger.read { state throws in
+        let (uploads, keys) = try state.unbatchedFederationUploads()
+        #expect((uploads, keys) == (3, 3), "those of paused countries are kept back, and counted")
+      }
       func countries(in batch: FederationBatch?) async throws -> [String] {
         guard let batch else { return [] }
         return try await ledger.read { try $0.federationUploads(in: batch.id) }.map(\.country)
@@ -123,6 +131,7 @@ struct FederationTests {
       _ = try await ledger.resumed(.origin("DE"), by: word, at: Times.now)
       _ = try await ledger.resumed(.source("federation/FR"), by: word, at: Times.now)
       #expect(try await countries(in: ledger.batched(within: 9, keptFor: 2, at: Times.now)) == ["DE", "FR"])
+      #expect(try await ledger.read { try $0.unbatchedFederationUploads().uploads } == 0)
     }
   }
 

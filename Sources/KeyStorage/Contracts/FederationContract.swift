@@ -10,6 +10,12 @@ package protocol FederationState: AnyObject {
   /// Uploads that can go into a batch, oldest first: they have keys, are in no batch, were not withdrawn, nothing of them is held as too
   /// much, and neither their country nor their source is paused.
   func waitingFederationUploads(limit: Int) throws -> [FederationUpload]
+  /// The upload that a document holds; `nil` for a document of another kind, or one whose upload is not kept any more.
+  func federationUpload(of document: DocumentID) throws -> FederationUpload?
+  /// How many uploads with keys are in no batch and were not withdrawn, and how many keys they have: those that wait, and those
+  /// that are kept back.
+  func unbatchedFederationUploads() throws -> (uploads: Int, keys: Int)
+  func federationBatch(_ id: FederationBatchID) throws -> FederationBatch?
   /// Those of a batch in their order, withdrawn ones included.
   func federationUploads(in batch: FederationBatchID) throws -> [FederationUpload]
   /// The keys of an upload as they are passed on; `nil` where they are gone.

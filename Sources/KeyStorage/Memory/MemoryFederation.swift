@@ -27,12 +27,13 @@ struct MemoryFederation: Sendable {
   /// The uploads in which the key data stands lose their keys.
   mutating func erase(_ key: TemporaryExposureKey) {
     let bytes = Array(key.bytes)
+    var erased: Set<FederationUploadID> = []
     for index in uploads.indices where uploads[index].keys.map({ Self.holds($0, bytes) }) ?? false {
       uploads[index].keys = nil
       uploads[index].upload.withdrawal = .erased
-      let erased = uploads[index].upload.id
-      rows = rows.filter { $0.value != erased }
+      erased.insert(uploads[index].upload.id)
     }
+    if !erased.isEmpty { rows = rows.filter { !erased.contains($0.value) } }
   }
 
   private static func holds(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
@@ -66,6 +67,21 @@ extension MemoryTransaction {
         && state.pauses[.origin(upload.country)] == nil && state.pauses[.source(document?.source ?? "")] == nil
     }
     return Array(uploads.prefix(max(0, limit)))
+  }
+
+  func federationUpload(of document: DocumentID) -> FederationUpload? {
+    state.federation.uploads.first { $0.upload.document == document }?.upload
+  }
+
+  func unbatchedFederationUploads() -> (uploads: Int, keys: Int) {
+    let unbatched = state.federation.uploads.lazy.map(\.upload).filter {
+      $0.keyCount > 0 && $0.batch == nil && $0.withdrawal == nil
+    }
+    return unbatched.reduce((0, 0)) { ($0.0 + 1, $0.1 + $1.keyCount) }
+  }
+
+  func federationBatch(_ id: FederationBatchID) -> FederationBatch? {
+    state.federation.batches.map(\.batch).first { $0.id == id }
   }
 
   func federationUploads(in batch: FederationBatchID) -> [FederationUpload] {

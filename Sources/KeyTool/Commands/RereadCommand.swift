@@ -37,6 +37,9 @@ struct RereadCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan(warnings: false)
     guard let settings = plan.sources.first(where: { $0.name == source }) else {
+      if plan.federationSources.contains(source) || plan.uploads.contains(where: { $0.name == source }) {
+        throw ValidationError("\(source) is where others upload to, and what was uploaded stays as it was read")
+      }
       let names = plan.sources.map(\.name).joined(separator: ", ")
       throw ValidationError("the configuration has no source \(source); it has \(names.isEmpty ? "none" : names)")
     }

@@ -16,7 +16,7 @@ struct StatusCommand: AsyncParsableCommand {
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
       behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's
-      callback is suspended, or the clock is in doubt.
+      callback is suspended, an upload waits too long for a download batch, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -43,7 +43,7 @@ struct StatusCommand: AsyncParsableCommand {
     let now = gateway.clock()
     let (start, isBrief, bounds) = (since, brief, plan.clock)
     let system = gateway.now == nil ? ClockReading.system : nil
-    let (report, series, destinations, doubt, callbacks) = try await ledger.read { state in
+    let (report, series, destinations, federation, doubt, callbacks) = try await ledger.read { state in
       var report = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources, arrivalsSince: start,
         behindAfter: plan.behindLimit,
@@ -58,6 +58,7 @@ struct StatusCommand: AsyncParsableCommand {
           try SeriesStatus(of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief)
         },
         try plan.destinations.map { try DestinationStatus(of: $0, in: state) },
+        try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
         try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt },
         try state.callbackSubscriptions().all
       )
@@ -68,10 +69,13 @@ struct StatusCommand: AsyncParsableCommand {
       try Console.result(
         line: try JSONText.render(
           StatusDocument(
-            report: report, series: series, destinations: destinations, doubt: doubt?.reason,
+            report: report, series: series, destinations: destinations, federation: federation,
+            doubt: doubt?.reason,
             folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init))))
     } else {
-      for line in report.lines(series: series, destinations: destinations) { try Console.result(line: line) }
+      for line in report.lines(series: series, destinations: destinations, federation: federation) {
+        try Console.result(line: line)
+      }
       for subscription in callbacks where subscription.suspended != nil || subscription.failures > 0 {
         for line in ["callback " + (subscription.lines.first ?? "")] + subscription.lines.dropFirst() {
           try Console.result(line: line)
@@ -87,7 +91,7 @@ struct StatusCommand: AsyncParsableCommand {
     let isWrong =
       report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind || $0.isRejecting }
       || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
-      || !folderFaults.isEmpty || destinations.contains(where: \.isWrong)
+      || !folderFaults.isEmpty || destinations.contains(where: \.isWrong) || federation?.isOverdue == true
       || callbacks.contains { $0.suspended != nil }
     try exit(isWrong ? .rejected : .done)
   }
@@ -98,12 +102,13 @@ private struct StatusDocument: Encodable {
   let report: StatusReport
   let series: [SeriesStatus]
   let destinations: [DestinationStatus]
+  let federation: FederationStanding?
   let doubt: String?
   let folderFaults: [String]
   let callbacks: [CallbackRow]
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, callbacks
+    case series, destinations, federation, callbacks
     case clockDoubt = "clock_doubt"
     case folderFaults = "folder_faults"
   }
@@ -113,6 +118,7 @@ private struct StatusDocument: Encodable {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(series, forKey: .series)
     try members.encode(destinations, forKey: .destinations)
+    try members.encodeIfPresent(federation, forKey: .federation)
     try members.encodeIfPresent(doubt, forKey: .clockDoubt)
     try members.encode(folderFaults, forKey: .folderFaults)
     try members.encode(callbacks, forKey: .callbacks)

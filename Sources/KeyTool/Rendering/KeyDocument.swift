@@ -22,6 +22,9 @@ struct KeyDocument: Encodable {
   var mirrors: [Mirror]?
   /// What becomes of it at federation gateways that own keys are handed to; `nil` where files were asked.
   var destinations: [Destination]?
+  /// What national back ends have uploaded of it to this gateway, and whether others could download it; `nil` where files were
+  /// asked.
+  var federation: [Passage]?
   /// How the claims of files come together, one for each rolling start, and what the bundle of each region would carry.
   var decisions: [Decision]?
   var regions: [Region]?
@@ -35,7 +38,8 @@ struct KeyDocument: Encodable {
   var search: Search?
 
   enum CodingKeys: String, CodingKey {
-    case key, now, answer, series, mirrors, destinations, decisions, regions, claims, documents, released, search
+    case key, now, answer, series, mirrors, destinations, federation, decisions, regions, claims, documents, released,
+      search
     case reportVersion = "report_version"
     case keySHA256 = "key_sha256"
   }
@@ -77,6 +81,29 @@ struct KeyDocument: Encodable {
       (name, origin, sources, mayGo) = (answer.name, answer.origin, answer.sources, answer.mayGo)
       text = printableText(answer.text, limit: 1000)
       told = answer.told.map(Told.init)
+    }
+  }
+
+  /// An upload of a national back end.
+  struct Passage: Encodable {
+    let country: String
+    let tag: String
+    let document: Int64
+    let uploaded: String
+    /// `passed-on`, `waiting`, `withdrawn`.
+    let state: String
+    /// The download batch's tag, and when it was closed.
+    let batch: String?
+    let made: String?
+    /// `recalled`, `discarded`, `erased`.
+    let withdrawal: String?
+
+    init(_ passage: FederationPassage) {
+      let upload = passage.upload
+      (country, tag) = (printableText(upload.country), printableText(upload.tag))
+      (document, uploaded, state) = (upload.document.rawValue, upload.time.description, passage.state)
+      (batch, made) = (passage.batch?.tag, passage.batch?.made.description)
+      withdrawal = upload.withdrawal?.rawValue
     }
   }
 
@@ -324,6 +351,7 @@ extension KeyDocument {
       documents: account.evidence.searched.count, skipped: account.evidence.skipped,
       unreadable: account.evidence.unreadable.map(\.id.rawValue))
     destinations = account.destinations.map(Destination.init)
+    federation = account.passages.map(Passage.init)
     let all = account.answers.map { Series($0, numbers) }
     series = hasSeries ? all : nil
     let mirrors = account.shown.map(Mirror.init)

@@ -7,6 +7,9 @@ extension KeyDocument {
     for series in series ?? [] { text += series.text }
     for mirror in mirrors ?? [] { text += mirror.text }
     for destination in destinations ?? [] { text += "\ndestination \(destination.name): \(destination.text)\n" }
+    if let federation, !federation.isEmpty {
+      text += "\nfederation, what other countries could download\n" + federation.map(\.text).joined()
+    }
     if !claims.isEmpty { text += "\nclaims\n" + claims.map(\.text).joined() }
     if !documents.isEmpty {
       text += "\ndocuments that name it, as far as their bytes are kept\n" + documents.map(\.text).joined()
@@ -38,6 +41,18 @@ extension KeyDocument.Mirror {
     guard archives.count > 1 else { return head + first.text(of: self) + "\n" + rest }
     return head + "\(counted(archives.count, "archive"))\n" + archives.map { "  \($0.text(of: self))\n" }.joined()
       + rest
+  }
+}
+
+extension KeyDocument.Passage {
+  fileprivate var text: String {
+    let head = "  upload \(tag) of \(country) at \(uploaded), document \(document): "
+    let place = batch.flatMap { tag in made.map { "the download batch \(tag), closed at \($0)" } }
+    if let withdrawal {
+      return head + (place.map { "in \($0), and withdrawn since" } ?? "withdrawn before anybody could download it")
+        + " (\(withdrawal))\n"
+    }
+    return head + (place.map { "in \($0)" } ?? "waits for a download batch") + "\n"
   }
 }
 

@@ -7,17 +7,24 @@ internal import KeyStorage
 
 extension StatusReport {
   /// The report for people, line by line.
-  func lines(series: [SeriesStatus], destinations: [DestinationStatus] = []) -> [String] {
-    sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
-      + destinations.flatMap { $0.lines + [""] }
-      + mirrors.map {
-        "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
-          + ($0.lost > 0
-            ? ", and lacks \(counted($0.lost, "archive")) whose files are lost: keyferry publish tells which" : "")
-      } + (arrivals == nil ? [] : arrivalLines + [""]) + pauses.compactMap(\.originLine) + recalls.map(\.line)
-      + ["\(counted(claimCount, "claim")) in the store"]
-      + ["\(grouped(keptBytes)) bytes of \(counted(keptDocuments, "document")) kept as evidence or in quarantine"]
-      + (lastRetention.map { [retentionLine($0)] } ?? [])
+  func lines(
+    series: [SeriesStatus], destinations: [DestinationStatus] = [], federation: FederationStanding? = nil
+  ) -> [String] {
+    var lines = sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
+    lines += destinations.flatMap { $0.lines + [""] }
+    if let federation { lines += federation.lines(at: now) + [""] }
+    lines += mirrors.map {
+      "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
+        + ($0.lost > 0
+          ? ", and lacks \(counted($0.lost, "archive")) whose files are lost: keyferry publish tells which" : "")
+    }
+    if arrivals != nil { lines += arrivalLines + [""] }
+    lines += pauses.compactMap(\.originLine) + recalls.map(\.line)
+    lines.append("\(counted(claimCount, "claim")) in the store")
+    lines.append(
+      "\(grouped(keptBytes)) bytes of \(counted(keptDocuments, "document")) kept as evidence or in quarantine")
+    if let lastRetention { lines.append(retentionLine(lastRetention)) }
+    return lines
   }
 
   /// What came, a line for each day, origin and source.
@@ -33,6 +40,27 @@ extension StatusReport {
     let seconds = max(0, now.secondsSince1970 - last.secondsSince1970)
     return "what was kept long enough was removed last at \(last), \(DurationText.text(seconds)) ago"
   }
+}
+
+extension FederationStanding {
+  fileprivate func lines(at now: Instant) -> [String] {
+    var rows = [("last batch", lastBatch.map { "\($0.tag), closed at \($0.made)" } ?? "none yet")]
+    if let waitingSince {
+      let age = DurationText.text(max(0, now.secondsSince1970 - waitingSince.secondsSince1970))
+      rows.append(
+        ("waiting", "\(waiting.words), the oldest for \(age)\(isOverdue ? ": overdue, does keyferry run work?" : "")"))
+    } else {
+      rows.append(("waiting", "nothing"))
+    }
+    if keptBack.uploads > 0 {
+      rows.append(("kept back", "\(keptBack.words): a country is paused, or keyferry quarantine list has them"))
+    }
+    return ["federation, what countries download"] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
+  }
+}
+
+extension FederationStanding.Pile {
+  fileprivate var words: String { "\(counted(uploads, "upload")) of \(counted(keys, "key"))" }
 }
 
 extension Pause {
