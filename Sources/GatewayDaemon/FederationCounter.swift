@@ -103,7 +103,7 @@ struct BatchService: Service {
 
   private func close(_ settings: FederationGatewaySettings) async throws {
     while let batch = try await ledger.batched(
-      within: settings.batchKeys, keptFor: settings.keptDays, at: clock.now)
+      within: settings.batchKeys, keptFor: settings.keptDays, except: settings.rehearsals, at: clock.now)
     {
       logger.info("download batch made", metadata: ["batch": .string(batch.tag)])
     }

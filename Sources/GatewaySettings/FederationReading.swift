@@ -35,7 +35,9 @@ extension GatewayReader {
     let tags = section.take("tags")?.option(FederationTags.self)
     let showsStatistics = section.take("statistics")?.flag()
     let allowances = section.take("allow").flatMap(signatureAllowances)
+    let rehearsals = section.take("rehearsal").flatMap(codes)
     guard var settings else { return nil }
+    set(&settings.rehearsals, rehearsals)
     set(&settings.path, path)
     set(&settings.uploadKeys, uploadKeys)
     settings.batchKeys = batchKeys ?? max(settings.batchKeys, settings.uploadKeys)

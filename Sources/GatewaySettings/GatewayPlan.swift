@@ -64,6 +64,12 @@ package struct GatewayPlan: Sendable {
     sources + (federation.map { settings in settings.countries.map(settings.readingSource) } ?? [])
   }
 
+  /// The sources of which nothing is published, as the configuration says.
+  package var rehearsals: Set<String> {
+    Set(sources.filter(\.isRehearsal).map(\.name))
+      .union((federation?.rehearsals ?? []).map(FederationGatewaySettings.source))
+  }
+
   /// What claims call the uploads of national back ends; no source has a slash in its name.
   package var federationSources: [String] {
     (federation?.countries ?? []).map(FederationGatewaySettings.source)
@@ -85,6 +91,7 @@ package struct OperatorsPlan: Sendable {
   package var uploads: [UploadSource] { plan.uploads }
   package var federationSources: [String] { plan.federationSources }
   package var federation: FederationGatewaySettings? { plan.federation }
+  package var rehearsals: Set<String> { plan.rehearsals }
   package var mirrors: [MirrorSettings] { plan.mirrors }
   /// Nobody signs with them.
   package var destinations: [DestinationSettings] { plan.destinations }

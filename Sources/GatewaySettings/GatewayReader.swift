@@ -111,6 +111,7 @@ final class GatewayReader {
     plan.mirrors = shown
     plan.federation = federation?.settings
     plan.destinations = destinations.map(\.settings)
+    for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
     (plan.clock, plan.silenceLimit, plan.behindLimit) = (clock, silenceLimit, behindLimit)
     return plan
   }

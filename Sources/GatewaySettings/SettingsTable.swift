@@ -169,6 +169,11 @@ package enum SettingsTable {
       "federation.statistics", "Whether everybody may read how much each country uploaded on each day.", "`false`",
       "`true`, `false`"),
     Row(
+      "federation.rehearsal",
+      "Countries whose uploads are verified, recorded and told as all others, and neither passed on nor published.",
+      none,
+      codes),
+    Row(
       "federation.allow", "What is let through in signatures that is refused otherwise.", none,
       "a list of " + SignatureAllowances.names.map { "`\($0)`" }.joined(separator: ", ")),
   ]
@@ -215,6 +220,9 @@ package enum SettingsTable {
         "The regions that its keys may name. Others are dropped, and a key that names no other is rejected.", "any",
         codes
       ),
+      Row(
+        "sources[].rehearsal", "Whether it is pulled, verified and told as any other, and nothing of it is published.",
+        "`false`", "`true`, `false`"),
       Row("sources[].every", "The time between pulls.", TimeSpan.text(source.interval), Allowed.interval.durations),
       Row("sources[].limits", "What is refused for its size.", "the defaults", "a section"),
       Row(

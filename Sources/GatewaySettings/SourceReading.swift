@@ -44,9 +44,6 @@ extension GatewayReader {
     {
       document.add(section.place(of: name), "is for trust: origins alone")
     }
-    if case .origins = trust, options["format"] == "json" {
-      document.add(section.place(of: "options"), "format: json, allowed protobuf with trust: origins")
-    }
     let reading = section.take("reading").flatMap(policy)
     var settings = SourceSettings(
       name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, secrets: secrets,
@@ -56,6 +53,7 @@ extension GatewayReader {
     section.read("relay") { relay($0, &settings) }
     settings.speaksFor = speaksFor(section)
     settings.regions = section.take("regions").flatMap(codes)
+    set(&settings.isRehearsal, section.take("rehearsal")?.flag())
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
     section.section("limits") { section in
       set(&settings.documentByteLimit, section.take("document")?.byteCount(Allowed.documentBytes))

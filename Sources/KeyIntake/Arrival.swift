@@ -125,7 +125,7 @@ package struct ExaminedArrival {
     _ verification: OriginsVerification, _ audit: [UInt8]?
   ) throws -> OriginsVerification.Finding {
     let name = arrival.name
-    guard case .document(let document) = arrival.content, let audit else {
+    guard case .document(let document) = arrival.content else {
       throw DocumentRefusal.originsNotProven(name: name, reason: "no audit answer came with it")
     }
     let source = document.source
@@ -134,6 +134,15 @@ package struct ExaminedArrival {
         name: name, reason: "\(source.byteCount) bytes are too many to be verified")
     }
     let bytes = try source.bytes(at: 0, count: source.byteCount, what: "the batch")
+    guard let audit else {
+      do {
+        _ = try AuditedBatch.split(bytes)
+      } catch {
+        throw DocumentRefusal.originsNotProven(
+          name: name, reason: "its keys cannot be told apart by their origins: \(error)")
+      }
+      throw DocumentRefusal.originsNotProven(name: name, reason: "no audit answer came with it")
+    }
     return try verification.verify(bytes, audit: audit, named: name)
   }
 }

@@ -14,10 +14,10 @@ package struct OriginsVerification: Sendable {
   }
 
   /// Who has signed the keys of one origin.
-  struct Finding {
-    let document: VerifiedDocument
+  package struct Finding {
+    package let document: VerifiedDocument
     /// For people: the country and the certificates that signed.
-    let words: String
+    package let words: String
   }
 
   /// Gives each entry of the audit answer the next keys, as many as it says, and verifies its signature over these. Keys that
@@ -27,7 +27,7 @@ package struct OriginsVerification: Sendable {
   ///   - keys: the batch of one origin.
   ///   - audit: its entries.
   /// - Throws: ``DocumentRefusal``, `FormatError`.
-  func verify(_ keys: [UInt8], audit: [UInt8], named name: String) throws -> Finding {
+  package func verify(_ keys: [UInt8], audit: [UInt8], named name: String) throws -> Finding {
     func refusal(_ reason: String) -> DocumentRefusal { .originsNotProven(name: name, reason: reason) }
     if let absence = try? JSONDecoder().decode(AuditAbsence.self, from: Data(audit)) {
       throw refusal("the gateway answered \(absence.status) when it was asked who has signed its keys")
@@ -40,7 +40,9 @@ package struct OriginsVerification: Sendable {
     }
     let batch = try DecodedDocument(keys, format: .efgsProtobuf)
     if let bad = batch.rejections.first {
-      throw refusal("a key cannot be read, so that no signature can be over it: \(bad)")
+      throw refusal(
+        "key \(bad.position.index) cannot be read, so that no signature can be over it: \(bad.reason.rawValue), \(bad.detail)"
+      )
     }
     guard !entries.isEmpty else {
       throw refusal("the audit answer has no entry for its \(counted(batch.keys.count, "key"))")
@@ -54,7 +56,11 @@ package struct OriginsVerification: Sendable {
             + "are left")
       }
       let slice = Array(batch.keys[place..<(place + entry.amount)])
-      let signed = CanonicalBatch.received(slice, regions: batch.regions).batch
+      let (signed, ambiguities) = CanonicalBatch.received(slice, regions: batch.regions)
+      // No gateway of this kind passes such an element on: it would say other regions than were signed.
+      if let ambiguity = ambiguities.first(where: { $0.reason == .comma }) {
+        throw refusal("audit entry \(number + 1) of \(entries.count): \(ambiguity)")
+      }
       do throws(BatchRefusal) {
         signers.append(try trust.verify(entry, over: signed, allowing: allowed))
       } catch {

@@ -14,7 +14,9 @@ extension PeerProtocol {
 /// forgotten the tag, the chain is walked from its oldest day again, and recorded batches are skipped by their names.
 ///
 /// Where each origin must have signed its own keys, the gateway is asked for the batch's audit answer as well, and each origin's
-/// keys become a document of their own, with its entries of that answer: what one origin cannot prove delays no other.
+/// keys become a document of their own, with its entries of that answer: what one origin cannot prove delays no other. Where an
+/// answer proved nothing, the batch and its audit answer are asked for again while the gateway has them, since it may have been
+/// the answer that was wrong.
 struct EFGSPeer: PeerSync {
   static let description = PeerDescription(
     "efgs", summary: "the batches of a federation gateway (EFGS)",
@@ -31,20 +33,24 @@ struct EFGSPeer: PeerSync {
     case batch(String, Day)
     /// A batch that is recorded, for the link in its answer's head.
     case link(String, Day)
+    /// A batch of which something is put aside, for the names of that day.
+    case again(String, Day)
 
     /// The one to ask for.
     var day: Day {
       switch self {
-      case .first(let day), .batch(_, let day), .link(_, let day): day
+      case .first(let day), .batch(_, let day), .link(_, let day), .again(_, let day): day
       }
     }
 
     var tag: String? {
       switch self {
       case .first: nil
-      case .batch(let tag, _), .link(let tag, _): tag
+      case .batch(let tag, _), .link(let tag, _), .again(let tag, _): tag
       }
     }
+
+    var isAgain: Bool { if case .again = self { true } else { false } }
   }
 
   /// A batch and what its head said.
@@ -52,12 +58,13 @@ struct EFGSPeer: PeerSync {
     var tag: String
     var day: Day
     var next: String?
+    var isAgain = false
   }
 
   private enum Phase {
     case asking(Position)
-    /// Who has signed the keys of this batch, of whose answer this was the head.
-    case auditing(Batch, PeerResponse)
+    /// Who has signed the keys of this batch, of whose answer this was the head: by the first of these days.
+    case auditing(Batch, PeerResponse, days: [Day])
     case collecting([PeerDocument], Batch)
     case ended(PeerStep)
   }
@@ -76,7 +83,13 @@ struct EFGSPeer: PeerSync {
   static let batchByteLimit = 64 << 20
   static let tagLimit = 256
   /// An entry has two certificates and a signature, and each upload of a batch has one.
-  static let auditByteLimit = 64 << 20
+  static let auditByteLimit = 40 << 20
+  /// Members and elements of an audit answer: of 5,000 entries.
+  static let auditValueLimit = 100_000
+  /// Countries of a batch that have a document each. What names itself otherwise, or is beyond these, has one together.
+  static let originLimit = 64
+  /// Batches that are asked for again in one run.
+  static let againLimit = 64
 
   private let location: String
   private let auditLocation: String
@@ -93,6 +106,11 @@ struct EFGSPeer: PeerSync {
   /// Where the source stands, and whether the store was told.
   private var reached: Batch?
   private(set) var notices: [DocumentFault] = []
+  /// Batches that are to be asked for again, and where the run goes on behind them.
+  private var again: [(tag: String, day: Day)] = []
+  private var resumed: Phase?
+  private var namedAgain: Set<String> = []
+  private(set) var settled: [String] = []
 
   init(_ settings: SourceSettings, cursor: String?, now: Instant) {
     location = PeerAddress.join(settings.location, "diagnosiskeys/download/")
@@ -127,16 +145,25 @@ struct EFGSPeer: PeerSync {
         phase = .ended(.done(cursor: reached.flatMap(cursor(at:))))
         return next()
       }
-      return .ask(request(position.day, tag: position.tag))
-    case .auditing(let batch, _):
+      return .ask(request(dayToAsk(at: position), tag: position.tag))
+    case .auditing(let batch, _, let days):
       return .ask(
         PeerRequest(
-          url: "\(auditLocation)\(batch.day)/\(Self.segment(batch.tag))",
+          url: "\(auditLocation)\(days.first ?? batch.day)/\(Self.segment(batch.tag))",
           headers: [.init("Accept", "application/json; version=1.0")], byteLimit: Self.auditByteLimit))
     case .collecting(let documents, _): return .collect(documents)
     case .ended(let step): return step
     }
   }
+
+  /// The day that stands in the address: a gateway refuses one behind the batch's, and one that is too long ago.
+  private func dayToAsk(at position: Position) -> Day {
+    guard let tag = position.tag else { return position.day }
+    return max(min(position.day, day(of: tag) ?? position.day, today), keptDay)
+  }
+
+  /// The oldest day that a gateway has.
+  private var keptDay: Day { Day(daysSince1970: today.daysSince1970 - Self.keptDays) }
 
   private func request(_ day: Day, tag: String?) -> PeerRequest {
     let headers = [PeerRequest.Header("Accept", accept)] + (tag.map { [PeerRequest.Header("batchTag", $0)] } ?? [])
@@ -144,16 +171,18 @@ struct EFGSPeer: PeerSync {
   }
 
   mutating func take(_ answer: PeerAnswer) {
-    if case .auditing(let batch, let response) = phase {
+    if case .auditing(let batch, let response, let days) = phase {
       do throws(PeerFault) {
-        try takeAudit(answer, of: batch, response)
+        try takeAudit(answer, of: batch, response, days: days)
       } catch {
+        if batch.isAgain { return goOnAgain() }
         phase = .ended(.fail(error.documentFault))
       }
       return
     }
     guard case .asking(let position) = phase else { return }
     requests += 1
+    guard !position.isAgain else { return takeAgain(answer, at: position) }
     do throws(PeerFault) {
       let what = "batches of \(position.day)"
       let response = try answer.response(of: what, statuses: [200, 400, 404, 410])
@@ -184,16 +213,79 @@ struct EFGSPeer: PeerSync {
       seen.insert(tag)
       return follow(batch)
     }
-    guard seen.insert(tag).inserted else { return endLoop(at: tag) }
+    guard seen.insert(tag).inserted else {
+      // Behind a batch that was passed over, what comes first may be known.
+      if case .first = position { return phase = end() }
+      return endLoop(at: tag)
+    }
     // Its keys may all be our own country's, which the gateway leaves out.
     guard !Self.isEmpty(response.body) else { return follow(batch) }
-    if asksWhoSigned { return phase = .auditing(batch, response) }
+    if asksWhoSigned { return phase = .auditing(batch, response, days: auditDays(of: batch, askedAt: position.day)) }
     var document = document(batch.tag, batch.day)
     document.response = response
     phase = .collecting([document], batch)
   }
 
+  // MARK: Once more
+
+  mutating func askAgain(for names: [String]) {
+    guard asksWhoSigned else { return }
+    var known: Set<String> = []
+    for name in names {
+      guard let slash = name.firstIndex(of: "/"), let day = Day(String(name[..<slash])),
+        day.daysSince1970 >= keptDay.daysSince1970 - 1
+      else { continue }
+      var tag = String(name[name.index(after: slash)...])
+      // A country's keys, or a batch that could not be told apart.
+      if let last = tag.lastIndex(of: "/"), Self.isName(ofOrigin: tag[tag.index(after: last)...]) {
+        tag = String(tag[..<last])
+      }
+      guard Self.isTag(tag), known.count < Self.againLimit, known.insert(tag).inserted else { continue }
+      again.append((tag, day))
+    }
+    guard !again.isEmpty else { return }
+    namedAgain = Set(names)
+    again.reverse()
+    resumed = phase
+    goOnAgain()
+  }
+
+  private mutating func goOnAgain() {
+    if let next = again.popLast() {
+      phase = .asking(.again(next.tag, next.day))
+    } else {
+      phase = resumed ?? end()
+      resumed = nil
+    }
+  }
+
+  /// What a gateway has no more, or does not tell, stays as it is; the others are not held up.
+  private mutating func takeAgain(_ answer: PeerAnswer, at position: Position) {
+    guard case .response(let head, let body) = answer, head.status == 200, let tag = position.tag,
+      head["batchTag"] == tag, !Self.isEmpty(body)
+    else {
+      return goOnAgain()
+    }
+    let batch = Batch(tag: tag, day: position.day, next: nil, isAgain: true)
+    phase = .auditing(
+      batch, PeerResponse(head: head, body: body), days: auditDays(of: batch, askedAt: position.day))
+  }
+
   // MARK: Who signed
+
+  /// The days under which the gateway may have the audit answer: the batch's own, which clocks around midnight and tags of
+  /// another form leave in doubt.
+  private func auditDays(of batch: Batch, askedAt asked: Day) -> [Day] {
+    var days: [Day] = []
+    let own = day(of: batch.tag) ?? batch.day
+    for day in [
+      own, batch.day, asked, Day(daysSince1970: own.daysSince1970 + 1), Day(daysSince1970: own.daysSince1970 - 1),
+    ]
+    where !days.contains(day) {
+      days.append(day)
+    }
+    return days
+  }
 
   /// What an entry of the audit answer has. Only the country is needed here; who lacks something else proves nothing later.
   private struct Entry: Codable {
@@ -207,6 +299,18 @@ struct EFGSPeer: PeerSync {
     var signingCertificateOperatorSignature: String?
     var amount: Int?
     var batchSignature: String?
+
+    /// A member of another type is one that is missing: it concerns that country alone.
+    init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: CodingKeys.self)
+      func text(_ key: CodingKeys) -> String? { try? members.decodeIfPresent(String.self, forKey: key) }
+      (country, uploadedTime, batchSignature) = (text(.country), text(.uploadedTime), text(.batchSignature))
+      (uploaderCertificate, uploaderThumbprint) = (text(.uploaderCertificate), text(.uploaderThumbprint))
+      uploaderOperatorSignature = text(.uploaderOperatorSignature)
+      (signingCertificate, uploaderSigningThumbprint) = (text(.signingCertificate), text(.uploaderSigningThumbprint))
+      signingCertificateOperatorSignature = text(.signingCertificateOperatorSignature)
+      amount = try? members.decodeIfPresent(Int.self, forKey: .amount)
+    }
   }
 
   /// Where there is no audit answer: what the gateway said.
@@ -215,13 +319,16 @@ struct EFGSPeer: PeerSync {
   }
 
   private mutating func takeAudit(
-    _ answer: PeerAnswer, of batch: Batch, _ response: PeerResponse
+    _ answer: PeerAnswer, of batch: Batch, _ response: PeerResponse, days: [Day]
   ) throws(PeerFault) {
     let what = "who signed the batch \(peerText(batch.tag))"
     let audit = try answer.response(of: what, statuses: [200, 404, 410])
+    if audit.head.status == 404, days.count > 1 {
+      return phase = .auditing(batch, response, days: Array(days.dropFirst()))
+    }
     let slices: [(origin: String, keys: [UInt8])]
     do {
-      slices = try AuditedBatch.split(response.body)
+      slices = gathered(try AuditedBatch.split(try readable(response.body)))
     } catch {
       // It is put aside as it is: no keys of it can be told apart.
       var document = document(batch.tag, batch.day)
@@ -230,6 +337,11 @@ struct EFGSPeer: PeerSync {
     }
     var entries: [Entry]?
     if audit.head.status == 200 {
+      guard PeerJSON.hasValues(atMost: Self.auditValueLimit, in: audit.body) else {
+        throw PeerFault(
+          .limitExceeded,
+          "\(what): an answer of more than \(Self.auditValueLimit) values, which 5,000 uploads do not have")
+      }
       entries = try PeerJSON.read([Entry].self, in: audit.body, of: what, expected: "a JSON array of audit entries")
     }
     var documents = try slices.map { slice throws(PeerFault) in
@@ -246,8 +358,35 @@ struct EFGSPeer: PeerSync {
       let theirs = entries?.filter { $0.country == country }
       documents.append(try document((country, []), of: batch, response, 200, theirs))
     }
+    if batch.isAgain {
+      // In its place come those of its countries.
+      let whole = document(batch.tag, batch.day).name
+      if namedAgain.contains(whole) { settled.append(whole) }
+    }
     if documents.isEmpty { return follow(batch) }
     phase = .collecting(documents, batch)
+  }
+
+  /// A batch as protobuf, whatever it came as: what is signed depends on its values alone.
+  private func readable(_ body: [UInt8]) throws -> [UInt8] {
+    guard accept.hasPrefix("application/json") else { return body }
+    let batch = try DecodedDocument(body, format: .efgsJSON)
+    if let bad = batch.rejections.first {
+      throw FormatError(.malformed, byteOffset: bad.position.byteOffset, "key \(bad.position.index): \(bad.detail)")
+    }
+    return try batch.bytes(as: .efgsProtobuf)
+  }
+
+  /// Countries one by one. Who names itself otherwise, and who comes after so many countries, stand together: nobody could
+  /// have proved their keys, and a document each would cost more than it tells.
+  private func gathered(_ slices: [(origin: String, keys: [UInt8])]) -> [(origin: String, keys: [UInt8])] {
+    var countries: [(origin: String, keys: [UInt8])] = []
+    var others: [UInt8] = []
+    for slice in slices {
+      let isCountry = slice.origin.utf8.count == 2 && slice.origin.utf8.allSatisfy { (65...90).contains($0) }
+      if isCountry, countries.count < Self.originLimit { countries.append(slice) } else { others += slice.keys }
+    }
+    return others.isEmpty ? countries : countries + [("", others)]
   }
 
   /// One origin's keys of a batch, with its entries of the audit answer.
@@ -268,12 +407,21 @@ struct EFGSPeer: PeerSync {
 
   /// What an origin is called in a document's name: itself where it is a code, otherwise its bytes.
   private static func name(ofOrigin origin: String) -> String {
-    let isCode =
-      (1...16).contains(origin.utf8.count)
-      && origin.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: "-") }
-    if isCode { return origin }
-    let digits = Array("0123456789abcdef")
-    return "x" + origin.utf8.prefix(32).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    isCode(origin) ? origin : others
+  }
+
+  /// All that is no country's.
+  private static let others = "others"
+
+  private static func isCode(_ text: some StringProtocol) -> Bool {
+    (1...16).contains(text.utf8.count)
+      && text.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: "-") }
+  }
+
+  private static func isName(ofOrigin text: some StringProtocol) -> Bool {
+    // Earlier versions spelled what is no code by its bytes.
+    isCode(text) || text == others
+      || text.first == "x" && text.utf8.dropFirst().allSatisfy { (97...102).contains($0) || (48...57).contains($0) }
   }
 
   /// A tag as a segment of a path (RFC 3986): some have `+`, `/` and `=`.
@@ -294,8 +442,15 @@ struct EFGSPeer: PeerSync {
       let following = Day(daysSince1970: day.daysSince1970 + 1)
       let next = status == 410 ? max(following, kept) : following
       phase = next <= today ? .asking(.first(next)) : end()
-    case .batch(let tag, _), .link(let tag, _):
-      guard !hasStartedOver else { return phase = end() }
+    case .again: goOnAgain()
+    case .batch(let tag, let day) where status == 400 && day > keptDay:
+      // The batch is older than where its link stood.
+      phase = .asking(.batch(tag, keptDay))
+    case .batch(let tag, let day) where status == 410 && day <= keptDay:
+      // Its clock is ahead of ours.
+      phase = .asking(.batch(tag, Day(daysSince1970: keptDay.daysSince1970 + 1)))
+    case .batch(let tag, let day), .link(let tag, let day):
+      guard !hasStartedOver else { return passOver(tag, of: day, status) }
       hasStartedOver = true
       notices.append(
         DocumentFault(
@@ -306,7 +461,22 @@ struct EFGSPeer: PeerSync {
     }
   }
 
+  /// The gateway names a batch and does not have it: what comes on later days is asked for all the same.
+  private mutating func passOver(_ tag: String, of day: Day, _ status: Int) {
+    let last = max(day, reached?.day ?? day, self.day(of: tag) ?? day)
+    notices.append(
+      DocumentFault(
+        code: .batchMissing,
+        reason:
+          "the gateway names the batch \(peerText(tag)) and answers \(status) to it: what is behind it on \(last) cannot "
+          + "be found"))
+    reached?.next = nil
+    let following = Day(daysSince1970: last.daysSince1970 + 1)
+    phase = following <= today ? .asking(.first(following)) : end()
+  }
+
   private mutating func follow(_ batch: Batch) {
+    if batch.isAgain { return goOnAgain() }
     reached = batch
     guard let next = batch.next else { return phase = end() }
     guard !seen.contains(next) else { return endLoop(at: next) }
@@ -331,13 +501,16 @@ struct EFGSPeer: PeerSync {
     case .recorded, .answered, .quarantined:
       documents.removeAll { $0.name == document.name }
       if documents.isEmpty { follow(batch) } else { phase = .collecting(documents, batch) }
-    case .fault: phase = end()
+    case .fault:
+      if batch.isAgain { return goOnAgain() }
+      phase = end()
     }
   }
 
   func cursor(after document: PeerDocument, head: ResponseHead) -> String? {
     // Behind the last of them, and not before: until then the batch is fetched again.
-    guard case .collecting(let expected, let batch) = phase, expected.count == 1, expected[0].name == document.name
+    guard case .collecting(let expected, let batch) = phase, !batch.isAgain, expected.count == 1,
+      expected[0].name == document.name
     else {
       return nil
     }
@@ -366,7 +539,11 @@ struct EFGSPeer: PeerSync {
     guard digits.count == 9, digits[8] == UInt8(ascii: "-"), let number = decimalNumber(tag.prefix(8)) else {
       return nil
     }
-    return Day(year: number / 10_000, month: number / 100 % 100, day: number % 100).flatMap { $0 <= today ? $0 : nil }
+    // A gateway's clock may be past midnight before ours.
+    let tomorrow = Day(daysSince1970: today.daysSince1970 + 1)
+    return Day(year: number / 10_000, month: number / 100 % 100, day: number % 100).flatMap {
+      $0 <= tomorrow ? $0 : nil
+    }
   }
 
   private static func isTag(_ text: String) -> Bool {

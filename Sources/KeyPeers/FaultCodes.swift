@@ -15,6 +15,8 @@ extension FaultCode {
 // What is odd about an answer, and yet no fault.
 extension FaultCode {
   package static let startedOver = FaultCode(rawValue: "started-over")
+  /// A gateway links to a batch that it does not have.
+  package static let batchMissing = FaultCode(rawValue: "batch-missing")
   package static let repeatedTag = FaultCode(rawValue: "repeated-tag")
   package static let indexShrank = FaultCode(rawValue: "index-shrank")
   package static let entriesPassedOver = FaultCode(rawValue: "entries-passed-over")

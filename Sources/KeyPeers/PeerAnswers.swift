@@ -55,6 +55,31 @@ enum PeerJSON {
     return value
   }
 
+  /// Whether a text has so many members and elements at most, as far as its marks tell: before a reader makes objects of it.
+  static func hasValues(atMost limit: Int, in body: [UInt8]) -> Bool {
+    var (count, isInString, isEscaped) = (0, false, false)
+    for byte in body {
+      if isInString {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isInString = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isInString = true
+      case UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "{"):
+        count += 1
+        if count > limit { return false }
+      default: break
+      }
+    }
+    return true
+  }
+
   /// One line, its members in alphabetical order; `nil` is what no cursor can hold.
   static func text(_ value: some Encodable) -> String? {
     let encoder = JSONEncoder()

@@ -20,8 +20,19 @@ package protocol PeerSync: Sendable {
   /// about the cursor; `nil` where the name is none of this protocol's, or the peer cannot be asked for it by itself.
   func document(named name: String) -> PeerDocument?
 
+  /// Documents of which what was fetched proved to be wrong, and that a peer may tell rightly by now: where it can be asked for
+  /// them, that is done first. Called before ``next()``, once.
+  mutating func askAgain(for names: [String])
+  /// Of those that were asked for again, the ones in whose place others have come.
+  var settled: [String] { get }
+
   /// What was odd about the peer's answers and yet no fault: an index that shrank, entries that were passed over.
   var notices: [DocumentFault] { get }
+}
+
+extension PeerSync {
+  package mutating func askAgain(for names: [String]) {}
+  package var settled: [String] { [] }
 }
 
 /// What a peer has to be asked, or what has to be fetched and recorded.

@@ -86,7 +86,8 @@ struct KeySelection: Sendable {
     self.limit = limit
     keepsFates = key != nil
     let selector = Selector(
-      settings: settings, instant: instant, pauses: PauseSet(try state.pauses()), followsRecall: followsRecall)
+      settings: settings, instant: instant, pauses: PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
+      followsRecall: followsRecall)
     var released = ReleasedKeys(by: settings.name, from: state, pageSize: pageSize, only: key)
     var start: TemporaryExposureKey? = key ?? TemporaryExposureKey(high: 0, low: 0)
     while let from = start {
@@ -377,7 +378,9 @@ struct PauseSet: Sendable {
   private(set) var sources: Set<String> = []
   private(set) var origins: Set<String> = []
 
-  init(_ pauses: [Pause]) {
+  /// - Parameter rehearsals: sources whose claims stand still as if they were paused.
+  init(_ pauses: [Pause], rehearsing rehearsals: Set<String> = []) {
+    sources = rehearsals
     for pause in pauses {
       switch pause.subject {
       case .source(let name): sources.insert(name)

@@ -28,6 +28,9 @@ package struct SeriesAnswer: Sendable {
     package let refused: Int
     /// Whether it is `forgotten` since a recall, and devices go on with it: they do not let go of its report type.
     package let isKept: Bool
+    /// What is said of it now and apps are not told, since devices take no such change of a report type; `nil` where it is out as
+    /// it is said.
+    package let untold: ReportType?
     /// What everybody said whose word counts now, and what it gave to the result. Paused claims are not among them,
     /// unless they are all that stands behind the key.
     package let explanation: Explanation?
@@ -87,7 +90,11 @@ package struct SeriesAnswer: Sendable {
     let followsRecall = recalls.count > known.recalls
     let selection = try KeySelection(
       of: settings, from: state, at: window.instant, followsRecall: followsRecall, only: key)
-    let pauses = try state.pauses()
+    let pauses =
+      try state.pauses()
+      + settings.rehearsals.sorted().map {
+        Pause(.source($0), since: now, reason: "rehearsal: true in the configuration")
+      }
     let selector = Selector(
       settings: settings, instant: window.instant, pauses: PauseSet(pauses), followsRecall: followsRecall)
     let page = try state.claims(from: key, limit: 1)
@@ -109,13 +116,20 @@ package struct SeriesAnswer: Sendable {
       if case .revised(let key) = fate, let origins = release?.origins {
         explanation = selector.explanations(of: subject, page, by: origins, includingPaused: key.isRevocation)
       }
+      var untold: ReportType?
+      if fate == .carried, let release, case .publish(let believed)? = explanation?.outcome,
+        let said = believed.forApps.reportType, said != release.key.reportType,
+        release.revision(to: believed.forApps) == nil
+      {
+        untold = ReportType(rawValue: said)
+      }
       let withdrawing = Set(record.claims.filter { $0.claim.subject == subject }.compactMap(\.recall))
       return Subject(
         subject: subject, release: release.map { Release(key: $0, bundle: bundles[$0.bundle]) }, fate: fate,
         recalls: recalls.filter { withdrawing.contains($0.event) },
         held: record.held.count { $0.claim.subject == subject && $0.reason != .documentRefused },
         refused: record.held.count { $0.claim.subject == subject && $0.reason == .documentRefused }, isKept: isKept,
-        explanation: explanation)
+        untold: untold, explanation: explanation)
     }
   }
 

@@ -41,6 +41,8 @@ package struct SeriesSettings: Sendable {
   package var listedDays: Int64
   /// Seconds that a file stays after the last index that named it.
   package var graceSeconds: Int64
+  /// Sources that are rehearsed: their claims are none for this series.
+  package var rehearsals: Set<String> = []
 
   package init(
     name: String, title: String? = nil, selection: RegionSelection, publishing: Policy, headerRegion: String? = nil,

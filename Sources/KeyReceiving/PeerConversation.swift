@@ -70,5 +70,9 @@ struct PeerConversation {
 
   func document(named name: String) -> PeerDocument? { machine.document(named: name) }
 
+  mutating func askAgain(for names: [String]) { machine.askAgain(for: names) }
+
+  var settled: [String] { machine.settled }
+
   var notices: [DocumentFault] { machine.notices }
 }

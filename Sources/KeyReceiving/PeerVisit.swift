@@ -45,6 +45,9 @@ struct PeerVisit {
     self.receipt = receipt
   }
 
+  /// Documents that are in quarantine after another attempt with the bytes that are kept.
+  private var doubted: [String] = []
+
   /// A document that is refused this often is given up.
   static let maximumAttempts = 12
   /// A recorded document that the peer still lists is asked for again after this many seconds, to see whether its
@@ -75,6 +78,13 @@ struct PeerVisit {
     }
     var lacking: [String] = []
     for document in due where try await !retry(document) { lacking.append(document.name) }
+    // It may have been the answer that was wrong, and not what is behind it.
+    let tried = Set(due.map(\.name)).subtracting(lacking)
+    if !tried.isEmpty {
+      doubted = try await ledger.read { state in
+        try state.documents(of: name, in: [.quarantined], limit: .max).map(\.name).filter(tried.contains)
+      }
+    }
     return lacking
   }
 
@@ -108,13 +118,30 @@ struct PeerVisit {
         with: source, through: transport, cursor: receipt.cursor, now: clock()
       ) { [source, watch] in watch(.asked(source: source.name)) }
       try await collect(names.compactMap(conversation.document(named:)), of: &conversation, isAskedFor: false)
+      conversation.askAgain(for: names + doubted)
       names = []
       let fault = try await settle(&conversation)
+      try await giveUp(conversation.settled)
+      doubted = []
       receipt.notices += conversation.notices
       if let fault = fault ?? firstFault { return fault }
       if isOnce || receipt.recorded == before { return nil }
     }
     return nil
+  }
+
+  /// In the place of these others have come.
+  private func giveUp(_ names: [String]) async throws {
+    guard !names.isEmpty else { return }
+    let name = source.name
+    let records = try await ledger.read { try $0.documents(of: name, in: [.quarantined], limit: .max) }
+    for record in records where names.contains(record.name) {
+      let fault = DocumentFault(
+        code: record.fault?.code ?? .quarantined,
+        reason: "\(record.fault?.reason ?? "in quarantine"); it was asked for again, and came by its origins since")
+      try await ledger.givenUp(
+        record.id, RefusedDocument(fault, nextAttempt: nil, content: nil), cursor: nil, at: clock())
+    }
   }
 
   /// - Returns: why the peer could not be asked to the end; `nil` when all is done.
@@ -203,7 +230,7 @@ struct PeerVisit {
     case .discovered, .fetching: return .fetch(record)
     case .givenUp: return .skip(.recorded(nil))
     case .quarantined:
-      if let next = record.nextAttempt, next > now {
+      if let next = record.nextAttempt, next > now, !doubted.contains(document.name) {
         return .skip(.quarantined(record.fault ?? DocumentFault(code: .quarantined, reason: "in quarantine")))
       }
       return .fetch(record)
@@ -262,11 +289,23 @@ struct PeerVisit {
         }
       }
       let cursor = conversation?.cursor(after: document, head: head)
+      if record.state == .quarantined, doubted.contains(record.name), try await isKept(path, of: record) {
+        // It is told as before, and was tried again already.
+        return .quarantined(record.fault ?? DocumentFault(code: .quarantined, reason: "in quarantine"))
+      }
       if let facts = record.facts, record.state == .recorded {
         return try await compare(record, facts, document, at: path, head: head, cursor: cursor)
       }
       return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
     }
+  }
+
+  /// Whether a file has the bytes that are kept of a document.
+  private func isKept(_ path: String, of record: DocumentRecord) async throws -> Bool {
+    guard let kept = try await ledger.read({ try $0.content(of: record.id) }) else { return false }
+    let file = try FileSource(path: path)
+    guard file.byteCount == kept.count else { return false }
+    return try file.bytes(at: 0, count: kept.count, what: "the document") == kept
   }
 
   /// A document that is recorded has come again: are its bytes the same?

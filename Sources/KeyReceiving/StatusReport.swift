@@ -20,6 +20,8 @@ package struct StatusReport: Sendable {
     /// Whether half of the keys of its newest document with any, or more, were rejected. Own keys that come back are no
     /// reason, unless the source is to speak for an own origin.
     package let isRejecting: Bool
+    /// Whether nothing of it is published, as the configuration says.
+    package let isRehearsal: Bool
     /// The own origins that the source may speak for and whose keys are rejected as own ones that come back; sorted.
     package let rejectedOwnOrigins: [String]
   }
@@ -57,12 +59,14 @@ package struct StatusReport: Sendable {
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
   ///   - uploads: the doors for uploads, which nobody asks.
   ///   - federation: the national back ends that upload, by the names of their sources.
+  ///   - rehearsals: the sources of which nothing is published.
   ///   - start: since when the report tells what came; `nil` is not.
   ///   - limit: seconds without a new key after which a source is behind; `nil` is never.
   ///   - ownOrigins: the gateway's.
   package init(
     _ state: any StoredState, settings: [SourceSettings], uploads: [UploadSource] = [], federation: [String] = [],
-    arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil, ownOrigins: Set<String> = [], now: Instant
+    rehearsing rehearsals: Set<String> = [], arrivalsSince start: Instant? = nil, behindAfter limit: Int64? = nil,
+    ownOrigins: Set<String> = [], now: Instant
   ) throws {
     let records = Dictionary(uniqueKeysWithValues: try state.sources().map { ($0.name, $0) })
     let pauses = try state.pauses()
@@ -85,7 +89,7 @@ package struct StatusReport: Sendable {
         isBehind: asked.contains(name) && isBehind(newest[name], after: limit, at: now),
         isRejecting: try asked.contains(name)
           && isRejecting(state.documents(of: name, in: [.recorded], limit: 20), countingOwn: !own.isEmpty),
-        rejectedOwnOrigins: own)
+        isRehearsal: rehearsals.contains(name), rejectedOwnOrigins: own)
     }
     arrivals = try start.map(state.arrivals(since:))
     self.now = now
@@ -105,14 +109,16 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
-  /// `paused`, `failing`, `never asked`, `rejecting`, `behind` or `fine`; a door for uploads, or for a country, is `open`.
+  /// `paused`, `failing`, `never asked`, `rejecting`, `behind`, `rehearsal` or `fine`; a door for uploads, or for a country, is
+  /// `open`.
   package var state: String {
     if pausedSince != nil { return "paused" }
-    if peer == "uploads" || peer == "federation" { return "open" }
+    if peer == "uploads" || peer == "federation" { return isRehearsal ? "rehearsal" : "open" }
     if record.lastFault != nil { return "failing" }
     if record.lastSuccess == nil { return "never asked" }
     if isRejecting { return "rejecting" }
-    return isBehind ? "behind" : "fine"
+    if isBehind { return "behind" }
+    return isRehearsal ? "rehearsal" : "fine"
   }
 }
 

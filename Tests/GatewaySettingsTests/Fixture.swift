@@ -157,6 +157,7 @@ enum Fixture {
         trust: origins
         federation-trust: federation.json
         allow: [sha1]
+        rehearsal: true
         speaks-for: [DE]
         http: {client-certificate: roots.pem, client-key: {file: a.key}}
       - {name: nl, protocol: index, location: "http://localhost:8000", trust: keys/nl, origin: NL}
@@ -265,6 +266,7 @@ enum Fixture {
       tags: gateway
       statistics: true
       allow: [sha1, chain-certificates]
+      rehearsal: [FR]
       listen: 0.0.0.0:8444
       certificate: roots.pem
       key: {file: rsa.key}

@@ -195,6 +195,16 @@ import Testing
 
   // MARK: Explanations and differences
 
+  @Test("a revocation of what the same origin has confirmed by a test is told as one that does not count")
+  func revokedConfirmedTest() throws {
+    let claims = claimSet([admit([said("DE"), said("DE") { $0.reportType = 5 }], from: Sender(name: "efgs"))])
+    let explanation = try #require(
+      explain(good.key, claims, policy: PublishingPolicy(), now: Cases.now).first)
+    let standings = explanation.lines.sorted { ($0.claim.key.reportType ?? 0) < ($1.claim.key.reportType ?? 0) }
+      .map(\.standing)
+    #expect(standings.count == 2 && standings.last == .revocationWeighsLess)
+  }
+
   @Test func explanations() throws {
     let claims = claimSet([
       admit(

@@ -117,7 +117,8 @@ private final class SignedPlace: Sendable {
   let header: String
 
   init() throws {
-    folder = try ScratchFolder()
+    let folder = try ScratchFolder()
+    self.folder = folder
     for (name, subject, kind) in [("operator", "/CN=operator", "rsa:2048"), ("de", "/C=DE/CN=de", "rsa:3072")] {
       let outcome = try Tool(path: Self.openssl).run([
         "req", "-x509", "-nodes", "-newkey", kind, "-subj", subject, "-days", "3", "-keyout",

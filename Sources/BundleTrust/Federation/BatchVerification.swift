@@ -89,13 +89,23 @@
       }
       let row = WhitelistedCertificate(
         certificate: certificate, country: country, use: .signing, operatorSignature: signature)
-      guard isSigned(row) else {
+      // Our own list says what a certificate is for; the operator's signature is over its text alone.
+      let listed = rows.filter { $0.certificate.thumbprint == certificate.thumbprint }
+      let ofCountry = listed.filter { $0.country == country && $0.use == .signing }
+      guard listed.isEmpty || !ofCountry.isEmpty else {
+        let uses = Set(listed.map { "\($0.use.rawValue) of \($0.country)" }).sorted().joined(separator: ", ")
+        throw BatchRefusal(
+          .whitelist,
+          "certificate \(certificate.thumbprint) is whitelisted for \(uses), and not for SIGNING of \(country)",
+          of: slice)
+      }
+      guard isSigned(row) || ofCountry.contains(where: isSigned) else {
         throw BatchRefusal(
           .whitelist,
           "the operator's signature over signingCertificate does not verify under the anchor \(anchor.thumbprint)",
           of: slice)
       }
-      guard !rows.contains(where: { $0.isRevoked && $0.certificate.thumbprint == certificate.thumbprint }) else {
+      guard !listed.contains(where: \.isRevoked) else {
         throw BatchRefusal(.whitelist, "certificate \(certificate.thumbprint) of \(country) is revoked", of: slice)
       }
       try opened.requireOrigins(country)

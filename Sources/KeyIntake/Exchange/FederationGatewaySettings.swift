@@ -33,6 +33,8 @@ package struct FederationGatewaySettings: Hashable, Sendable {
   /// Whether everybody may read how much each country uploaded.
   package var showsStatistics = false
   package var allowances: SignatureAllowances = []
+  /// Countries whose uploads are verified, recorded and told as all others, and neither passed on nor published.
+  package var rehearsals: Set<String> = []
 
   package init(trust: FederationTrust, clientCertificates: ClientCertificates, reading: Policy) {
     self.trust = trust

@@ -16,6 +16,8 @@ package struct Explanation: Hashable, Sendable {
       case revokedByItsOrigin
       /// A revocation that does not count, because another origin stands behind the key.
       case revocationOutvoted
+      /// A revocation by an origin that has also said something that weighs more: a confirmed test is not taken back.
+      case revocationWeighsLess
       /// The relays' word about a key that every origin with a claim of its own has revoked; or their revocation.
       case notCounted
       /// An origin with precedence has claimed the key.
@@ -121,6 +123,7 @@ extension BeliefJudge {
   private func standing(
     of claim: AdmittedClaim, _ opinion: Opinion, _ verdict: OpinionVerdict, _ hearing: Hearing, _ together: Together?
   ) -> Explanation.Line.Standing {
+    if claim.isRevocation, !opinion.isRevocation, !opinion.isEcho { return .revocationWeighsLess }
     if opinion.isEcho, opinion.isRevocation || !hearing.isEchoCounted { return .notCounted }
     if opinion.isRevocation, !opinion.isEcho {
       if !claim.isRevocation { return .revokedByItsOrigin }

@@ -17,14 +17,14 @@ package struct FederationStanding: Hashable, Sendable {
   package let waiting: Pile
   /// When the oldest of these came.
   package let waitingSince: Instant?
-  /// What no batch takes, since its country is paused, or an operator has to look at it.
+  /// What no batch takes, since its country is paused or rehearsed, or an operator has to look at it.
   package let keptBack: Pile
   /// Whether an upload has waited for longer than three times the schedule.
   package let isOverdue: Bool
 
   package init(of settings: FederationGatewaySettings, in state: any StoredState, now: Instant) throws {
     lastBatch = try state.lastFederationBatch()
-    let waiting = try state.waitingFederationUploads(limit: .max)
+    let waiting = try state.waitingFederationUploads(limit: .max).filter { !settings.rehearsals.contains($0.country) }
     let all = try state.unbatchedFederationUploads()
     self.waiting = Pile(uploads: waiting.count, keys: waiting.reduce(0) { $0 + $1.keyCount })
     keptBack = Pile(uploads: all.uploads - self.waiting.uploads, keys: all.keys - self.waiting.keys)

@@ -44,12 +44,15 @@ extension Ledger {
   ///   - limit: keys of a batch; an upload with more is a batch by itself.
   ///   - days: the days for which it is kept, behind its own.
   /// - Returns: `nil` where nothing waits.
-  package func batched(within limit: Int, keptFor days: Int, at now: Instant) async throws -> FederationBatch? {
+  package func batched(
+    within limit: Int, keptFor days: Int, except rehearsals: Set<String> = [], at now: Instant
+  ) async throws -> FederationBatch? {
     try await transact(.batched, at: now) { page in
       let transaction = page.transaction
       var uploads: [FederationUploadID] = []
       var keys = 0
-      for upload in try transaction.waitingFederationUploads(limit: Self.uploadsOfBatch) {
+      let waiting = try transaction.waitingFederationUploads(limit: rehearsals.isEmpty ? Self.uploadsOfBatch : .max)
+      for upload in waiting.lazy.filter({ !rehearsals.contains($0.country) }).prefix(Self.uploadsOfBatch) {
         if !uploads.isEmpty, upload.keyCount > limit - keys { break }
         uploads.append(upload.id)
         keys += upload.keyCount

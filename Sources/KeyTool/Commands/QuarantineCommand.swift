@@ -105,8 +105,9 @@ struct QuarantineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retry", abstract: "Try to admit a document again, with today's keys and policies.",
       discussion: """
-        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again. Beside a
-        gateway that runs, that does it at its next pull of the source.
+        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again; where origins
+        must have signed and nothing is proved by what is kept, the next pull asks the gateway for the batch and its audit answer
+        again. Beside a gateway that runs, that does it at its next pull of the source.
 
         Example:
           keyferry quarantine retry 17
@@ -153,6 +154,10 @@ struct QuarantineCommand: AsyncParsableCommand {
         return Console.note("the bytes are not kept any more; the next pull fetches the document again")
       }
       for line in receipt.lines { try Console.result(line: line) }
+      if !receipt.refusals.isEmpty, source.trust.kind == .origins {
+        try await ledger.retryAsked(document.id, by: said.word, at: clock())
+        Console.note("the next pull asks \(printableText(source.name)) for it again, if it has it still")
+      }
       try exit([receipt].status)
     }
   }

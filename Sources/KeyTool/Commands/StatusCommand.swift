@@ -45,7 +45,8 @@ struct StatusCommand: AsyncParsableCommand {
     let system = gateway.now == nil ? ClockReading.system : nil
     let (report, series, destinations, federation, doubt, callbacks) = try await ledger.read { state in
       var report = try StatusReport(
-        state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources, arrivalsSince: start,
+        state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
+        rehearsing: plan.rehearsals, arrivalsSince: start,
         behindAfter: plan.behindLimit,
         ownOrigins: plan.ownOrigins, now: now)
       report.mirrors = try plan.mirrors.map {

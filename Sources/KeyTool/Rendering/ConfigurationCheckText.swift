@@ -89,7 +89,8 @@ extension ConfigurationCheck {
             ? source.carries.map { "lost of \($0.sorted().joined(separator: " "))" } ?? "lost (relay)"
             : source.spokenOrigins?.joined(separator: " ") ?? "any"
           return [
-            source.name, source.peer.rawValue, TimeSpan.text(source.interval), origins, source.voucher, source.location,
+            source.name + (source.isRehearsal ? " (rehearsal)" : ""), source.peer.rawValue,
+            TimeSpan.text(source.interval), origins, source.voucher, source.location,
           ]
         }
       ).text

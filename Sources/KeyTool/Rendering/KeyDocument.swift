@@ -623,7 +623,10 @@ extension SeriesAnswer.Fate {
     switch self {
     case .goesOut: return "goes out with \(window)\(waiting)"
     case .revised(let key): return "is revised with \(window)\(waiting): \(key.reportTypeWords)"
-    case .carried: return nil
+    case .carried:
+      return subject.untold.map { said in
+        "what is said of it now, \(said.name), goes to no app: devices do not change the report type that they have to it"
+      }
     case .held(let until, let reason, let window):
       return "\(isOut ? "nothing new goes out" : "not yet"): held until \(until), \(reason.rawValue); "
         + "goes out at \(window) at the earliest"

@@ -82,6 +82,7 @@ extension Explanation.Line.Standing {
     case .leftOut(let reason): "its origin's word is left out, \(reason.rawValue)"
     case .revokedByItsOrigin: "revoked by its origin"
     case .revocationOutvoted: "a revocation that does not count, another origin stands behind the key"
+    case .revocationWeighsLess: "a revocation that does not count: its origin has said a report type that weighs more"
     case .notCounted: "not counted, since the key's own origin says otherwise"
     case .setAside: "not counted, an origin with precedence has claimed the key"
     }

@@ -53,7 +53,8 @@ extension FederationStanding {
       rows.append(("waiting", "nothing"))
     }
     if keptBack.uploads > 0 {
-      rows.append(("kept back", "\(keptBack.words): a country is paused, or keyferry quarantine list has them"))
+      rows.append(
+        ("kept back", "\(keptBack.words): a country is paused or rehearsed, or keyferry quarantine list has them"))
     }
     return ["federation, what countries download"] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
   }

@@ -94,7 +94,14 @@ struct Exchange {
     }
     var settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
     for (name, value) in headers where name == "secret" { settings.secrets[value] = Secret("never-recorded") }
-    return try PeerCatalog.machine(for: settings, cursor: self["cursor"], now: now)
+    settings.ownOrigins = Set(headers.filter { $0.name == "own-origin" }.map(\.value))
+    if self["trust"] == "origins" {
+      settings.trust = .origins(
+        FederationTrust(anchor: try FederationCertificate(pem: TestCertificate.anchor.pem)), [])
+    }
+    var machine = try PeerCatalog.machine(for: settings, cursor: self["cursor"], now: now)
+    machine.askAgain(for: headers.filter { $0.name == "again" }.map(\.value))
+    return machine
   }
 
   /// The file as it must be for this machine.

@@ -167,6 +167,21 @@ import Testing
     }
   }
 
+  /// As the configuration says: `rehearsal: true`.
+  @Test func whatIsRehearsedIsToldAndNotPublished() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, type: .selfReport), key(2)])
+      for index in press.series.indices { press.series[index].rehearsals = ["peer"] }
+      try await press.say([key(2, risk: 2)], origin: "DE", visited: ["NL"], source: "other")
+      let receipt = try await press.round(at(10))[0]
+      #expect(receipt.paused == 1 && receipt.published == 1)
+      #expect(try press.increments("NL").flatMap(\.keys).map(\.transmissionRisk) == [2])
+      for index in press.series.indices { press.series[index].rehearsals = [] }
+      #expect(try await press.round(at(12))[0].published == 1)
+      #expect(try press.increments("NL")[1].keys == [key(1, type: .selfReport)])
+    }
+  }
+
   @Test func nothingIsRevokedByAPause() async throws {
     try await Press.run(.sample()) { press in
       try await press.say([key(1, type: .selfReport), key(2, type: .selfReport)])

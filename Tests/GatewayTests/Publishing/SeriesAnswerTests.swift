@@ -65,7 +65,7 @@ import Testing
     let gives = lines.contains { line in
       switch line.standing {
       case .gives, .echoes: true
-      case .leftOut, .revokedByItsOrigin, .revocationOutvoted, .notCounted, .setAside: false
+      case .leftOut, .revokedByItsOrigin, .revocationOutvoted, .revocationWeighsLess, .notCounted, .setAside: false
       }
     }
     switch (subject.fate, subject.explanation?.outcome) {

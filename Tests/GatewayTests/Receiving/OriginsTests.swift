@@ -93,14 +93,16 @@ struct OriginsTests {
       body: Array(try encoder.encode(entries)))
   }
 
-  private static func settings(revoking revoked: TestCertificate? = nil) throws -> SourceSettings {
+  private static func settings(
+    revoking revoked: TestCertificate? = nil, listing listed: TestCertificate? = nil, as use: CertificateUse = .signing
+  ) throws -> SourceSettings {
     var trust = FederationTrust(anchor: try anchor().certificate)
-    if let revoked {
-      let certificate = try FederationCertificate(pem: revoked.pem)
+    if let known = revoked ?? listed {
+      let certificate = try FederationCertificate(pem: known.pem)
       trust.rows = [
         WhitelistedCertificate(
-          certificate: certificate, country: try #require(certificate.country), use: .signing, isRevoked: true,
-          operatorSignature: try anchor().sign(pem: revoked.pem))
+          certificate: certificate, country: try #require(certificate.country), use: use, isRevoked: revoked != nil,
+          operatorSignature: try anchor().sign(pem: known.pem))
       ]
     }
     var settings = SourceSettings(
@@ -204,6 +206,184 @@ struct OriginsTests {
           $0.fault.reason.contains("the gateway answered \(status) when it was asked who has signed")
         })
     }
+  }
+
+  @Test(
+    "an answer that proved nothing is asked for again, and what comes rightly then is admitted",
+    arguments: ["no-audit", "empty-audit", "signature", "no-entry", "truncated"])
+  func healed(what: String) async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      let (batch, audit) = (
+        "/diagnosiskeys/download/\(Self.day)", "/diagnosiskeys/audit/download/2020-12-01/20201201-1%2B%2F%3D"
+      )
+      let (goodBatch, goodAudit) = (try #require(peer[batch]), try #require(peer[audit]))
+      switch what {
+      case "no-audit": peer[audit] = MemoryPeer.Answer(status: 404)
+      case "empty-audit": peer[audit] = MemoryPeer.Answer(body: Array("[]".utf8))
+      case "signature":
+        try Self.serve(
+          Self.uploads { $0.batchSignature = String($0.batchSignature.reversed()) }, from: peer)
+      case "no-entry": try Self.serve(Self.uploads { $0.country = "XX" }, from: peer)
+      default: peer[batch]?.body.removeLast()
+      }
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let first = try await receiver.pull(try Self.settings(), peer)
+      #expect(first.counts.new < 5 && !first.refusals.isEmpty)
+      // It is not due yet, and nobody is asked.
+      peer.forget()
+      receiver.advance(seconds: 60)
+      _ = try await receiver.pull(try Self.settings(), peer)
+      #expect(!peer.asked.contains { $0.contains("audit") })
+      // The gateway says the same again: no second attempt is counted.
+      receiver.advance(seconds: 600)
+      _ = try await receiver.pull(try Self.settings(), peer)
+      #expect(peer.asked.contains { $0.contains("audit") } || what == "truncated")
+      let waiting = try await receiver.documents([.quarantined])
+      #expect(waiting.filter { $0.name.hasSuffix("/FR") || what == "truncated" }.allSatisfy { $0.attempts == 2 })
+      (peer[batch], peer[audit]) = (goodBatch, goodAudit)
+      receiver.advance(seconds: 3600)
+      let last = try await receiver.pull(try Self.settings(), peer)
+      #expect(first.counts.new + last.counts.new == 5)
+      let left = try await receiver.documents([.quarantined]).map(\.name)
+      // What nobody has uploaded is asked for no more when the gateway has forgotten the batch.
+      #expect(left == (what == "no-entry" ? ["2020-12-01/20201201-1+/=/XX"] : []))
+    }
+  }
+
+  @Test("a batch whose own name is of tomorrow is audited under its own day, whatever our clock says")
+  func tomorrow() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), tag: "20201202-1", from: peer)
+      let today = "/diagnosiskeys/audit/download/2020-12-01/20201201-1%2B%2F%3D"
+      peer["/diagnosiskeys/audit/download/2020-12-02/20201202-1"] = peer[today]
+      peer[today] = nil
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let receipt = try await receiver.pull(try Self.settings(), peer)
+      #expect(receipt.counts.new == 5 && receipt.refusals.isEmpty)
+      #expect(try await receiver.documents([.recorded]).map(\.name).contains("2020-12-02/20201202-1/FR"))
+    }
+  }
+
+  @Test("where the day of the audit answer is in doubt, those around it are asked")
+  func otherDays() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), tag: "20201201-1", from: peer)
+      let own = "/diagnosiskeys/audit/download/2020-12-01/20201201-1%2B%2F%3D"
+      // It was made just after midnight, under a tag of the day before.
+      peer["/diagnosiskeys/audit/download/2020-12-02/20201201-1"] = peer[own]
+      for day in ["2020-12-01", "2020-11-30"] {
+        peer["/diagnosiskeys/audit/download/\(day)/20201201-1"] = MemoryPeer.Answer(status: 404)
+      }
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      #expect(try await receiver.pull(try Self.settings(), peer).counts.new == 5)
+    }
+  }
+
+  @Test("a certificate that our own list has for TLS signs no batch; one that it has for signing needs no second proof")
+  func ownList() async throws {
+    for (use, isTaken) in [(CertificateUse.authentication, false), (.callback, false), (.signing, true)] {
+      try await withFolder { folder in
+        let peer = MemoryPeer()
+        try Self.serve(
+          Self.uploads { if use == .signing { $0.signingCertificateOperatorSignature = "AAAA" } }, from: peer)
+        let receiver = Receiver(folder: folder, own: ["NL"])
+        let receipt = try await receiver.pull(try Self.settings(listing: .france, as: use), peer)
+        #expect(receipt.counts.new == (isTaken ? 5 : 3))
+        if !isTaken { #expect(receipt.refusals.first?.fault.reason.contains("not for SIGNING of FR") == true) }
+      }
+    }
+  }
+
+  @Test("thousands of invented origins are one document, and the country among them is admitted")
+  func invented() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      var body = try #require(peer["/diagnosiskeys/download/\(Self.day)"]).body
+      for number in 0..<3000 {
+        let origin = Array("q\(number)".utf8)
+        body += [0x0a, UInt8(origin.count + 2), 0x32, UInt8(origin.count)] + origin
+      }
+      peer["/diagnosiskeys/download/\(Self.day)"]?.body = body
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let receipt = try await receiver.pull(try Self.settings(), peer)
+      #expect(receipt.counts.new == 5)
+      #expect(receipt.refusals.map(\.document) == ["2020-12-01/20201201-1+/=/others"])
+    }
+  }
+
+  @Test("an audit answer of a hundred thousand objects is refused before it is read")
+  func hugeAudit() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      let objects = "[" + String(repeating: "{},", count: 100_000) + "{}]"
+      peer["/diagnosiskeys/audit/download/2020-12-01/20201201-1%2B%2F%3D"] = MemoryPeer.Answer(
+        body: Array(objects.utf8))
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      guard case .failed(let fault) = try await receiver.pull(try Self.settings(), peer).outcome else {
+        Issue.record("it was read")
+        return
+      }
+      #expect(fault.code == "limit-exceeded")
+    }
+  }
+
+  @Test("the same batch as JSON is proved by the same signatures")
+  func json() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      let batch = try #require(peer["/diagnosiskeys/download/\(Self.day)"]).body
+      peer["/diagnosiskeys/download/\(Self.day)"]?.body =
+        try DecodedDocument(batch, format: .efgsProtobuf).bytes(as: .efgsJSON)
+      var settings = try Self.settings()
+      settings.options["format"] = "json"
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let receipt = try await receiver.pull(settings, peer)
+      #expect(receipt.counts.new == 5 && receipt.refusals.isEmpty)
+    }
+  }
+
+  @Test("a visited region with a comma says other regions than were signed, and puts its origin aside")
+  func comma() throws {
+    var regions = RegionTable()
+    func keys(_ visited: [String]) throws -> [ClaimedKey] {
+      var key = Self.key(1)
+      let interned = regions.intern(RegionClaim(origin: "DE", visited: visited))
+      key.regions = try #require(interned)
+      return [key]
+    }
+    let (signed, joined) = (try keys(["NL", "IT"]), try keys(["NL,IT"]))
+    #expect(
+      CanonicalBatch.received(signed, regions: regions).batch.canonical
+        == CanonicalBatch.received(joined, regions: regions).batch.canonical, "or this test tests nothing")
+    let identity = try BatchSigningIdentity(
+      certificate: try FederationCertificate(pem: TestCertificate.germany.pem),
+      key: Secret(TestCertificate.germany.keyPEM))
+    let batch = try CanonicalBatch.signed(signed, regions: regions)
+    let entry = AuditEntry(
+      country: "DE", uploadedTime: "2020-12-01T10:00:00.123+0000", uploaderCertificate: TestCertificate.germany.pem,
+      uploaderThumbprint: "", uploaderOperatorSignature: "", signingCertificate: TestCertificate.germany.pem,
+      uploaderSigningThumbprint: try FederationCertificate(pem: TestCertificate.germany.pem).thumbprint,
+      signingCertificateOperatorSignature: Data(try Self.anchor().sign(pem: TestCertificate.germany.pem))
+        .base64EncodedString(), amount: 1,
+      batchSignature: Data(try identity.sign(batch.canonical, at: usualNoon)).base64EncodedString())
+    let verification = OriginsVerification(trust: FederationTrust(anchor: try Self.anchor().certificate))
+    func verify(_ keys: [ClaimedKey]) throws {
+      let sink = MemorySink()
+      let encoder = BatchEncoder(OutputBuffer(sink))
+      try keys.withUnsafeBufferPointer { try encoder.encode($0, regions: regions, unknownFields: UnknownFieldTable()) }
+      try encoder.finish(ExportHeader())
+      _ = try verification.verify(sink.bytes, audit: Array(try JSONEncoder().encode([entry])), named: "batch")
+    }
+    try verify(signed)
+    let refusal = #expect(throws: DocumentRefusal.self) { try verify(joined) }
+    #expect(refusal.map { "\($0)".contains("holds a comma") } == true)
   }
 
   @Test("a gateway in trouble is asked for its audit answer again")
