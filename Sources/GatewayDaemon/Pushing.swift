@@ -83,6 +83,8 @@ struct PushService: Service {
       var pushing: Set<String> = []
       var due: [String: Instant] = [:]
       var lastSuccess: [String: Instant] = [:]
+      /// When each was last found paused.
+      var lastPaused: [String: Instant] = [:]
     }
     let state = Mutex(State())
 
@@ -98,10 +100,11 @@ struct PushService: Service {
       }
     }
 
-    func end(_ name: String, next: Instant, lastSuccess: Instant?) {
+    func end(_ name: String, next: Instant, lastSuccess: Instant?, paused: Instant?) {
       state.withLock { state in
         state.pushing.remove(name)
         state.due[name] = next
+        if let paused { state.lastPaused[name] = paused }
         if let lastSuccess { state.lastSuccess[name] = lastSuccess }
       }
     }
@@ -114,9 +117,10 @@ struct PushService: Service {
         Set(plan.value.destinations.map(\.name)), lastSuccess: busy.state.withLock { $0.lastSuccess })
     }
     readiness.ask { [plan, busy, clock] in
-      let (plan, lastSuccess, now) = (plan.value, busy.state.withLock { $0.lastSuccess }, clock.now)
+      let (plan, known, now) = (plan.value, busy.state.withLock { $0 }, clock.now)
       return plan.destinations.filter { !$0.isRehearsal }.compactMap { destination in
-        let last = lastSuccess[destination.name] ?? start
+        // While somebody wants it to wait, nobody misses it.
+        let last = max(known.lastSuccess[destination.name] ?? start, known.lastPaused[destination.name] ?? start)
         let limit = max(plan.silenceLimit, 2 * destination.interval)
         guard now.secondsSince1970 - last.secondsSince1970 > limit else { return nil }
         return "nothing could be handed to the destination \(destination.name) since \(last)"
@@ -135,13 +139,20 @@ struct PushService: Service {
   private func push(to destination: DestinationSettings) async {
     var next = Instant(secondsSince1970: clock.now.secondsSince1970 + destination.interval)
     var lastSuccess: Instant?
-    defer { busy.end(destination.name, next: next, lastSuccess: lastSuccess) }
+    var paused: Instant?
+    defer { busy.end(destination.name, next: next, lastSuccess: lastSuccess, paused: paused) }
     do {
       let receipt = try await cancelWhenGracefulShutdown {
         try await pushing.push(to: destination, isForced: false, isOnce: false)
       }
       let attempt = try await ledger.read { try $0.pushAttempt(to: destination.name) }
       if let due = attempt?.nextAttempt { next = min(due, next) }
+      if receipt.outcome == .paused {
+        // Whether it goes on is soon seen.
+        paused = clock.now
+        next = min(next, Instant(secondsSince1970: clock.now.secondsSince1970 + 60))
+        next = max(next, Instant(secondsSince1970: clock.now.secondsSince1970 + 10))
+      }
       lastSuccess = receipt.outcome == .rehearsed ? clock.now : attempt?.lastSuccess
       tell(receipt)
     } catch is CancellationError {
@@ -168,14 +179,25 @@ struct PushService: Service {
     case .paused:
       logger.debug("destination is paused", metadata: ["destination": .string(destination)])
       return
-    case .done, .rehearsed:
-      outcome = receipt.outcome == .done ? "success" : "rehearsed"
+    case .rehearsed:
+      outcome = "rehearsed"
+      logger.log(level: receipt.batches.isEmpty ? .debug : .info, "push rehearsed, nothing sent", metadata: metadata)
+    case .done:
+      outcome = "success"
       logger.log(level: receipt.batches.isEmpty ? .debug : .info, "keys handed over", metadata: metadata)
     case .failed(let fault):
       outcome = fault.code.rawValue
       metadata["code"] = .string(fault.code.rawValue)
       metadata["reason"] = .string(fault.reason)
       logger.warning("push failed", metadata: metadata)
+    }
+    if let warning = receipt.warning {
+      logger.warning(
+        "push is in doubt",
+        metadata: [
+          "destination": .string(destination), "code": .string(warning.code.rawValue),
+          "reason": .string(warning.reason),
+        ])
     }
     metrics.recordPush(destination: destination, outcome: outcome, at: clock.now)
     metrics.recordPushedKeys(

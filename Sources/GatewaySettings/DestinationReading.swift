@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 internal import PolicyFiles
 
@@ -23,7 +24,7 @@ extension GatewayReader {
     let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
     section.read("protocol") { if !$0.isWord(PeerProtocol.efgs.rawValue) { $0.add("\($0.shown), allowed efgs") } }
     if !section.states("protocol") { document.add(section.place(of: "protocol"), "missing, allowed efgs") }
-    let location = section.need("location", "an address: https://efgs.example.org").flatMap(address)
+    let location = section.need("location", "an address: https://efgs.example.org").flatMap(secureAddress)
     let origin = section.need("origin", "the own origin whose keys are handed over: DE").flatMap(code)
     let sources = section.need("sources", "the sources and doors whose keys may go there: [uploads]").flatMap(
       sourceNames)
@@ -41,13 +42,21 @@ extension GatewayReader {
     section.read("format") { set(&settings.format, choice($0)) }
     section.read("symptoms-not-given") { set(&settings.missingOnset, choice($0)) }
     set(&settings.isRehearsal, section.take("rehearsal")?.flag())
-    way(&settings.transport, section)
+    way(&settings.transport, section, of: origin)
     let signer = section.need("signing", "a section with the certificate and the key that sign batches")
       .flatMap { self.signer($0, of: origin) }
     section.finish()
     guard name != nil, location != nil, origin != nil, sources != nil, let signer else { return nil }
     settings.signer = signer
     return StatedDestination(settings: settings, section: section)
+  }
+
+  /// Keys and signatures go by TLS alone: no gateway of this kind knows us without our certificate.
+  private func secureAddress(_ setting: Setting) -> String? {
+    if setting.isText, let text = setting.text(), text.hasPrefix("http://") {
+      return setting.fault("plain HTTP, allowed https://efgs.example.org: without TLS no gateway knows who we are")
+    }
+    return address(setting)
   }
 
   /// By default a key goes out as the federation's own policy says.
@@ -70,9 +79,12 @@ extension GatewayReader {
 
   // MARK: How it is reached
 
-  private func way(_ transport: inout TransportSettings, _ section: Section) {
+  private func way(_ transport: inout TransportSettings, _ section: Section, of origin: String?) {
     transport.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
-    transport.clientCertificatePEM = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
+    section.read("certificate") { setting in
+      transport.clientCertificatePEM = pem(setting, holding: "CERTIFICATE")
+      judgeCountry(transport.clientCertificatePEM, of: origin, setting)
+    }
     transport.clientKeyPEM = section.take("key").flatMap(privateKey)
     transport.totalSeconds = 300
     set(&transport.totalSeconds, section.take("time-out")?.duration(Allowed.totalSeconds))
@@ -93,6 +105,18 @@ extension GatewayReader {
     }
   }
 
+  /// A gateway takes who connects for the country of the certificate.
+  private func judgeCountry(_ pem: String?, of origin: String?, _ setting: Setting) {
+    // Those that issued it may stand below it.
+    guard readsSecrets, let pem, let origin, let end = pem.firstRange(of: "-----END CERTIFICATE-----"),
+      let certificate = try? FederationCertificate(pem: String(pem[..<end.upperBound]) + "\n"),
+      let country = certificate.country, country != origin
+    else { return }
+    setting.add(
+      "it is the certificate of \(country), and the keys are of \(origin): a gateway takes keys of the country that connects",
+      isWarning: true)
+  }
+
   // MARK: Who signs
 
   private func signer(_ setting: Setting, of origin: String?) -> PushSigner? {
@@ -105,13 +129,18 @@ extension GatewayReader {
     guard let certificate, let key, let pem, let secret else { return nil }
     guard readsSecrets else { return PushSigner.none }
 
+    let parsed: FederationCertificate
     do throws(FederationFault) {
-      let identity = try BatchSigningIdentity(certificate: try FederationCertificate(pem: pem), key: secret)
+      parsed = try FederationCertificate(pem: pem)
+    } catch {
+      return certificate.fault("\(error)")
+    }
+    do throws(FederationFault) {
+      let identity = try BatchSigningIdentity(certificate: parsed, key: secret)
       judge(identity.certificate, of: origin, certificate)
       return PushSigner(identity)
     } catch {
-      let isOfKey = [.unsupportedKey, .encrypted, .keyMismatch].contains(error.code)
-      return (isOfKey ? key : certificate).fault("\(error)")
+      return (error.code == .wrongCountry ? certificate : key).fault("\(error)")
     }
   }
 
@@ -131,7 +160,7 @@ extension GatewayReader {
   // MARK: Relations
 
   func check(
-    _ destinations: [StatedDestination], sources: [StatedSource], doors: [String], ownOrigins: Set<String>
+    _ destinations: [StatedDestination], sources: [StatedSource], doors: [UploadSource], ownOrigins: Set<String>
   ) {
     var names: [String: Int] = [:]
     for source in sources { names[source.settings.name.lowercased()] = source.section.place(of: "name").line }
@@ -151,13 +180,21 @@ extension GatewayReader {
     }
   }
 
-  private func check(_ names: Set<String>, of section: Section, sources: [StatedSource], doors: [String]) {
+  private func check(_ names: Set<String>, of section: Section, sources: [StatedSource], doors: [UploadSource]) {
     let place = section.place(of: "sources")
-    for name in names.sorted() where !doors.contains(name) {
+    for door in doors where names.contains(door.name) && door.regions.allSatisfy({ $0 == door.origin.uppercased() }) {
+      document.add(
+        place,
+        "none of the keys of the door \(door.name) would go: they are for \(door.origin.uppercased()) alone; name the "
+          + "countries that people are asked about in its regions", isWarning: true)
+    }
+    for name in names.sorted() where !doors.contains(where: { $0.name == name }) {
       guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
-        let known = (sources.filter { $0.settings.peer != .efgs }.map(\.settings.name) + doors).sorted()
-        document.add(
-          place, "\(name) is neither a source nor a door for uploads; there are \(known.joined(separator: ", "))")
+        let known = (sources.filter { $0.settings.peer != .efgs }.map(\.settings.name) + doors.map(\.name)).sorted()
+        let allowed =
+          known.isEmpty
+          ? "there are none; a door is opened by server.uploads" : "there are \(known.joined(separator: ", "))"
+        document.add(place, "\(name) is neither a source nor a door for uploads; \(allowed)")
         continue
       }
       if source.peer == .efgs {

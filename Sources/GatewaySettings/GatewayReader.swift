@@ -95,7 +95,7 @@ final class GatewayReader {
     let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }
     checkDoors(entrances)
     check(
-      destinations, sources: sources, doors: entrances.compactMap { $0.1?.name }, ownOrigins: ownOrigins)
+      destinations, sources: sources, doors: entrances.compactMap(\.1), ownOrigins: ownOrigins)
     guard let state else { return nil }
     var plan = GatewayPlan(
       stateFolder: state,
@@ -110,8 +110,13 @@ final class GatewayReader {
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
     plan.mirrors = shown
     plan.federation = federation?.settings
-    plan.destinations = destinations.map(\.settings)
     for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
+    let doors = Set(entrances.compactMap { $0.1?.name })
+    plan.destinations = destinations.map { destination in
+      var settings = destination.settings
+      settings.doors = doors.intersection(settings.sources)
+      return settings
+    }
     (plan.clock, plan.silenceLimit, plan.behindLimit) = (clock, silenceLimit, behindLimit)
     return plan
   }

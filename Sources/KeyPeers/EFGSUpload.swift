@@ -81,27 +81,33 @@ extension EFGSUpload {
     .badAddress, .badHeader, .nameNotFound, .unreachable, .hostRefused, .secretRefused, .connectionRefused,
   ]
 
-  /// `{"201":[0,2],"409":[1],"500":[]}`. A place that is not told, or told twice, counts as not stored: sending a key again
-  /// that the gateway has does no harm, and it says 409 then.
+  /// `{"201":[0,2],"409":[1],"500":[]}`. Each key of the batch is in one of the three lists, and nothing else is: whoever
+  /// cannot count the keys of a batch cannot be believed about what became of them.
   private static func partly(_ body: [UInt8], keyCount: Int) -> UploadVerdict {
-    guard let lists = PeerJSON.value([String: [Int]].self, in: body) else {
-      return .unknown(
-        DocumentFault(
-          code: .malformedAnswer,
-          reason: "the gateway answered 207 with \(body.count) bytes that do not say what became of each key"))
+    func malformed(_ reason: String) -> UploadVerdict {
+      .unknown(DocumentFault(code: .malformedAnswer, reason: "the gateway answered 207 \(reason)"))
     }
-    enum Fate { case created, known, failed }
-    var fates: [Fate?] = Array(repeating: nil, count: keyCount)
-    var contradicted: Set<Int> = []
-    for (name, fate) in [("201", Fate.created), ("409", .known), ("500", .failed)] {
-      for place in lists[name] ?? [] where fates.indices.contains(place) {
-        if fates[place] != nil, fates[place] != fate { contradicted.insert(place) }
-        fates[place] = fate
+    guard let lists = PeerJSON.value([String: [Int]].self, in: body) else {
+      return malformed("with \(body.count) bytes that do not say what became of each key")
+    }
+    var names: [String?] = Array(repeating: nil, count: keyCount)
+    for name in ["201", "409", "500"] {
+      for place in lists[name] ?? [] {
+        guard names.indices.contains(place) else {
+          return malformed("and names a key \(place) under \(name), allowed 0...\(keyCount - 1)")
+        }
+        if let other = names[place], other != name {
+          return malformed("and names key \(place) under both \(other) and \(name)")
+        }
+        names[place] = name
       }
     }
-    for place in contradicted { fates[place] = .created }
-    func places(_ fate: Fate) -> [Int] { fates.indices.filter { (fates[$0] ?? .created) == fate } }
-    return .partly(wouldBeStored: places(.created), known: places(.known), failed: places(.failed))
+    if let place = names.firstIndex(of: nil) {
+      let missing = names.count { $0 == nil }
+      return malformed("and does not say what became of \(missing) of \(keyCount) keys, the first is key \(place)")
+    }
+    func places(_ name: String) -> [Int] { names.indices.filter { names[$0] == name } }
+    return .partly(wouldBeStored: places("201"), known: places("409"), failed: places("500"))
   }
 
   /// What a refusal says: EFGS `message`, a problem document `detail` and `title`. A Keyferry names the key, or the step of the
@@ -141,7 +147,9 @@ extension EFGSUpload {
 
   /// What the gateway says, as far as it is short and harmless.
   private static func words(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(300).map { (0x20..<0x7F).contains($0.value) ? String($0) : "?" }
+    let shown = withoutKeyData(text).unicodeScalars.prefix(300).map {
+      (0x20..<0x7F).contains($0.value) ? String($0) : "?"
+    }
     return shown.joined()
   }
 }

@@ -97,6 +97,33 @@ func peerText(_ text: String) -> String {
   return "\"\(shown.joined())\(text.unicodeScalars.count > limit ? "…" : "")\""
 }
 
+/// A peer's own words without what may be key data, which it could repeat to get it into a log: runs of just so many characters as
+/// sixteen bytes have in hexadecimal and in base64. Digests are longer and stay.
+func withoutKeyData(_ text: String) -> String {
+  func masked(_ text: String, length: Int, _ isDigit: (UInt8) -> Bool) -> String {
+    var result: [UInt8] = []
+    var run: [UInt8] = []
+    func close() {
+      let isMixed = run.contains { (48...57).contains($0) } && run.contains { (65...90).contains($0 & 0xDF) }
+      result += run.count == length && isMixed ? Array("(\(length) characters)".utf8) : run
+      run = []
+    }
+    for byte in text.utf8 {
+      if isDigit(byte) {
+        run.append(byte)
+      } else {
+        close()
+        result.append(byte)
+      }
+    }
+    close()
+    return String(decoding: result, as: UTF8.self)
+  }
+  let isLetter = { (byte: UInt8) in (65...90).contains(byte & 0xDF) }
+  let hidden = masked(text, length: 32) { (48...57).contains($0) || (65...70).contains($0 & 0xDF) }
+  return masked(hidden, length: 22) { (48...57).contains($0) || isLetter($0) || "+/-_".utf8.contains($0) }
+}
+
 /// A whole number without a sign, as headers and names have it.
 func decimalNumber(_ text: some StringProtocol) -> Int64? {
   let digits = text.utf8

@@ -209,7 +209,8 @@ extension HTTPPeerTransport {
         status: Int(response.status.code),
         headers: secrets.masked(response.headers.map { PeerRequest.Header($0.name, $0.value) }),
         provenHost: address.scheme == .https ? ProvenHost(provenByTLS: address.host) : nil)
-      guard head.status == 200 else {
+      // After 207 the body says what became of each part of what was handed over.
+      guard head.status == 200 || head.status == 207 && load != nil else {
         return (head, secrets.masked(await otherBody(of: response, at: address, destination, since: start)))
       }
       return (head, secrets.masked(try await body(of: response, at: address, destination, since: start)))
@@ -234,7 +235,7 @@ extension HTTPPeerTransport {
     headers.map { PeerRequest.Header($0.name, $0.value.disclosed) }
   }
 
-  /// The body of a 200: whole, within its limit, as it is.
+  /// The body of a 200, or of a 207 to what was handed over: whole, within its limit, as it is.
   private func body(
     of response: HTTPClientResponse, at address: WebAddress, _ destination: BodyDestination,
     since start: ContinuousClock.Instant

@@ -1,3 +1,4 @@
+import Foundation
 import GatewaySettings
 import GatewayTesting
 import KeyPeers
@@ -30,6 +31,12 @@ import Testing
     ("origin: NL", "origin: DE", "it is the certificate of NL, and the keys are of DE"),
     ("origin: NL", "origin: DE", "own-origins lacks DE"),
     ("name: b", "name: A", "has a source or a destination of that name"),
+    ("https://b.example", "http://b.example", "location: plain HTTP, allowed https://efgs.example.org"),
+    ("nbbs.key", "rsa.key", "signing.key"),
+    (
+      "origin: NL, sources: [a], certificate: roots.pem", "origin: DE, sources: [a], certificate: nbbs.pem",
+      "certificate: it is the certificate of NL, and the keys are of DE: a gateway takes keys of the country that connects"
+    ),
     ("nbbs.key", "a.key", "does not belong to the certificate"),
     ("nbbs.pem", "roots.pem", "signing.certificate"),
     (
@@ -53,6 +60,40 @@ import Testing
       "state: /s\nown-origins: [NL]\nsources: [{name: a, protocol: efgs, location: \"https://a.example\", trust: host, "
         + "speaks-for: [DE]}]\ndestinations: [{\(Self.good)}]")
     #expect(echo.contains { $0.contains("what comes from one is never handed to another") }, "\(echo)")
+  }
+
+  @Test func whereThereIsNoSourceAtAllItIsSaid() {
+    let faults = Fixture.faults("state: /s\nown-origins: [NL]\ndestinations: [{\(Self.good)}]")
+    let reason = "a is neither a source nor a door for uploads; there are none; a door is opened by server.uploads"
+    #expect(faults.contains { $0.contains(reason) }, "\(faults)")
+  }
+
+  @Test(arguments: [("", true), ("regions: [NL], ", true), ("regions: [NL, DE], ", false)])
+  func aDoorThatAsksForNoOtherCountryIsWarnedOf(regions: String, isWarned: Bool) throws {
+    let text =
+      "state: /s\nown-origins: [NL]\nserver: {listen: \"127.0.0.1:8080\", uploads: {origin: NL, \(regions)token: {env: TOKEN}}}\n"
+      + "destinations: [{\(Self.good.replacing("sources: [a]", with: "sources: [uploads]"))}]"
+    let reason = "none of the keys of the door uploads would go: they are for NL alone"
+    let faults = Fixture.faults(text)
+    #expect(faults.contains { $0.contains(reason) } == isWarned, "\(faults)")
+    if !isWarned { #expect(try Fixture.parse(text).plan.destinations.first?.doors == ["uploads"]) }
+  }
+
+  @Test func theExampleOfThePageIsWhole() throws {
+    let page = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/JoiningAFederation.md")
+    let text = try String(contentsOf: page, encoding: .utf8)
+    let example = try #require(text.components(separatedBy: "```yaml\n").dropFirst().first)
+      .components(separatedBy: "```")[0]
+    var files = Fixture.files
+    for (name, original) in [
+      ("nbtls.pem", "nbbs.pem"), ("nbtls.key", "nbbs.key"), ("efgs-trust.json", "federation.json"),
+      ("export.key", "a.key"),
+    ] {
+      files.texts["/etc/k/\(name)"] = files.texts["/etc/k/\(original)"]
+    }
+    let parsed = try Fixture.parse(example, files: files)
+    #expect(parsed.warnings.isEmpty, "\(parsed.warnings)")
+    #expect(parsed.plan.destinations.first?.doors == ["uploads"])
   }
 
   @Test func aKeyIsNeverShown() {

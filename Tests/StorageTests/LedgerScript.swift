@@ -122,6 +122,7 @@ enum LedgerScript {
         try await ledger.pushAttempted(attempt, destination: "efgs", at: Times.days(5))
       },
       Step(.pushRetryAsked) { _ = try await $0.pushRetryAsked("efgs", by: word, at: Times.days(5)) },
+      Step(.pushRepeatAsked) { _ = try await $0.pushRepeatAsked("efgs", by: word, at: Times.days(5)) },
       Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: sound(6)) },
       Step(.clockAccepted) { try await $0.clockAccepted(ClockWord(reading(7)), by: word, at: Times.days(7)) },
       Step(.clockSeen) { ledger in

@@ -78,6 +78,14 @@ struct PushStoreTests {
       let word = OperatorWord(by: "ada")
       #expect(try await ledger.pushRetryAsked("efgs", by: word, at: Times.days(2)) == 1)
       #expect(try await store.read { try $0.pushedKeyCounts(to: "efgs") }[.pending] == 1)
+      // What it has is offered anew, and stays known as what it was told.
+      #expect(try await ledger.pushRepeatAsked("efgs", by: word, at: Times.days(2)) == PushedKey.samples.count - 1)
+      #expect(
+        try await store.read { try $0.pushedKeyCounts(to: "efgs") } == [.pending: PushedKey.samples.count])
+      #expect(
+        try await store.read { try $0.pushedKeys(to: "efgs", from: .first, before: nil) }.allSatisfy {
+          $0.storedType == 5
+        })
     }
   }
 

@@ -10,6 +10,8 @@ package struct DestinationAnswer: Hashable, Sendable {
   package let sources: [String]
   /// Whether a claim about the key may.
   package let mayGo: Bool
+  /// Whether each claim that would is for the origin alone.
+  package let staysHome: Bool
   /// One rolling start each; empty where it was told of none.
   package let told: [Told]
   /// What the next push does with it, where something may go.
@@ -32,6 +34,9 @@ package struct DestinationAnswer: Hashable, Sendable {
   ) throws {
     (name, origin, sources) = (settings.name, settings.origin, settings.sources.sorted())
     mayGo = record.claims.contains { $0.recall == nil && settings.takes($0.claim) }
+    staysHome = !mayGo && record.claims.contains { $0.recall == nil && settings.concerns($0.claim) }
+    let pauses = PauseSet(try state.pauses())
+    let isPaused = pauses.sources.contains(settings.name) || pauses.origins.contains(settings.origin)
     let pushes = try state.pushes(to: settings.name, in: Set(PushState.allCases))
     let tags = Dictionary(pushes.map { ($0.id, $0.push.tag) }, uniquingKeysWith: { first, _ in first })
     told = try state.pushes(of: key).filter { $0.destination == settings.name }.map { noted in
@@ -41,12 +46,14 @@ package struct DestinationAnswer: Hashable, Sendable {
         tag: key.push.flatMap { tags[$0] }, reportType: key.storedType.flatMap(ReportType.init(rawValue:)),
         reason: key.reason)
     }
-    next = mayGo ? try PushSelection(of: settings, from: state, at: now, only: key).words : nil
+    next =
+      mayGo || staysHome
+      ? try PushSelection(of: settings, from: state, at: now, only: key).words(isPaused: isPaused) : nil
   }
 
   /// In one line.
   package var text: String {
-    guard mayGo || !told.isEmpty else {
+    guard mayGo || staysHome || !told.isEmpty else {
       return "nothing of it goes there: no claim of \(origin) came by \(sources.joined(separator: ", "))"
     }
     let lines = told.map { told in
@@ -54,7 +61,7 @@ package struct DestinationAnswer: Hashable, Sendable {
         switch told.state {
         case .stored: "it has the key since \(told.changed)"
         case .batched: "sent, and not answered yet, since \(told.changed)"
-        case .pending: "to be sent again"
+        case .pending: told.tag == nil ? "not sent yet" : "to be sent again"
         case .refused: "refused since \(told.changed)"
         }
       if let type = told.reportType { text += " as \(type.name)" }
@@ -62,17 +69,20 @@ package struct DestinationAnswer: Hashable, Sendable {
       if let reason = told.reason { text += ": \(reason)" }
       return text
     }
-    return (lines + [next].compactMap(\.self)).joined(separator: "; ")
+    let all = lines + [next].compactMap(\.self)
+    return all.isEmpty ? "waits: its source or its origin is paused" : all.joined(separator: "; ")
   }
 }
 
 extension PushSelection {
   /// What becomes of the keys that it looked at.
-  fileprivate var words: String? {
+  fileprivate func words(isPaused: Bool) -> String? {
     var parts: [String] = []
     if counts.toSend > 0 {
-      parts.append(counts.revised > 0 ? "its revision goes with the next push" : "goes with the next push")
+      let when = isPaused ? "once the destination goes on: it is paused" : "with the next push"
+      parts.append("\(counts.revised > 0 ? "its revision goes" : "goes") \(when)")
     }
+    if counts.forOriginAlone > 0 { parts.append("stays at home: who uploaded it said so") }
     if let nextRelease { parts.append("held until \(nextRelease)") }
     if counts.tooOld > 0 { parts.append("too old to be sent") }
     if counts.neverSent > 0 { parts.append("revoked, and never sent") }

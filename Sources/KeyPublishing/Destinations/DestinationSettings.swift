@@ -25,6 +25,8 @@ package struct DestinationSettings: Sendable {
   package var origin: String
   /// The sources and doors whose claims may go there. Nobody else's consent is known, so nothing else goes.
   package var sources: Set<String>
+  /// Those of them that are doors for uploads, where each person says whether keys may leave the country.
+  package var doors: Set<String> = []
   /// When a key may go out, and which report types do. What the policy makes of a key for apps does not go on.
   package var publishing: Policy
   /// Keys that began more days ago than this are too old, counted from midnight (UTC). A gateway takes fifteen; a day is left
@@ -69,8 +71,17 @@ package struct DestinationSettings: Sendable {
 
   /// Whether a claim may be handed over: the own origin's word, by a source whose keys may go there. What a relay brings has
   /// lost its origin, so it never is.
-  package func takes(_ claim: StatedClaim) -> Bool {
+  package func takes(_ claim: StatedClaim) -> Bool { concerns(claim) && !isForOriginAlone(claim) }
+
+  /// Whether it is the own origin's word, by a source whose keys may go there, for whomever.
+  func concerns(_ claim: StatedClaim) -> Bool {
     claim.origin?.uppercased() == origin && !claim.source.isRelay && sources.contains(claim.source.name)
+  }
+
+  /// Whether it came by a door and is for the own origin alone: its person has said that it goes to no other country, or the
+  /// door has no other, and then nobody was asked.
+  func isForOriginAlone(_ claim: StatedClaim) -> Bool {
+    doors.contains(claim.source.name) && claim.visited?.allSatisfy { $0.uppercased() == origin } ?? false
   }
 
   /// A source for the way to the gateway: with its address, its certificate, its limits.

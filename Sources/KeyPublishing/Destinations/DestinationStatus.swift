@@ -1,4 +1,4 @@
-internal import ExposureKeys
+package import ExposureKeys
 package import KeyStorage
 
 /// How a destination stands: what `keyferry status` tells of it.
@@ -12,10 +12,17 @@ package struct DestinationStatus: Hashable, Sendable {
   package let keys: [PushedKeyState: Int]
   /// Batches of which nobody knows whether they were taken.
   package let unanswered: [PushRecord]
+  /// Keys that go with the next push, and those in batches without an answer; `nil` where the claims were not read.
+  package let waiting: Int?
+  package let now: Instant
   /// Who signs.
   package let signer: String
 
-  package init(of settings: DestinationSettings, in state: any StoredState) throws {
+  /// - Parameter readsClaims: whether what waits is counted, for which all claims are read.
+  package init(
+    of settings: DestinationSettings, in state: any StoredState, now: Instant, readsClaims: Bool
+  ) throws {
+    self.now = now
     let pauses = PauseSet(try state.pauses())
     (name, origin, isRehearsal) = (settings.name, settings.origin, settings.isRehearsal)
     isPaused = pauses.sources.contains(settings.name) || pauses.origins.contains(settings.origin)
@@ -23,6 +30,7 @@ package struct DestinationStatus: Hashable, Sendable {
     keys = try state.pushedKeyCounts(to: settings.name)
     unanswered = try state.pushes(to: settings.name, in: [.staged])
     signer = settings.signer.subject
+    waiting = readsClaims ? try PushSelection(of: settings, from: state, at: now).counts.waiting : nil
   }
 
   /// `paused`, `rehearsal`, `failing`, `never tried`, `refusing` or `fine`.
@@ -34,12 +42,15 @@ package struct DestinationStatus: Hashable, Sendable {
     return keys[.refused, default: 0] > 0 ? "refusing" : "fine"
   }
 
+  /// When it is due, while nobody has paused it.
+  package var nextAttempt: Instant? { isPaused ? nil : attempt?.nextAttempt }
+
   package var isWrong: Bool { ["failing", "refusing"].contains(state) }
 }
 
 extension DestinationStatus: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case name, origin, state, fault, keys, unanswered
+    case name, origin, state, fault, warning, keys, waiting, unanswered
     case lastAttempt = "last_attempt"
     case lastSuccess = "last_success"
     case nextAttempt = "next_attempt"
@@ -52,8 +63,10 @@ extension DestinationStatus: Encodable {
     try members.encode(state, forKey: .state)
     try members.encodeIfPresent(attempt?.time.description, forKey: .lastAttempt)
     try members.encodeIfPresent(attempt?.lastSuccess?.description, forKey: .lastSuccess)
-    try members.encodeIfPresent(attempt?.nextAttempt.description, forKey: .nextAttempt)
+    try members.encodeIfPresent(nextAttempt?.description, forKey: .nextAttempt)
     try members.encodeIfPresent(attempt?.fault, forKey: .fault)
+    try members.encodeIfPresent(attempt?.warning, forKey: .warning)
+    try members.encodeIfPresent(waiting, forKey: .waiting)
     try members.encode(
       Dictionary(uniqueKeysWithValues: PushedKeyState.allCases.map { ($0.rawValue, keys[$0] ?? 0) }), forKey: .keys)
     try members.encode(unanswered.map(\.push.tag), forKey: .unanswered)

@@ -22,7 +22,7 @@ package struct PushReceipt: Hashable, Sendable {
     /// SHA-256 of the bytes that are signed.
     package let digest: String
     /// `stored`, `partly-known`, `tag-taken`, `key-refused`, `too-large`, `refused`, `not-sent`, `unknown`, `rehearsed`,
-    /// `erased`.
+    /// `erased`, `too-old`.
     package let outcome: String
     package let fault: DocumentFault?
     /// Whether it was staged by an earlier push, and sent again as it was.
@@ -43,8 +43,10 @@ package struct PushReceipt: Hashable, Sendable {
   package internal(set) var stored = 0
   package internal(set) var known = 0
   package internal(set) var refused = 0
-  /// Keys that wait for the next push.
+  /// Keys that wait for the next push, those in batches without an answer included.
   package internal(set) var pending = 0
+  /// What a person should look at although nothing failed.
+  package internal(set) var warning: DocumentFault?
   /// Who signed, for people.
   package let signer: String
 
@@ -56,7 +58,7 @@ package struct PushReceipt: Hashable, Sendable {
 
 extension PushReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case destination, outcome, fault, selection, batches, stored, known, refused, pending, signer
+    case destination, outcome, fault, warning, selection, batches, stored, known, refused, pending, signer
     case waitingUntil = "waiting_until"
     case nextRelease = "next_release"
   }
@@ -75,6 +77,7 @@ extension PushReceipt: Encodable {
       try members.encode("failed", forKey: .outcome)
       try members.encode(fault, forKey: .fault)
     }
+    try members.encodeIfPresent(warning, forKey: .warning)
     try members.encode(signer, forKey: .signer)
     try members.encode(selection, forKey: .selection)
     try members.encodeIfPresent(nextRelease?.description, forKey: .nextRelease)

@@ -1,6 +1,6 @@
 package import ExposureKeys
 internal import KeyFormats
-internal import KeyNormalization
+package import KeyNormalization
 package import KeyStorage
 
 /// What a destination is to be told now: the own origin's opinion about its keys alone, aged, with what the destination has
@@ -20,9 +20,15 @@ package struct PushSelection: Sendable {
     package fileprivate(set) var revised = 0
     /// The destination has them as they are.
     package fileprivate(set) var known = 0
+    /// They are in a batch of which nobody knows whether it was taken.
+    package fileprivate(set) var unanswered = 0
+    /// Whoever uploaded them said that they are for the origin alone.
+    package fileprivate(set) var forOriginAlone = 0
+    /// Put aside for the operator: a flood, say.
+    package fileprivate(set) var putAside = 0
     /// Still valid, or not long enough over.
     package fileprivate(set) var held = 0
-    package fileprivate(set) var tooOld = 0
+    package internal(set) var tooOld = 0
     /// The destination does not take them.
     package fileprivate(set) var refused = 0
     /// Revocations of keys that the destination never had.
@@ -32,8 +38,13 @@ package struct PushSelection: Sendable {
     /// By the code of the reason, as for apps.
     package fileprivate(set) var leftOut: [String: Int] = [:]
 
+    /// What is still on its way.
+    var waiting: Int { toSend + unanswered }
+
     private enum CodingKeys: String, CodingKey {
-      case revised, known, held, refused, ambiguous
+      case revised, known, unanswered, held, refused, ambiguous
+      case forOriginAlone = "for_origin_alone"
+      case putAside = "put_aside"
       case toSend = "to_send"
       case tooOld = "too_old"
       case neverSent = "never_sent"
@@ -45,9 +56,11 @@ package struct PushSelection: Sendable {
   ///   - now: what "still valid" and "too old" refer to.
   ///   - pageSize: how many claims are in memory at once.
   ///   - key: the one key data that is asked about; `nil` is all.
+  ///   - told: keys of which the destination has told in this push what became of them: they are counted there, and only what
+  ///     is to be sent of them again is here.
   package init(
     of settings: DestinationSettings, from state: any StoredState, at now: Instant, pageSize: Int = 1 << 15,
-    only key: TemporaryExposureKey? = nil
+    only key: TemporaryExposureKey? = nil, except told: Set<KeySubject> = []
   ) throws {
     let pauses = PauseSet(try state.pauses())
     var policy = settings.publishing.at(now).publishing
@@ -58,8 +71,9 @@ package struct PushSelection: Sendable {
       let page = try state.claims(from: from, limit: key == nil ? pageSize : 1)
       if let key, !page.claims.isAbout(key) { break }
       start = key == nil ? page.next : nil
-      let own = page.claims.removing { !settings.takes($0) || pauses.covers($0) }
+      let own = page.claims.removing { !settings.concerns($0) || pauses.covers($0) }
       if own.isEmpty { continue }
+      let staying = Self.staying(of: own, settings)
       // Whoever says that a key is valid delays it, also those whose word counts for nothing else here.
       var embargo = page.embargo
       embargo.add(page.claims)
@@ -67,9 +81,41 @@ package struct PushSelection: Sendable {
       let known = Dictionary(noted.map { ($0.subject, $0) }, uniquingKeysWith: { first, _ in first })
       var beliefs = Beliefs(of: own, policy: policy, embargo: embargo, now: now)
       while let (subject, outcome) = beliefs.next() {
+        // What is said about a key that went goes after it, whoever says it: a revocation above all.
+        if staying.contains(subject), known[subject]?.storedType == nil, known[subject]?.state != .batched {
+          counts.forOriginAlone += 1
+          continue
+        }
+        guard told.contains(subject) else {
+          take(outcome, about: subject, known[subject], beliefs.regions, settings, at: now)
+          continue
+        }
+        let (before, waiting) = (counts, keys.count)
         take(outcome, about: subject, known[subject], beliefs.regions, settings, at: now)
+        if keys.count == waiting { counts = before }
       }
     }
+    if key == nil { counts.putAside = try Self.putAside(for: settings, in: state) }
+  }
+
+  /// Keys of which each claim is for the origin alone.
+  private static func staying(of own: ClaimSet, _ settings: DestinationSettings) -> Set<KeySubject> {
+    if settings.doors.isEmpty { return [] }
+    let home = own.removing { !settings.isForOriginAlone($0) }
+    if home.isEmpty { return [] }
+    let going = own.removing { settings.isForOriginAlone($0) }
+    return Set(home.statedClaims.map(\.subject)).subtracting(going.statedClaims.map(\.subject))
+  }
+
+  /// How many keys an operator has to admit first.
+  private static func putAside(for settings: DestinationSettings, in state: any StoredState) throws -> Int {
+    var subjects: Set<KeySubject> = []
+    for source in settings.sources.sorted() where try state.summary(of: source).counts.held > 0 {
+      for document in try state.documents(of: source, in: [.recorded], limit: .max) where document.held > 0 {
+        subjects.formUnion(try state.held(of: document.id).filter(settings.takes).map(\.subject))
+      }
+    }
+    return subjects.count
   }
 
   private mutating func take(
@@ -97,7 +143,7 @@ package struct PushSelection: Sendable {
     let isSame = known?.row.reportType == row.reportType
     switch known?.state {
     // Nobody knows yet what became of it.
-    case .batched: return counts.known += 1
+    case .batched: return counts.unanswered += 1
     case .stored where known?.storedType == row.reportType: return counts.known += 1
     case .refused where isSame: return counts.refused += 1
     case .stored, .refused, .pending, nil: break
@@ -106,7 +152,7 @@ package struct PushSelection: Sendable {
       return counts.neverSent += 1
     }
     counts.toSend += 1
-    if known?.storedType != nil { counts.revised += 1 }
+    if let type = known?.storedType, type != row.reportType { counts.revised += 1 }
     var key = known ?? PushedKey(subject: subject, row: row, changed: now)
     if known?.state != .pending || !isSame { (key.row, key.failures, key.reason) = (row, 0, nil) }
     key.state = .pending

@@ -1,5 +1,6 @@
 package import ExposureKeys
 internal import KeyFormats
+internal import KeyNormalization
 package import KeyPeers
 package import KeyStorage
 
@@ -58,7 +59,7 @@ package struct Pusher: Sendable {
     let fault = try await visit.run(isOnce: isOnce)
     receipt = visit.receipt
     if let fault { receipt.outcome = .failed(fault) }
-    try await remember(fault, of: destination, state.attempt)
+    try await remember(fault, of: destination, state.attempt, receipt)
     watch(.finished(receipt))
     return receipt
   }
@@ -67,13 +68,18 @@ package struct Pusher: Sendable {
   package func fail(_ destination: DestinationSettings, _ fault: DocumentFault) async throws -> PushReceipt {
     var receipt = PushReceipt(destination: destination.name, signer: destination.signer.subject)
     receipt.outcome = .failed(fault)
-    let last = try await ledger.read { try $0.pushAttempt(to: destination.name) }
-    try await remember(fault, of: destination, last)
+    let now = clock()
+    let (last, selection) = try await ledger.read { state in
+      (try state.pushAttempt(to: destination.name), try PushSelection(of: destination, from: state, at: now))
+    }
+    (receipt.selection, receipt.nextRelease) = (selection.counts, selection.nextRelease)
+    receipt.pending = selection.counts.waiting
+    try await remember(fault, of: destination, last, receipt)
     return receipt
   }
 
   private func remember(
-    _ fault: DocumentFault?, of destination: DestinationSettings, _ last: PushAttempt?
+    _ fault: DocumentFault?, of destination: DestinationSettings, _ last: PushAttempt?, _ receipt: PushReceipt
   ) async throws {
     let now = clock()
     let failures = fault == nil ? 0 : (last?.failures ?? 0) + 1
@@ -82,6 +88,8 @@ package struct Pusher: Sendable {
       failures == 0 ? destination.interval : min(60 << Int64(min(failures - 1, 12)), max(60, destination.interval))
     let attempt = PushAttempt(
       time: now, lastSuccess: fault == nil ? now : last?.lastSuccess, failures: failures, fault: fault,
+      // Whoever takes keys is believed about those that it says it has.
+      warning: receipt.warning ?? (receipt.stored > 0 ? nil : last?.warning),
       nextAttempt: Instant(secondsSince1970: now.secondsSince1970 + wait))
     try await ledger.pushAttempted(attempt, destination: destination.name, at: now)
   }
@@ -104,7 +112,13 @@ private struct PushVisit {
   let watch: @Sendable (PushEvent) -> Void
   var receipt: PushReceipt
   /// Keys that the gateway refused in this push, one after the other.
-  private var refusalsInRow = 0
+  private var refusedRow: [PushedKey] = []
+  /// Batches in a row that were answered with 207, and of whose keys none was there and none failed.
+  private var fruitless = 0
+  /// Keys of earlier batches of which this push has learned what became of them.
+  private var told: Set<KeySubject> = []
+  /// Keys of batches of earlier pushes that have grown too old with their claims.
+  private var outlived = 0
   /// Batches that were answered with 409.
   private var takenTags = 0
   /// What the gateway's 413 taught.
@@ -115,6 +129,8 @@ private struct PushVisit {
   /// A gateway that refuses more keys than this, and takes none in between, does not refuse them for what they are.
   static let maximumRefusals = 100
   static let maximumTakenTags = 16
+  /// A gateway that says so often that it would store keys, and does not store them, never will.
+  static let maximumFruitless = 2
   /// A key that the gateway could not store so often in a row is left alone.
   static let maximumFailures = 5
 
@@ -140,9 +156,14 @@ private struct PushVisit {
       }
     }
     for batch in waiting {
-      if case .stop(let fault) = try await sendAgain(batch.push, batch.body, batch.keys) { return fault }
+      if case .stop(let fault) = try await sendAgain(batch.push, batch.body, batch.keys) {
+        // What else waits is told all the same.
+        receipt.pending = try await select().counts.waiting
+        return fault
+      }
     }
     let selection = try await select()
+    receipt.pending = selection.counts.waiting
     var groups = Groups(selection.keys)
     for _ in 0..<(isOnce ? 1 : Self.maximumBatches) {
       try Task.checkCancellation()
@@ -158,13 +179,10 @@ private struct PushVisit {
       }
       let push = try await ledger.pushStaged(signed.push, signed.body, keys: signed.keys, at: clock())
       switch try await send(push, signed.body, keys, wasSent: false) {
-      case .stop(let fault):
-        receipt.pending = groups.count + keys.count
-        return fault
+      case .stop(let fault): return fault
       case .goOn(let further): groups.put(further)
       }
     }
-    receipt.pending += groups.count
     return nil
   }
 
@@ -172,7 +190,7 @@ private struct PushVisit {
   mutating func rehearse() async throws {
     let selection = try await select()
     receipt.outcome = .rehearsed
-    receipt.pending = selection.keys.count
+    receipt.pending = selection.counts.waiting
     var groups = Groups(selection.keys)
     var number = try await nextNumber()
     while let keys = groups.next(atMost: batchKeys) {
@@ -189,8 +207,11 @@ private struct PushVisit {
 
   private mutating func select() async throws -> PushSelection {
     let (settings, now) = (destination, clock())
-    let selection = try await ledger.read { try PushSelection(of: settings, from: $0, at: now) }
+    let selection = try await ledger.read { [told] in
+      try PushSelection(of: settings, from: $0, at: now, except: told)
+    }
     (receipt.selection, receipt.nextRelease) = (selection.counts, selection.nextRelease)
+    receipt.selection.tooOld += outlived
     watch(.selected(destination: destination.name, keys: selection.keys.count))
     return selection
   }
@@ -210,12 +231,27 @@ private struct PushVisit {
 
   /// Of an earlier push, of which nobody knows what became.
   private mutating func sendAgain(_ push: PushRecord, _ body: [UInt8]?, _ keys: [PushedKey]) async throws -> Turn {
-    guard let body, keys.count == push.push.keyCount else {
+    let pending = keys.map { asPending($0) }
+    guard let body else {
       // A key in it was erased; those that are left are selected anew.
       note(push.push, "erased", nil, wasSent: true)
-      return try await settle(push, .withdrawn, keys.map { asPending($0) }, sendingOn: [])
+      return try await settle(push, .withdrawn, pending, sendingOn: [])
+    }
+    guard keys.count == push.push.keyCount, !keys.contains(where: isTooOld) else {
+      // No gateway takes a batch with a key of that age; those that are young enough are selected anew, the others with what
+      // is kept of them.
+      outlived += push.push.keyCount - keys.count
+      note(push.push, "too-old", nil, wasSent: true)
+      return try await settle(push, .withdrawn, pending, sendingOn: [])
     }
     return try await send(push, body, keys, wasSent: true)
+  }
+
+  /// Whether it began before the days that gateways take.
+  private func isTooOld(_ key: PushedKey) -> Bool {
+    let days = Int64(DestinationSettings.maximumAgeAllowed.upperBound)
+    let oldest = Day(daysSince1970: clock().day.daysSince1970 - days).firstInterval.rawValue
+    return Int64(key.subject.rollingStart) < oldest
   }
 
   private mutating func send(
@@ -232,7 +268,26 @@ private struct PushVisit {
     }
     let verdict = EFGSUpload.verdict(of: answer, keyCount: keys.count)
     note(push.push, verdict.name, verdict.fault, wasSent: wasSent)
-    return try await heed(verdict, push, keys, wasSent: wasSent)
+    let isFirst = !wasSent && keys.allSatisfy { $0.push == nil && $0.storedType == nil }
+    let sent = keys.enumerated().map { position, key in
+      var key = key
+      (key.push, key.position) = (push.id, position)
+      return key
+    }
+    if case .partly(_, let known, _) = verdict, isFirst, known.count == keys.count, known.count > 1 {
+      doubt(known.count)
+    }
+    if case .notSent = verdict { return try await heed(verdict, push, keys, wasSent: wasSent) }
+    return try await heed(verdict, push, sent, wasSent: wasSent)
+  }
+
+  /// The gateway says that it has keys which it was never told.
+  private mutating func doubt(_ count: Int) {
+    receipt.warning = DocumentFault(
+      code: .knownUnsent,
+      reason:
+        "the gateway answered that it has each of \(count) keys that this store has sent to nobody: where another store "
+        + "has sent them, all is well; if not, they are sent once more by keyferry push \(destination.name) --again")
   }
 
   private mutating func heed(
@@ -240,15 +295,23 @@ private struct PushVisit {
   ) async throws -> Turn {
     switch verdict {
     case .stored:
-      (receipt.stored, refusalsInRow) = (receipt.stored + keys.count, 0)
+      (receipt.stored, refusedRow, fruitless) = (receipt.stored + keys.count, [], 0)
       return try await settle(push, .settled, keys.map { asStored($0) }, sendingOn: [])
     case .partly(let new, let known, let failed):
-      (receipt.known, refusalsInRow) = (receipt.known + known.count, 0)
+      (receipt.known, refusedRow) = (receipt.known + known.count, [])
       let again = new.map { asPending(keys[$0]) }
       let failing = failed.map { asFailed(keys[$0]) }
       receipt.refused += failing.count { $0.state == .refused }
-      receipt.pending += failing.count { $0.state == .pending }
-      return try await settle(push, .settled, known.map { asStored(keys[$0]) } + again + failing, sendingOn: [again])
+      fruitless = new.count == keys.count ? fruitless + 1 : 0
+      let turn = try await settle(
+        push, .settled, known.map { asStored(keys[$0]) } + again + failing, sendingOn: [again])
+      guard fruitless >= Self.maximumFruitless else { return turn }
+      return .stop(
+        DocumentFault(
+          code: .settlesNothing,
+          reason:
+            "the gateway answered 207 to \(fruitless) batches in a row, and said of all their keys that it would store them: "
+            + "it has stored none"))
     case .tagTaken:
       takenTags += 1
       let again = keys.map { asPending($0) }
@@ -258,6 +321,11 @@ private struct PushVisit {
         DocumentFault(code: .tagsTaken, reason: "the gateway knows every tag: it answered 409 to \(takenTags) batches"))
     case .keyRefused(let place?, let fault):
       return try await refuse(place, of: push, keys, fault)
+    case .tooLarge(let fault) where keys.count == 1:
+      // It is not the key: a batch cannot be smaller.
+      _ = try await settle(push, .withdrawn, keys.map { asPending($0) }, sendingOn: [])
+      return .stop(
+        DocumentFault(code: fault.code, reason: "\(fault.reason); it was a batch of one key, the smallest there is"))
     case .keyRefused(nil, let fault), .tooLarge(let fault):
       if keys.count == 1 { return try await refuse(0, of: push, keys, fault) }
       if case .tooLarge = verdict { batchKeys = max(1, keys.count / 2) }
@@ -283,21 +351,31 @@ private struct PushVisit {
     var rest = keys.map { asPending($0) }
     var refused = rest.remove(at: place)
     (refused.state, refused.reason) = (.refused, fault.reason)
-    (receipt.refused, refusalsInRow) = (receipt.refused + 1, refusalsInRow + 1)
-    let turn = try await settle(push, .withdrawn, rest + [refused], sendingOn: [rest])
-    guard refusalsInRow < Self.maximumRefusals else {
-      return .stop(
-        DocumentFault(
-          code: .refusesEveryKey,
-          reason: "\(fault.reason); it refused \(refusalsInRow) keys one after the other and took none in between"))
+    refusedRow.append(refused)
+    receipt.refused += 1
+    guard refusedRow.count >= Self.maximumRefusals else {
+      return try await settle(push, .withdrawn, rest + [refused], sendingOn: [rest])
     }
-    return turn
+    // It refuses whatever comes, so it is not the keys: they are sent again.
+    let row = refusedRow.map { asPending($0) }
+    (receipt.refused, receipt.pending) = (receipt.refused - row.count, receipt.pending + row.count - 1)
+    refusedRow = []
+    _ = try await settle(push, .withdrawn, rest + row, sendingOn: [])
+    return .stop(
+      DocumentFault(
+        code: .refusesEveryKey,
+        reason:
+          "\(fault.reason); it refused \(row.count) keys one after the other and took none in between, so it is not these "
+          + "keys, and they wait"))
   }
 
-  private func settle(
+  private mutating func settle(
     _ push: PushRecord, _ state: PushState, _ keys: [PushedKey], sendingOn groups: [[PushedKey]]
   ) async throws -> Turn {
     try await ledger.pushSettled(push, PushSettlement(state, keys), at: clock())
+    let done = keys.filter { $0.state == .stored || $0.state == .refused }
+    told.formUnion(done.map(\.subject))
+    receipt.pending = max(0, receipt.pending - done.count)
     return .goOn(groups.filter { !$0.isEmpty })
   }
 
@@ -314,7 +392,12 @@ private struct PushVisit {
     changed(key) { ($0.state, $0.storedType, $0.failures, $0.reason) = (.stored, $0.row.reportType, 0, nil) }
   }
 
-  private func asPending(_ key: PushedKey) -> PushedKey { changed(key) { $0.state = .pending } }
+  private func asPending(_ key: PushedKey) -> PushedKey {
+    changed(key) { key in
+      if key.state == .refused { key.reason = nil }
+      key.state = .pending
+    }
+  }
 
   private func asFailed(_ key: PushedKey) -> PushedKey {
     changed(key) { key in
@@ -339,8 +422,6 @@ private struct Groups {
   init(_ keys: [PushedKey]) {
     groups = [keys.filter { $0.failures > 0 }, keys.filter { $0.failures == 0 }].filter { !$0.isEmpty }
   }
-
-  var count: Int { groups.reduce(0) { $0 + $1.count } }
 
   mutating func put(_ further: [[PushedKey]]) { groups += further.reversed() }
 
@@ -378,4 +459,8 @@ extension FaultCode {
   package static let cannotSign = FaultCode(rawValue: "cannot-sign")
   package static let tagsTaken = FaultCode(rawValue: "tags-taken")
   package static let refusesEveryKey = FaultCode(rawValue: "refuses-every-key")
+  /// 207 again and again, by which no key is settled.
+  package static let settlesNothing = FaultCode(rawValue: "settles-nothing")
+  /// It says that it has keys which it was never told: a warning.
+  package static let knownUnsent = FaultCode(rawValue: "known-unsent")
 }

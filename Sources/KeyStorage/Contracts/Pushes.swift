@@ -178,18 +178,31 @@ package struct PushAttempt: Hashable, Sendable, Codable {
   package var faultCode: String?
   package var faultReason: String?
   package var nextAttempt: Instant
+  /// What a person should look at although nothing failed; it stays until the destination takes keys again.
+  package var warningCode: String?
+  package var warningReason: String?
 
-  package init(time: Instant, lastSuccess: Instant?, failures: Int, fault: DocumentFault?, nextAttempt: Instant) {
+  package init(
+    time: Instant, lastSuccess: Instant?, failures: Int, fault: DocumentFault?, warning: DocumentFault? = nil,
+    nextAttempt: Instant
+  ) {
     self.time = time
     self.lastSuccess = lastSuccess
     self.failures = failures
     faultCode = fault?.code.rawValue
     faultReason = fault?.reason
+    warningCode = warning?.code.rawValue
+    warningReason = warning?.reason
     self.nextAttempt = nextAttempt
   }
 
   package var fault: DocumentFault? {
     guard let faultCode, let faultReason else { return nil }
     return DocumentFault(code: FaultCode(rawValue: faultCode), reason: faultReason)
+  }
+
+  package var warning: DocumentFault? {
+    guard let warningCode, let warningReason else { return nil }
+    return DocumentFault(code: FaultCode(rawValue: warningCode), reason: warningReason)
   }
 }

@@ -46,6 +46,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case pushSettled = "push-settled"
   case pushAttempted = "push-attempted"
   case pushRetryAsked = "push-retry-asked"
+  case pushRepeatAsked = "push-repeat-asked"
   // Operating
   case heldReleased = "held-released"
   case heldDiscarded = "held-discarded"
@@ -69,7 +70,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
     case .callbackSet, .callbackRemoved, .callbackResumed: .promised
-    case .pushStaged, .pushSettled, .pushRetryAsked: .promised
+    case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
       .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
@@ -96,7 +97,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .clockAccepted, .pushRetryAsked:
+      .clockAccepted, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published, .unlisted,
@@ -119,7 +120,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .resumed, .recalled,
       .reread,
       .erased,
-      .clockAccepted, .pushStaged, .pushSettled, .pushRetryAsked:
+      .clockAccepted, .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked:
       false
     }
   }
@@ -210,6 +211,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case pushSettled(PushID, PushState, stored: Int)
   case pushAttempted(PushAttempt, destination: String)
   case pushRetryAsked(String, keys: Int, OperatorWord)
+  case pushRepeatAsked(String, keys: Int, OperatorWord)
 
   case heldReleased(DocumentID, new: Int, OperatorWord)
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
@@ -259,6 +261,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .pushSettled: .pushSettled
     case .pushAttempted: .pushAttempted
     case .pushRetryAsked: .pushRetryAsked
+    case .pushRepeatAsked: .pushRepeatAsked
     case .heldReleased: .heldReleased
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded

@@ -5,21 +5,27 @@ extension Ledger {
   // MARK: Words of the operator
 
   /// A source or an origin stands still from now on.
-  package func paused(_ subject: Pause.Subject, by word: OperatorWord, at now: Instant) async throws {
+  ///
+  /// - Parameter name: what people call the subject: `destination efgs-upload`; `nil` where it is what it is.
+  package func paused(
+    _ subject: Pause.Subject, called name: String? = nil, by word: OperatorWord, at now: Instant
+  ) async throws {
     try await transact(.paused, at: now) { page in
       let pause = Pause(subject.normalized, since: now, reason: word.reason, by: word.by)
       try page.transaction.pause(pause)
-      try page.enter(.paused(pause.subject, word), about: pause.subject.text, by: word)
+      try page.enter(.paused(pause.subject, word), about: name ?? pause.subject.text, by: word)
     }
   }
 
   /// A paused source or origin goes on.
   ///
   /// - Returns: whether it was paused.
-  package func resumed(_ subject: Pause.Subject, by word: OperatorWord, at now: Instant) async throws -> Bool {
+  package func resumed(
+    _ subject: Pause.Subject, called name: String? = nil, by word: OperatorWord, at now: Instant
+  ) async throws -> Bool {
     try await transact(.resumed, at: now) { page in
       guard try page.transaction.resume(subject) else { return false }
-      try page.enter(.resumed(subject.normalized, word), about: subject.normalized.text, by: word)
+      try page.enter(.resumed(subject.normalized, word), about: name ?? subject.normalized.text, by: word)
       return true
     }
   }

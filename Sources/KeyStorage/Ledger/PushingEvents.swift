@@ -48,16 +48,21 @@ extension Ledger {
   /// - Returns: how many keys.
   package func pushRetryAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
     try await transact(.pushRetryAsked, at: now) { page in
-      let all = try page.transaction.pushedKeys(
-        to: destination, from: TemporaryExposureKey(high: 0, low: 0), before: nil)
-      let again = all.filter { $0.state == .refused }.map { key in
-        var key = key
-        (key.state, key.failures, key.reason, key.changed) = (.pending, 0, nil, now)
-        return key
-      }
-      try page.transaction.note(again, to: destination)
-      try page.enter(.pushRetryAsked(destination, keys: again.count, word), about: destination, by: word)
-      return again.count
+      let count = try page.makePending(.refused, at: destination, now)
+      try page.enter(.pushRetryAsked(destination, keys: count, word), about: destination, by: word)
+      return count
+    }
+  }
+
+  /// What the destination is said to have is to be offered anew, since it has lost it, or never had it; it is noted that an
+  /// operator said so. Batches that wait for their answer stay as they are.
+  ///
+  /// - Returns: how many keys.
+  package func pushRepeatAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
+    try await transact(.pushRepeatAsked, at: now) { page in
+      let count = try page.makePending(.stored, at: destination, now)
+      try page.enter(.pushRepeatAsked(destination, keys: count, word), about: destination, by: word)
+      return count
     }
   }
 
@@ -67,5 +72,19 @@ extension Ledger {
       try page.change([NoteChange(.push(destination: destination), try encoded(attempt))])
       try page.enter(.pushAttempted(attempt, destination: destination), about: destination)
     }
+  }
+}
+
+extension LedgerPage {
+  /// The keys in that state are to be sent.
+  fileprivate func makePending(_ state: PushedKeyState, at destination: String, _ now: Instant) throws -> Int {
+    let all = try transaction.pushedKeys(to: destination, from: TemporaryExposureKey(high: 0, low: 0), before: nil)
+    let again = all.filter { $0.state == state }.map { key in
+      var key = key
+      (key.state, key.failures, key.reason, key.changed) = (.pending, 0, nil, now)
+      return key
+    }
+    try transaction.note(again, to: destination)
+    return again.count
   }
 }

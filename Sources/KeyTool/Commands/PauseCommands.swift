@@ -34,6 +34,14 @@ struct PauseTarget: ParsableArguments {
     return .source(name)
   }
 
+  /// What people call it: a destination is none of the sources, though no source has its name.
+  func words(for subject: Pause.Subject, _ plan: OperatorsPlan) -> String {
+    guard case .source(let name) = subject, plan.destinations.contains(where: { $0.name == name }) else {
+      return subject.text
+    }
+    return "destination \(name)"
+  }
+
   /// No destination has the name of a source.
   private func names(of plan: OperatorsPlan) -> [String] { plan.sourceNames + plan.destinations.map(\.name) }
 }
@@ -41,9 +49,9 @@ struct PauseTarget: ParsableArguments {
 struct PauseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause", _superCommandName: KeyferryCommand.programName,
-    abstract: "Stop a source or an origin at once: it is not pulled, and nothing of it is released.",
+    abstract: "Stop a source, a destination or an origin at once: it is not asked, and nothing of it is released.",
     discussion: """
-      A paused source is not asked. Claims of a paused origin are still recorded, so that nothing is lost, but keys that
+      A paused source is not asked, and nothing is handed to a paused destination. Claims of a paused origin are still recorded, so that nothing is lost, but keys that
       only paused sources and origins stand behind are not released. What was released stays as it is; keyferry recall
       withdraws.
 
@@ -60,15 +68,16 @@ struct PauseCommand: AsyncParsableCommand {
     let plan = try target.gateway.operatorsPlan()
     let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
-    try await ledger.paused(subject, by: said.word, at: target.gateway.clock())
-    Console.note("\(subject.text) is paused")
+    let name = target.words(for: subject, plan)
+    try await ledger.paused(subject, called: name, by: said.word, at: target.gateway.clock())
+    Console.note("\(name) is paused")
   }
 }
 
 struct ResumeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume", _superCommandName: KeyferryCommand.programName,
-    abstract: "Let a paused source or origin go on.",
+    abstract: "Let a paused source, destination or origin go on.",
     discussion: """
       The exit code is 1 when it was not paused.
 
@@ -84,8 +93,9 @@ struct ResumeCommand: AsyncParsableCommand {
     let plan = try target.gateway.operatorsPlan()
     let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
-    let wasPaused = try await ledger.resumed(subject, by: said.word, at: target.gateway.clock())
-    Console.note(wasPaused ? "\(subject.text) goes on" : "\(subject.text) was not paused")
+    let name = target.words(for: subject, plan)
+    let wasPaused = try await ledger.resumed(subject, called: name, by: said.word, at: target.gateway.clock())
+    Console.note(wasPaused ? "\(name) goes on" : "\(name) was not paused")
     try exit(wasPaused ? .done : .rejected)
   }
 }

@@ -17,6 +17,12 @@ struct PushCommand: AsyncParsableCommand {
 
       A gateway that has some keys of a batch already (207) has stored nothing: these are noted, and the others are signed anew
       and sent again. A key that the gateway refuses is left out and told; keyferry push --refused tries such keys again.
+      Where a gateway has lost keys, or says that it has what nobody sent there, keyferry push NAME --again offers all that it
+      is said to have once more; what it has already, it tells by 207, and no key is there twice.
+
+      A key that came by an upload door and is for its origin alone stays at home: who uploaded it said so.
+
+      Beside keyferry run it is refused, since run pushes itself: stop run first, or let run push.
 
       A destination with rehearsal: true is told nothing: everything is selected, signed and shown.
 
@@ -26,6 +32,7 @@ struct PushCommand: AsyncParsableCommand {
         keyferry push --config gateway.yaml
         keyferry push efgs --once
         keyferry push efgs --refused --reason "their clock was wrong"
+        keyferry push efgs --again --reason "they lost their database"
         keyferry push --json > pushes.json
       """)
 
@@ -43,10 +50,19 @@ struct PushCommand: AsyncParsableCommand {
   @Flag(help: "Send again what a destination has refused.")
   var refused = false
 
+  @Flag(help: "Offer everything anew that the named destinations are said to have.")
+  var again = false
+
   @OptionGroup var said: OperatorOptions
 
   @Flag(help: "Print the receipts as JSON (schemas/push.schema.json).")
   var json = false
+
+  func validate() throws {
+    if again, names.isEmpty {
+      throw ValidationError("--again needs the name of a destination: keyferry push NAME --again --reason TEXT")
+    }
+  }
 
   func run() async throws {
     try Descriptors.require()
@@ -58,6 +74,16 @@ struct PushCommand: AsyncParsableCommand {
       for destination in destinations where !destination.isRehearsal {
         let count = try await ledger.pushRetryAsked(destination.name, by: said.word, at: clock.now)
         Console.note("\(destination.name): \(counted(count, "refused key")) to be sent again")
+      }
+    }
+    if again {
+      for destination in destinations {
+        guard !destination.isRehearsal else {
+          Console.note("\(destination.name): a rehearsal, so nothing is offered anew")
+          continue
+        }
+        let count = try await ledger.pushRepeatAsked(destination.name, by: said.word, at: clock.now)
+        Console.note("\(destination.name): \(counted(count, "key")) offered anew, though it is said to have them")
       }
     }
     let pushing = Pushing(ledger: ledger, version: KeyferryCommand.version, clock: clock.time)

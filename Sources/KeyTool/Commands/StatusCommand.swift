@@ -31,7 +31,7 @@ struct StatusCommand: AsyncParsableCommand {
     help: ArgumentHelp("Tell what came since then, by day and origin.", valueName: "time"))
   var since: Instant?
 
-  @Flag(help: "Leave out what waits in each series, for which all claims are read.")
+  @Flag(help: "Leave out what waits in each series and for each destination, for which all claims are read.")
   var brief = false
 
   @Flag(help: "Print the report as JSON (schemas/status.schema.json).")
@@ -58,7 +58,7 @@ struct StatusCommand: AsyncParsableCommand {
         try plan.series.map {
           try SeriesStatus(of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief)
         },
-        try plan.destinations.map { try DestinationStatus(of: $0, in: state) },
+        try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
         try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt },
         try state.callbackSubscriptions().all

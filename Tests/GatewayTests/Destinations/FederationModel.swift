@@ -42,6 +42,8 @@ final class FederationModel: Transport {
     var namesKeys = false
     var isIdempotent = false
     var requests: [(tag: String, signature: String, body: [UInt8], status: Int?)] = []
+    /// What it answers to a batch of so many keys, in place of the truth.
+    var lie: (@Sendable (Int) -> (status: Int, text: String))?
     /// Keys that are never taken.
     var unstorable: Set<TemporaryExposureKey> = []
     /// Signatures of tags, for a gateway that knows a repetition.
@@ -91,6 +93,10 @@ final class FederationModel: Transport {
       case .forbidden: return answer(403, "{\"message\":\"no\"}")
       case .nonsense: return answer(207, "[]")
       case .cutAfter, .errorAfterStoring, .keyTrouble, nil: break
+      }
+      if let lie = state.lie {
+        let (status, text) = lie((try? DecodedDocument(body))?.keys.count ?? 0)
+        return answer(status, text)
       }
       let (status, text) = Self.take(
         request, headers, body, &state, hasKeyTrouble: trouble == .keyTrouble)

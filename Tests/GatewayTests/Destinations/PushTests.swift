@@ -154,6 +154,8 @@ struct PushTests {
         #expect(second.batches[0].isSentAgain)
         #expect(second.batches.map(\.outcome) == (isIdempotent ? ["stored"] : ["tag-taken", "partly-known"]))
         #expect(second.stored + second.known == 3)
+        // What this push has told of is not told once more, and nobody doubts it.
+        #expect(second.selection.known == 0 && second.warning == nil)
         #expect(back.gateway.keys.count == 3)
       }
     }
@@ -292,6 +294,184 @@ struct PushTests {
     }
   }
 
+  @Test("207 by which nothing is settled ends the push, and is a fault of the gateway")
+  func fruitless() async throws {
+    try await Back.run { back in
+      back.settings.batchKeys = 3
+      back.gateway.state.withLock {
+        $0.lie = { count in
+          (207, #"{"201":[\((0..<count).map(String.init).joined(separator: ","))],"409":[],"500":[]}"#)
+        }
+      }
+      try await back.press.say((1...8).map { key($0) }, source: "door")
+      let receipt = try await back.push()
+      #expect(receipt.code == "settles-nothing", "\(receipt)")
+      #expect(back.gateway.state.withLock { $0.requests.count } == 2)
+      #expect((receipt.stored, receipt.known, receipt.pending) == (0, 0, 8))
+      let status = try await back.status()
+      #expect(status.state == "failing" && status.waiting == 8 && status.attempt?.lastSuccess == nil)
+      guard case .waiting = try await back.push(forced: false).outcome else {
+        Issue.record("it should wait")
+        return
+      }
+      back.gateway.state.withLock { $0.lie = nil }
+      #expect(try await back.push().stored == 8)
+      #expect(try await back.status().waiting == 0)
+    }
+  }
+
+  @Test("207 that cannot count leaves the batch as it is, and it goes once a push")
+  func malformedAnswer() async throws {
+    try await Back.run { back in
+      back.gateway.state.withLock { $0.lie = { _ in (207, #"{"201":[0],"409":[99]}"#) } }
+      try await back.press.say((1...4).map { key($0) }, source: "door")
+      for number in 1...2 {
+        let receipt = try await back.push()
+        #expect(receipt.code == "malformed-answer" && receipt.pending == 4)
+        #expect(back.gateway.state.withLock { $0.requests.count } == number)
+      }
+      #expect(Set(back.gateway.state.withLock { $0.requests.map(\.tag) }).count == 1)
+      back.gateway.state.withLock { $0.lie = nil }
+      #expect(try await back.push().stored == 4)
+    }
+  }
+
+  @Test("a gateway that claims to have what nobody sent is doubted, and is offered it anew when the operator says so")
+  func claimsToHave() async throws {
+    try await Back.run { back in
+      back.gateway.state.withLock {
+        $0.lie = { count in (207, #"{"409":[\((0..<count).map(String.init).joined(separator: ","))]}"#) }
+      }
+      try await back.press.say([key(1)], source: "door")
+      // One key may well have gone from elsewhere.
+      #expect(try await back.push().warning == nil)
+      try await back.press.say((2...5).map { key($0) }, source: "door")
+      let receipt = try await back.push()
+      #expect(receipt.outcome == .done && receipt.known == 4)
+      #expect(receipt.warning?.code.rawValue == "known-unsent")
+      #expect(receipt.warning?.reason.contains("keyferry push efgs-upload --again") == true)
+      // It is told until the gateway takes keys.
+      #expect(try await back.push().batches.isEmpty)
+      #expect(try await back.status().attempt?.warning == receipt.warning)
+      back.gateway.state.withLock { $0.lie = nil }
+      let word = OperatorWord(by: "ada")
+      #expect(try await back.press.ledger.pushRepeatAsked("efgs-upload", by: word, at: at(12)) == 5)
+      let again = try await back.push()
+      #expect((again.stored, again.selection.revised) == (5, 0))
+      #expect(try await back.status().attempt?.warning == nil)
+      // Where it has them, nothing is there twice.
+      #expect(try await back.press.ledger.pushRepeatAsked("efgs-upload", by: word, at: at(12)) == 5)
+      #expect(try await back.push().known == 5)
+      #expect(back.gateway.keys.count == 5)
+    }
+  }
+
+  @Test("a key whose person did not agree stays at home; what is said later of one that went follows it")
+  func consent() async throws {
+    try await Back.run { back in
+      back.settings.doors = ["door"]
+      back.settings.sources = ["door", "server"]
+      let (no, yes, server, both) = (key(1, type: .selfReport), key(2, type: .selfReport), key(3), key(4))
+      try await back.press.say([no, both], visited: ["NL"], source: "door")
+      try await back.press.say([yes, both], visited: ["DE", "NL"], source: "door")
+      // The people of a server of the own are asked there.
+      try await back.press.say([server], visited: ["NL"], source: "server")
+      let receipt = try await back.push()
+      #expect((receipt.stored, receipt.selection.forOriginAlone) == (3, 1))
+      #expect(Set(back.gateway.keys) == [yes.key, server.key, both.key])
+      #expect(try await back.answer(no).text == "stays at home: who uploaded it said so")
+      #expect(try await back.answer(no).mayGo == false)
+      try await back.press.say(
+        [yes, no].map { key in key.with { $0.reportType = 5 } }, visited: ["NL"], source: "door")
+      let later = try await back.push()
+      #expect((later.stored, later.selection.revised, later.selection.forOriginAlone) == (1, 1, 1))
+      #expect(!back.gateway.keys.contains(no.key))
+      // The operator names the countries for all, and the person's word holds.
+      back.settings.regions = ["DE"]
+      #expect(try await back.push().batches.isEmpty)
+    }
+  }
+
+  @Test("413 to one key is no fault of the key")
+  func nothingIsSmallEnough() async throws {
+    try await Back.run { back in
+      back.gateway.state.withLock { $0.limit = 0 }
+      try await back.press.say((1...4).map { key($0) }, source: "door")
+      let receipt = try await back.push()
+      #expect(receipt.code == "too-large", "\(receipt)")
+      #expect((receipt.refused, receipt.pending, receipt.batches.map(\.keys)) == (0, 4, [4, 2, 1]))
+      back.gateway.state.withLock { $0.limit = 5000 }
+      #expect(try await back.push().stored == 4)
+    }
+  }
+
+  @Test("a gateway that refuses every key refuses none of them for what it is")
+  func refusesEveryKey() async throws {
+    try await Back.run { back in
+      back.gateway.state.withLock { $0.lie = { _ in (400, #"{"message":"no","key":0}"#) } }
+      try await back.press.say((1...120).map { key($0) }, source: "door")
+      let receipt = try await back.push()
+      #expect(receipt.code == "refuses-every-key")
+      #expect((receipt.stored, receipt.refused, receipt.pending) == (0, 0, 120))
+      #expect(try await back.status().keys == [.pending: 120])
+      back.gateway.state.withLock { $0.lie = nil }
+      #expect(try await back.push().stored == 120)
+    }
+  }
+
+  @Test("what waits is told whole, whatever stopped the push, and in a rehearsal")
+  func waiting() async throws {
+    try await Back.run { back in
+      back.settings.batchKeys = 2
+      try await back.press.say((1...5).map { key($0) }, source: "door")
+      back.settings.isRehearsal = true
+      #expect(try await back.push().pending == 5)
+      #expect(try await back.status().waiting == 5)
+      back.settings.isRehearsal = false
+      for trouble in [FederationModel.Trouble.refusedConnection, .forbidden, .cutBefore, .unavailable] {
+        back.gateway.state.withLock { $0.troubles = [trouble] }
+        let receipt = try await back.push()
+        let status = try await back.status()
+        #expect(receipt.pending == 5 && status.waiting == 5, "\(trouble)")
+      }
+      #expect(try await back.status(readsClaims: false).waiting == nil)
+      #expect(try await back.push().stored == 5)
+      #expect(try await back.status().waiting == 0)
+      #expect(try await back.answer(key(1)).told.first?.tag != nil)
+    }
+  }
+
+  @Test("while it is paused, nothing is said to go, and no attempt is due")
+  func pausedAnswers() async throws {
+    try await Back.run { back in
+      try await back.press.say([key(1)], source: "door")
+      #expect(try await back.answer(key(1)).text == "goes with the next push")
+      try await back.press.ledger.paused(.source("efgs-upload"), by: OperatorWord(by: "ada"), at: at(0))
+      #expect(try await back.answer(key(1)).text == "goes once the destination goes on: it is paused")
+      let status = try await back.status()
+      #expect(status.state == "paused" && status.nextAttempt == nil && status.waiting == 1)
+    }
+  }
+
+  @Test("a batch that waited until no gateway takes it is told as too old, with its keys")
+  func outlived() async throws {
+    for removed in [false, true] {
+      try await Back.run { back in
+        back.gateway.state.withLock { $0.troubles = [.cutBefore] }
+        try await back.press.say((1...3).map { key($0) }, source: "door")
+        _ = try await back.push()
+        let later = at(12, days: 20)
+        if removed {
+          _ = try await back.press.ledger.expired(keysExpiredBefore: later, at: SoundTime(toldByOperator: later))
+        }
+        let receipt = try await back.push(later)
+        #expect(receipt.batches.map(\.outcome) == ["too-old"])
+        #expect((receipt.selection.tooOld, receipt.pending) == (3, 0))
+        #expect(try await back.push(later).batches.isEmpty)
+      }
+    }
+  }
+
   @Test("whatever the gateway answers and wherever the store fails, each key is there once in the end and no other")
   func law() async throws {
     var random = SeededRandom(for: "pushing under trouble")
@@ -341,12 +521,31 @@ struct UploadVerdictTests {
     arguments: [
       (#"{"201":[0,2],"409":[1],"500":[]}"#, UploadVerdict.partly(wouldBeStored: [0, 2], known: [1], failed: [])),
       (#"{"409":[0,1,2]}"#, .partly(wouldBeStored: [], known: [0, 1, 2], failed: [])),
-      // Places that do not exist, that are not told, and that are told twice.
-      (#"{"201":[7,-1],"409":[1],"500":[2,1]}"#, .partly(wouldBeStored: [0, 1], known: [], failed: [2])),
-      (#"{}"#, .partly(wouldBeStored: [0, 1, 2], known: [], failed: [])),
+      // The same key twice in one list, and lists of another kind.
+      (#"{"201":[0,0,2],"409":[1],"404":[1]}"#, .partly(wouldBeStored: [0, 2], known: [1], failed: [])),
     ])
   func multiStatus(body: String, verdict: UploadVerdict) {
     #expect(EFGSUpload.verdict(of: .response(ResponseHead(status: 207), Array(body.utf8)), keyCount: 3) == verdict)
+  }
+
+  @Test(
+    "207 that does not count the keys of the batch says nothing about any",
+    arguments: [
+      (#"{"201":[0,1],"409":[2,3]}"#, "names a key 3 under 409, allowed 0...2"),
+      (#"{"201":[0,1,-1],"409":[2]}"#, "names a key -1 under 201, allowed 0...2"),
+      (#"{"201":[0,1],"409":[2],"500":[1]}"#, "names key 1 under both 201 and 500"),
+      (#"{"201":[0],"409":[],"500":[]}"#, "does not say what became of 2 of 3 keys, the first is key 1"),
+      (#"{}"#, "does not say what became of 3 of 3 keys, the first is key 0"),
+      (#"{"201":["0"]}"#, "that do not say what became of each key"), ("", "with 0 bytes"),
+    ])
+  func malformed(body: String, reason: String) {
+    let verdict = EFGSUpload.verdict(of: .response(ResponseHead(status: 207), Array(body.utf8)), keyCount: 3)
+    guard case .unknown(let fault) = verdict else {
+      Issue.record("\(verdict)")
+      return
+    }
+    #expect(fault.code == .malformedAnswer)
+    #expect(fault.reason.contains(reason), "\(fault.reason)")
   }
 
   @Test(
@@ -413,6 +612,21 @@ struct Back {
     return try await pusher.push(to: settings, through: gateway, isForced: forced)
   }
 
+  func status(readsClaims: Bool = true) async throws -> DestinationStatus {
+    let settings = settings
+    return try await press.ledger.read {
+      try DestinationStatus(of: settings, in: $0, now: at(12), readsClaims: readsClaims)
+    }
+  }
+
+  /// What is told of a key.
+  func answer(_ key: ClaimedKey) async throws -> DestinationAnswer {
+    let settings = settings
+    return try await press.ledger.read {
+      try DestinationAnswer(of: key.key, to: settings, in: $0, try $0.record(of: key.key), now: at(12))
+    }
+  }
+
   /// What the gateway has taken, as it came.
   func sent() throws -> [(key: ClaimedKey, regions: RegionClaim)] {
     let requests = gateway.state.withLock { $0.requests.filter { $0.status == 201 } }
@@ -421,4 +635,9 @@ struct Back {
       return decoded.keys.map { ($0, decoded.regions[$0.regions]) }
     }
   }
+}
+
+extension PushReceipt {
+  /// Of the fault by which it ended.
+  fileprivate var code: String? { if case .failed(let fault) = outcome { fault.code.rawValue } else { nil } }
 }
