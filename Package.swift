@@ -109,6 +109,10 @@ let package = Package(
     .target(
       name: "SealedCopies", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
 
+    // Can what was published be taken back in secret? The Merkle log, its notes, proofs and files.
+    .target(
+      name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
+
     // What has come, is it whole, and who stands behind it? Files, documents, and the one way in.
     .target(
       name: "KeyIntake", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
@@ -228,7 +232,7 @@ let package = Package(
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
-        "SQLiteTables",
+        "SQLiteTables", "TransparencyLog", "PeerTransport",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -256,6 +260,10 @@ let package = Package(
       name: "recipes", dependencies: ["GatewayTesting", "KeyFormats", "ExposureKeys"], path: "interop/recipes",
       swiftSettings: strict),
 
+    .testTarget(
+      name: "TransparencyLogTests",
+      dependencies: ["TransparencyLog", "GatewayTesting", .product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
     .testTarget(name: "ExposureKeysTests", dependencies: ["ExposureKeys"], swiftSettings: strict),
     .testTarget(
       name: "KeyFormatsTests", dependencies: ["ExposureKeys", "KeyFormats", "GatewayTesting"], swiftSettings: strict),
@@ -358,7 +366,7 @@ let package = Package(
         "keyferry", "recipes", "KeyTool", "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers",
         "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies",
+        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies", "TransparencyLog",
       ],
       swiftSettings: strict),
     // What the commands say about a report.

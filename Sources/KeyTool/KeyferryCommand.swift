@@ -11,6 +11,7 @@ internal import KeyPublishing
 internal import KeyStorage
 internal import PolicyFiles
 internal import SealedCopies
+internal import TransparencyLog
 
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
 package struct KeyferryCommand: ParsableCommand {
@@ -37,7 +38,8 @@ package struct KeyferryCommand: ParsableCommand {
     subcommands: [
       InspectCommand.self, VerifyCommand.self, ConvertCommand.self, TablesCommand.self, NormalizeCommand.self,
       ExplainCommand.self,
-      PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, SignBatchCommand.self,
+      PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, LogCommand.self,
+      SignBatchCommand.self,
       VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,
       RegistrationCommand.self, PullCommand.self, PushCommand.self, StatusCommand.self, EventsCommand.self,
       QuarantineCommand.self, CallbacksCommand.self,
@@ -119,6 +121,11 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as ServerFault: Console.note("\(error)")
     case let error as LossRefusal: Console.note("\(error)")
     case let error as NothingRead: Console.note("\(error)")
+    case let error as LogFault:
+      Console.note("\(error)")
+      if let hint = error.hint { Console.hint(hint) }
+      // A log that was read and is not what it should be is a verification that failed.
+      if error.isRefutation { return ExitStatus.rejected.rawValue }
     case let error as StaleInputs: Console.note("\(error)")
     case let error as RepeatedKeyRefusal: Console.note("\(error)")
     case let error as Resigning.FallenSignatures: Console.note("\(error)")

@@ -5,7 +5,7 @@ import Testing
 @Suite struct HelpTests {
   static let commands = [
     "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats", "check",
-    "registration", "events", "reread", "disclose", "erase", "trust", "sign-batch", "verify-batch", "push",
+    "registration", "events", "reread", "disclose", "erase", "trust", "sign-batch", "verify-batch", "push", "log",
   ]
 
   @Test(arguments: commands)

@@ -22,7 +22,7 @@ struct VerificationDocument: Encodable {
 /// The verdict on one file.
 struct VerificationResult: Encodable {
   let name: String
-  /// Whether a signature verifies with a matching, valid key.
+  /// Whether a signature verifies with a matching, valid key, and a log that was asked for has the bundle.
   let isTrusted: Bool
   /// SHA-256 of `export.bin`, hexadecimal; absent for formats that carry no signature.
   let sha256: String?
@@ -30,6 +30,8 @@ struct VerificationResult: Encodable {
   let faults: [Fault]
   /// What the client that was asked about would do.
   let profile: ProfileReport?
+  /// What the log that was asked for says; absent without one.
+  let log: LogStanding?
 
   struct Signature: Encodable {
     /// Counted from 1 in `export.sig`.
@@ -55,22 +57,27 @@ struct VerificationResult: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case name, sha256, signatures, faults, profile
+    case name, sha256, signatures, faults, profile, log
     case isTrusted = "trusted"
   }
 
-  init(_ document: SourceDocument, ring: TrustRing, at instant: Instant, profile: DeviceProfile?) throws {
+  init(
+    _ document: SourceDocument, ring: TrustRing, at instant: Instant, profile: DeviceProfile?, log: TrustedLog? = nil
+  ) throws {
     name = document.name
     guard let report = try document.verify(trusting: ring, at: instant) else {
       let format = try document.open().format.rawValue
       isTrusted = false
+      self.log = nil
       self.profile = try Self.judge(document, profile, .unknown, at: instant)
       sha256 = nil
       signatures = []
       faults = [Fault(code: "not-signed-format", text: "\(format) carries no signature that could be verified")]
       return
     }
-    isTrusted = report.isTrusted
+    let standing = try log?.standing(of: document, exportDigest: report.digests.hexadecimal)
+    self.log = standing
+    isTrusted = report.isTrusted && standing?.isLogged ?? true
     self.profile = try Self.judge(document, profile, report.isTrusted ? .verified : .notVerified, at: instant)
     sha256 = report.digests.hexadecimal
     signatures = report.findings.map { finding in

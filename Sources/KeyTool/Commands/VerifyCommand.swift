@@ -15,6 +15,10 @@ struct VerifyCommand: ParsableCommand {
       with a matching, valid key, and 1 when one has not. A folder stands for all files in it, an archive for all \
       documents in it; several documents end with their sum.
 
+      With --log a bundle must be in that log, too: beside it lies its proof, FILE.tlog-proof, which keyferry log add \
+      writes and servers hand out. A checkpoint in a file is enough where the proof is for its size; otherwise the log \
+      itself proves that one extends the other.
+
       The ring is one of these:
         FILE.pem   public keys that match every id and version
         FOLDER/    files ID-VERSION.pem, such as 310-v1.pem
@@ -28,6 +32,8 @@ struct VerifyCommand: ParsableCommand {
         keyferry verify export.bin --trust ring/   # reads export.sig beside it
         keyferry verify bundle.zip --trust ring/ --profile ios-v1
         keyferry verify archive/ --trust ring/ --summary
+        keyferry verify bundle.zip --trust ring/ \\
+          --log https://example.org/log --log-key log.vkey
         keyferry verify archive/*.zip --trust ring/ --json > verdicts.json
       """)
 
@@ -46,6 +52,14 @@ struct VerifyCommand: ParsableCommand {
   @Option(help: "Also say what this client would do with the file; it does not change the exit code.")
   var profile: DeviceProfile?
 
+  @Option(
+    help: ArgumentHelp(
+      "Each bundle must be in this log: a checkpoint in a file, or the log's folder or address.", valueName: "log"))
+  var log: String?
+
+  @Option(help: ArgumentHelp("The log's public key, NAME+HEX+BASE64, or a file that has it.", valueName: "key"))
+  var logKey: LogKey?
+
   @Flag(help: "Print the report as JSON (schemas/verification.schema.json).")
   var json = false
 
@@ -61,6 +75,9 @@ struct VerifyCommand: ParsableCommand {
   func validate() throws {
     try InputOptions.checkPaths(files)
     guard !(json && jsonLines) else { throw ValidationError("--json and --json-lines exclude each other") }
+    guard (log == nil) == (logKey == nil) else {
+      throw ValidationError("--log and --log-key belong together: a log is believed by its key alone")
+    }
     guard !(summary && jsonLines) else { throw ValidationError("--summary and --json-lines exclude each other") }
   }
 
@@ -68,12 +85,15 @@ struct VerifyCommand: ParsableCommand {
     let ring = try TrustRingFile.read(trust)
     let instant = at ?? Clock.now
     for note in ring.notes { Console.note("\(trust): \(note)") }
+    let trustedLog = try log.flatMap { place in
+      try logKey.map { try TrustedLog(place, key: try $0.verifier()) }
+    }
     let walk = input.walk(files, containers)
     var sum = DocumentSum(walk, isAlways: summary)
     var results: [VerificationResult] = []
     var isUntrusted = false
     try sum.visit(keepsGoing: containers.keepGoing ?? true) { document, isSummed, observe in
-      let result = try VerificationResult(document, ring: ring, at: instant, profile: profile)
+      let result = try VerificationResult(document, ring: ring, at: instant, profile: profile, log: trustedLog)
       // A verdict needs no key.
       let report = isSummed ? try document.examine(observe) : nil
       if !result.isTrusted { isUntrusted = true }

@@ -1,0 +1,141 @@
+internal import ArgumentParser
+internal import Containers
+internal import Glibc
+internal import KeyIntake
+internal import KeyNormalization
+internal import KeyPeers
+internal import PeerTransport
+internal import TransparencyLog
+
+/// Where a log, or the bundles that it lists, can be read: a folder, or an address.
+enum LogPlace {
+  static func isAddress(_ place: String) -> Bool { place.hasPrefix("http://") || place.hasPrefix("https://") }
+
+  static func source(_ place: String, _ clients: PeerClients) throws -> any LogSource {
+    guard isAddress(place) else {
+      guard InputWalk.isFolder(place) else {
+        throw LogFault(.inputOutput, "\(place): there is no such folder, and it is no http or https address")
+      }
+      return LogFolder(place)
+    }
+    let settings = SourceSettings(
+      name: "log", peer: .index, location: place, trust: .operator, reading: Policy(name: ""))
+    return WebLog(name: place, transport: try clients.transport(for: settings))
+  }
+
+  /// Where a place lies: the folder or the address above it.
+  static func above(_ place: String) -> String {
+    let parts = place.split(separator: "/", omittingEmptySubsequences: false)
+    let kept = parts.last == "" ? parts.dropLast(2) : parts.dropLast()
+    if isAddress(place) { return kept.count > 2 ? kept.joined(separator: "/") : place }
+    return kept.isEmpty ? "." : kept == [""] ? "/" : kept.joined(separator: "/")
+  }
+
+  static func withClients<Result>(_ body: (PeerClients) async throws -> Result) async throws -> Result {
+    let clients = PeerClients(version: KeyferryCommand.version)
+    do {
+      let result = try await body(clients)
+      await clients.shutdown()
+      return result
+    } catch {
+      await clients.shutdown()
+      throw error
+    }
+  }
+
+  /// A checkpoint in a file, in a folder or at an address, verified.
+  static func checkpoint(_ place: String, by log: NoteVerifier, _ clients: PeerClients) async throws -> SignedCheckpoint
+  {
+    guard !isAddress(place), !InputWalk.isFolder(place) else {
+      return try await LogWatch.checkpoint(of: source(place, clients), by: log)
+    }
+    return try SignedCheckpoint(
+      try FileSource.contents(of: place, limit: SignedNote.byteLimit), by: log, name: place)
+  }
+}
+
+/// The files of a server.
+private struct WebLog: LogSource {
+  let name: String
+  let transport: HTTPPeerTransport
+
+  func content(of path: String, limit: Int) async throws -> [UInt8]? {
+    do {
+      let (head, body) = try await transport.ask(PeerRequest(url: Self.encoded(path), byteLimit: limit))
+      switch head.status {
+      case 200: return body
+      case 404, 410: return nil
+      default:
+        throw TransportFault(
+          code: .httpStatus, reason: "\(name): \(path): the server answers with status \(head.status)",
+          isTemporary: false)
+      }
+    } catch let fault as TransportFault where fault.code == .tooLarge {
+      throw LogFault(.tooLarge, fault.reason)
+    }
+  }
+
+  /// A path can come out of an entry; it is not to become a query or another address.
+  private static func encoded(_ path: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var text: [UInt8] = []
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"), UInt8(ascii: "/"):
+        text.append(byte)
+      default: text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
+
+/// The key of a log: its text, or a file that has it.
+struct LogKey: ExpressibleByArgument {
+  let argument: String
+
+  init?(argument: String) { self.argument = argument }
+
+  func verifier() throws -> NoteVerifier {
+    guard !argument.contains("+") else { return try NoteVerifier(argument) }
+    let bytes = try FileSource.contents(of: argument, limit: 4096)
+    let text = String(decoding: bytes, as: UTF8.self)
+    return try NoteVerifier(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+  }
+}
+
+/// The log that a command writes: the folder that others see, and the state that only its owner has.
+struct LogWriting: ParsableArguments {
+  @Argument(help: ArgumentHelp("The folder in which others see the log.", valueName: "folder"))
+  var folder: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The folder of the private key and of what was signed; nobody else reads it.", valueName: "folder"))
+  var state: String
+
+  var publicFolder: LogFolder { LogFolder(folder) }
+  var stateFolder: LogFolder { LogFolder(state) }
+
+  func validate() throws {
+    guard !folder.isEmpty, !state.isEmpty else { throw ValidationError("a folder has a name") }
+    let (inside, outside) = (Self.canonical(state), Self.canonical(folder))
+    guard inside != outside, !inside.hasPrefix(outside + "/") else {
+      throw ValidationError("--state \(state) lies in \(folder), which others see; the private key would be seen, too")
+    }
+  }
+
+  private static func canonical(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else {
+      let parent = LogPlace.above(path)
+      let name = path.split(separator: "/").last.map(String.init) ?? ""
+      guard parent != path, let above = realpath(parent, nil) else { return path }
+      defer { free(above) }
+      return "\(String(cString: above))/\(name)"
+    }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+}

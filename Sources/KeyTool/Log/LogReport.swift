@@ -1,0 +1,103 @@
+internal import TransparencyLog
+
+/// What `keyferry log … --json` prints; see schemas/log.schema.json.
+struct LogReport: Encodable {
+  var reportVersion = 1
+  /// The name of the log.
+  var log: String
+  /// Its public key.
+  var key: String
+  /// Whether nothing is wrong.
+  var isGood: Bool { findings.isEmpty }
+  /// Of the newest checkpoint; absent where none could be read.
+  var size: Int?
+  var root: String?
+  /// The size of an older checkpoint that this one extends.
+  var extends: Int?
+  var newEntries: Int?
+  var comparedBundles: Int?
+  /// What was added, proved or withdrawn.
+  var entries: [Entry] = []
+  /// Hashes that prove that the log extends an older checkpoint; base64.
+  var consistency: [String]?
+  var findings: [Finding] = []
+
+  struct Entry: Encodable {
+    var index: Int
+    var path: String?
+    /// The file of the proof.
+    var proof: String?
+    /// The hash of the entry, and those that lead from it to the root; base64.
+    var leaf: String?
+    var hashes: [String]?
+  }
+
+  struct Finding: Encodable {
+    var code: String
+    var entry: Int?
+    var path: String?
+    var text: String
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case log, key, size, root, extends, entries, consistency, findings
+    case reportVersion = "report_version"
+    case isGood = "good"
+    case newEntries = "new_entries"
+    case comparedBundles = "compared_bundles"
+  }
+
+  init(_ log: NoteVerifier, _ checkpoint: SignedCheckpoint? = nil) {
+    self.log = log.name
+    key = log.description
+    size = checkpoint?.size
+    root = checkpoint?.root.base64
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(reportVersion, forKey: .reportVersion)
+    try container.encode(log, forKey: .log)
+    try container.encode(key, forKey: .key)
+    try container.encode(isGood, forKey: .isGood)
+    try container.encodeIfPresent(size, forKey: .size)
+    try container.encodeIfPresent(root, forKey: .root)
+    try container.encodeIfPresent(extends, forKey: .extends)
+    try container.encodeIfPresent(newEntries, forKey: .newEntries)
+    try container.encodeIfPresent(comparedBundles, forKey: .comparedBundles)
+    try container.encode(entries, forKey: .entries)
+    try container.encodeIfPresent(consistency, forKey: .consistency)
+    try container.encode(findings, forKey: .findings)
+  }
+
+  /// The log first, then what was done, then what is wrong.
+  var text: String {
+    var lines: [String] = []
+    if let size, let root { lines.append("\(log): \(size) \(size == 1 ? "entry" : "entries"), root \(root)") }
+    if let extends { lines.append("  it extends the log of \(extends) entries") }
+    if let newEntries { lines.append("  new entries: \(newEntries)") }
+    if let comparedBundles { lines.append("  bundles compared with what is served: \(comparedBundles)") }
+    for entry in entries {
+      let proof = entry.proof.map { ", proof in \($0)" } ?? ""
+      lines.append("  entry \(entry.index)\(entry.path.map { ": \($0)" } ?? "")\(proof)")
+    }
+    for finding in findings { lines.append("  \(finding.code): \(finding.text)") }
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  /// Runs `body`, and takes what refutes the log into the report.
+  mutating func findings(of body: (inout LogReport) async throws -> Void) async throws {
+    do {
+      try await body(&self)
+    } catch let fault as LogFault where fault.isRefutation {
+      findings.append(Finding(code: fault.code.rawValue, text: fault.reason))
+      if let hint = fault.hint { Console.hint(hint) }
+    }
+  }
+
+  func tell(json: Bool) throws {
+    if json { try Console.result(line: try JSONText.render(self)) } else { try Console.result(text) }
+  }
+
+  var status: ExitStatus { isGood ? .done : .rejected }
+}

@@ -1,0 +1,299 @@
+internal import Glibc
+
+/// Appends to a log, and shows it in a folder.
+///
+/// The order of what is written: the entries, as a queue; bundles and tiles; the signed checkpoint, in the state; and only
+/// then `checkpoint` in the folder that others see. Each is synced before the next. A crash anywhere is made good by the
+/// next start, which makes the same bytes of the same queue. No size ever has two checkpoints, and no checkpoint stands
+/// above tiles that are not there.
+///
+/// It is refused to go on where the folder that others see is ahead of the state, or beside it: going on would be a fork.
+package final class LogWriter {
+  /// The most entries that are added at once.
+  package static let entriesAtOnce = 1 << 16
+  /// The most bytes that entries have which are added at once.
+  package static let bytesAtOnce = 1 << 28
+  /// Where the newest checkpoint is shown.
+  package static let checkpointPath = "checkpoint"
+
+  package let verifier: NoteVerifier
+  /// What others see.
+  package let folder: LogFolder
+  /// The newest checkpoint that is signed; it is shown, too.
+  package var checkpoint: SignedCheckpoint { signed.checkpoint }
+  /// What was said at the newest ``append(_:cursor:)``; empty before.
+  package var cursor: String { signed.cursor }
+
+  private let signer: NoteSigner
+  private let state: LogState
+  private let lock: Int32
+  private var signed: LogState.Signed
+  private var growth: TreeGrowth
+  /// A fault leaves what is on the disk for the next start to look at.
+  private var isBroken = false
+
+  private init(
+    _ signer: NoteSigner, _ state: LogState, _ folder: LogFolder, _ lock: Int32, _ signed: LogState.Signed,
+    _ growth: TreeGrowth
+  ) {
+    self.signer = signer
+    verifier = signer.verifier
+    self.state = state
+    self.folder = folder
+    self.lock = lock
+    self.signed = signed
+    self.growth = growth
+  }
+
+  deinit { close(lock) }
+
+  // MARK: Beginning
+
+  /// Begins a log without entries, signed by a new key that is kept in the state.
+  ///
+  /// - Parameter key: another private key, as ``NoteSigner`` reads it; `nil` makes one.
+  /// - Throws: ``LogFault`` `would-overwrite` where there is a log already, `bad-key`, `input-output`.
+  package static func create(name: String, key: String? = nil, state: LogFolder, folder: LogFolder) async throws
+    -> LogWriter
+  {
+    // A start that was interrupted has made a key, and nothing else.
+    let kept = try state.bytes(of: LogState.keyFile, limit: 4096).map { String(decoding: $0, as: UTF8.self) }
+    let signer = try (key ?? kept).map { try NoteSigner($0) } ?? NoteSigner.generate(name: name)
+    guard signer.verifier.kind == .log, signer.verifier.name == name else {
+      throw LogFault(
+        .badKey,
+        "the private key is of \(signer.verifier.name), the log is \(name); a log's key has type 1 and its name")
+    }
+    for (place, file) in [(state, LogState.signedFile), (folder, checkpointPath), (folder, "tile/0/000.p/1")] {
+      guard try place.bytes(of: file, limit: 1 << 20) == nil else {
+        throw LogFault(
+          .wouldOverwrite, "\(place.path)/\(file) is there: there is a log already, and its history is not begun again",
+          hint: "begin a new log in other folders and with another name")
+      }
+    }
+    let text = Array((signer.disclosed + "\n").utf8)
+    try state.put([(LogState.keyFile, text)], replacing: false, permissions: 0o600)
+    let empty = try SignedCheckpoint(Checkpoint(origin: name, size: 0, root: .empty), signer: signer)
+    try LogState(folder: state).commit(LogState.Signed(checkpoint: empty, cursor: ""))
+    return try await open(state: state, folder: folder)
+  }
+
+  /// Goes on with a log: finishes what a crash has left, and shows the newest checkpoint.
+  ///
+  /// - Throws: ``LogFault`` `bad-state` where there is no log, `stale-state` where the folder shows more than the state
+  ///   knows, `fork`, `missing-tile`, `bad-tile`, `in-use`.
+  package static func open(state: LogFolder, folder: LogFolder) async throws -> LogWriter {
+    let lock = try take(state)
+    let writer: LogWriter
+    do {
+      let (signer, state) = (try signer(of: state), LogState(folder: state))
+      guard let signed = try state.signed(by: signer.verifier) else {
+        throw LogFault(
+          .staleState,
+          "\(state.folder.path): the file \(LogState.signedFile), the newest checkpoint of the log, is gone",
+          hint: recovery)
+      }
+      let reader = TreeReader(folder, size: signed.checkpoint.size)
+      try await checkShown(signed.checkpoint, signer.verifier, folder, reader)
+      let growth = try await TreeGrowth(reader, root: signed.checkpoint.root)
+      writer = LogWriter(signer, state, folder, lock, signed, growth)
+    } catch {
+      close(lock)
+      throw error
+    }
+    // From here on the lock is the writer's.
+    try writer.goOn()
+    return writer
+  }
+
+  /// The private key of a log.
+  private static func signer(of state: LogFolder) throws -> NoteSigner {
+    guard let bytes = try state.bytes(of: LogState.keyFile, limit: 4096) else {
+      throw LogFault(
+        .badState, "\(state.path): there is no \(LogState.keyFile), so no log", hint: "keyferry log init begins one")
+    }
+    return try NoteSigner(String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// One process at a time.
+  private static func take(_ state: LogFolder) throws -> Int32 {
+    let place = "\(state.path)/\(LogState.lockFile)"
+    guard access(state.path, F_OK) == 0 else {
+      throw LogFault(.badState, "\(state.path) is no folder of a log", hint: "keyferry log init begins one")
+    }
+    let lock = Glibc.open(place, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard lock >= 0 else { throw LogFolder.fault("open", place) }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      close(lock)
+      throw LogFault(.inUse, "\(state.path): another process writes this log")
+    }
+    return lock
+  }
+
+  private static let recovery = """
+    a backup may have been restored, or two programs write one log; signing on would be a fork that others can prove. If \
+    the folder has everything, keyferry log adopt takes its checkpoint over; otherwise begin a new log with another name
+    """
+
+  /// Refuses where what others see does not lead to what was signed.
+  private static func checkShown(
+    _ signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: LogFolder, _ reader: TreeReader
+  ) async throws {
+    guard let shown = try shown(verifier, folder) else { return }
+    let place = "\(folder.path)/\(checkpointPath)"
+    guard shown.size <= signed.size else {
+      throw LogFault(
+        .staleState, "\(place) has the size \(shown.size), but the state knows of \(signed.size) entries alone",
+        hint: recovery)
+    }
+    guard shown.size < signed.size || shown.root == signed.root else {
+      throw LogFault(
+        .fork,
+        "\(place) has the size \(shown.size) and the root \(shown.root.base64), the state the root \(signed.root.base64)",
+        hint: recovery)
+    }
+    try await signed.verifyExtends(shown, by: reader)
+  }
+
+  private static func shown(_ verifier: NoteVerifier, _ folder: LogFolder) throws -> SignedCheckpoint? {
+    try folder.bytes(of: checkpointPath, limit: SignedNote.byteLimit).map {
+      try SignedCheckpoint($0, by: verifier, name: "\(folder.path)/\(checkpointPath)")
+    }
+  }
+
+  /// Takes over what the folder shows, where the state is behind it or lost: every entry and every tile is read first, and
+  /// what the state knows must be the beginning of it.
+  ///
+  /// - Returns: the checkpoint with which the log goes on.
+  /// - Throws: ``LogFault``.
+  package static func adopt(state: LogFolder, folder: LogFolder) async throws -> SignedCheckpoint {
+    let lock = try take(state)
+    defer { close(lock) }
+    let (signer, state) = (try signer(of: state), LogState(folder: state))
+    guard let shown = try shown(signer.verifier, folder) else {
+      throw LogFault(
+        .badState, "\(folder.path)/\(checkpointPath) is not there: there is nothing to be taken over")
+    }
+    let reader = TreeReader(folder, size: shown.size)
+    let old = try state.signed(by: signer.verifier)
+    if let old {
+      if old.checkpoint.size > shown.size {
+        throw LogFault(
+          .wentBack,
+          "\(folder.path) shows \(shown.size) entries, the state knows \(old.checkpoint.size): the folder is behind",
+          hint: "bring the files of the log back into \(folder.path), from a copy or a mirror")
+      }
+      try await shown.verifyExtends(old.checkpoint, by: reader)
+    }
+    try await LogVerification(reader, root: shown.root).run { _, _ in }
+    try state.commit(LogState.Signed(checkpoint: shown, cursor: old?.cursor ?? ""))
+    return shown
+  }
+
+  /// Finishes what is queued, and shows what is signed.
+  private func goOn() throws {
+    if let queue = try state.queue() {
+      if queue.size == signed.checkpoint.size, queue.root == signed.checkpoint.root {
+        return try integrate(queue)
+      }
+      guard queue.size < signed.checkpoint.size else {
+        throw LogFault(
+          .staleState,
+          """
+          \(state.folder.path)/\(LogState.queueFile) is for a log of \(queue.size) entries, the newest checkpoint has \
+          \(signed.checkpoint.size)
+          """, hint: Self.recovery)
+      }
+      try state.removeQueue()
+    }
+    try show()
+  }
+
+  // MARK: Appending
+
+  /// Adds entries, in their order. When this returns, others can see and prove them, and a crash takes nothing back.
+  ///
+  /// - Parameters:
+  ///   - entries: at most ``entriesAtOnce``, of 1...65,535 bytes each, ``bytesAtOnce`` together.
+  ///   - cursor: what the caller wants to find again, on one line, at most 1000 bytes; see ``cursor``.
+  /// - Returns: the index of the first one.
+  /// - Throws: ``LogFault`` `bad-entry` where nothing was done; others end this writer, and the next one goes on.
+  @discardableResult
+  package func append(_ entries: [[UInt8]], cursor: String = "") throws -> Int {
+    guard !isBroken else {
+      throw LogFault(.badState, "\(state.folder.path): the log is to be opened again after a fault")
+    }
+    let index = signed.checkpoint.size
+    try check(entries, cursor)
+    guard !entries.isEmpty else { return index }
+    let queue = LogState.Queue(size: index, root: signed.checkpoint.root, cursor: cursor, entries: entries)
+    isBroken = true
+    try state.commit(queue)
+    try integrate(queue)
+    isBroken = false
+    return index
+  }
+
+  private func check(_ entries: [[UInt8]], _ cursor: String) throws {
+    func fault(_ reason: String) -> LogFault { LogFault(.badEntry, reason) }
+    guard entries.count <= Self.entriesAtOnce else {
+      throw fault("\(entries.count) entries at once, at most \(Self.entriesAtOnce) are added")
+    }
+    for (number, entry) in entries.enumerated() where entry.isEmpty || entry.count > EntryBundle.entryLimit {
+      throw fault("entry \(number + 1) has \(entry.count) bytes, allowed are 1...\(EntryBundle.entryLimit)")
+    }
+    let bytes = entries.reduce(0) { $0 + $1.count }
+    guard bytes <= Self.bytesAtOnce else {
+      throw fault("\(bytes) bytes of entries at once, at most \(Self.bytesAtOnce) are added")
+    }
+    guard cursor.utf8.count <= 1000, cursor.utf8.allSatisfy({ $0 >= 0x20 }) else {
+      throw fault("a cursor of \(cursor.utf8.count) bytes, allowed is one line of at most 1000")
+    }
+    guard signed.checkpoint.size <= RightEdge.sizeLimit - entries.count else {
+      throw fault("the log is full: it has \(signed.checkpoint.size) entries")
+    }
+  }
+
+  private func integrate(_ queue: LogState.Queue) throws {
+    let files = growth.append(queue.entries)
+    try folder.put(files.map { ($0.tile.path, $0.content) }, replacing: false)
+    let next = Checkpoint(origin: verifier.name, size: growth.edge.size, root: growth.edge.root)
+    let signed = LogState.Signed(checkpoint: try SignedCheckpoint(next, signer: signer), cursor: queue.cursor)
+    try state.commit(signed)
+    self.signed = signed
+    try show()
+    try state.removeQueue()
+    for file in files where !file.tile.isPartial { try folder.removePartials(of: file.tile) }
+  }
+
+  private func show() throws {
+    try folder.put([(Self.checkpointPath, signed.checkpoint.bytes)], replacing: true)
+  }
+
+  // MARK: Proofs
+
+  /// The proof that an entry is in the log, against the newest checkpoint.
+  ///
+  /// - Parameter entry: goes into the file, so that who has the file alone can verify it.
+  /// - Throws: ``LogFault`` `not-included` where the log has no such entry there.
+  package func proof(of index: Int, entry: [UInt8]) async throws -> ProofFile {
+    try await Self.proof(
+      of: index, entry: entry, checkpoint: checkpoint, TreeReader(folder, size: checkpoint.size))
+  }
+
+  /// The proof that an entry is in a log, verified.
+  package static func proof(
+    of index: Int, entry: [UInt8], checkpoint: SignedCheckpoint, _ reader: TreeReader
+  ) async throws -> ProofFile {
+    let hashes = try await reader.inclusion(of: index)
+    guard
+      TreeProof.isIncluded(.leaf(entry), at: index, size: checkpoint.size, root: checkpoint.root, proof: hashes)
+    else {
+      throw LogFault(
+        .notIncluded,
+        "\(reader.source.name): its tiles do not prove that this is entry \(index) of the log of size \(checkpoint.size)"
+      )
+    }
+    return ProofFile(index: index, hashes: hashes, extra: entry, checkpoint: checkpoint.bytes)
+  }
+}
