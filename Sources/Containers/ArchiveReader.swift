@@ -90,8 +90,8 @@ final class ArchiveReader {
     let kind: Kind
 
     enum Kind {
-      case file, folder
-      /// Links, devices, pipes.
+      case file, folder, link
+      /// Devices and pipes.
       case other
     }
   }
@@ -110,7 +110,9 @@ final class ArchiveReader {
       let isLink = archive_entry_hardlink(entry) != nil
       let kind: Entry.Kind =
         switch UInt32(archive_entry_filetype(entry)) & 0o170000 {
-        case 0o100000: isLink ? .other : .file
+        case _ where isLink: .link
+        case 0o100000: .file
+        case 0o120000: .link
         case 0o040000: .folder
         default: .other
         }

@@ -66,6 +66,17 @@ final class ContainerWalk {
     }
   }
 
+  /// Runs `body`; an entry that is too large is left out, and `nil` comes back.
+  private func guardingSize<Result>(_ name: String, _ body: () throws -> Result) throws -> Result? {
+    do {
+      return try body()
+    } catch let oversize as OversizeContent {
+      guard let leftOut = LeftOutDocument(name, oversize.fault(in: name)) else { throw oversize.fault(in: name) }
+      try ending { try leaveOut(leftOut) }
+      return nil
+    }
+  }
+
   private func hand(over found: FoundDocument) throws { try ending { try take(found) } }
 
   private func ending(_ body: () throws -> Void) throws {
@@ -166,13 +177,22 @@ final class ContainerWalk {
           continue
         }
         guard entry.kind == .file else {
-          passedOver.links += 1
+          if entry.kind == .link { passedOver.links += 1 } else { passedOver.others += 1 }
           continue
         }
         isEmpty = false
-        let content = try keep(EntrySource(reader), limit: found.document.limits.documentBytes)
-        try visitAll(
-          try waiting.add(name, content, signatureLimit: found.document.limits.signatureBytes))
+        let limits = found.document.limits
+        // What is too large is left out, and those behind it are read.
+        guard
+          let content = try guardingSize(
+            "\(found.document.name)!\(name)",
+            {
+              let isSignature = name.hasSuffix(".sig")
+              return try keep(
+                EntrySource(reader), limit: isSignature ? limits.signatureBytes : limits.documentBytes)
+            })
+        else { continue }
+        try visitAll(try waiting.add(name, content, signatureLimit: limits.signatureBytes))
       }
     } catch let ended as Ended {
       throw ended

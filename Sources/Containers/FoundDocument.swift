@@ -24,7 +24,19 @@ package struct DocumentPlace: Sendable, Hashable {
     self.file = file
     self.argument = argument
     self.path = path
-    outputPath = path
+    outputPath = Self.plain(path)
+  }
+
+  /// A path without characters that steer a terminal or turn the direction of text, each of which becomes `_`.
+  private static func plain(_ path: String) -> String {
+    func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+      switch scalar.value {
+      case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
+      default: true
+      }
+    }
+    guard !path.unicodeScalars.allSatisfy(isPlain) else { return path }
+    return String(String.UnicodeScalarView(path.unicodeScalars.map { isPlain($0) ? $0 : "_" }))
   }
 
   /// An entry of the archive that lies here.
@@ -34,7 +46,7 @@ package struct DocumentPlace: Sendable, Hashable {
     // An entry cannot lead out of the folder.
     let parts = name.split(separator: "/").filter { $0 != "." && $0 != ".." }
     let path = parts.isEmpty ? "entry" : parts.joined(separator: "/")
-    place.outputPath = "\(outputPath)/\(String(path.map { $0.unicodeScalars.contains { $0.value < 0x20 } ? "_" : $0 }))"
+    place.outputPath = "\(outputPath)/\(Self.plain(path))"
     return place
   }
 

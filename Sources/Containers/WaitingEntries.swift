@@ -109,6 +109,17 @@ struct WaitingEntries {
   }
 }
 
+/// An entry has more bytes than are read of one. The archive around it may be sound.
+struct OversizeContent: Error {
+  let limit: Int
+
+  func fault(in name: String) -> FormatError {
+    let signature =
+      name.hasSuffix(".sig") ? ", the most of a file of signatures" : " (--max-bytes says how many are read)"
+    return FormatError(.limitExceeded, place: name, "it has more than \(limit) bytes\(signature)")
+  }
+}
+
 /// Content that was read to its end: in memory, or in a file without a name when it is large.
 enum SpooledContent {
   private static let memory = 4 << 20
@@ -122,7 +133,7 @@ enum SpooledContent {
     while case let count = try content.read(into: buffer), count > 0 {
       total += count
       guard total <= limit else {
-        throw FormatError(.limitExceeded, "it has more than \(limit) bytes (--max-bytes says how many are read)")
+        throw OversizeContent(limit: limit)
       }
       let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
       if let spool {

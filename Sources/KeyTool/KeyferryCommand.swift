@@ -127,6 +127,7 @@ package struct KeyferryCommand: ParsableCommand {
       // A log that was read and is not what it should be is a verification that failed.
       if error.isRefutation { return ExitStatus.rejected.rawValue }
     case let error as StaleInputs: Console.note("\(error)")
+    case let error as ExistingOutput: Console.note("\(error)")
     case let error as RepeatedKeyRefusal: Console.note("\(error)")
     case let error as Resigning.FallenSignatures: Console.note("\(error)")
     case let error as DocumentRefusal:

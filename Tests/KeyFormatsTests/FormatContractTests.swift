@@ -15,7 +15,7 @@ import Testing
     let names = [
       "gaen-export", "gaen-beta", "codable-json", "publish-json", "efgs-protobuf", "efgs-json", "csv", "json",
       "cwa-submission", "protobuf-text", "parser-text", "parser-json", "sample-days",
-      "interoperability-json", "immuni-json", "analyzer-text", "encoded-export", "sql-dump", "property-list",
+      "interoperability-json", "immuni-json", "analyzer-text", "encoded-export", "sql-dump", "property-list", "bson",
     ]
     #expect(KeyFormat.allCases.map(\.rawValue).starts(with: names))
     for format in KeyFormat.allCases { #expect(KeyFormat(rawValue: format.rawValue) == format) }
@@ -41,6 +41,7 @@ import Testing
     var random = SeededRandom(seed: seed)
     let keys = RandomKeys(seed.isMultiple(of: 2) ? .wild : .plausible, statesRegions: true, hasUnknownFields: true)
     var document = keys.document(300, using: &random)
+    document.shareRegions(for: format)
     _ = try document.fit(to: format, defaults: Self.defaults)
     document.rejections = []
     let capabilities = try #require(format.definition.capabilities)
@@ -61,6 +62,7 @@ import Testing
   func whatIsWrittenIsRecognised(format: KeyFormat) throws {
     var random = SeededRandom(seed: 5)
     var document = RandomKeys(.plausible, statesRegions: true).document(5, using: &random)
+    document.shareRegions(for: format)
     _ = try document.fit(to: format, defaults: Self.defaults)
     let read = try KeyDocument(MemorySource(document.bytes(as: format)))
     #expect(try DecodedDocument(decoding: read.decoder).keys.count == 5)
@@ -94,6 +96,13 @@ import Testing
 }
 
 extension DecodedDocument {
+  /// Where a format says regions once for all keys, all have the same.
+  fileprivate mutating func shareRegions(for format: KeyFormat) {
+    guard format.definition.capabilities?.statesRegionsOnce == true else { return }
+    let shared = regions.intern(RegionClaim(origin: "DE", visited: ["DE", "FR", "IT"])) ?? .none
+    for index in keys.indices { keys[index].regions = shared }
+  }
+
   fileprivate var withoutEmptyRegions: DecodedDocument {
     var document = self
     document.regions = RegionTable()

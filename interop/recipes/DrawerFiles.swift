@@ -63,6 +63,11 @@ private func binaryDrawer(_ variant: DrawerVariant) -> [DrawerFile] {
     DrawerFile("exports/base64_line_\(number).txt", "encoded-export", keys, tellsItsEnd: false, drawerBase64(export)),
     DrawerFile("exports/archive_base64_\(number).txt", "encoded-export", keys, wrapped(drawerBase64(zip), 64)),
     DrawerFile("exports/xxd_\(number).txt", "encoded-export", keys, tellsItsEnd: false, wrapped(hex, 60)),
+    DrawerFile("exports/xxd_lines_\(number).txt", "encoded-export", keys, tellsItsEnd: false, dumped(export, .xxd)),
+    DrawerFile("exports/hexdump_\(number).txt", "encoded-export", keys, dumped(export, .hexdump)),
+    DrawerFile("exports/hexdump_words_\(number).txt", "encoded-export", keys, dumped(export, .words)),
+    DrawerFile("exports/od_\(number).txt", "encoded-export", keys, dumped(export, .od)),
+    DrawerFile("exports/xxd_archive_\(number).txt", "encoded-export", keys, dumped(zip, .xxd)),
     DrawerFile("exports/bytea_\(number).txt", "encoded-export", keys, tellsItsEnd: false, "\\x\(hex)\n"),
     DrawerFile("efgs/batch_\(number).bin", "efgs-protobuf", batch, tellsItsEnd: false, bytes: encoded),
     DrawerFile(
@@ -93,4 +98,43 @@ private func document(_ keys: [DrawerKey]) -> DecodedDocument {
     document.keys.append(claim)
   }
   return document
+}
+
+private enum DumpTool { case xxd, hexdump, words, od }
+
+/// What `xxd`, `hexdump -C`, `hexdump` and `od -t x1` print.
+private func dumped(_ bytes: [UInt8], _ tool: DumpTool) -> String {
+  func hex(_ number: Int, _ width: Int, _ radix: Int = 16) -> String {
+    let digits = String(number, radix: radix)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+  func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+  }
+  func pairs(_ line: [UInt8], isSwapped: Bool) -> String {
+    stride(from: 0, to: line.count, by: 2).map { start in
+      let pair = Array(line[start..<min(start + 2, line.count)])
+      // The last pair is filled up by hexdump.
+      let whole = isSwapped ? Array((pair + [0]).prefix(2).reversed()) : pair
+      return whole.map { hex(Int($0), 2) }.joined()
+    }.joined(separator: " ")
+  }
+  let width = tool == .xxd || tool == .hexdump ? 8 : 7
+  let radix = tool == .od ? 8 : 16
+  var text = ""
+  for start in stride(from: 0, to: bytes.count, by: 16) {
+    let line = Array(bytes[start..<min(start + 16, bytes.count)])
+    let shown = String(decoding: line.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
+    let single = line.map { hex(Int($0), 2) }
+    let offset = hex(start, width, radix)
+    switch tool {
+    case .xxd: text += "\(offset): \(padded(pairs(line, isSwapped: false), 39))  \(shown)\n"
+    case .hexdump:
+      let halves = [single.prefix(8), single.dropFirst(8)].map { $0.joined(separator: " ") }.joined(separator: "  ")
+      text += "\(offset)  \(padded(halves, 48))  |\(shown)|\n"
+    case .words: text += "\(offset) \(padded(pairs(line, isSwapped: true), 39))\n"
+    case .od: text += "\(offset) \(single.joined(separator: " "))\n"
+    }
+  }
+  return tool == .xxd ? text : text + hex(bytes.count, width, radix) + "\n"
 }

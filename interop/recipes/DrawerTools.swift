@@ -56,7 +56,25 @@ private func immuniDrawer(_ variant: DrawerVariant) -> [DrawerFile] {
     DrawerFile("immuni/relaxed_\(number).json", "immuni-json", keys, relaxed),
     DrawerFile("immuni/binary_\(number).json", "immuni-json", keys, binary),
     DrawerFile("immuni/older_\(number).json", "immuni-json", keys, older),
+    DrawerFile("immuni/collection_\(number).bson", "bson", keys, bytes: collection(keys)),
   ]
+}
+
+/// Two documents of a collection, as `mongodump` writes it.
+private func collection(_ keys: [DrawerKey]) -> [UInt8] {
+  let half = keys.count / 2
+  return [keys[..<half], keys[half...]].flatMap { part in
+    let list = part.map { key -> [UInt8] in
+      var elements = BSON.binary("key_data", key.data)
+      if let risk = key.risk { elements += BSON.int32("transmission_risk_level", risk) }
+      if let start = key.start { elements += BSON.int64("rolling_start_number", Int64(start)) }
+      if let period = key.period { elements += BSON.int32("rolling_period", period) }
+      return BSON.document(elements)
+    }
+    return BSON.document(
+      BSON.objectID("_id", Array(repeating: 0x5f, count: 12)) + BSON.array("keys", list)
+        + BSON.date("sub_batch_date", 1_605_657_600_000))
+  }
 }
 
 // MARK: Interoperability service

@@ -11,6 +11,16 @@ private let copy = """
 
   """
 
+private let stored = BSON.document(
+  BSON.objectID("_id", Array(repeating: 1, count: 12))
+    + BSON.array(
+      "keys",
+      [
+        BSON.document(
+          BSON.text("key_data", "AAECAwQFBgcICQoLDA0ODw==") + BSON.double("rolling_start_number", 2_676_096)
+            + BSON.int64("rolling_period", 144))
+      ]) + BSON.element(0x0a, "nothing", []) + BSON.element(0x08, "done", [1]) + BSON.text("a\"b\n", "c\\\u{1}"))
+
 /// Dumps of databases, apps and tools; each tool's own output stands in `drawer/`.
 let dumpRecipes: [Recipe] = [
   Recipe("sql-dump/copy", "rows of COPY, one of them with little in it", keys: 2, notes: "", .text(copy + "\\.\n")),
@@ -83,6 +93,66 @@ let dumpRecipes: [Recipe] = [
     .bytes(
       Array("bplist00".utf8) + [0xd1, 0, 0] + [8] + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 1]
         + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 11])),
+  Recipe(
+    "bson/collection", "a document with values of many kinds beside its keys", keys: 1, notes: "member-skipped",
+    .bytes(stored)),
+  Recipe("bson/cut_off", "ends in the middle of a document", .refused("truncated"), .bytes(stored.dropLast(9))),
+  Recipe(
+    "bson/length_wrong", "a list that is said to be longer than the document", .refused("malformed"),
+    .bytes(
+      BSON.document(
+        BSON.objectID("_id", Array(repeating: 1, count: 12)) + BSON.element(0x04, "keys", BSON.little(1000, 4) + [0])))),
+  Recipe(
+    "bson/type_unknown", "an element of a type that nobody knows", .refused("malformed"),
+    .bytes(
+      BSON.document(
+        BSON.objectID("_id", Array(repeating: 1, count: 12)) + BSON.element(0x44, "keys", [1, 2, 3, 4])))),
+  Recipe(
+    "encoded-export/hexdump", "lines of hexdump -C, with its last line", keys: 1,
+    .text(
+      """
+      00000000  45 4b 20 45 78 70 6f 72  74 20 76 31 20 20 20 20  |EK Export v1    |
+      00000010  3a 1a 0a 10 00 01 02 03  04 05 06 07 08 09 0a 0b  |:...............|
+      00000020  0c 0d 0e 0f 18 80 ab a3  01 20 90 01              |......... ..|
+      0000002c
+
+      """)),
+  Recipe(
+    "encoded-export/xxd", "lines of xxd", keys: 1,
+    .text(
+      """
+      00000000: 454b 2045 7870 6f72 7420 7631 2020 2020  EK Export v1    
+      00000010: 3a1a 0a10 0001 0203 0405 0607 0809 0a0b  :...............
+      00000020: 0c0d 0e0f 1880 aba3 0120 9001            ......... ..
+
+      """)),
+  Recipe(
+    "encoded-export/hexdump_words", "pairs with the second byte in front, as hexdump prints them by itself", keys: 1,
+    .text(
+      """
+      0000000 4b45 4520 7078 726f 2074 3176 2020 2020
+      0000010 1a3a 100a 0100 0302 0504 0706 0908 0b0a
+      0000020 0d0c 0f0e 8018 a3ab 2001 0190
+      000002c
+
+      """)),
+  Recipe(
+    "encoded-export/hexdump_line_missing", "a line of hexdump is missing", .refused("malformed"),
+    .text(
+      """
+      00000000  45 4b 20 45 78 70 6f 72  74 20 76 31 20 20 20 20  |EK Export v1    |
+      00000020  0c 0d 0e 0f 18 80 ab a3  01 20 90 01              |......... ..|
+      0000002c
+
+      """)),
+  Recipe(
+    "encoded-export/hexdump_cut_off", "hexdump without its last line", .refused("truncated"),
+    .text(
+      """
+      00000000  45 4b 20 45 78 70 6f 72  74 20 76 31 20 20 20 20  |EK Export v1    |
+      00000010  3a 1a 0a 10 00 01 02 03  04 05 06 07 08 09 0a 0b  |:...............|
+
+      """)),
   Recipe(
     "encoded-export/base64", "an export of one key, in lines of base64", keys: 1,
     .text("RUsgRXhwb3J0IHYxICAgIDoaChAAAQIDBAUG\nBwgJCgsMDQ4PGICrow\nEgkAE=\n")),

@@ -109,3 +109,31 @@ enum Wire {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
   }
 }
+
+/// Documents as MongoDB stores them, element by element.
+enum BSON {
+  static func little(_ value: Int64, _ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: value >> Int64(8 * $0)) }
+  }
+
+  static func element(_ kind: UInt8, _ name: String, _ value: [UInt8]) -> [UInt8] { [kind] + name.utf8 + [0] + value }
+
+  static func document(_ elements: [UInt8]) -> [UInt8] { little(Int64(elements.count + 5), 4) + elements + [0] }
+
+  static func int32(_ name: String, _ value: Int32) -> [UInt8] { element(0x10, name, little(Int64(value), 4)) }
+  static func int64(_ name: String, _ value: Int64) -> [UInt8] { element(0x12, name, little(value, 8)) }
+  static func double(_ name: String, _ value: Double) -> [UInt8] {
+    element(0x01, name, little(Int64(bitPattern: value.bitPattern), 8))
+  }
+  static func date(_ name: String, _ milliseconds: Int64) -> [UInt8] { element(0x09, name, little(milliseconds, 8)) }
+  static func objectID(_ name: String, _ bytes: [UInt8]) -> [UInt8] { element(0x07, name, bytes) }
+  static func binary(_ name: String, _ bytes: [UInt8]) -> [UInt8] {
+    element(0x05, name, little(Int64(bytes.count), 4) + [0] + bytes)
+  }
+  static func text(_ name: String, _ text: String) -> [UInt8] {
+    element(0x02, name, little(Int64(text.utf8.count + 1), 4) + text.utf8 + [0])
+  }
+  static func array(_ name: String, _ documents: [[UInt8]]) -> [UInt8] {
+    element(0x04, name, document(documents.enumerated().flatMap { element(0x03, "\($0.offset)", $0.element) }))
+  }
+}

@@ -52,6 +52,14 @@ let submissionRecipes: [Recipe] = [
         + Wire.text(3, "FR") + Wire.text(4, "DE") + Wire.varint(5, 1))),
   Recipe("cwa-submission/keys_only", "nothing but keys", keys: 1, notes: "", .bytes(submitted(sixteen))),
   Recipe(
+    "cwa-submission/canonical", "keys, then visited countries and origin, as they are written", keys: 2, notes: "",
+    canonical: true,
+    .bytes(
+      submitted(sixteen) + submitted(others) + Wire.text(3, "DE") + Wire.text(3, "FR") + Wire.text(4, "DE"))),
+  Recipe(
+    "cwa-submission/two_origins", "an origin that is said twice, differently", .refused("unsupported"),
+    .bytes(submitted(sixteen) + Wire.text(4, "DE") + Wire.text(4, "IT"))),
+  Recipe(
     "cwa-submission/padding_only", "a request that only hides that nobody sends keys; its bytes fit many formats",
     detected: "refused:malformed", keys: 0, .bytes(Wire.bytes(2, Array(repeating: 0, count: 28)))),
   Recipe(

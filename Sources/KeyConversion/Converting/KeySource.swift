@@ -6,10 +6,7 @@ internal import KeyIntake
 /// Where a key comes from, for tables that are to say it of each.
 struct KeySource {
   /// The columns' names behind those of the format; members of JSON have the part behind `source_`.
-  static let names: [StaticString] = [
-    "source_file", "source_entry", "source_start", "source_end", "source_batch", "source_region", "source_signer",
-    "source_sha256",
-  ]
+  static let names = SourceColumns.names
 
   /// In the order of ``names``; empty where nothing is stated.
   let values: [String]

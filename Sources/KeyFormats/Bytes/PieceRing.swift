@@ -103,7 +103,7 @@ final class PieceRing: @unchecked Sendable {
 }
 
 /// A thread that does one work. What the work holds is the thread's until it has been waited for.
-struct WorkThread {
+package struct WorkThread {
   private let thread: pthread_t
 
   private final class Work {
@@ -112,7 +112,7 @@ struct WorkThread {
   }
 
   /// `nil` where the system gives no thread; `body` is not run then.
-  init?(_ body: @escaping () -> Void) {
+  package init?(_ body: @escaping () -> Void) {
     let work = Unmanaged.passRetained(Work(body))
     var thread = pthread_t()
     let status = pthread_create(
@@ -128,5 +128,5 @@ struct WorkThread {
     self.thread = thread
   }
 
-  func wait() { pthread_join(thread, nil) }
+  package func wait() { pthread_join(thread, nil) }
 }

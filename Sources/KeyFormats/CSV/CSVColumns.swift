@@ -85,6 +85,21 @@ enum CSVColumn: Int, CaseIterable {
   static let canonicalLine = allCases.map(\.name).joined(separator: ",")
 }
 
+/// The columns in which a table of ours says where each key comes from, behind those of the key.
+package enum SourceColumns {
+  package static let names: [StaticString] = [
+    "source_file", "source_entry", "source_start", "source_end", "source_batch", "source_region", "source_signer",
+    "source_sha256",
+  ]
+
+  private static let texts = Set(names.map { "\($0)" })
+
+  static func contain(_ name: String) -> Bool { texts.contains(name) }
+
+  static let note = ReadingNote(
+    code: "source-columns", text: "columns that say where each key came from (source_...) are known and not carried on")
+}
+
 /// What the line of names says about the rows.
 struct CSVLayout {
   /// How rows can be read at once; see ``CSVCanonicalRows``.

@@ -270,8 +270,10 @@ public final class CSVKeyDecoder: KeyDecoder {
     do {
       let (layout, names) = try CSVLayout.read(row, separatedBy: separator)
       for (index, name) in names.enumerated() where !layout.reads(index) && !name.isEmpty {
+        guard !SourceColumns.contain(name) else { continue }
         notes.count(ReadingNote(code: "unknown-column", subject: name, text: "column \"\(name)\" is not read"))
       }
+      if names.contains(where: SourceColumns.contain) { notes.count(SourceColumns.note) }
       return layout
     } catch var error {
       error.byteOffset = window.documentOffset

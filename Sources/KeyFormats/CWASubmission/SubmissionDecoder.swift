@@ -13,7 +13,18 @@ extension KeyFormat {
         let (second, third) = (key.numbers[2] ?? 0, key.numbers[3] ?? 0)
         return third > 1_000_000 && third > second
       },
-      schema: .export, decoder: { SubmissionDecoder($0, limits: $1) }))
+      decoder: { SubmissionDecoder($0, limits: $1) },
+      capabilities: FormatCapabilities(
+        rollingStart: .optional(), rollingPeriod: .optional(), transmissionRisk: .optional(), reportType: .optional(),
+        daysSinceOnset: .optional(), origin: .optional, visitedRegions: .optional, statesRegionsOnce: true),
+      schema: .export, encoder: { SubmissionEncoder($0) }))
+}
+
+/// The fields of `SubmissionPayload` (proto2, package `app.coronawarn.server.common.protocols.internal`).
+enum SubmissionFields {
+  static let padding: UInt32 = 2
+  static let visited: UInt32 = 3
+  static let origin: UInt32 = 4
 }
 
 /// Reads the submission payload of the Corona-Warn-App: export key messages in field 1, then padding, the visited
@@ -47,7 +58,8 @@ public final class SubmissionDecoder: KeyDecoder {
     let hasMore = try keys.decode(into: &chunk) { tag, reader, _ throws(ProtobufFault) in
       try reader.skip(tag)
       switch (tag.number, tag.wire) {
-      case (Self.visitedTag, .length), (Self.originTag, .length), (Self.paddingTag, .length): break
+      case (SubmissionFields.visited, .length), (SubmissionFields.origin, .length), (SubmissionFields.padding, .length):
+        break
       default:
         // The app's fields have small numbers; a hostile file may hold any number of others.
         notes.count(
@@ -65,10 +77,6 @@ public final class SubmissionDecoder: KeyDecoder {
     }
     return hasMore
   }
-
-  private static let paddingTag: UInt32 = 2
-  private static let visitedTag: UInt32 = 3
-  private static let originTag: UInt32 = 4
 
   /// The regions that the whole payload names, each once.
   private func statedRegions() throws -> RegionClaim.ID {
@@ -89,10 +97,10 @@ public final class SubmissionDecoder: KeyDecoder {
       while !reader.isAtEnd {
         let tag = try reader.readTag()
         switch (tag.number, tag.wire) {
-        case (Self.visitedTag, .length):
+        case (SubmissionFields.visited, .length):
           let region = try reader.readString()
           if named.insert(region).inserted { visited.append(region) }
-        case (Self.originTag, .length):
+        case (SubmissionFields.origin, .length):
           let origin = try reader.readString()
           if let first = claim.origin, first != origin { origins.insert(origin) }
           claim.origin = claim.origin ?? origin
@@ -113,5 +121,55 @@ public final class SubmissionDecoder: KeyDecoder {
       throw FormatError(.limitExceeded, RegionTable.refusal(of: claim))
     }
     return id
+  }
+}
+
+/// Writes a submission payload: the keys, then the countries that the persons visited, each once, and the origin.
+///
+/// Padding, consent and the kind of test are not written: nobody has said them. A server of the Corona-Warn-App takes
+/// fourteen keys at most; here there may be more, up to what is read again.
+public final class SubmissionEncoder: KeyEncoder {
+  private let output: OutputBuffer
+  /// Of the keys written so far.
+  private var regions: RegionClaim?
+  private var byteCount = 0
+  /// Tag, length, key data, and five numbers of at most eleven bytes.
+  private static let mostBytesOfKey = 75
+
+  public init(_ output: OutputBuffer) { self.output = output }
+
+  public func begin(_ header: ExportHeader) throws {}
+
+  /// - Throws: ``FormatError`` with `cannotExpress` for keys of different regions, or more than are read again.
+  public func encode(
+    _ keys: UnsafeBufferPointer<ClaimedKey>, regions table: RegionTable, unknownFields: UnknownFieldTable
+  ) throws {
+    for key in keys {
+      var claim = table[key.regions]
+      if claim.visited?.isEmpty == true { claim.visited = nil }
+      guard regions == nil || regions == claim else {
+        throw FormatError(.cannotExpress, "keys of different regions; a submission says them once for all keys")
+      }
+      regions = claim
+    }
+    byteCount += keys.count * Self.mostBytesOfKey
+    guard byteCount <= ReadLimits().recordBytes else {
+      throw FormatError(
+        .cannotExpress,
+        "a submission of more than \(ReadLimits().recordBytes / Self.mostBytesOfKey) keys, the most that is read again; phones send fourteen"
+      )
+    }
+    try ExportEncoder.encode(keys, unknownFields, tag: 0x0a, revisedTag: 0x0a, to: output)
+  }
+
+  public func finish(_ header: ExportHeader) throws {
+    var writer = ProtobufWriter()
+    var named: Set<String> = []
+    for region in regions?.visited ?? [] where named.insert(region).inserted {
+      writer.string(SubmissionFields.visited, region)
+    }
+    writer.string(SubmissionFields.origin, regions?.origin)
+    try output.append(writer.bytes)
+    try output.flush()
   }
 }

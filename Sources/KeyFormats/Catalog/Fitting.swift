@@ -45,6 +45,9 @@ public struct Fitting {
   /// What the keys were read from. Fields that readers do not know are dropped where the target has another schema.
   public var source: KeyFormat?
 
+  /// What the first key says, for a target that says it once for all keys.
+  private var commonRegions: RegionClaim?
+
   private let targetName: String
   private let targetSchema: KeyFormatDefinition.Schema?
   private let rules: [NumberRule]
@@ -96,6 +99,8 @@ public struct Fitting {
     var kept = 0
     var refused: [(offset: Int, reason: RejectionReason, detail: String)] = []
     var report = report
+    var commonRegions = commonRegions
+    defer { self.commonRegions = commonRegions }
     // One entry a rule: a look into the report's tables for each key would cost more than all else.
     var counts = [NumberCount](repeating: NumberCount(), count: rules.count)
     let regionFitting = RegionFitting(target: target, defaults: defaults)
@@ -110,7 +115,9 @@ public struct Fitting {
           continue
         }
         // A refused key is counted as such, and nothing else is said about it.
-        if let (reason, detail) = refusal(of: claim) ?? regionFitting.refusal(of: claim, regions, targetName) {
+        if let (reason, detail) = refusal(of: claim) ?? regionFitting.refusal(of: claim, regions, targetName)
+          ?? regionFitting.difference(of: claim, from: &commonRegions, regions, targetName)
+        {
           refused.append((offset, reason, detail))
           continue
         }
@@ -236,7 +243,9 @@ private struct UntouchedKeys {
     self.needed = needed
     self.carried = carried
     limited = rules.filter { !$0.rule.takesAnyWord }.map { ($0.field, $0.rule) }
-    areRegionsOptional = target.origin != .required && defaults.origin == nil && defaults.visitedRegions == nil
+    areRegionsOptional =
+      target.origin != .required && !target.statesRegionsOnce && defaults.origin == nil
+      && defaults.visitedRegions == nil
   }
 
   @inline(__always)
@@ -259,6 +268,35 @@ private struct RegionFitting {
   func refusal(of claim: ClaimedKey, _ regions: RegionTable, _ targetName: String) -> (RejectionReason, String)? {
     guard target.origin == .required, defaults.origin == nil, regions[claim.regions].origin == nil else { return nil }
     return (.fieldRequired, "origin absent, \(targetName) requires it")
+  }
+
+  /// Whether a key says other regions than the first one, where the target says them once for all.
+  @inline(__always)
+  func difference(
+    of claim: ClaimedKey, from common: inout RegionClaim?, _ regions: RegionTable, _ targetName: String
+  ) -> (RejectionReason, String)? {
+    guard target.statesRegionsOnce else { return nil }
+    var sent = regions[claim.regions]
+    sent.origin = sent.origin ?? defaults.origin
+    sent.visited = sent.visited ?? defaults.visitedRegions
+    // None at all and an empty list are spelled alike.
+    if sent.visited?.isEmpty == true { sent.visited = nil }
+    guard let first = common else {
+      common = sent
+      return nil
+    }
+    guard sent != first else { return nil }
+    return (
+      .valueNotAllowed,
+      "\(Self.words(sent)), and the first key is \(Self.words(first)); \(targetName) says it once for all keys"
+    )
+  }
+
+  private static func words(_ claim: RegionClaim) -> String {
+    let origin = claim.origin.map { "of origin \(printable($0))" } ?? "of no origin"
+    guard let visited = claim.visited else { return origin }
+    return "\(origin), visited \(visited.prefix(8).map { printable($0) }.joined(separator: " "))"
+      + (visited.count > 8 ? " …" : "")
   }
 
   func fit(_ claim: inout ClaimedKey, _ regions: inout RegionTable, _ report: inout FittingReport) {

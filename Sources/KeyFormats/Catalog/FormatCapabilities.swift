@@ -14,6 +14,9 @@ public struct FormatCapabilities: Sendable {
   /// Whether keys are written in the order of their raw bytes, revised ones last.
   public let sortsKeys: Bool
 
+  /// Whether origin and visited regions are said once, for all keys of a document.
+  public let statesRegionsOnce: Bool
+
   public enum RegionRule: Sendable { case notCarried, optional, required }
 
   /// What a format does with one number of a key.
@@ -54,8 +57,8 @@ public struct FormatCapabilities: Sendable {
   init(
     rollingStart: FieldRule, rollingPeriod: FieldRule, transmissionRisk: FieldRule, reportType: FieldRule = .notCarried,
     daysSinceOnset: FieldRule = .notCarried, origin: RegionRule = .notCarried, visitedRegions: RegionRule = .notCarried,
-    carriesRevision: Bool = false, carriesHeader: Bool = false, carriesUnknownFields: Bool = false,
-    sortsKeys: Bool = false
+    statesRegionsOnce: Bool = false, carriesRevision: Bool = false, carriesHeader: Bool = false,
+    carriesUnknownFields: Bool = false, sortsKeys: Bool = false
   ) {
     self.rollingStart = rollingStart
     self.rollingPeriod = rollingPeriod
@@ -64,6 +67,7 @@ public struct FormatCapabilities: Sendable {
     self.daysSinceOnset = daysSinceOnset
     self.origin = origin
     self.visitedRegions = visitedRegions
+    self.statesRegionsOnce = statesRegionsOnce
     self.carriesRevision = carriesRevision
     self.carriesHeader = carriesHeader
     self.carriesUnknownFields = carriesUnknownFields

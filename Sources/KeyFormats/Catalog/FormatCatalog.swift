@@ -24,6 +24,7 @@ public enum FormatCatalog {
     .encodedExport,
     .sqlDump,
     .propertyList,
+    .bson,
   ]
 
   /// What is to know about each of them.

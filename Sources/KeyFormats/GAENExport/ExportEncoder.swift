@@ -25,13 +25,22 @@ public final class ExportEncoder: KeyEncoder {
   public func encode(
     _ keys: UnsafeBufferPointer<ClaimedKey>, regions: RegionTable, unknownFields: UnknownFieldTable
   ) throws {
+    try Self.encode(keys, unknownFields, tag: 0x3a, revisedTag: 0x42, to: output)
+  }
+
+  /// Writes key messages, each in a field of one of these tags.
+  @inline(__always)
+  static func encode(
+    _ keys: UnsafeBufferPointer<ClaimedKey>, _ unknownFields: UnknownFieldTable, tag: UInt32, revisedTag: UInt32,
+    to output: OutputBuffer
+  ) throws {
     var index = 0
     while index < keys.count {
       let place = try output.reserveAll(atLeast: Self.room(keys[index], unknownFields))
       guard let base = place.baseAddress else { return }
       var record = base
       repeat {
-        record = Self.store(keys[index], unknownFields, record)
+        record = Self.store(keys[index], unknownFields, tag: keys[index].isRevised ? revisedTag : tag, record)
         index += 1
       } while index < keys.count && base + place.count - record >= Self.room(keys[index], unknownFields)
       output.commit(record - base)
@@ -55,14 +64,13 @@ public final class ExportEncoder: KeyEncoder {
   /// Writes the record and returns the place behind it.
   @inline(__always)
   private static func store(
-    _ claim: ClaimedKey, _ unknownFields: UnknownFieldTable, _ record: UnsafeMutableRawPointer
+    _ claim: ClaimedKey, _ unknownFields: UnknownFieldTable, tag: UInt32, _ record: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer {
     let message = record + 2
     claim.key.store(to: message + 2)
     var end = storeUsualNumbers(claim, message + 18) ?? storeNumbers(claim, message + 18)
     if claim.unknownFields != 0 { end += unknownFields.copy(claim.unknownFields, to: end) }
     let length = end - message
-    let tag: UInt32 = claim.isRevised ? 0x42 : 0x3a
     let head = 0x100a_0000 | UInt32(UInt8(truncatingIfNeeded: length)) << 8 | tag
     record.storeBytes(of: head.littleEndian, as: UInt32.self)
     return length < 0x80 ? end : lengthen(record, length)

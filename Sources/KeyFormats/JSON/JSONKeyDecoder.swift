@@ -44,6 +44,8 @@ public final class JSONKeyDecoder: KeyDecoder {
   /// Whether anything in a list that is the document has a key's members, and what else the first entry has.
   private var foundKeyMembers = false
   private var namesWithoutKey: [String] = []
+  /// Whether an entry of a list is something else than a key.
+  private var foundStrangers = false
   private var listEntries = JSONEntries.keys
   /// Whose keys a list of key data holds.
   private var listOrigin: String?
@@ -222,7 +224,7 @@ public final class JSONKeyDecoder: KeyDecoder {
       try beginDocument(.array)
       window.position += 1
       listIsDocument = true
-      (foundKeyMembers, namesWithoutKey) = (false, [])
+      (foundKeyMembers, namesWithoutKey, foundStrangers) = (false, [], false)
       listEntries = .keys
       place = .firstElement
     case UInt8(ascii: "{"): try readObject(&chunk)
@@ -314,6 +316,7 @@ public final class JSONKeyDecoder: KeyDecoder {
   private func endObject(_ chunk: inout KeyChunk) throws {
     window.position += 1
     place = .betweenDocuments
+    if documentCount == 1 { try refuseStrangers() }
     // The federation prints a batch without keys as an empty object.
     guard !foundList, !foundHeader, !memberNames.isEmpty else { return }
     let names = memberNames.prefix(8).joined(separator: ", ")
@@ -406,14 +409,20 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 
   private func endList() throws {
-    if listIsDocument, !foundKeyMembers, !namesWithoutKey.isEmpty {
-      let names = namesWithoutKey.prefix(8).map(printable).joined(separator: ", ")
-      throw FormatError(
-        .unrecognizedFormat, byteOffset: documentStart,
-        "a list of objects none of which is a key; the members of the first are \(names)")
-    }
+    if listIsDocument { try refuseStrangers() }
     window.position += 1
     place = listIsDocument ? .betweenDocuments : .afterMember
+  }
+
+  /// Refuses a document of lists in which nothing is a key: it is of something else.
+  private func refuseStrangers() throws {
+    guard foundStrangers, !foundKeyMembers else { return }
+    let names = namesWithoutKey.prefix(8).map(printable).joined(separator: ", ")
+    throw FormatError(
+      .unrecognizedFormat, byteOffset: documentStart,
+      names.isEmpty
+        ? "a list in which nothing is a key"
+        : "a list of objects none of which is a key; the members of the first are \(names)")
   }
 
   /// The text that comes next, or the number as it is spelled; `nil` for `null` and for anything else.
@@ -534,6 +543,8 @@ public final class JSONKeyDecoder: KeyDecoder {
     var byte = try requiredByte()
     if byte == UInt8(ascii: "{"), !templates.isEmpty {
       readRepeats(&chunk.keys, inList: true)
+      // What a template reads is a key.
+      foundKeyMembers = true
       if chunk.keys.isFull || place == .afterElement { return }
       byte = try requiredByte()
     }
@@ -541,6 +552,7 @@ public final class JSONKeyDecoder: KeyDecoder {
     guard byte == UInt8(ascii: "{") else {
       try skipValue(depth: listIsDocument ? 1 : 2)
       place = .afterElement
+      foundStrangers = true
       let position = KeyPosition(index: chunk.nextIndex, byteOffset: start)
       chunk.rejections.append(
         Rejection(position: position, reason: .malformedEntry, detail: "the entry is no object, as a key is"))
@@ -558,8 +570,9 @@ public final class JSONKeyDecoder: KeyDecoder {
     place = .afterElement
     if parser.foundKeyMembers {
       foundKeyMembers = true
-    } else if namesWithoutKey.isEmpty {
-      namesWithoutKey = parser.ignoredNames
+    } else if !parser.ignoredNames.isEmpty {
+      foundStrangers = true
+      if namesWithoutKey.isEmpty { namesWithoutKey = parser.ignoredNames }
     }
     try take(&chunk, start: window.position - length, end: window.position, mayLearn: mayLearn)
   }

@@ -22,15 +22,18 @@ enum PropertyListValue: Equatable {
 
 /// Reads the keys that the sample app keeps in its user defaults: the value `diagnosisKeys`, data that holds JSON.
 ///
-/// Beside it stand a person's test results and exposures, which are read over with a note. A property list has an index
-/// at its end, so the whole of it is held in memory, at most 64 MiB.
+/// Beside it stand a person's test results and exposures, which are read over with a note. XML streams. A binary property
+/// list has an index at its end, so the whole of it is held in memory, at most 128 MiB.
 public final class PropertyListDecoder: KeyDecoder {
   private let window: InputWindow
   private let limits: ReadLimits
   private var json: JSONKeyDecoder?
   private var ownNotes = ReadingNotes()
+  /// The list behind the keys that are read; `nil` where it has been read to its end.
+  private var rest: XMLPropertyList?
+  private var isInData = false
 
-  private static let sizeLimit = 64 << 20
+  private static let binaryLimit = 128 << 20
   private static let keysName = "diagnosisKeys"
   private static let privateNames: Set<String> = [
     "testResults", "exposures", "dateLastPerformedExposureDetection", "exposureDetectionErrorLocalizedDescription",
@@ -56,18 +59,74 @@ public final class PropertyListDecoder: KeyDecoder {
     let json = try json ?? open()
     self.json = json
     do {
-      return try json.decode(into: &chunk)
+      if try json.decode(into: &chunk) { return true }
     } catch let error as FormatError {
       throw error.within(Self.keysName)
     }
+    try readRest()
+    return false
   }
 
   private func open() throws -> JSONKeyDecoder {
-    let bytes = try WindowSource(window).readAll(limit: min(limits.documentBytes, Self.sizeLimit))
-    let entries =
-      bytes.starts(with: BinaryPropertyList.magic)
-      ? try BinaryPropertyList(bytes).dictionary(limits)
-      : try XMLPropertyList(bytes).dictionary(limits)
+    let isBinary = try window.require(BinaryPropertyList.magic.count)
+    guard isBinary, window.unread.starts(with: BinaryPropertyList.magic) else { return try openXML() }
+    return decoder(MemorySource(try binaryKeys()))
+  }
+
+  private func decoder(_ source: any ByteSource) -> JSONKeyDecoder {
+    JSONKeyDecoder(InputWindow(source, limits: limits), limits: limits, dialect: .codable)
+  }
+
+  private func openXML() throws -> JSONKeyDecoder {
+    let list = XMLPropertyList(window, limits: limits)
+    try list.begin()
+    var names: [String] = []
+    while let name = try list.nextName() {
+      let value = try list.value()
+      guard name == Self.keysName else {
+        if case .data = value { try list.endData() }
+        note(name)
+        if names.count < 8 { names.append(name) }
+        continue
+      }
+      rest = list
+      switch value {
+      case .data:
+        isInData = true
+        return decoder(list.dataContent())
+      case .emptyData: return decoder(MemorySource([]))
+      case .other(let kind): throw noData(kind)
+      }
+    }
+    throw withoutKeys(names)
+  }
+
+  /// What stands behind the keys.
+  private func readRest() throws {
+    guard let list = rest else { return }
+    rest = nil
+    if isInData { try list.endData() }
+    while let name = try list.nextName() {
+      if case .data = try list.value() { try list.endData() }
+      guard name != Self.keysName else { throw twice() }
+      note(name)
+    }
+  }
+
+  private func binaryKeys() throws -> [UInt8] {
+    let limit = min(limits.documentBytes, Self.binaryLimit)
+    var bytes: [UInt8] = []
+    while try window.require(1) {
+      guard bytes.count + window.unread.count <= limit else {
+        throw FormatError(
+          .limitExceeded, byteOffset: limit,
+          "a binary property list of more than \(limit) bytes, the most that is read, since its index stands at its end; "
+            + "as XML it may have any size: plutil -convert xml1 FILE")
+      }
+      bytes.append(contentsOf: window.unread)
+      window.skip(window.unread.count)
+    }
+    let entries = try BinaryPropertyList(bytes).dictionary(limits)
     var keys: [UInt8]?
     for (name, value) in entries {
       guard name == Self.keysName else {
@@ -76,20 +135,28 @@ public final class PropertyListDecoder: KeyDecoder {
       }
       guard case .data(let data) = value else {
         guard case .other(let kind) = value else { continue }
-        throw FormatError(.malformed, place: Self.keysName, "the value is \(kind), allowed is data that holds JSON")
+        throw noData(kind)
       }
-      guard keys == nil else {
-        throw FormatError(.malformed, place: Self.keysName, "the property list has this name twice, allowed is once")
-      }
+      guard keys == nil else { throw twice() }
       keys = data
     }
-    guard let keys else {
-      let names = entries.prefix(8).map { printable($0.name) }.joined(separator: ", ")
-      throw FormatError(
-        .unrecognizedFormat,
-        "the property list has no diagnosisKeys, as the sample app's user defaults have; its names are \(names)")
-    }
-    return JSONKeyDecoder(InputWindow(MemorySource(keys), limits: limits), limits: limits, dialect: .codable)
+    guard let keys else { throw withoutKeys(entries.prefix(8).map(\.name)) }
+    return keys
+  }
+
+  private func noData(_ kind: String) -> FormatError {
+    FormatError(.malformed, place: Self.keysName, "the value is \(kind), allowed is data that holds JSON")
+  }
+
+  private func twice() -> FormatError {
+    FormatError(.malformed, place: Self.keysName, "the property list has this name twice, allowed is once")
+  }
+
+  private func withoutKeys(_ names: [String]) -> FormatError {
+    FormatError(
+      .unrecognizedFormat,
+      "the property list has no diagnosisKeys, as the sample app's user defaults have; its names are "
+        + names.map { printable($0) }.joined(separator: ", "))
   }
 
   private func note(_ name: String) {
@@ -100,20 +167,5 @@ public final class PropertyListDecoder: KeyDecoder {
     }
     let subject = ownNotes.counts.count < Self.mostNotedNames ? printable(name) : "others"
     ownNotes.count(ReadingNote(code: "value-skipped", subject: subject, text: "a value beside the keys was not read"))
-  }
-}
-
-/// What a window still has, as a source.
-private final class WindowSource: ByteSource {
-  private let window: InputWindow
-
-  init(_ window: InputWindow) { self.window = window }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    guard try window.require(1) else { return 0 }
-    let count = min(buffer.count, window.unread.count)
-    buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: window.unread[..<count]))
-    window.skip(count)
-    return count
   }
 }

@@ -1,12 +1,24 @@
-/// A property list as XML: the part of XML that Apple's tools write, and no more.
+/// A property list as XML, read from its front: the part of XML that Apple's tools write, and no more.
 ///
 /// No entity is declared or fetched: the five of XML and numbers of characters are known, and a document type with
 /// declarations of its own is refused.
-struct XMLPropertyList {
-  private let bytes: [UInt8]
-  private var place = 0
+final class XMLPropertyList {
+  private let window: InputWindow
+  private let limits: ReadLimits
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  init(_ window: InputWindow, limits: ReadLimits) {
+    self.window = window
+    self.limits = limits
+  }
+
+  /// A value of the dictionary at the top.
+  enum Value {
+    /// Data: the text of its bytes comes next, up to ``endData()``.
+    case data
+    case emptyData
+    /// Anything else, by its kind, which has been read over.
+    case other(String)
+  }
 
   static func begins(_ front: [UInt8]) -> Bool {
     var text = front[...]
@@ -16,61 +28,58 @@ struct XMLPropertyList {
     return String(decoding: text.prefix(1024), as: UTF8.self).contains("<plist")
   }
 
-  /// The entries of the dictionary at the top.
-  func dictionary(_ limits: ReadLimits) throws -> [(name: String, value: PropertyListValue)] {
-    var reader = self
-    return try reader.readDocument(limits)
-  }
-
-  private mutating func readDocument(_ limits: ReadLimits) throws -> [(name: String, value: PropertyListValue)] {
-    if bytes.starts(with: [0xef, 0xbb, 0xbf]) { place = 3 }
+  /// Reads what stands in front of the dictionary's entries.
+  func begin() throws {
+    if try window.require(3), window.unread.starts(with: [0xef, 0xbb, 0xbf]) { window.skip(3) }
     try expect("plist")
     try expect("dict")
-    var entries: [(name: String, value: PropertyListValue)] = []
-    while true {
-      let tag = try nextTag()
-      if tag.name == "dict", tag.isEnd { break }
-      guard tag.name == "key", !tag.isEnd, !tag.isEmpty else {
-        throw malformed(tag, "a key, or the end of the dictionary")
-      }
-      guard entries.count < limits.recordBytes / 16 else {
-        throw FormatError(
-          .limitExceeded, byteOffset: tag.place,
-          "a dictionary of more than \(limits.recordBytes / 16) entries, which are the most that is read")
-      }
-      let name = try text(until: "key")
-      entries.append((name, try value(limits)))
-    }
-    let end = try nextTag()
-    guard end.name == "plist", end.isEnd else { throw malformed(end, "the end of the property list") }
-    return entries
   }
 
-  private mutating func value(_ limits: ReadLimits) throws -> PropertyListValue {
+  /// The name of the next entry; `nil` at the end of the list.
+  func nextName() throws -> String? {
+    let tag = try nextTag()
+    if tag.name == "dict", tag.isEnd {
+      let end = try nextTag()
+      guard end.name == "plist", end.isEnd else { throw malformed(end, "the end of the property list") }
+      try skip { Self.isSpace($0) }
+      guard try !window.require(1) else {
+        throw FormatError(
+          .unsupported, byteOffset: window.documentOffset,
+          "something else stands behind the property list; lists that lie behind each other are read one by one")
+      }
+      return nil
+    }
+    guard tag.name == "key", !tag.isEnd, !tag.isEmpty else {
+      throw malformed(tag, "a key, or the end of the dictionary")
+    }
+    return try text(until: "key")
+  }
+
+  /// The bytes that the text of data stands for.
+  func dataContent() -> EncodedText { EncodedText(window, .base64, of: "data", until: UInt8(ascii: "<")) }
+
+  /// Reads over the rest of data.
+  func endData() throws { try skipText(until: "data") }
+
+  /// The value that belongs to the name that was read last.
+  func value() throws -> Value {
     let tag = try nextTag()
     guard !tag.isEnd else { throw malformed(tag, "a value") }
     switch tag.name {
     case "true", "false": return .other("a truth value")
-    case "data":
-      if tag.isEmpty { return .data([]) }
-      let start = place
-      let text = try text(until: "data").utf8.filter { !Self.isSpace($0) }
-      guard let data = Base64.decode(text) else {
-        throw FormatError(.malformed, byteOffset: start, "data is not base64")
-      }
-      return .data(data)
+    case "data": return tag.isEmpty ? .emptyData : .data
     case "string", "integer", "real", "date":
-      if !tag.isEmpty { _ = try text(until: tag.name) }
+      if !tag.isEmpty { try skipText(until: tag.name) }
       return .other(tag.name == "date" ? "a date" : tag.name == "string" ? "text" : "a number")
     case "array", "dict":
-      if !tag.isEmpty { try skip(tag, limits) }
+      if !tag.isEmpty { try skip(tag) }
       return .other(tag.name == "array" ? "a list" : "a dictionary")
     default: throw malformed(tag, "data, string, integer, real, date, true, false, array or dict")
     }
   }
 
   /// Reads over a list or a dictionary.
-  private mutating func skip(_ first: Tag, _ limits: ReadLimits) throws {
+  private func skip(_ first: Tag) throws {
     var open = [first.name]
     while let name = open.last {
       let tag = try nextTag()
@@ -82,7 +91,7 @@ struct XMLPropertyList {
           throw FormatError(
             .limitExceeded, byteOffset: tag.place, "nested deeper than \(limits.nesting) levels, the most that is read")
         }
-        if tag.name == "array" || tag.name == "dict" { open.append(tag.name) } else { _ = try text(until: tag.name) }
+        if tag.name == "array" || tag.name == "dict" { open.append(tag.name) } else { try skipText(until: tag.name) }
       }
     }
   }
@@ -97,7 +106,7 @@ struct XMLPropertyList {
     let place: Int
   }
 
-  private mutating func expect(_ name: String) throws {
+  private func expect(_ name: String) throws {
     let tag = try nextTag()
     guard tag.name == name, !tag.isEnd, !tag.isEmpty else { throw malformed(tag, name) }
   }
@@ -109,22 +118,22 @@ struct XMLPropertyList {
   }
 
   /// The next tag; declarations and comments in front of it are passed over.
-  private mutating func nextTag() throws -> Tag {
+  private func nextTag() throws -> Tag {
     while true {
-      while place < bytes.count, Self.isSpace(bytes[place]) { place += 1 }
-      guard place < bytes.count else { throw truncated() }
-      guard bytes[place] == UInt8(ascii: "<") else {
-        throw FormatError(.malformed, byteOffset: place, "text between the values of a property list")
+      try skip { Self.isSpace($0) }
+      guard try window.require(1) else { throw truncated() }
+      guard window.unread[0] == UInt8(ascii: "<") else {
+        throw FormatError(.malformed, byteOffset: window.documentOffset, "text between the values of a property list")
       }
-      let rest = bytes[place...]
-      if rest.starts(with: "<!--".utf8) {
+      _ = try window.require(4)
+      if window.unread.starts(with: "<!--".utf8) {
         try pass(to: "-->")
-      } else if rest.starts(with: "<?".utf8) {
+      } else if window.unread.starts(with: "<?".utf8) {
         try pass(to: "?>")
-      } else if rest.starts(with: "<!".utf8) {
-        let start = place
-        try pass(to: ">")
-        guard !bytes[start..<place].contains(UInt8(ascii: "[")) else {
+      } else if window.unread.starts(with: "<!".utf8) {
+        let start = window.documentOffset
+        let declaration = try bytes(through: UInt8(ascii: ">"))
+        guard !declaration.contains(UInt8(ascii: "[")) else {
           throw FormatError(
             .unsupported, byteOffset: start, "a document type with declarations of its own, which is not read")
         }
@@ -134,11 +143,9 @@ struct XMLPropertyList {
     }
   }
 
-  private mutating func tag() throws -> Tag {
-    let start = place
-    guard let end = bytes[place...].firstIndex(of: UInt8(ascii: ">")) else { throw truncated() }
-    var content = bytes[(place + 1)..<end]
-    place = end + 1
+  private func tag() throws -> Tag {
+    let start = window.documentOffset
+    var content = try bytes(through: UInt8(ascii: ">")).dropFirst().dropLast()
     let isEnd = content.first == UInt8(ascii: "/")
     if isEnd { content = content.dropFirst() }
     let isEmpty = content.last == UInt8(ascii: "/")
@@ -147,31 +154,69 @@ struct XMLPropertyList {
     return Tag(name: String(decoding: name, as: UTF8.self), isEnd: isEnd, isEmpty: isEmpty, place: start)
   }
 
-  private mutating func pass(to end: String) throws {
+  /// Reads over what stands here, of any length, to behind this mark.
+  private func pass(to end: String) throws {
     let mark = Array(end.utf8)
-    while place + mark.count <= bytes.count {
-      if bytes[place] == mark[0], bytes[place..<place + mark.count].elementsEqual(mark) {
-        place += mark.count
-        return
+    while try window.require(mark.count) {
+      let unread = window.unread
+      var place = 0
+      while place + mark.count <= unread.count {
+        if unread[place] == mark[0], unread[place..<place + mark.count].elementsEqual(mark) {
+          return window.skip(place + mark.count)
+        }
+        place += 1
       }
-      place += 1
+      window.skip(place)
     }
     throw truncated()
   }
 
-  /// The text up to the end tag of this name, which is read, too.
-  private mutating func text(until name: String) throws -> String {
-    let start = place
-    guard let end = bytes[place...].firstIndex(of: UInt8(ascii: "<")) else { throw truncated() }
-    let raw = bytes[start..<end]
-    place = end
-    let tag = try tag()
-    guard tag.isEnd, tag.name == name else { throw malformed(tag, "the end of \(name)") }
-    guard raw.contains(UInt8(ascii: "&")) else { return String(decoding: raw, as: UTF8.self) }
-    return try resolved(raw)
+  private func skip(while isSkipped: (UInt8) -> Bool) throws {
+    while try window.require(1) {
+      let unread = window.unread
+      let end = unread.firstIndex { !isSkipped($0) } ?? unread.count
+      window.skip(end)
+      if end < unread.count { return }
+    }
   }
 
-  private func resolved(_ raw: ArraySlice<UInt8>) throws -> String {
+  /// The bytes up to and with this one, which are no more than a record.
+  private func bytes(through last: UInt8) throws -> [UInt8] {
+    let found = try window.scanRecord(limit: limits.recordBytes, place: "") { unread, _ in
+      unread.firstIndex(of: last).map { Array(unread[...$0]) }
+    }
+    guard let found else { throw truncated() }
+    window.skip(found.count)
+    return found
+  }
+
+  /// The text up to the end tag of this name, which is read, too.
+  private func text(until name: String) throws -> String {
+    let start = window.documentOffset
+    let raw = try window.scanRecord(limit: limits.recordBytes, place: "") { unread, _ in
+      unread.firstIndex(of: UInt8(ascii: "<")).map { Array(unread[..<$0]) }
+    }
+    guard let raw else { throw truncated() }
+    window.skip(raw.count)
+    try end(name)
+    guard raw.contains(UInt8(ascii: "&")) else { return String(decoding: raw, as: UTF8.self) }
+    return try resolved(raw[...], at: start)
+  }
+
+  /// Reads over text of any length, and the end tag of this name.
+  private func skipText(until name: String) throws {
+    try skip { $0 != UInt8(ascii: "<") }
+    try end(name)
+  }
+
+  private func end(_ name: String) throws {
+    guard try window.require(1) else { throw truncated() }
+    let tag = try tag()
+    guard tag.isEnd, tag.name == name else { throw malformed(tag, "the end of \(name)") }
+  }
+
+  /// - Parameter start: where the text begins in the document.
+  private func resolved(_ raw: ArraySlice<UInt8>, at start: Int) throws -> String {
     var text = String.UnicodeScalarView()
     var plain: [UInt8] = []
     func flush() {
@@ -187,7 +232,7 @@ struct XMLPropertyList {
       }
       guard let end = raw[index...].prefix(12).firstIndex(of: UInt8(ascii: ";")),
         let scalar = Self.scalar(String(decoding: raw[(index + 1)..<end], as: UTF8.self))
-      else { throw FormatError(.malformed, byteOffset: index, "an entity that XML does not have by itself") }
+      else { throw FormatError(.malformed, byteOffset: start + index, "an entity that XML does not have by itself") }
       flush()
       text.append(scalar)
       index = end + 1
@@ -217,6 +262,6 @@ struct XMLPropertyList {
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
   private func truncated() -> FormatError {
-    FormatError(.truncated, byteOffset: bytes.count, "the property list ends in the middle of something")
+    FormatError(.truncated, byteOffset: window.documentOffset, "the property list ends in the middle of something")
   }
 }

@@ -30,6 +30,7 @@ public final class SQLDumpDecoder: KeyDecoder {
   private var table = Table()
   private var scanner = CSVRowScanner(separator: UInt8(ascii: "\t"), cellLimit: 0, quotes: false)
   private var tuple = SQLTuple()
+  private let plainTuples: SQLPlainTuples?
   private var regionCells = CSVTailCache()
   private var foundKeys = false
   private var skippedTables: Set<String> = []
@@ -42,6 +43,8 @@ public final class SQLDumpDecoder: KeyDecoder {
   private struct Table {
     var name = ""
     var layout: CSVLayout?
+    /// The same of rows whose values stand in quotes.
+    var plainLayout: CSVLayout?
     var keyColumn = -1
     var rows = 0
   }
@@ -50,9 +53,15 @@ public final class SQLDumpDecoder: KeyDecoder {
   private static let mostTables = 1000
   private static let mostNotedTables = 32
 
-  public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+  public convenience init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
+    self.init(window, limits: limits, readsPlainTuples: true)
+  }
+
+  /// - Parameter readsPlainTuples: many rows of `INSERT` at once; otherwise each by itself, which says what they mean.
+  package init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), readsPlainTuples: Bool) {
     self.window = window
     self.limits = limits
+    plainTuples = readsPlainTuples ? SQLPlainTuples() : nil
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
@@ -160,7 +169,7 @@ public final class SQLDumpDecoder: KeyDecoder {
     if table.name != shown { table = Table(name: shown) }
     let layout = CSVLayout(separator: separator, names: names, quotes: false)
     guard let key = layout.columns.firstIndex(of: .keyData) else {
-      table.layout = nil
+      (table.layout, table.plainLayout) = (nil, nil)
       return noteSkipped(shown, hasColumns: !names.isEmpty)
     }
     let shownNames = names.map { ReportedText.name($0) }
@@ -171,6 +180,7 @@ public final class SQLDumpDecoder: KeyDecoder {
       }
     }
     table.layout = layout
+    table.plainLayout = CSVLayout(separator: UInt8(ascii: ","), columns: layout.columns, revision: layout.revision)
     table.keyColumn = key
     foundKeys = true
     scanner = CSVRowScanner(separator: separator, cellLimit: names.count, quotes: false)
@@ -228,7 +238,20 @@ public final class SQLDumpDecoder: KeyDecoder {
 
   // MARK: Tuples
 
+  private func readPlainTuples(into keys: inout KeyBuffer) {
+    guard let plainTuples, let layout = table.plainLayout else { return }
+    keys.appendDirectly { free in
+      let (rows, end) = plainTuples.read(
+        window.unread, head: lastHead, backslashes: usesBackslashes, layout, regions: regionCells, into: free)
+      window.skip(end)
+      table.rows += rows
+      return rows
+    }
+  }
+
   private func readTuple(_ chunk: inout KeyChunk) throws {
+    readPlainTuples(into: &chunk.keys)
+    if chunk.keys.count + chunk.rejections.count >= chunk.keys.capacity { return }
     let backslashes = usesBackslashes
     let found = try window.scanRecord(limit: limits.recordBytes, place: "table \(table.name)") { unread, isAtEnd in
       tuple.read(unread, isAtEnd: isAtEnd, backslashes: backslashes, keyCell: table.keyColumn)

@@ -26,13 +26,41 @@ package struct InspectionSum {
 
   package mutating func observe(_ chunk: borrowing KeyChunk) {
     chunk.keys.withKeys { keys in
-      for key in keys {
-        // The start is what the records are told apart by, besides their key data.
-        distinct.append(
-          KeyRepetitions.Record(
-            high: key.key.high, low: key.key.low, index: UInt32(bitPattern: key.rollingStart ?? .min), shape: 0))
+      for key in keys { distinct.append(Self.record(of: key)) }
+    }
+  }
+
+  /// What a document of not too many keys holds, observed elsewhere: on another thread.
+  package struct ObservedKeys: Sendable {
+    fileprivate var records: [KeyRepetitions.Record] = []
+    private let limit: Int
+    /// Whether there are more keys than are kept here. Such a document is observed chunk by chunk.
+    package private(set) var isTooLarge = false
+
+    /// - Parameter limit: how many keys are kept, 24 bytes each.
+    package init(limit: Int = 1 << 17) { self.limit = limit }
+
+    package mutating func observe(_ chunk: borrowing KeyChunk) {
+      guard !isTooLarge, records.count + chunk.keys.count <= limit else {
+        isTooLarge = true
+        records = []
+        return
+      }
+      chunk.keys.withKeys { keys in
+        for key in keys { records.append(InspectionSum.record(of: key)) }
       }
     }
+  }
+
+  package mutating func observe(_ keys: ObservedKeys) {
+    for record in keys.records { distinct.append(record) }
+  }
+
+  /// The start is what the records are told apart by, besides their key data.
+  @inline(__always)
+  fileprivate static func record(of key: ClaimedKey) -> KeyRepetitions.Record {
+    KeyRepetitions.Record(
+      high: key.key.high, low: key.key.low, index: UInt32(bitPattern: key.rollingStart ?? .min), shape: 0)
   }
 
   /// Adds the document that was observed.

@@ -24,7 +24,8 @@ struct ConvertCommand: ParsableCommand {
 
       A folder stands for all files in it, an archive (zip, tar, and what gzip, bzip2, xz and zstd made of them) for \
       all documents in it, archives in archives included; messages name them as archive.tgz!2020/de.zip. Into a \
-      folder each document becomes a file, in folders as those it was in.
+      folder each document becomes a file, in folders as those it was in. A file that is there \
+      already stays as it is there, unless --replace is given; a file that -o names is replaced, and it is said.
 
       Examples:
         keyferry convert dump.json --to csv -o keys.csv
@@ -50,6 +51,9 @@ struct ConvertCommand: ParsableCommand {
   @Flag(
     help: "Say of each key where it comes from: file, entry, window, batch, region, signer, SHA-256 (csv and json).")
   var withSource = false
+
+  @Flag(help: "In a folder of outputs, write over files that are there already; otherwise they stay and are named.")
+  var replace = false
 
   @Flag(help: "Write SHA-256 digests of the keys, 64 digits, instead of the keys (csv and json).")
   var hashKeys = false
@@ -78,12 +82,12 @@ struct ConvertCommand: ParsableCommand {
     }
     guard normalizes else {
       guard !inputs.isEmpty else { throw ValidationError("missing inputs: give files, or - for standard input") }
-      guard sources.named.isEmpty, sources.now == nil, publishing.audience == nil, publishing.rejected == nil,
-        !publishing.json
-      else {
+      guard sources.named.isEmpty, sources.now == nil, publishing.audience == nil, publishing.rejected == nil else {
         throw ValidationError(
-          "--input, --now, --audience, --rejected and --json go with --reading or --publishing; "
-            + "see keyferry help normalize")
+          "--input, --now, --audience and --rejected go with --reading or --publishing; see keyferry help normalize")
+      }
+      guard !publishing.json || output != "-" else {
+        throw ValidationError("--json prints the report to standard output; give -o FILE for the keys")
       }
       return try InputOptions.checkPaths(inputs)
     }
@@ -135,6 +139,10 @@ struct ConvertCommand: ParsableCommand {
     }
     progress.clear()
     report(receipt, destination)
+    try tell(
+      ConversionDocument(
+        outputs: [ConversionDocument.Output(receipt, writtenTo: destination.name, as: to)], unreadable: receipt.leftOut)
+    )
     tell(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count, walk)
     return receipt.rejected > 0 || !receipt.leftOut.isEmpty ? .rejected : .done
   }
@@ -148,6 +156,7 @@ struct ConvertCommand: ParsableCommand {
     let walk = input.walk(inputs, containers, outputFolder: folder)
     var status = ExitStatus.done
     var done = 0
+    var written: [ConversionDocument.Output] = []
     var leftOut: [LeftOutDocument] = []
     func leaveOut(_ document: LeftOutDocument) throws {
       guard keepsGoing else { throw document.fault }
@@ -160,12 +169,14 @@ struct ConvertCommand: ParsableCommand {
           let arrival = Arrival(progress.watching(found.document), vouching: vouching, at: now)
           let output = try outputs.make(for: found.place)
           let destination = try writing.destination(
-            output, inputs: found.place.file == "-" ? [] : [found.place.file], isInFolder: true)
+            output, inputs: found.place.file == "-" ? [] : [found.place.file], isInFolder: true,
+            replacing: replace)
           var plan = plan
           plan.packing = destination.packing
           let receipt = try destination.write { try Conversion.run(plan, from: [arrival], to: $0) }
           progress.clear()
           report(receipt, destination)
+          if publishing.json { written.append(ConversionDocument.Output(receipt, writtenTo: destination.name, as: to)) }
           done += 1
           if receipt.rejected > 0 { status = .rejected }
         } catch {
@@ -176,6 +187,7 @@ struct ConvertCommand: ParsableCommand {
           try leaveOut(document)
         }
       }, leaveOut: leaveOut)
+    try tell(ConversionDocument(outputs: written, unreadable: leftOut))
     tell(leftOut, of: done + leftOut.count, walk)
     guard let first = leftOut.first else { return status }
     // Nobody stands behind it: a verification that failed.
@@ -187,11 +199,16 @@ struct ConvertCommand: ParsableCommand {
     switch error {
     case let error as LossRefusal: LeftOutDocument(found.document.name, code: "loss", error)
     case let error as RepeatedKeyRefusal: LeftOutDocument(found.document.name, code: "repeated-keys", error)
+    case let error as ExistingOutput: LeftOutDocument(found.document.name, code: "output-exists", error)
     // Its own name is what cannot be: too long, or a folder's where a file is.
     case let error as FileFault where [ENAMETOOLONG, EEXIST, ENOTDIR, EISDIR, EILSEQ].contains(error.number):
       LeftOutDocument(found.document.name, code: "no-output-name", error)
     default: nil
     }
+  }
+
+  private func tell(_ document: ConversionDocument) throws {
+    if publishing.json { try Console.result(line: try JSONText.render(document)) }
   }
 
   private func tell(_ leftOut: [LeftOutDocument], of count: Int, _ walk: InputWalk) {
@@ -213,6 +230,7 @@ struct ConvertCommand: ParsableCommand {
     }
     for loss in receipt.losses { Console.note(loss) }
     guard !writing.quiet else { return }
+    if destination.replacesFile { Console.note("\(destination.name): the file that was there is replaced") }
     let notes = receipt.documents.flatMap { $0.notes.lines(of: $0.name) }
     for line in notes + receipt.lines(writtenTo: destination.name, as: to) { Console.note(line) }
   }

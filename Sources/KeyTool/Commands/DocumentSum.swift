@@ -70,6 +70,67 @@ struct DocumentSum {
       }, leaveOut: leaveOut)
   }
 
+  /// Reads all documents, small ones ahead of their turn by all processors. What is reported and added up is the same.
+  ///
+  /// - Parameters:
+  ///   - examine: reads a document on any thread, and shows every chunk of its keys to `observe` where it is added up.
+  ///   - report: reports what was read, in the order of the documents; it is told how many came before, those that could not
+  ///     be read too.
+  ///   - leftOut: as ``visit(keepsGoing:_:leftOut:)``.
+  mutating func visitAhead<Examined>(
+    keepsGoing: Bool,
+    examine: @escaping (SourceDocument, _ isSummed: Bool, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined,
+    report: (Examined, _ before: Int) throws -> (InspectionReport?, isVerified: Bool?),
+    leftOut tell: (LeftOutDocument) throws -> Void
+  ) throws {
+    let processors = OrderedWork<Int, Int>.processors
+    guard isSummed, processors > 1 else {
+      let walk = self.walk
+      return try visit(keepsGoing: keepsGoing) { document, isSummed, observe in
+        try report(try examine(document, isSummed, observe), walk.count - 1)
+      } leftOut: {
+        try tell($0)
+      }
+    }
+    let threads = min(processors, Self.mostThreads)
+    let work = OrderedWork<Ahead<Examined>, Ahead<Examined>>(threads: threads, ahead: 4 * threads) {
+      $0.worked(examine)
+    }
+    var before = 0
+    func leaveOut(_ document: LeftOutDocument) throws {
+      guard keepsGoing else { throw document.fault }
+      sum.leaveOut()
+      leftOut.append(document)
+      try tell(document)
+    }
+    func add(_ document: SourceDocument, _ examined: Result<Examined, any Error>) throws {
+      do {
+        let (one, isVerified) = try report(try examined.get(), before)
+        readCount += 1
+        if let one { sum.add(one, isVerified: isVerified) }
+      } catch {
+        guard let document = LeftOutDocument(document.name, error) else { throw error }
+        try leaveOut(document)
+      }
+    }
+    func use(_ result: Ahead<Examined>) throws {
+      switch result {
+      case .document(let document):
+        try add(document, Result { try examine(document, true) { sum.observe($0) } })
+      case .examined(let document, let examined, let keys):
+        sum.observe(keys)
+        try add(document, examined)
+      case .leftOut(let document): try leaveOut(document)
+      }
+      before += 1
+    }
+    try walk.visit({ try work.take(.document($0.document), use) }, leaveOut: { try work.take(.leftOut($0), use) })
+    try work.finish(use)
+  }
+
+  /// More would wait for the one that adds up.
+  private static let mostThreads = 8
+
   /// The sum; `nil` of one document.
   func report() -> InspectionSum.Report? { isSummed ? sum.report() : nil }
 
@@ -87,6 +148,28 @@ struct DocumentSum {
   func status(hasRejections: Bool) -> ExitStatus {
     guard !leftOut.isEmpty else { return hasRejections ? .rejected : .done }
     return readCount > 0 ? .rejected : .failed
+  }
+}
+
+/// A document on its way through the threads.
+private enum Ahead<Examined> {
+  /// Not read, or too large for that: it is read when its turn comes.
+  case document(SourceDocument)
+  case examined(SourceDocument, Result<Examined, any Error>, InspectionSum.ObservedKeys)
+  case leftOut(LeftOutDocument)
+
+  /// Documents of so many bytes at most wait in memory.
+  private static var largest: Int { 4 << 20 }
+
+  func worked(
+    _ examine: (SourceDocument, _ isSummed: Bool, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined
+  ) -> Ahead {
+    guard case .document(let document) = self, document.source.byteCount <= Self.largest,
+      document.source is FileSource || document.source is MemorySource
+    else { return self }
+    var keys = InspectionSum.ObservedKeys()
+    let examined = Result { try examine(document, true) { keys.observe($0) } }
+    return keys.isTooLarge ? self : .examined(document, examined, keys)
   }
 }
 

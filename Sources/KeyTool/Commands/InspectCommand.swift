@@ -92,8 +92,7 @@ struct Inspection {
     var sum = DocumentSum(walk, isAlways: summary)
     var reports: [InspectionReport] = []
     var hasRejections = false
-    try sum.visit(keepsGoing: keepsGoing) { document, _, observe in
-      let report = try inspect(document, mayBeSeveral: walk.mayHoldSeveral || walk.count > 1, observe)
+    func tell(_ report: InspectionReport, before: Int) throws -> (InspectionReport?, isVerified: Bool?) {
       if report.keys.rejected > 0 { hasRejections = true }
       if jsonLines {
         try Console.result(line: try JSONText.line(report))
@@ -101,11 +100,24 @@ struct Inspection {
         if !summary { reports.append(report) }
       } else if !keys, !summary {
         let options = InspectionText.Options(width: Console.width, ascii: ascii)
-        try Console.result((walk.count > 1 ? "\n" : "") + InspectionText.render(report, options: options))
+        try Console.result((before > 0 ? "\n" : "") + InspectionText.render(report, options: options))
       }
       return (report, nil)
-    } leftOut: { document in
+    }
+    func leaveOut(_ document: LeftOutDocument) throws {
       if jsonLines { try Console.result(line: try JSONText.line(UnreadableLine(document))) }
+    }
+    if keys {
+      // They are printed while they are read.
+      try sum.visit(
+        keepsGoing: keepsGoing,
+        { document, _, observe in
+          try tell(
+            try inspect(document, mayBeSeveral: walk.mayHoldSeveral || walk.count > 1, observe), before: walk.count - 1)
+        }, leftOut: leaveOut)
+    } else {
+      try sum.visitAhead(
+        keepsGoing: keepsGoing, examine: { try inspect($0, mayBeSeveral: false, $2) }, report: tell, leftOut: leaveOut)
     }
     let total = sum.report()
     if json {

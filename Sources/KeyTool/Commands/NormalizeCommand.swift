@@ -71,7 +71,7 @@ struct PublishingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Write every key that did not get through, as JSON lines.", valueName: "file"))
   var rejected: String?
 
-  @Flag(help: "Print the receipt as JSON (schemas/receipt.schema.json).")
+  @Flag(help: "Print the receipt as JSON (schemas/receipt.schema.json; of convert schemas/conversion.schema.json).")
   var json = false
 
   func validate(output: String) throws {

@@ -92,10 +92,13 @@ struct VerifyCommand: ParsableCommand {
     var sum = DocumentSum(walk, isAlways: summary)
     var results: [VerificationResult] = []
     var isUntrusted = false
-    try sum.visit(keepsGoing: containers.keepGoing ?? true) { document, isSummed, observe in
+    let profile = self.profile
+    try sum.visitAhead(keepsGoing: containers.keepGoing ?? true) { document, isSummed, observe in
       let result = try VerificationResult(document, ring: ring, at: instant, profile: profile, log: trustedLog)
       // A verdict needs no key.
-      let report = isSummed ? try document.examine(observe) : nil
+      return (result, isSummed ? try document.examine(observe) : nil)
+    } report: { (examined: (VerificationResult, InspectionReport?), _) in
+      let (result, report) = examined
       if !result.isTrusted { isUntrusted = true }
       if jsonLines {
         try Console.result(line: try JSONText.line(result))

@@ -86,10 +86,12 @@ struct WritingOptions: ParsableArguments {
   }
 
   /// - Parameter inputs: files that must not be written over, besides signing keys and ring.
-  func destination(_ output: String, inputs: [String], isInFolder: Bool = false) throws -> Destination {
+  func destination(_ output: String, inputs: [String], isInFolder: Bool = false, replacing: Bool = true) throws
+    -> Destination
+  {
     try Destination(
       output, format: to, inputs: inputs + signing.signKey + [trust].compactMap { $0 }, force: force,
-      isInFolder: isInFolder)
+      isInFolder: isInFolder, replacing: replacing)
   }
 
   /// The folder that an output names, which is made where it is not there; `nil` where it is a file.

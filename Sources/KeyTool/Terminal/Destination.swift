@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -10,16 +11,25 @@ struct Destination {
   private let path: String?
   /// Whether more files may appear beside it.
   private let isInFolder: Bool
+  private let isReplacing: Bool
+  /// Whether a file stood there before, which this one takes the place of.
+  private(set) var replacesFile = false
 
   /// - Parameters:
   ///   - output: a path, or `-` for standard output.
   ///   - isInFolder: whether what does not fit into one bundle goes into several: `keys.zip`, `keys-2.zip`.
-  /// - Throws: `ValidationError` when the output is one of the inputs, or binary would go to a terminal.
-  init(_ output: String, format: KeyFormat, inputs: [String], force: Bool, isInFolder: Bool = false) throws {
+  ///   - replacing: whether files that are there already are written over.
+  /// - Throws: `ValidationError` when the output is one of the inputs, or binary would go to a terminal;
+  ///   ``ExistingOutput``.
+  init(
+    _ output: String, format: KeyFormat, inputs: [String], force: Bool, isInFolder: Bool = false, replacing: Bool = true
+  ) throws {
     self.isInFolder = isInFolder
+    isReplacing = replacing
     let isBareExport = format == .gaenExport && output.hasSuffix(".bin")
     packing = isBareExport ? .bareFiles : .archive
     path = output == "-" ? nil : output
+    if output != "-" { replacesFile = FileIdentity(path: output) != nil }
     name = output == "-" ? "standard output" : output
     if path == nil {
       guard !format.definition.isBinary || force || !Console.isOutputTerminal else {
@@ -32,6 +42,8 @@ struct Destination {
       if let target = FileIdentity(path: place), let input = inputs.first(where: { FileIdentity(path: $0) == target }) {
         throw ValidationError("the output \(place) is the input \(input); it would be overwritten")
       }
+      // Before anything is read, which may take long.
+      try Files.check(place, replacing)
     }
   }
 
@@ -53,7 +65,7 @@ struct Destination {
     }
     var files: [Files] = []
     func open(_ path: String) throws -> ConversionOutput {
-      let one = try Files(path, hasSignature: packing == .bareFiles)
+      let one = try Files(path, hasSignature: packing == .bareFiles, replacing: isReplacing)
       files.append(one)
       return ConversionOutput(document: one.document, signatureFile: one.signature)
     }
@@ -76,9 +88,21 @@ struct Destination {
     let document: OutputFile
     let signature: OutputFile?
 
-    init(_ path: String, hasSignature: Bool) throws {
-      document = try OutputFile(path: path)
-      signature = hasSignature ? try OutputFile(path: Destination.signaturePath(beside: path)) : nil
+    init(_ path: String, hasSignature: Bool, replacing: Bool) throws {
+      let signaturePath = Destination.signaturePath(beside: path)
+      try Self.check(path, replacing)
+      if hasSignature { try Self.check(signaturePath, replacing) }
+      document = try OutputFile(path: path, replacing: replacing)
+      signature = hasSignature ? try OutputFile(path: signaturePath, replacing: replacing) : nil
+    }
+
+    /// - Throws: ``ExistingOutput`` where something stands that must stay. A device or a folder is another fault.
+    static func check(_ path: String, _ replacing: Bool) throws {
+      var status = stat()
+      guard !replacing, lstat(PathText.system(path), &status) == 0,
+        status.st_mode & S_IFMT == S_IFREG || status.st_mode & S_IFMT == S_IFLNK
+      else { return }
+      throw ExistingOutput(path: path)
     }
 
     func commit() throws {
@@ -93,4 +117,11 @@ struct Destination {
       try document.commit()
     }
   }
+}
+
+/// A file stands where an output is to go.
+struct ExistingOutput: Error, CustomStringConvertible {
+  let path: String
+
+  var description: String { "\(path) is there already, and stays as it is; --replace writes over it" }
 }
