@@ -11,9 +11,10 @@ KILLS ?= 1000
 TEST ?=
 HOT_PATHS ?=
 
-# The program starts faster when it exports no symbols and looks for no libraries beside itself.
+# The program starts faster when it exports no symbols and looks for no libraries beside itself. What the linker fills in is read-only
+# before the first line runs (full RELRO); that costs less than a millisecond of the start.
 release := swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
-  -Xlinker --no-export-dynamic
+  -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 

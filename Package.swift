@@ -99,7 +99,7 @@ let package = Package(
     .target(
       name: "SQLiteStorage",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys", "CPageChecksums",
+        "KeyStorage", "KeyNormalization", "ExposureKeys", "CPageChecksums", "CPartialFiles",
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
@@ -113,9 +113,13 @@ let package = Package(
     .target(
       name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
 
+    // Which files has the process begun? Removed when a signal ends it, in C, because a signal may come at any instruction.
+    .target(name: "CPartialFiles"),
+
     // What has come, is it whole, and who stands behind it? Files, documents, and the one way in.
     .target(
-      name: "KeyIntake", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      name: "KeyIntake",
+      dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "CPartialFiles"],
       swiftSettings: strict),
 
     // Which documents lie in there? Folders, archives, compressed files and pipes, for the commands.
@@ -232,7 +236,7 @@ let package = Package(
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
-        "SQLiteTables", "TransparencyLog", "PeerTransport",
+        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),

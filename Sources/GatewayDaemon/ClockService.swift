@@ -1,5 +1,6 @@
 internal import ExposureKeys
 internal import GatewayServer
+package import KeyPublishing
 package import KeyStorage
 internal import Logging
 internal import PeerTransport
@@ -7,14 +8,20 @@ internal import ServiceLifecycle
 
 extension GatewayClock {
   /// The clock of a gateway whose store was opened as its owner: it goes on where the last process has left it, and heeds
-  /// what the operator has said since.
+  /// what the operator has said since. Where the store was lost or restored, it goes on from what the folder shows.
   ///
-  /// - Parameter reading: asks the system.
+  /// - Parameters:
+  ///   - folder: where bundles are published; `nil` where none are.
+  ///   - series: what is published there.
+  ///   - reading: asks the system.
   package static func opened(
-    _ ledger: Ledger, bounds: ClockBounds, reading: @escaping @Sendable () -> ClockReading = { .system }
+    _ ledger: Ledger, bounds: ClockBounds, folder: (any PublicationFolder)?, series: [String],
+    reading: @escaping @Sendable () -> ClockReading = { .system }
   ) async throws -> GatewayClock {
-    let (record, word) = try await ledger.read { (try $0.clockRecord(), try $0.clockWord()) }
-    let clock = GatewayClock(continuing: record, bounds: bounds, reading: reading)
+    let (record, word, shown) = try await ledger.read { state in
+      (try state.clockRecord(), try state.clockWord(), try folder.flatMap { try state.timeShown(by: $0, of: series) })
+    }
+    let clock = GatewayClock(continuing: record, shownByFolder: shown, bounds: bounds, reading: reading)
     _ = clock.look()
     if let word { _ = clock.heed(word) }
     try await clock.keep(in: ledger)

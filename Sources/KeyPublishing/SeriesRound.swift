@@ -351,8 +351,10 @@ struct SeriesRound: Sendable {
       }
       let place = fitting.last { $0.bundle.ordinal < places[release.bundle] ?? .max } ?? fitting.first
       guard let place else { continue }
-      held[place.id]?.insert(release.key.key)
-      additions[place.id, default: []] += [release.key] + (contents.lookalikes[release.subject] ?? [])
+      for key in [release.key] + (contents.lookalikes[release.subject] ?? [])
+      where held[place.id]?.insert(key.key).inserted == true {
+        additions[place.id, default: []].append(key)
+      }
     }
     return additions
   }
@@ -378,8 +380,11 @@ struct SeriesRound: Sendable {
       if let secret = try state.note(.paddingSecret) {
         let padding = Padding(secret: secret, rounds: [:])
         for (bundle, keys) in contents.keys {
-          contents.keys[bundle]? += padding.lookalikes(
-            of: keys, rounds: try Padding.releasedRounds(of: keys, by: name, from: state))
+          let rounds = try Padding.releasedRounds(of: keys, by: name, from: state)
+          // What was taken over from a folder has its look-alikes among its keys.
+          let known = Set(padding.lookalikes(of: keys, rounds: rounds).map(\.subject))
+          let real = keys.filter { !known.contains($0.subject) }
+          contents.keys[bundle] = real + padding.lookalikes(of: real, rounds: rounds)
         }
         let revised = contents.revised.map(\.key)
         let rounds = try Padding.releasedRounds(of: revised, by: name, from: state)

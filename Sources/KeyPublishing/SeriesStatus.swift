@@ -34,8 +34,10 @@ package struct SeriesStatus: Hashable, Sendable {
   /// - Parameters:
   ///   - folder: where bundles are published, to tell whether it has what the store does not know; `nil` is not looked at.
   ///   - readsClaims: whether all claims are folded, to tell what waits.
+  ///   - isNamed: whether an operator has named `now`, perhaps to look back: what is later is no fault then.
   package init(
-    of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant, readsClaims: Bool
+    of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant, readsClaims: Bool,
+    isNamed: Bool = false
   ) throws {
     let known = try SeriesState(of: settings.name, from: state)
     let all = try state.bundles(of: settings.name, in: Set(BundleState.allCases))
@@ -51,6 +53,7 @@ package struct SeriesStatus: Hashable, Sendable {
     lastBundle = increments.last { $0.state == .published }.map(Bundle.init)
     faults =
       Self.faults(of: settings, known, records, now: now)
+      + (isNamed ? [] : Self.aheadWindow(known, now: now).map { [$0] } ?? [])
       + (folder.flatMap { Self.unknownBundles(of: settings, in: $0, beside: all) }.map { [$0] } ?? [])
     guard readsClaims else {
       next = nil
@@ -86,6 +89,14 @@ package struct SeriesStatus: Hashable, Sendable {
       )
     }
     return faults
+  }
+
+  /// The last window ends in the future.
+  private static func aheadWindow(_ state: SeriesState, now: Instant) -> String? {
+    guard let end = state.windowEnd, ExportWindow.isAhead(state, now: now) else { return nil }
+    return
+      "the last window ended at \(Instant(secondsSince1970: end)), which is still to come: the clock was ahead then, or --now"
+      + " was; windows go on by the time as it is now"
   }
 
   /// What the folder has and the store does not know.

@@ -69,6 +69,7 @@ package struct KeyferryCommand: ParsableCommand {
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
+    PartialFile.removeAllOnSignals()
     Descriptors.raise()
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }

@@ -1,3 +1,4 @@
+import CPartialFiles
 package import ExposureKeys
 import Foundation
 import GRDB
@@ -141,6 +142,8 @@ package final class SQLiteStore: Store {
     guard FileIdentity(path) == nil else { throw StorageFault(.conflict, "\(path): there is a file already") }
     let partial = path + ".partial"
     try? FileManager.default.removeItem(atPath: partial)
+    let noted = keyferry_partial_note(partial)
+    defer { keyferry_partial_forget(noted) }
     do {
       // Readable by its owner alone from its first byte.
       guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -177,6 +180,8 @@ package final class SQLiteStore: Store {
       let files = FileManager.default
       let partial = path + ".partial"
       try? files.removeItem(atPath: partial)
+      let noted = keyferry_partial_note(partial)
+      defer { keyferry_partial_forget(noted) }
       try files.copyItem(atPath: copy, toPath: partial)
       try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
       try synchronize(partial)

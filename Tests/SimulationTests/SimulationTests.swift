@@ -67,9 +67,18 @@ struct SimulationTests {
   /// - 24: a day's archive that was made again for one of its windows got the name that its first version had had, which
   ///   a lost store had forgotten.
   /// - 73 and 100: a series that was stopped before its first window, and whose manifest was damaged then, stayed stopped.
+  /// - 1073: a restored store took over its folder's padding as keys, and made padding for it again when the folder was lost.
+  /// - 1104 and 1306: a store was lost while the clock was in doubt, and what the next process published lay before what
+  ///   apps had seen.
+  /// - 1298, 1370 and 1764: a store was lost while the clock was 20 days ahead, which nobody could tell then.
+  /// - 1605 and 1645: a store was restored while the clock was in doubt, and the time before it came again.
   @Test(
     "what was found once does not come back",
-    arguments: [(1, 24), (1, 40), (24, 40), (73, 24), (100, 24)] as [(UInt64, Int)])
+    arguments: [
+      (1, 24), (1, 40), (24, 40), (73, 24), (100, 24), (1073, 24), (1104, 24), (1298, 24), (1306, 24), (1370, 24),
+      (1605, 24),
+      (1645, 24), (1764, 24),
+    ] as [(UInt64, Int)])
   func found(_ seed: UInt64, _ steps: Int) async throws {
     var excuses: [String: Int] = [:]
     if let fault = try await fault(seed: seed, steps: steps, excuses: &excuses) { Issue.record("\(fault)") }

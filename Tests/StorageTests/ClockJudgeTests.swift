@@ -97,6 +97,48 @@ struct ClockJudgeTests {
     #expect(machine.look(after: 5).doubt == nil)
   }
 
+  @Test("A store that was lost or restored goes on from what the folder shows")
+  func shownByFolder() {
+    let machine = Machine()
+    for _ in 0..<30 { _ = machine.look(after: Self.hour) }
+    let old = machine.judge.record
+    for _ in 0..<30 { _ = machine.look(after: Self.hour) }
+    let shown = machine.truth
+    for record in [nil, old] {
+      machine.judge = ClockJudge(record)
+      machine.uptime += 120
+      machine.error = -10 * Self.hour
+      // Without the folder nobody could tell.
+      var alone = machine.judge
+      let unaided = alone.look(machine.reading).doubt
+      #expect(unaided == nil || record != nil)
+      machine.judge.take(shownByFolder: shown)
+      let first = machine.look()
+      #expect(first.now == shown && first.sound == nil && first.settled == nil)
+      #expect(first.doubt.map { -$0.step / Self.hour } == 9)
+      let later = machine.look(after: 600)
+      #expect(later.now.secondsSince1970 == shown.secondsSince1970 + 600 && later.doubt != nil)
+      let right = machine.look(after: 1, error: 0)
+      #expect(right.doubt == nil && right.now == machine.truth)
+    }
+    // So is one that is far ahead of it, and none that is near.
+    for record in [nil, old] {
+      for (error, isBelieved) in [(0, true), (-3000, true), (10 * Self.hour, true), (20 * Self.day, false)] {
+        machine.judge = ClockJudge(record)
+        machine.error = error
+        machine.judge.take(shownByFolder: shown)
+        #expect((machine.look().doubt == nil) == isBelieved)
+      }
+    }
+    // What this record has believed later than that is no news.
+    machine.error = 0
+    machine.judge = ClockJudge()
+    _ = machine.look(after: Self.hour)
+    let known = machine.judge
+    machine.judge.take(shownByFolder: shown)
+    #expect(machine.judge == known)
+  }
+
   @Test("A restart of the machine under a system that does not tell it is no step")
   func restartWithoutAName() {
     var judge = ClockJudge()

@@ -16,6 +16,10 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
 
   /// Whether nobody behind this one hears yet that the server shuts down; there is nothing then that could be ended first.
   var isNegotiating = false
+  /// Answers a request whose content comes too slowly, where that can be done.
+  ///
+  /// - Returns: whether an answer was written.
+  var refusesSlowContent: (() -> Bool)?
   /// What the table of connections knows of this one.
   private(set) var connection: OpenConnection?
 
@@ -177,7 +181,10 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
         check(at: later, context)
       } else {
         connections.countDropped(content != nil ? .slowContent : isInHead ? .slowHead : .idle)
-        context.close(promise: nil)
+        guard content != nil, refusesSlowContent?() == true else { return context.close(promise: nil) }
+        // A connection that is closed while its client sends takes back what was written before.
+        nextCheck = nil
+        _ = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { context.close(promise: nil) }
       }
     }
     nextCheck = (time, task)

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -9,6 +10,8 @@ internal import NIOHTTP1
 /// - A connection of HTTP/1.0 ends with its response, unless the client asks for more (9.3).
 /// - A client that waits to be told that its content is wanted is told so when it is read (RFC 9110, 10.1.1).
 /// - The watch in front hears how far a request has come.
+/// - What is no request, and one whose content comes too slowly, is answered here, where no response has begun; the connection
+///   ends with it (15.5, and RFC 6585, 5).
 final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -19,16 +22,26 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   private var context: ChannelHandlerContext?
   /// Whether the client holds its content back.
   private var isHoldingBack = false
+  /// Whether the response to a request that is here has not ended.
+  private var isOpen = false
+  /// Whether a response has begun and not ended.
+  private var isAnswering = false
+  /// Whether the last response of this connection was written here.
+  private var hasRefused = false
 
   init(_ watch: ConnectionWatchHandler) { self.watch = watch }
 
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    watch.refusesSlowContent = { [unowned self] in refuse(.slowContent) }
+  }
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(var head):
       watch.requestBegan()
+      isOpen = true
       Self.settleHost(of: &head)
       Self.settleEnd(of: &head)
       isHoldingBack =
@@ -45,8 +58,44 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .end = unwrapOutboundIn(data) { watch.responded() }
+    // What the framework says of a request that was refused here comes too late.
+    guard !hasRefused else {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
+    switch unwrapOutboundIn(data) {
+    case .head(let head): isAnswering = head.status.code >= 200
+    case .body: break
+    case .end:
+      (isOpen, isAnswering) = (false, false)
+      watch.responded()
+    }
     context.write(data, promise: promise)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // A request that has begun is refused by who responds to it.
+    if !isOpen, let error = error as? HTTPParserError { refuse(error == .headerOverflow ? .largeHead : .noRequest) }
+    context.fireErrorCaught(error)
+  }
+
+  /// Writes the last response of the connection.
+  ///
+  /// - Returns: whether it could be written: not in the middle of another one.
+  @discardableResult
+  private func refuse(_ problem: Problem) -> Bool {
+    guard !isAnswering, !hasRefused, let context else { return false }
+    let body = problem.document
+    var head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: problem.status.code))
+    head.headers = [
+      "Content-Type": Problem.mediaType, "Content-Length": "\(body.count)", "Cache-Control": problem.cache.header,
+      "Connection": "close", "Date": HTTPDate.text(ServerClock.system.now()),
+    ]
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
+    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    hasRefused = true
+    return true
   }
 
   /// The content of the request that is answered now is about to be read.
@@ -85,4 +134,19 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
 extension HTTPVersion {
   /// Later versions of 1 are read like it.
   fileprivate var isHTTP11: Bool { major == 1 && minor >= 1 }
+}
+
+extension Problem {
+  /// What the framework's parser takes at most is more than ``ServerLimits/headerBytes``.
+  fileprivate static let largeHead = Problem(
+    .requestHeaderFieldsTooLarge, "header-too-large", "the head of the request is longer than is read"
+  ).closingConnection()
+
+  fileprivate static let noRequest = Problem(
+    .badRequest, "malformed-request", "this is no request of HTTP/1.1 (RFC 9112)"
+  ).closingConnection()
+
+  fileprivate static let slowContent = Problem(
+    .requestTimeout, "content-too-slow", "the content came too slowly, or stopped; send it again"
+  ).closingConnection()
 }

@@ -42,12 +42,18 @@ struct Problem: Error, Hashable {
 
   var finalResponse: FinalResponse { FinalResponse(response: response, closesConnection: closesConnection) }
 
+  static let mediaType = "application/problem+json"
+
+  /// The document itself.
+  var document: [UInt8] {
+    JSONDocument.bytes(
+      Document(type: "about:blank", title: status.reasonPhrase, status: status.code, code: code, detail: reason))
+  }
+
   private var response: Response {
-    let document = Document(
-      type: "about:blank", title: status.reasonPhrase, status: status.code, code: code, detail: reason)
     var response = Response(
-      status: status, headers: [.contentType: "application/problem+json", .cacheControl: cache.header],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(document))))
+      status: status, headers: [.contentType: Self.mediaType, .cacheControl: cache.header],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: document)))
     for field in fields { response.headers[field.name] = field.value }
     return response
   }

@@ -22,6 +22,7 @@ struct CodeVerifier: Sendable {
   private let settings: CodeServiceSettings
   private let caller: any WebCaller
   private let logger: Logger
+  private let limit = LogLimit()
   /// All clients together: a service that fails must not be asked ever more.
   private let budget: RateLimiter
 
@@ -36,7 +37,8 @@ struct CodeVerifier: Sendable {
   func verify(_ code: String, of healthAuthority: String) async throws(Fault) -> VerificationCertificate {
     guard Self.codeLength.contains(code.utf8.count) else { throw .notGood }
     guard budget.take(for: .local, at: monotonicSeconds()) == nil else {
-      logger.warning("the service for codes is not asked any more: its budget is spent")
+      logger.log(
+        .warning, "the service for codes is not asked any more: its budget is spent", within: limit, reason: "budget")
       throw .notAnswered
     }
     let answer: WebAnswer
@@ -47,7 +49,9 @@ struct CodeVerifier: Sendable {
           body: JSONDocument.bytes(Question(code: code, healthAuthorityID: healthAuthority)), token: settings.token,
           rootsPEM: settings.rootsPEM, timeoutSeconds: settings.timeoutSeconds, byteLimit: Self.byteLimit))
     } catch {
-      logger.warning("the service for codes does not answer", metadata: ["reason": .string("\(error)")])
+      logger.log(
+        .warning, "the service for codes does not answer", within: limit, reason: "silent",
+        metadata: ["reason": .string("\(error)")])
       throw .notAnswered
     }
     switch answer.status {
@@ -61,8 +65,9 @@ struct CodeVerifier: Sendable {
     case 400, 401, 403, 404: throw .notGood
     default: break
     }
-    logger.warning(
-      "the service for codes answers oddly", metadata: ["status": .stringConvertible(answer.status)])
+    logger.log(
+      .warning, "the service for codes answers oddly", within: limit, reason: "\(answer.status)",
+      metadata: ["status": .stringConvertible(answer.status)])
     throw .notAnswered
   }
 

@@ -1,14 +1,17 @@
+internal import CPartialFiles
 internal import Glibc
 package import KeyFormats
 
 /// A file that appears whole or not at all: it is written beside its place, synced, and renamed on ``commit()``.
-/// Dropping it without a commit leaves nothing behind; a crash leaves a file whose name ends in `.partial`.
+/// Dropping it without a commit leaves nothing behind, and neither does a signal that ends the program. A kill or a crash
+/// leaves a file whose name ends in `.partial`.
 package final class OutputFile: PatchableSink {
   /// How the names of files end that this process has not finished.
   package static let partialEnding = ".\(getpid()).partial"
 
   package let path: String
   private let partialPath: String
+  private let partial: PartialFile
   private let descriptor: Int32
   package private(set) var byteCount = 0
   private let isReplacing: Bool
@@ -31,6 +34,7 @@ package final class OutputFile: PatchableSink {
     }
     self.path = path
     partialPath = path + Self.partialEnding
+    partial = PartialFile(PathText.system(partialPath))
     descriptor = open(PathText.system(partialPath), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions)
     guard descriptor >= 0 else { throw FileFault("write", path, number: errno) }
   }
@@ -84,6 +88,22 @@ package final class OutputFile: PatchableSink {
   private static func wouldOverwrite(_ path: String) -> FileFault {
     FileFault("write", path, reason: "the file exists and would be overwritten")
   }
+}
+
+/// A file that is begun: while this lives, a signal that ends the program removes it.
+package final class PartialFile: Sendable {
+  private let number: Int32
+
+  /// - Parameter path: as the system is given it; noted before the file is made.
+  package init(_ path: [CChar]) { number = keyferry_partial_note(path) }
+
+  /// - Parameter path: in UTF-8; noted before the file is made.
+  package init(_ path: String) { number = keyferry_partial_note(path) }
+
+  deinit { keyferry_partial_forget(number) }
+
+  /// From now on signals that end the process remove what is begun. For programs: a library leaves signals alone.
+  package static func removeAllOnSignals() { keyferry_partial_watch() }
 }
 
 /// Standard output. Text goes out as it comes; an archive, whose headers are completed later, is spooled first.

@@ -177,6 +177,21 @@ package struct ClockJudge: Hashable, Sendable {
     return ClockLook(now: record.last.wall, doubt: record.doubt, settled: record.settled)
   }
 
+  /// Which start of the machine the time counts from that a folder shows: none that can come again.
+  private static let shownByFolder = "folder"
+
+  /// Takes up a time that the gateway has believed and this record does not know of: the store was lost or restored, and the
+  /// folder shows what was published since. It is the last look then. Before the first look of a process.
+  package mutating func take(shownByFolder time: Instant) {
+    guard record.map({ $0.greatest < time }) ?? true else { return }
+    let last = ClockReading(wall: time, uptime: 0, boot: Self.shownByFolder)
+    var known = record ?? Record(last: last, greatest: time)
+    known.last = last
+    known.greatest = time
+    known.anchor = nil
+    record = known
+  }
+
   /// Hears what authenticated hosts say: how many seconds the system's clock is ahead of theirs, by operator.
   ///
   /// - Returns: whether the step was accepted: it lasts long enough, and hosts of at least two operators agree with the

@@ -10,14 +10,18 @@ package final class GatewayClock: Sendable {
 
   /// - Parameters:
   ///   - record: what an earlier process has seen; `nil` for a new store.
+  ///   - shown: a time that the folder shows to have been believed and the store does not know of; see
+  ///     ``ClockJudge/take(shownByFolder:)``.
   ///   - reading: asks the system.
   package init(
-    continuing record: ClockJudge.Record?, bounds: ClockBounds = ClockBounds(),
+    continuing record: ClockJudge.Record?, shownByFolder shown: Instant? = nil, bounds: ClockBounds = ClockBounds(),
     reading: @escaping @Sendable () -> ClockReading = { .system }
   ) {
     self.reading = reading
     told = nil
-    judge = Mutex(ClockJudge(record, bounds: bounds))
+    var judge = ClockJudge(record, bounds: bounds)
+    if let shown { judge.take(shownByFolder: shown) }
+    self.judge = Mutex(judge)
   }
 
   /// A clock that stands still where an operator has put it.

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewaySettings
+internal import KeyPublishing
 internal import KeyStorage
 
 struct ClockCommand: AsyncParsableCommand {
@@ -35,8 +36,7 @@ struct ClockCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .reader)
       let system = ClockReading.system
-      let bounds = plan.clock
-      let look = try await ledger.read { try $0.look(atClock: system, bounds: bounds) }
+      let look = try await ledger.read { try $0.look(atClock: system, of: plan) }
       let report = ClockReport(system: system.wall, gateway: look.now, doubt: look.doubt)
       if json {
         try Console.result(line: try JSONText.render(report))
@@ -72,8 +72,13 @@ struct ClockCommand: AsyncParsableCommand {
 
 extension StoredState {
   /// What a gateway that starts now would think of the system's clock.
-  func look(atClock system: ClockReading, bounds: ClockBounds) throws -> ClockLook {
-    var judge = ClockJudge(try clockRecord(), bounds: bounds)
+  func look(atClock system: ClockReading, of plan: OperatorsPlan) throws -> ClockLook {
+    var judge = ClockJudge(try clockRecord(), bounds: plan.clock)
+    if let folder = plan.publicationFolder,
+      let shown = try timeShown(by: LocalFolder(folder), of: plan.series.map(\.name))
+    {
+      judge.take(shownByFolder: shown)
+    }
     let look = judge.look(system)
     guard let word = try clockWord(), judge.heed(word, at: system) else { return look }
     return judge.look(system)

@@ -41,7 +41,7 @@ struct StatusCommand: AsyncParsableCommand {
     let plan = try gateway.operatorsPlan()
     let ledger = try gateway.ledger(plan, as: .reader)
     let now = gateway.clock()
-    let (start, isBrief, bounds) = (since, brief, plan.clock)
+    let (start, isBrief) = (since, brief)
     let system = gateway.now == nil ? ClockReading.system : nil
     let (report, series, destinations, federation, doubt, callbacks) = try await ledger.read { state in
       var report = try StatusReport(
@@ -56,11 +56,12 @@ struct StatusCommand: AsyncParsableCommand {
       return (
         report,
         try plan.series.map {
-          try SeriesStatus(of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief)
+          try SeriesStatus(
+            of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief, isNamed: system == nil)
         },
         try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
-        try system.flatMap { try state.look(atClock: $0, bounds: bounds).doubt },
+        try system.flatMap { try state.look(atClock: $0, of: plan).doubt },
         try state.callbackSubscriptions().all
       )
     }

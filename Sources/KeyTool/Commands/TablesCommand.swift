@@ -93,6 +93,7 @@ private final class TableOutput {
   /// The database while it is written.
   private let partialPath: String?
   private var isCommitted = false
+  private var noted: PartialFile?
 
   static func isDatabase(_ path: String) -> Bool {
     [".sqlite", ".sqlite3", ".db"].contains { path.lowercased().hasSuffix($0) }
@@ -116,6 +117,7 @@ private final class TableOutput {
       }
       let partial = path + OutputFile.partialEnding
       unlink(partial)
+      noted = PartialFile(partial)
       partialPath = partial
       opened = OpenedFiles()
       do {

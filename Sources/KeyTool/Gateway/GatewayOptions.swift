@@ -5,6 +5,7 @@ internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyIntake
+internal import KeyPublishing
 internal import KeyStorage
 
 /// Which gateway a command is about.
@@ -71,7 +72,9 @@ struct GatewayOptions: ParsableArguments {
   /// with it on standard error; or what `--now` says.
   func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
     if let now { return told(now) }
-    let clock = try await GatewayClock.opened(ledger, bounds: plan.clock)
+    let clock = try await GatewayClock.opened(
+      ledger, bounds: plan.clock, folder: plan.publicationFolder.map { LocalFolder($0) },
+      series: plan.series.map(\.name))
     if let doubt = clock.look().doubt { Console.note(doubt.reason) }
     return clock
   }

@@ -60,6 +60,30 @@ struct DoorTests {
     }
   }
 
+  @Test("Who is refused as often as he likes has a line a minute, and the others are counted")
+  func refusedLines() throws {
+    let federation = try SimulatedFederation(["DE"])
+    let (lines, metrics) = (Lines(), GatewayMetrics())
+    let doorkeeper = CertificateDoorkeeper(
+      FederationDoorSettings(.proxy), trust: HeldFederationTrust(federation.trust), metrics: metrics,
+      logger: lines.logger())
+    for _ in 0..<500 { #expect(try answer(doorkeeper, []) != "DE") }
+    for _ in 0..<500 { #expect(try answer(doorkeeper, [("X-SSL-Client-SHA256", "zz")]) != "DE") }
+    #expect((1...2).contains(lines.all.count), "\(lines.all.prefix(5))")
+
+    let limit = LogLimit()
+    #expect(limit.admit("a", at: 0) == 0)
+    for second in 1...59 { #expect(limit.admit("a", at: Double(second)) == nil) }
+    #expect(limit.admit("b", at: 5) == 0)
+    #expect(limit.admit("a", at: 60) == 59)
+    #expect(limit.admit("a", at: 119) == nil)
+    #expect(limit.admit("a", at: 180) == 1)
+    // Reasons that a stranger makes up are bounded, too.
+    let made = (0..<10_000).count { limit.admit("reason \($0)", at: 200) != nil }
+    #expect((200...256).contains(made))
+    #expect(limit.admit("one more", at: 300) == 0)
+  }
+
   @Test("A country is not told which address of our network its callback means")
   func refusedCallback() async throws {
     let federation = try SimulatedFederation(["DE"])

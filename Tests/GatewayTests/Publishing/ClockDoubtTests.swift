@@ -63,6 +63,51 @@ import Testing
     }
   }
 
+  /// What the store remembers of the clock is lost with it; the folder is not.
+  @Test("a clock that is behind what a folder shows, after the store was lost") func lostStore() async throws {
+    try await Press.run(.sample()) { press in
+      for hour: Int64 in [10, 12, 14] {
+        try await press.say([key(UInt64(hour))])
+        try await press.round(at(hour))
+      }
+      let folder = LocalFolder(press.root)
+      func shown(_ store: any Store) async throws -> Instant? {
+        try await Ledger(store).read { try $0.timeShown(by: folder, of: ["NL", "other"]) }
+      }
+      #expect(try await shown(press.base) == nil)
+      #expect(try await shown(MemoryStore()) == at(14))
+
+      // One figure of the manifest is damaged: the other one counts.
+      let path = SeriesManifest.path(of: "NL")
+      let whole = try press.bytes(path)
+      var manifest = try SeriesManifest(document: whole)
+      manifest.written = 9_000_000_000
+      try folder.put(try manifest.document, at: path)
+      #expect(try await shown(MemoryStore()) == at(14))
+      manifest.written = at(13).secondsSince1970
+      try folder.put(try manifest.document, at: path)
+      #expect(try await shown(MemoryStore()) == at(13))
+      try folder.put(Array("no manifest".utf8), at: path)
+      #expect(try await shown(MemoryStore()) == nil)
+      try folder.put(whole, at: path)
+
+      // The clock is at nine: nothing is unlisted, and no window is opened again.
+      let behind = ClockReading(wall: at(9), uptime: 50, boot: "two")
+      let clock = GatewayClock(continuing: nil, shownByFolder: try await shown(MemoryStore())) { behind }
+      let look = clock.look()
+      #expect(look.now == at(14) && look.sound == nil && look.doubt != nil)
+      let other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      try await other.say([key(20)])
+      let index = try press.index("NL")
+      let receipt = try await other.publisher.round(at: look)[0]
+      #expect(receipt.fault == nil && receipt.bundles.isEmpty)
+      #expect(receipt.nextWindow == at(16))
+      #expect(try press.index("NL") == index)
+      // It is known to the store now.
+      #expect(try await shown(other.base) == nil)
+    }
+  }
+
   @Test("the end of a signing key") func signingKeys() async throws {
     try await run([ScheduledIdentity(identity: identity, until: at(0, days: 10))]) { press, looks in
       #expect(try await press.publisher.round(at: looks.doubted)[0].fault == nil)
@@ -118,6 +163,12 @@ import Testing
         try SeriesStatus(of: settings, in: state, now: now, readsClaims: false)
       }
       #expect(!preview.isDue && preview.window.instant == at(12) && status.nextWindow == at(12))
+      // It is told, except to who looks back.
+      #expect(status.faults.contains { $0.contains("which is still to come") })
+      let past = try await press.ledger.read { state in
+        try SeriesStatus(of: settings, in: state, now: now, readsClaims: false, isNamed: true)
+      }
+      #expect(!past.faults.contains { $0.contains("which is still to come") })
       let receipt = try await press.publisher.round(at: ClockLook(toldByOperator: now))[0]
       #expect(receipt.window == nil && receipt.nextWindow == at(12), "\(receipt)")
       #expect(receipt.warnings.map(\.code) == [.windowAhead])

@@ -21,7 +21,9 @@ struct Gateway {
 
   static func start(on machine: Machine, _ disk: Disk, _ series: [SeriesSettings]) async throws -> Gateway {
     let ledger = Ledger(try disk.openStore(at: machine.reading.wall))
-    let clock = try await GatewayClock.opened(ledger, bounds: ClockBounds()) { machine.reading }
+    let clock = try await GatewayClock.opened(
+      ledger, bounds: ClockBounds(), folder: LocalFolder(disk.publicFolder), series: series.map(\.name)
+    ) { machine.reading }
     return Gateway(
       ledger: ledger, clock: clock, publications: PublicationStore(folder: disk.publicFolder, checkInterval: 0),
       machine: machine, hosts: HostTimes { machine.reading },

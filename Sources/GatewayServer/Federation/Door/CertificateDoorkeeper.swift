@@ -1,7 +1,7 @@
 internal import BundleTrust
 package import ExposureKeys
 package import KeyIntake
-internal import Logging
+package import Logging
 
 /// Knows national back ends by the certificates that their TLS clients show, to this program or to a proxy of ours.
 ///
@@ -13,12 +13,16 @@ package struct CertificateDoorkeeper: FederationDoorkeeper {
   private let trust: HeldFederationTrust
   private let metrics: GatewayMetrics
   private let logger: Logger
+  private let limit = LogLimit()
 
-  package init(_ settings: FederationDoorSettings, trust: HeldFederationTrust, metrics: GatewayMetrics) {
+  package init(
+    _ settings: FederationDoorSettings, trust: HeldFederationTrust, metrics: GatewayMetrics,
+    logger: Logger = Logger(label: "keyferry.federation")
+  ) {
     self.settings = settings
     self.trust = trust
     self.metrics = metrics
-    logger = Logger(label: "keyferry.federation")
+    self.logger = logger
   }
 
   package func client(_ caller: FederationCaller, at now: Instant) throws(FederationRefusal) -> FederationClient {
@@ -39,8 +43,8 @@ package struct CertificateDoorkeeper: FederationDoorkeeper {
       }
     } catch {
       metrics.countRefusedAtFederation(error.code)
-      logger.warning(
-        "a client was refused at the federation's door",
+      logger.log(
+        .warning, "a client was refused at the federation's door", within: limit, reason: error.code,
         metadata: [
           "code": .string(error.code), "reason": .string(error.reason), "address": .string(caller.address ?? "none"),
         ])
