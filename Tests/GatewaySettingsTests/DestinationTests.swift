@@ -72,7 +72,8 @@ import Testing
   func aDoorThatAsksForNoOtherCountryIsWarnedOf(regions: String, isWarned: Bool) throws {
     let text =
       "state: /s\nown-origins: [NL]\nserver: {listen: \"127.0.0.1:8080\", uploads: {origin: NL, \(regions)token: {env: TOKEN}}}\n"
-      + "destinations: [{\(Self.good.replacing("sources: [a]", with: "sources: [uploads]"))}]"
+      + "destinations: [{\(Self.good.replacing("sources: [a]", with: "sources: [uploads]"))}]\npublication: {folder: p}\n"
+      + "series: [{name: NL, region: \"204\", sign: [{key: {file: a.key}, id: \"204\", version: v1}]}]"
     let reason = "none of the keys of the door uploads would go: they are for NL alone"
     let faults = Fixture.faults(text)
     #expect(faults.contains { $0.contains(reason) } == isWarned, "\(faults)")

@@ -300,7 +300,7 @@ struct PushTests {
       back.settings.batchKeys = 3
       back.gateway.state.withLock {
         $0.lie = { count in
-          (207, #"{"201":[\((0..<count).map(String.init).joined(separator: ","))],"409":[],"500":[]}"#)
+          (207, #"{"201":[\#((0..<count).map(String.init).joined(separator: ","))],"409":[],"500":[]}"#)
         }
       }
       try await back.press.say((1...8).map { key($0) }, source: "door")
@@ -340,7 +340,7 @@ struct PushTests {
   func claimsToHave() async throws {
     try await Back.run { back in
       back.gateway.state.withLock {
-        $0.lie = { count in (207, #"{"409":[\((0..<count).map(String.init).joined(separator: ","))]}"#) }
+        $0.lie = { count in (207, #"{"409":[\#((0..<count).map(String.init).joined(separator: ","))]}"#) }
       }
       try await back.press.say([key(1)], source: "door")
       // One key may well have gone from elsewhere.
