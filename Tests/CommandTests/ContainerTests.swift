@@ -143,7 +143,7 @@ import Testing
       // A second run does not read what the first has written.
       let within = ["convert", "in", "--to", "json", "-o", "in/converted/"]
       #expect(try workshop.keyferry(within).status == 0)
-      let again = try workshop.keyferry(within)
+      let again = try workshop.keyferry(within + ["--replace"])
       #expect(again.status == 0 && again.errors.contains("passed over: the folder of the outputs"))
       #expect(try workshop.files.filter { $0.hasPrefix("in/converted/") }.count == 6)
       #expect(try workshop.keyferry("convert", "all.tgz", "--to", "csv", "-o", "tgz/").status == 0)

@@ -5,7 +5,8 @@ import KeyFormats
 import Testing
 
 @Suite struct ConvertTests {
-  static let written = FormatCatalog.all.filter(\.isWritten).map(\.format)
+  /// A submission says origin and countries once for all keys, and those of the sample have several.
+  static let written = FormatCatalog.all.filter { $0.isWritten && $0.format != .cwaSubmission }.map(\.format)
 
   @Test(arguments: written)
   func everyFormatIsWrittenAndReadBack(format: KeyFormat) throws {

@@ -54,7 +54,7 @@ import Testing
     ["normalize", "--input", "A=x,relay=yes", "--to", "csv", "-o", "y"],
     ["normalize", "--input", "A=x,origin=", "--to", "csv", "-o", "y"],
     ["normalize", "-", "--input", "A=-", "--to", "csv", "-o", "y"],
-    ["convert", "x", "--to", "csv", "-o", "y", "--json"],
+    ["convert", "x", "--to", "csv", "-o", "-", "--json"],
     ["convert", "x", "--to", "csv", "-o", "y", "--now", "2020-12-01"],
     ["explain", "00112233", "x"], ["explain", "nonsense", "x"], ["explain", "00112233445566778899aabbccddeeff"],
     ["erase", "00112233445566778899aabbccddeeff"], ["disclose", "nonsense"], ["reread"],

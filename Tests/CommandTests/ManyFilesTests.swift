@@ -38,7 +38,7 @@ import Testing
       #expect(whole.text == lines.joined())
       let first = try workshop.keyferry("inspect", "in", "--summary")
       #expect(first.text.hasPrefix("41 documents\n") && first.text.contains("unreadable  10\n"), "\(first.text)")
-      #expect(first.errors.contains("10 of 41 documents"), "\(first.errors)")
+      #expect(first.errors.contains("10 documents of 41 left out"), "\(first.errors)")
       #expect(try workshop.keyferry("inspect", "in", "--summary").text == first.text)
       let stopped = try workshop.keyferry("inspect", "in", "--json-lines", "--no-keep-going")
       #expect(stopped.status == 2 && stopped.text == lines[..<3].joined(), "\(stopped.text) \(stopped.errors)")
@@ -49,8 +49,11 @@ import Testing
     try Workshop.run { workshop in
       try Self.fill(workshop)
       _ = try workshop.makeSigner()
+      // One alone is not added up, so its keys are not read: exports alone are judged alike.
       let names = try FileManager.default.contentsOfDirectory(atPath: workshop.path("in")).sorted()
-      let whole = try workshop.keyferry("verify", "in", "--trust", "ring", "--json-lines")
+        .filter { $0.hasSuffix(".bin") }
+      let whole = try workshop.keyferry(
+        ["verify"] + names.map { "in/\($0)" } + ["--trust", "ring", "--json-lines"])
       var lines: [String] = []
       for name in names {
         lines.append(try workshop.keyferry("verify", "in/\(name)", "--trust", "ring", "--json-lines").text)
@@ -141,7 +144,7 @@ import Testing
   @Test func filesOfOtherThings() throws {
     try Workshop.run { workshop in
       for (number, text) in [
-        #"{"keys":[{"kty":"EC","kid":"x"},{"kty":"RSA"}]}"#, "[1,2,3]", #"{"keys":["a","b"]}"#,
+        #"{"keys":[{"kty":"EC","kid":"x"},{"kty":"RSA"}]}"#, #"{"keys":["a","b"]}"#,
       ].enumerated() {
         try workshop.write(text, "\(number).json")
         let read = try workshop.keyferry("inspect", "\(number).json", "--json")

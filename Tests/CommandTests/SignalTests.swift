@@ -19,8 +19,9 @@ import Testing
       try Workshop.run { workshop in
         try workshop.write("as before", "out.csv")
         let process = Process()
-        process.executableURL = URL(filePath: try #require(Workshop.program))
-        process.arguments = command
+        // Whoever runs the tests may ignore signals, and other tests of this process do; a child would go on with that.
+        process.executableURL = URL(filePath: try #require(Tool(named: "env")).path)
+        process.arguments = ["--default-signal=HUP,INT,TERM", try #require(Workshop.program)] + command
         process.currentDirectoryURL = workshop.folder
         let input = Pipe()
         process.standardInput = input
@@ -33,6 +34,9 @@ import Testing
         let begun = partials(workshop, until: { !$0.isEmpty })
         #expect(!begun.isEmpty, "\(command) has not begun a file")
         kill(process.processIdentifier, number)
+        // It ends at once; one that does not is ended, and told by what ended it.
+        for _ in 0..<500 where process.isRunning { usleep(20_000) }
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
         #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == number, "\(name)")
         #expect(partials(workshop, until: { _ in true }) == [], "after \(name)")

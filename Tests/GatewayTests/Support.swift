@@ -8,7 +8,8 @@ import KeyIntake
 typealias Document = DecodedDocument
 
 extension KeyFormat {
-  static let written = FormatCatalog.all.filter(\.isWritten).map(\.format)
+  /// But for a submission, which says origin and countries once for all keys: the formats' own contract has it.
+  static let written = FormatCatalog.all.filter { $0.isWritten && $0.format != .cwaSubmission }.map(\.format)
 
   var capabilities: FormatCapabilities {
     definition.capabilities ?? .none

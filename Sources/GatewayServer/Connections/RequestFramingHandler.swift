@@ -143,7 +143,7 @@ extension Problem {
   ).closingConnection()
 
   fileprivate static let noRequest = Problem(
-    .badRequest, "malformed-request", "this is no request of HTTP/1.1 (RFC 9112)"
+    .badRequest, "malformed-request", "this is no request as RFC 9112 wants it"
   ).closingConnection()
 
   fileprivate static let slowContent = Problem(

@@ -409,7 +409,7 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 
   private func endList() throws {
-    if listIsDocument { try refuseStrangers() }
+    if listIsDocument, !namesWithoutKey.isEmpty { try refuseStrangers() }
     window.position += 1
     place = listIsDocument ? .betweenDocuments : .afterMember
   }

