@@ -349,12 +349,7 @@ struct EFGSPeer: PeerSync {
     }
     // Uploads whose keys are not there: of the own country the gateway leaves them out, of another one they are missing.
     let present = Set(slices.map(\.origin))
-    var missing: [String] = []
-    for case let country? in (entries ?? []).map(\.country)
-    where !present.contains(country) && !missing.contains(country) {
-      if !ownOrigins.contains(country.uppercased()) { missing.append(country) }
-    }
-    for country in missing {
+    for country in missing(among: entries ?? [], beside: present) {
       let theirs = entries?.filter { $0.country == country }
       documents.append(try document((country, []), of: batch, response, 200, theirs))
     }
@@ -377,14 +372,34 @@ struct EFGSPeer: PeerSync {
     return try batch.bytes(as: .efgsProtobuf)
   }
 
+  /// The countries that entries are for and that have no keys here, in their order. What is no country's has no keys to be missing,
+  /// and countries beyond the limit stand with the others.
+  private func missing(among entries: [Entry], beside present: Set<String>) -> [String] {
+    var known = present
+    var missing: [String] = []
+    for case let country? in entries.map(\.country)
+    where Self.isCountry(country) && !ownOrigins.contains(country) && known.insert(country).inserted {
+      guard present.count + missing.count < Self.originLimit else { break }
+      missing.append(country)
+    }
+    return missing
+  }
+
+  private static func isCountry(_ origin: String) -> Bool {
+    origin.utf8.count == 2 && origin.utf8.allSatisfy { (65...90).contains($0) }
+  }
+
   /// Countries one by one. Who names itself otherwise, and who comes after so many countries, stand together: nobody could
   /// have proved their keys, and a document each would cost more than it tells.
   private func gathered(_ slices: [(origin: String, keys: [UInt8])]) -> [(origin: String, keys: [UInt8])] {
     var countries: [(origin: String, keys: [UInt8])] = []
     var others: [UInt8] = []
     for slice in slices {
-      let isCountry = slice.origin.utf8.count == 2 && slice.origin.utf8.allSatisfy { (65...90).contains($0) }
-      if isCountry, countries.count < Self.originLimit { countries.append(slice) } else { others += slice.keys }
+      if Self.isCountry(slice.origin), countries.count < Self.originLimit {
+        countries.append(slice)
+      } else {
+        others += slice.keys
+      }
     }
     return others.isEmpty ? countries : countries + [("", others)]
   }

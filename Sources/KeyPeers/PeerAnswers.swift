@@ -104,8 +104,9 @@ func withoutKeyData(_ text: String) -> String {
     var result: [UInt8] = []
     var run: [UInt8] = []
     func close() {
-      let isMixed = run.contains { (48...57).contains($0) } && run.contains { (65...90).contains($0 & 0xDF) }
-      result += run.count == length && isMixed ? Array("(\(length) characters)".utf8) : run
+      // A word of this length has no digit, and no capital within.
+      let isWord = !run.contains { (48...57).contains($0) } && !run.dropFirst().contains { (65...90).contains($0) }
+      result += run.count == length && !isWord ? Array("(\(length) characters)".utf8) : run
       run = []
     }
     for byte in text.utf8 {

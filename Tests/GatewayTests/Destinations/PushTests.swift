@@ -577,6 +577,26 @@ struct UploadVerdictTests {
     }
   }
 
+  @Test(
+    "key data that a gateway repeats is not shown; words and digests are",
+    arguments: [
+      ("Invalid key=38aaf84e58056d8f2fa8edd094ba97ae.", "Invalid key=(32 characters)."),
+      ("keyData: ABEiM0RVZneImaq7zN3u/w==", "keyData: (22 characters)=="),
+      ("keyData: QBEiMqRVZneImaqHzNTuxw==", "keyData: (22 characters)=="),
+      ("counterdemonstrationally", "counterdemonstrationally"),
+      ("Misunderstandingstherein", "Misunderstandingstherein"),
+      ("internationalizations", "internationalizations"), ("Deinstitutionalization", "Deinstitutionalization"),
+      (
+        "SHA-256 042106f5fe307dbc6e6fc4274970e13be2ae3bd99837231c9d0172e1681b1961",
+        "SHA-256 042106f5fe307dbc6e6fc4274970e13be2ae3bd99837231c9d0172e1681b1961"
+      ),
+    ])
+  func keyData(said: String, shown: String) {
+    let body = Array("{\"message\":\"\(said)\"}".utf8)
+    let verdict = EFGSUpload.verdict(of: .response(ResponseHead(status: 403), body), keyCount: 1)
+    #expect(verdict == .refused(DocumentFault(code: .forbidden, reason: "the gateway answered 403: \(shown)")))
+  }
+
   @Test("what a gateway says is shown short and harmless")
   func words() {
     let body = Array(#"{"message":"a\u001b[31mb"}"#.utf8)

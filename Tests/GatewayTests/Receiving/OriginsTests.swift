@@ -316,6 +316,26 @@ struct OriginsTests {
     }
   }
 
+  @Test("thousands of uploads of which nothing is there are no thousands of documents")
+  func inventedUploads() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      let path = "/diagnosiskeys/audit/download/2020-12-01/20201201-1%2B%2F%3D"
+      let letters = (65...90).map { String(UnicodeScalar(UInt8($0))) }
+      let countries = letters.flatMap { first in letters.map { first + $0 } } + (0..<3000).map { "q\($0)" }
+      var answer = String(decoding: try #require(peer[path]).body.dropLast(), as: UTF8.self)
+      for country in countries where !["DE", "FR", "NL"].contains(country) {
+        answer += ",{\"country\":\"\(country)\",\"amount\":1}"
+      }
+      peer[path]?.body = Array((answer + "]").utf8)
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      let receipt = try await receiver.pull(try Self.settings(), peer)
+      #expect(receipt.counts.new == 5)
+      #expect(receipt.refusals.count == 62 && Set(receipt.refusals.map(\.document)).count == 62)
+    }
+  }
+
   @Test("an audit answer of a hundred thousand objects is refused before it is read")
   func hugeAudit() async throws {
     try await withFolder { folder in
