@@ -40,7 +40,6 @@ public final class EncodedExportDecoder: KeyDecoder {
   }
 
   private func open() throws -> ExportDecoder {
-    _ = try window.require(min(256, limits.recordBytes))
     let (text, isArchive) = try source()
     guard isArchive else { return ExportDecoder(InputWindow(text, limits: limits), limits: limits) }
     let bytes = try text.readAll(limit: min(limits.documentBytes, Self.archiveLimit))
@@ -57,7 +56,9 @@ public final class EncodedExportDecoder: KeyDecoder {
 
   /// The bytes that the text stands for.
   private func source() throws -> (any ByteSource, isArchive: Bool) {
-    if let first = HexDumpText.first(in: window.unread) {
+    let most = min(HexDumpText.mostLine, limits.recordBytes)
+    _ = try window.require(most)
+    if let first = HexDumpText.first(in: window.unread.prefix(most)) {
       return (HexDumpText(window, limits: limits), ZipArchive.begins(first))
     }
     guard let found = TextEncoding.found(in: window.unread) else {

@@ -18,7 +18,7 @@ final class HexDumpText: ByteSource {
   private var hasEnded = false
 
   /// No line of these tools is longer.
-  private static let mostLine = 4096
+  static let mostLine = 4096
   /// More than that is not made of lines like the last one.
   private static let mostRepeated = 64 << 20
 
