@@ -36,8 +36,9 @@ package struct KeyferryCommand: ParsableCommand {
       """,
     version: "keyferry \(version)",
     subcommands: [
-      InspectCommand.self, VerifyCommand.self, ConvertCommand.self, TablesCommand.self, NormalizeCommand.self,
-      ExplainCommand.self,
+      InspectCommand.self, VerifyCommand.self, DiffCommand.self, ReportCommand.self, MatchLogCommand.self,
+      ConvertCommand.self, TablesCommand.self,
+      NormalizeCommand.self, ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, LogCommand.self,
       SignBatchCommand.self,
       VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,

@@ -26,7 +26,7 @@ struct ConversionModel {
     _ content: Document.Content, from source: KeyFormat = .csv, to format: KeyFormat, defaults: FieldDefaults
   ) {
     self.format = format
-    let export: Set<KeyFormat> = [.gaenExport, .cwaSubmission]
+    let export: Set<KeyFormat> = [.gaenExport, .cwaSubmission, .csv, .json]
     let federation: Set<KeyFormat> = [.efgsProtobuf]
     crossesSchemas =
       export.contains(source) && federation.contains(format) || federation.contains(source) && export.contains(format)

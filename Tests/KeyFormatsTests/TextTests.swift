@@ -27,6 +27,17 @@ import Testing
     #expect(Array("ASNFZ4mrze*w4dLDtKWWhw==".utf8).withUnsafeBytes(KeyText.read) == .notKeyData)
   }
 
+  /// One digit too few or too many is no key, and nothing behind the text is read.
+  @Test(arguments: ["\\\\x", "\\x", "0x", "0X", "X'", "x'"]) func databaseSpellings(sign: String) {
+    let digits = "0123456789abcdefF0E1D2C3B4A59687"
+    let key = TemporaryExposureKey(high: 0x0123_4567_89ab_cdef, low: 0xf0e1_d2c3_b4a5_9687)
+    for text in [String(digits.dropLast()), digits, digits + "0", digits + "00"] {
+      let spelled = sign + text + (sign.hasSuffix("'") ? "'" : "")
+      let reading = Array(spelled.utf8).withUnsafeBytes(KeyText.read)
+      #expect((reading == .key(key)) == (text == digits), "\(spelled)")
+    }
+  }
+
   @Test(arguments: [0, 1, 9, 10, 99, 100, 144, 2_649_024, 999_999_999, 1_000_000_000, .max, -1, -10, .min] as [Int32])
   func decimals(value: Int32) {
     var room = [UInt8](repeating: 0, count: 20)

@@ -5,6 +5,6 @@ extension KeyFormat {
       name: "csv", summary: "one key a row, lossless; columns by name", fileExtension: "csv", readers: .gateways,
       detection: .otherText,
       decoder: { CSVKeyDecoder($0, limits: $1) },
-      capabilities: .everything,
+      capabilities: .everything, schema: .export,
       encoder: { CSVKeyEncoder($0) }))
 }

@@ -8,7 +8,7 @@ extension KeyFormat {
       fileExtension: "json", readers: .gateways,
       detection: .dialect(.export),
       decoder: { JSONKeyDecoder($0, limits: $1, dialect: .export) },
-      capabilities: .everything,
+      capabilities: .everything, schema: .export,
       encoder: { ExportJSONEncoder($0) }))
 }
 

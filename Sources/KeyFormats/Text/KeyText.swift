@@ -19,7 +19,9 @@ package enum KeyText {
     case 32:
       if let key = keyFromHexadecimal(text) { return .key(key) }
     case 34...35:
-      if let digits = databaseDigits(text), let key = keyFromHexadecimal(digits) { return .key(key) }
+      if let digits = databaseDigits(text), digits.count == 32, let key = keyFromHexadecimal(digits) {
+        return .key(key)
+      }
     case 36:
       if let key = keyFromUUID(text) { return .key(key) }
     default: break

@@ -1,7 +1,5 @@
-internal import KeyIntake
-
 /// Text as HTML shows it, also within a quoted attribute.
-func escaped(_ text: some StringProtocol) -> String {
+package func escaped(_ text: some StringProtocol) -> String {
   var result = ""
   for scalar in text.unicodeScalars {
     switch scalar {
@@ -18,9 +16,9 @@ func escaped(_ text: some StringProtocol) -> String {
 }
 
 /// Numbers as people read them.
-enum ReadableNumber {
+package enum ReadableNumber {
   /// `12 345`, with narrow spaces that do not break.
-  static func grouped(_ number: Int) -> String {
+  package static func grouped(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
     var text = ""
     for (index, digit) in digits.enumerated() {
@@ -31,7 +29,7 @@ enum ReadableNumber {
   }
 
   /// `950`, `1.2k`, `34k`, `1.5M`.
-  static func short(_ number: Int) -> String {
+  package static func short(_ number: Int) -> String {
     for (unit, letter) in [(1_000_000, "M"), (1000, "k")] where number >= unit {
       let tenths = number / (unit / 10)
       return tenths >= 100 || tenths % 10 == 0 ? "\(tenths / 10)\(letter)" : "\(tenths / 10).\(tenths % 10)\(letter)"
@@ -40,7 +38,7 @@ enum ReadableNumber {
   }
 
   /// `640 B`, `12.3 kB`, `4.5 MB`.
-  static func bytes(_ count: Int) -> String {
+  package static func bytes(_ count: Int) -> String {
     for (unit, name) in [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")] where count >= unit {
       let tenths = count / (unit / 10)
       return "\(tenths / 10).\(tenths % 10)\u{00A0}\(name)"
@@ -49,7 +47,7 @@ enum ReadableNumber {
   }
 
   /// `2 h`, `30 min`.
-  static func duration(_ seconds: Int64) -> String {
+  package static func duration(_ seconds: Int64) -> String {
     if seconds % 3600 == 0, seconds > 0 { return "\(seconds / 3600)\u{00A0}h" }
     return seconds % 60 == 0 ? "\(seconds / 60)\u{00A0}min" : "\(seconds)\u{00A0}s"
   }

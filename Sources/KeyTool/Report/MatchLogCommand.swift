@@ -1,0 +1,203 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import Containers
+internal import ExposureKeys
+internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
+
+struct MatchLogCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "match-log", _superCommandName: KeyferryCommand.programName,
+    abstract: "Say which bundles a phone checked, by the log that it exports.",
+    discussion: """
+      Reads the log of iOS (Settings, Exposure Notifications, export; both versions) or of Android, and finds the bundle of \
+      each hash among files, folders and archives. A phone names a bundle by the SHA-256 of its export.bin; Android by that \
+      of all files of one call together, in the order in which the app gave them: then files that follow each other by name \
+      are tried, whose keys add up.
+
+      Exit codes: 0 each check has its bundle, 1 some have none, 2 it could not be done.
+
+      Examples:
+        keyferry match-log all-exposure-checks.json archive/
+        keyferry match-log log.json *.zip --json
+      """)
+
+  @Argument(help: ArgumentHelp("The log, JSON.", valueName: "log"))
+  var log: String
+
+  @Argument(help: ArgumentHelp("Bundles, folders and archives; - is standard input.", valueName: "file"))
+  var files: [String]
+
+  @Flag(help: "Print the result as JSON (schemas/match-log.schema.json).")
+  var json = false
+
+  @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+  func validate() throws { try InputOptions.checkPaths([log] + files) }
+
+  func run() throws {
+    let log = try Self.read(self.log)
+    var bundles: [MatchedLog.Bundle] = []
+    var sum = DocumentSum(input.walk(files, containers), isAlways: true)
+    // Only the bytes of exports count, and only what can be one call's is kept.
+    let keepsBytes = log.kind == .android
+    var room = Self.heldBytes
+    try sum.visit(keepsGoing: containers.keepGoing ?? true) { source, _, _ in
+      let digest = DigestCollector(includingBody: false)
+      var bytes: [UInt8]? = keepsBytes ? [] : nil
+      let document = try source.open { part in
+        digest.update(part)
+        if bytes != nil { bytes?.append(contentsOf: part) }
+        if bytes.map({ $0.count > room }) == true { bytes = nil }
+      }
+      let report = try source.located { try Inspector().examine(document, name: source.name).report }
+      guard document.format == .gaenExport else { return (nil, nil) }
+      room -= bytes?.count ?? 0
+      bundles.append(
+        MatchedLog.Bundle(
+          name: source.name, hash: digest.finish().hexadecimal, keys: report.keys.total + report.keys.rejected,
+          bytes: bytes))
+      return (nil, nil)
+    } leftOut: { _ in
+    }
+    let matched = MatchedLog(log, bundles)
+    if json {
+      try Console.result(line: try JSONText.render(matched))
+    } else {
+      try Console.result(matched.text)
+    }
+    sum.tell()
+    if keepsBytes, bundles.contains(where: { $0.bytes == nil }) {
+      Console.note(
+        "some bundles are too large to be tried as parts of a call of several files; give fewer files")
+    }
+    let status = sum.status(hasRejections: false)
+    try exit(status != .done ? status : matched.missing > 0 ? .rejected : .done)
+  }
+
+  /// Bytes of bundles that are held for calls of several files.
+  private static let heldBytes = 1 << 30
+
+  private static func read(_ path: String) throws -> PhoneLog {
+    let bytes =
+      path == "-"
+      ? try StreamedFile.document(path, limit: PhoneLog.byteLimit).readAllBytes(limit: PhoneLog.byteLimit)
+      : try FileSource.contents(of: path, limit: PhoneLog.byteLimit)
+    do {
+      return try PhoneLog(bytes)
+    } catch let error as FormatError {
+      throw FileFault("read", path, reason: "\(error)")
+    }
+  }
+}
+
+extension SeekableSource {
+  fileprivate func readAllBytes(limit: Int) throws -> [UInt8] { try SequentialSource(self).readAll(limit: limit) }
+}
+
+/// The checks of a log with the bundles that they were of, as `--json` prints it.
+struct MatchedLog: Encodable {
+  struct Bundle {
+    let name: String
+    let hash: String
+    let keys: Int
+    /// `export.bin`, where calls of several files are looked for and there is room.
+    let bytes: [UInt8]?
+  }
+
+  struct Check: Encodable {
+    let time: String?
+    let app: String?
+    let region: String?
+    let hash: String
+    let keys: Int?
+    let matches: Int?
+    /// The files of the call, in order; none where the bundle is missing.
+    let files: [String]
+  }
+
+  let reportVersion = 1
+  let kind: PhoneLog.Kind
+  let checks: [Check]
+  let found: Int
+  let missing: Int
+  /// Exports among the files, and those of them that no check is of.
+  let bundles: Int
+  let unchecked: [String]
+
+  enum CodingKeys: String, CodingKey {
+    case kind, checks, found, missing, bundles, unchecked
+    case reportVersion = "report_version"
+  }
+
+  init(_ log: PhoneLog, _ bundles: [Bundle]) {
+    kind = log.kind
+    let byHash = Dictionary(bundles.map { ($0.hash, $0.name) }) { first, _ in first }
+    let ordered = bundles.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    var calls: [String: [String]] = [:]
+    checks = log.checks.map { check in
+      var files = byHash[check.hash].map { [$0] } ?? []
+      if files.isEmpty, log.kind == .android, let keys = check.keys {
+        files = calls[check.hash] ?? Self.call(check.hash, keys, among: ordered)
+        calls[check.hash] = files
+      }
+      return Check(
+        time: check.time, app: check.app, region: check.region, hash: check.hash, keys: check.keys,
+        matches: check.matches, files: files)
+    }
+    found = checks.count { !$0.files.isEmpty }
+    missing = checks.count - found
+    self.bundles = bundles.count
+    let checked = Set(checks.flatMap(\.files))
+    unchecked = ordered.map(\.name).filter { !checked.contains($0) }
+  }
+
+  /// Files that follow each other, whose keys add up to those of the call and whose bytes have its hash.
+  private static func call(_ hash: String, _ keys: Int, among bundles: [Bundle]) -> [String] {
+    var (start, sum) = (0, 0)
+    // A window that slides over the files: each is entered and left once. Files without keys can stand at either end.
+    for end in bundles.indices {
+      sum += bundles[end].keys
+      while sum > keys, start < end {
+        sum -= bundles[start].keys
+        start += 1
+      }
+      guard sum == keys else { continue }
+      var first = start
+      while first <= end {
+        if end > first, let digest = digest(bundles[first...end]), digest == hash {
+          return bundles[first...end].map(\.name)
+        }
+        guard bundles[first].keys == 0 else { break }
+        first += 1
+      }
+    }
+    return []
+  }
+
+  private static func digest(_ bundles: ArraySlice<Bundle>) -> String? {
+    var digest = ExportDigest(includingBody: false)
+    for bundle in bundles {
+      guard let bytes = bundle.bytes else { return nil }
+      bytes.withUnsafeBytes { digest.update($0) }
+    }
+    return digest.finalize().hexadecimal
+  }
+
+  var text: String {
+    var lines = checks.map { check in
+      let words = [
+        check.time ?? "-", check.app ?? "-", check.keys.map { counted($0, "key") } ?? "-",
+        check.matches.map { counted($0, "match", "matches") } ?? "-", "\(check.hash.prefix(16))…",
+        check.files.isEmpty ? "MISSING" : check.files.joined(separator: " + "),
+      ]
+      return TerminalText.harmless(words.joined(separator: "  "))
+    }
+    lines.append(
+      "\(counted(checks.count, "check")): \(found) found, \(missing) missing; "
+        + "\(counted(bundles, "bundle")), \(unchecked.count) of them in no check")
+    return lines.map { $0 + "\n" }.joined()
+  }
+}

@@ -1,0 +1,172 @@
+internal import BundleTrust
+internal import ExposureKeys
+internal import FoundationEssentials
+internal import KeyFormats
+internal import KeyIntake
+
+/// What a phone says about the files that it was given: the log that iOS (both versions) and Android export.
+///
+/// iOS names a file by the SHA-256 of `export.bin` in hexadecimal digits; Android by that of all files of a call, one after the
+/// other, in base64.
+struct PhoneLog {
+  struct Check {
+    /// As the phone writes it: text, or milliseconds since 1970.
+    let time: String?
+    let app: String?
+    let region: String?
+    let keys: Int?
+    let matches: Int?
+    /// SHA-256, 64 lower-case hexadecimal digits.
+    let hash: String
+  }
+
+  let kind: Kind
+  private(set) var checks: [Check] = []
+
+  enum Kind: String, Encodable {
+    case iOS1 = "ios-1"
+    case iOS2 = "ios-2"
+    case android
+  }
+
+  /// Phones keep two weeks of checks; nothing that they export is near to this.
+  static let byteLimit = 64 << 20
+  private static let checkLimit = 1 << 20
+
+  /// - Throws: ``FormatError`` that names the entry.
+  init(_ bytes: [UInt8]) throws {
+    var bytes = bytes[...]
+    if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
+    let decoder = JSONDecoder()
+    let data = Data(bytes)
+    if let entries = try? decoder.decode([AndroidEntry].self, from: data) {
+      kind = .android
+      for (number, entry) in entries.enumerated() {
+        try add(
+          Check(
+            time: entry.timestamp?.text, app: entry.appName, region: nil, keys: entry.keyCount,
+            matches: entry.matchesCount,
+            hash: try Self.hash(entry.hash, "entry \(number + 1)")))
+      }
+      return
+    }
+    let log: AppleLog
+    do {
+      log = try decoder.decode(AppleLog.self, from: data)
+    } catch {
+      throw FormatError(
+        .unrecognizedFormat,
+        "it is no log of a phone: expected are ExposureChecks with Hash or Files (iOS), or a list of entries with hash (Android)"
+      )
+    }
+    let isSecond = log.exposureChecks.contains { $0.files != nil }
+    kind = isSecond ? .iOS2 : .iOS1
+    for (number, check) in log.exposureChecks.enumerated() {
+      let place = "check \(number + 1)"
+      guard let files = check.files else {
+        guard let hash = check.hash else { continue }
+        try add(
+          Check(
+            time: check.timestamp?.text, app: check.dataSource ?? check.app, region: nil, keys: check.keys,
+            matches: check.matches, hash: try Self.hash(hash, place)))
+        continue
+      }
+      for (index, file) in files.enumerated() {
+        try add(
+          Check(
+            time: (file.timestamp ?? check.timestamp)?.text, app: file.app ?? check.app, region: file.region,
+            keys: file.keys, matches: file.matches, hash: try Self.hash(file.hash, "\(place), file \(index + 1)")))
+      }
+    }
+  }
+
+  private mutating func add(_ check: Check) throws {
+    guard checks.count < Self.checkLimit else {
+      throw FormatError(.limitExceeded, "more than \(Self.checkLimit) checks")
+    }
+    checks.append(check)
+  }
+
+  private static func hash(_ text: String, _ place: String) throws -> String {
+    let isHexadecimal = text.utf8.count == 64 && text.utf8.allSatisfy { Self.isHexadecimal($0) }
+    if isHexadecimal { return text.lowercased() }
+    guard let bytes = Base64.decode(text.utf8), bytes.count == 32 else {
+      throw FormatError(
+        .malformed,
+        "\(place): a hash of \(text.count) characters; expected are 64 hexadecimal digits, or base64 of 32 bytes")
+    }
+    return bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  private static func isHexadecimal(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (65...70).contains(byte) || (97...102).contains(byte)
+  }
+
+  /// A text, or a number.
+  private struct Word: Decodable {
+    let text: String
+
+    init(from decoder: any Decoder) throws {
+      let value = try decoder.singleValueContainer()
+      if let number = try? value.decode(Int64.self) {
+        text = "\(number)"
+      } else if let number = try? value.decode(Double.self) {
+        text = "\(number)"
+      } else {
+        text = try value.decode(String.self)
+      }
+    }
+  }
+
+  private struct AndroidEntry: Decodable {
+    let timestamp: Word?
+    let keyCount: Int?
+    let matchesCount: Int?
+    let appName: String?
+    let hash: String
+  }
+
+  private struct AppleLog: Decodable {
+    let exposureChecks: [Check]
+
+    enum CodingKeys: String, CodingKey { case exposureChecks = "ExposureChecks" }
+
+    struct Check: Decodable {
+      let timestamp: Word?
+      let app: String?
+      let dataSource: String?
+      let hash: String?
+      let keys: Int?
+      let matches: Int?
+      let files: [File]?
+
+      enum CodingKeys: String, CodingKey {
+        case timestamp = "Timestamp"
+        case app = "AppBundleIdentifier"
+        case dataSource = "DataSource"
+        case hash = "Hash"
+        case keys = "RandomIDCount"
+        case matches = "MatchCount"
+        case files = "Files"
+      }
+    }
+
+    struct File: Decodable {
+      let timestamp: Word?
+      let app: String?
+      let region: String?
+      let hash: String
+      let keys: Int?
+      let matches: Int?
+
+      enum CodingKeys: String, CodingKey {
+        case timestamp = "Timestamp"
+        case app = "AppBundleIdentifier"
+        case region = "RegionCode"
+        case hash = "Hash"
+        case keys = "KeyCount"
+        case matches = "MatchCount"
+      }
+    }
+  }
+}

@@ -1,0 +1,197 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import Containers
+internal import ExposureKeys
+internal import KeyConversion
+internal import KeyFormats
+internal import KeyInspection
+internal import KeyIntake
+
+struct ReportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "report", _superCommandName: KeyferryCommand.programName,
+    abstract:
+      "Show what many key files say over time: figures, gaps, what looks wrong, estimates; as a page to look at.",
+    discussion: """
+      One bundle, or a folder of years. The page is one file with plots and a table behind each; it needs no scripts and \
+      no network. Windows of exports give the days of publication, and their regions the regions; keys are compared by \
+      their key data, each once however often it was published. No key data is in it.
+
+      What looks wrong (unsigned files, changed contents, keys of the future, keys that are not random and more) is listed \
+      with its reason and does not change the exit code. Estimates say how they are made and what they cannot know.
+
+      --cases takes a CSV file with the columns day, region and cases, and compares them with the estimated persons.
+
+      Exit codes: 0 done, 1 keys were rejected or documents left out, 2 it could not be done.
+
+      Examples:
+        keyferry report archive/ -o report.html
+        keyferry report 2020/*.zip 2021.tar.xz -o report.html --cases cases.csv
+        keyferry report archive/ --json > report.json
+        keyferry report archive/ --csv | sqlite3 -csv figures.sqlite '.import /dev/stdin figures'
+      """)
+
+  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
+  var inputs: [String]
+
+  @Option(name: [.short, .long], help: ArgumentHelp("The report; - is standard output.", valueName: "out"))
+  var output: String?
+
+  @Flag(help: "Print the figures as JSON (schemas/report.schema.json) instead of the page.")
+  var json = false
+
+  @Flag(help: "Print the figures as CSV instead of the page: figure, name, value.")
+  var csv = false
+
+  @Option(help: ArgumentHelp("Positive tests: CSV with the columns day, region and cases.", valueName: "cases.csv"))
+  var cases: String?
+
+  @Flag(help: "Write over a report that is there already.")
+  var replace = false
+
+  @Flag(name: [.short, .long], help: "Say only what went wrong.")
+  var quiet = false
+
+  @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+  func validate() throws {
+    try InputOptions.checkPaths(inputs)
+    guard !(json && csv) else { throw ValidationError("--json and --csv exclude each other") }
+    guard json || csv || output != nil else {
+      throw ValidationError("give -o FILE for the page (-o - prints it), or --json or --csv")
+    }
+  }
+
+  func run() throws {
+    let counts = try cases.map { try CaseFile.read($0) }
+    let place = output ?? "-"
+    let file = place == "-" ? nil : try OutputFile(path: place, replacing: replace)
+    var sum = DocumentSum(input.walk(inputs, containers), isAlways: true)
+    var collector = HistoryCollector()
+    var hasRejections = false
+    let progress = Progress()
+    try sum.visit(keepsGoing: containers.keepGoing ?? true) { source, _, _ in
+      let report = try Self.read(progress.watching(source), into: &collector)
+      if report.keys.rejected > 0 { hasRejections = true }
+      collector.add(report, byteCount: source.source.byteCount)
+      return (nil, nil)
+    } leftOut: { _ in
+      collector.leaveOut()
+    }
+    progress.clear()
+    let report = collector.report(cases: counts)
+    let text =
+      json ? try JSONText.render(report) + "\n" : csv ? ReportFigures(report).csv : ReportPage(report, sum.leftOut).html
+    if let file {
+      try Array(text.utf8).withUnsafeBytes { try file.write($0) }
+      try file.commit()
+    } else {
+      try Console.result(text)
+    }
+    sum.tell()
+    if !quiet, file != nil {
+      Console.note(
+        "\(counted(report.documents - report.unreadable, "document")), \(counted(report.distinct, "key")), "
+          + "\(counted(report.anomalies.count, "anomaly", "anomalies")): \(place)")
+    }
+    try exit(sum.status(hasRejections: hasRejections))
+  }
+
+  private static func read(_ source: SourceDocument, into collector: inout HistoryCollector) throws -> InspectionReport
+  {
+    let digest = DigestCollector(includingBody: false)
+    let document = try source.open(observeExport: digest.update)
+    var report = try source.located {
+      try Inspector().examine(document, name: source.name, fileSize: source.source.byteCount) { chunk, _ in
+        collector.observe(chunk)
+      }.report
+    }
+    if document.format == .gaenExport { report.sha256 = digest.finish().hexadecimal }
+    return report
+  }
+}
+
+/// Positive tests in a CSV file.
+private enum CaseFile {
+  private static let byteLimit = 64 << 20
+
+  /// - Throws: ``FileFault`` with the line.
+  static func read(_ path: String) throws -> CaseCounts {
+    let text = String(decoding: try FileSource.contents(of: path, limit: byteLimit), as: UTF8.self)
+    var counts = CaseCounts()
+    var columns: (day: Int, region: Int, cases: Int)?
+    for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+      let cells = line.split(separator: ",", omittingEmptySubsequences: false).map {
+        $0.trimmingPrefix { $0 == " " || $0 == "\"" || $0 == "\u{FEFF}" }.prefix { $0 != "\"" && $0 != " " }
+      }
+      if line.isEmpty || line.hasPrefix("#") { continue }
+      func fault(_ reason: String) -> FileFault { FileFault("read", path, reason: "line \(number + 1): \(reason)") }
+      guard let places = columns else {
+        guard let day = cells.firstIndex(of: "day"), let region = cells.firstIndex(of: "region"),
+          let cases = cells.firstIndex(of: "cases")
+        else { throw fault("the first line names the columns; needed are day, region and cases") }
+        columns = (day, region, cases)
+        continue
+      }
+      guard cells.count > max(places.day, places.region, places.cases) else { throw fault("it has too few cells") }
+      guard let day = Day(cells[places.day]) else {
+        throw fault("day \(TerminalText.harmless(String(cells[places.day]))): needed is a day such as 2020-06-27")
+      }
+      guard let cases = Int(cells[places.cases]), (0...1_000_000_000).contains(cases) else {
+        throw fault("cases \(TerminalText.harmless(String(cells[places.cases]))): allowed are 0...1000000000")
+      }
+      counts.add(cases, region: String(cells[places.region]), day: day)
+    }
+    guard columns != nil else { throw FileFault("read", path, reason: "it is empty; needed are day, region and cases") }
+    return counts
+  }
+}
+
+/// The figures as rows: figure, name, value.
+struct ReportFigures {
+  private var rows = "figure,name,value\n"
+
+  init(_ report: HistoryReport) {
+    add("total", "documents", report.documents)
+    add("total", "unreadable", report.unreadable)
+    add("total", "keys", report.keys)
+    add("total", "distinct", report.distinct)
+    add("total", "revised", report.revised)
+    add("total", "rejected", report.rejected)
+    add("total", "bytes", report.byteCount)
+    for day in report.publicationDays {
+      add("publication_day_documents", day.day, day.documents)
+      add("publication_day_keys", day.day, day.keys)
+      add("publication_day_new", day.day, day.new)
+    }
+    for day in report.keyDays { add("key_day", day.day, day.keys) }
+    for (figure, counts) in [
+      ("transmission_risk", report.risks), ("report_type", report.reportTypes), ("days_since_onset", report.onsets),
+      ("rolling_period", report.periods), ("latency_days", report.latencies), ("times_published", report.occurrences),
+    ] {
+      for count in counts { add(figure, count.value.map { "\($0)" } ?? "", count.keys) }
+    }
+    for region in report.regions { add("region_distinct", region.region, region.distinct) }
+    for (index, region) in report.regions.enumerated() {
+      for (other, count) in zip(report.regions, report.overlaps[index]) where other.region != region.region {
+        add("region_overlap", "\(region.region) \(other.region)", count)
+      }
+    }
+    for series in report.series {
+      add("windows_missing", "\(series.region) \(series.seconds)", series.missingCount)
+      add("windows_overlapping", "\(series.region) \(series.seconds)", series.overlappingCount)
+    }
+    for anomaly in report.anomalies { add("anomaly", anomaly.code, anomaly.count) }
+    for persons in report.persons { add("persons", "\(persons.region) \(persons.day)", persons.persons) }
+  }
+
+  private mutating func add(_ figure: String, _ name: String, _ value: Int) {
+    let quoted =
+      name.contains { ",\"\r\n".contains($0) }
+      ? "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\"" : name
+    rows += "\(figure),\(quoted),\(value)\n"
+  }
+
+  var csv: String { rows }
+}
