@@ -155,7 +155,7 @@ let package = Package(
       name: "KeyPublishing",
       dependencies: [
         "KeyPeers", "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats",
-        "BundleTrust", "KeyNormalization",
+        "BundleTrust", "KeyNormalization", "TransparencyLog",
       ],
       swiftSettings: strict),
 
@@ -164,7 +164,7 @@ let package = Package(
       name: "GatewaySettings",
       dependencies: [
         "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake", "GatewayServer", "BundleTrust", "ExposureKeys",
-        "KeyFormats", "KeyNormalization", "PolicyFiles",
+        "KeyFormats", "KeyNormalization", "PolicyFiles", "TransparencyLog",
       ],
       swiftSettings: strict),
 
@@ -187,6 +187,7 @@ let package = Package(
       name: "GatewayServer",
       dependencies: [
         "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
+        "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
         .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
@@ -212,7 +213,7 @@ let package = Package(
       name: "GatewayDaemon",
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys",
+        "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -290,7 +291,7 @@ let package = Package(
       dependencies: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
-        "PolicyFiles",
+        "PolicyFiles", "TransparencyLog",
       ],
       swiftSettings: strict),
     // One contract, every store.
@@ -352,7 +353,7 @@ let package = Package(
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
         "SQLiteStorage", "SealedCopies",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
-        "GatewayTesting", "GatewayDaemon", .product(name: "Crypto", package: "swift-crypto"),
+        "GatewayTesting", "GatewayDaemon", "TransparencyLog", .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // The gateway, its peers, its phones, its disk and its clock in one process, driven from a seed.

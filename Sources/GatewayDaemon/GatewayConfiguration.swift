@@ -72,6 +72,20 @@ package enum GatewayConfiguration {
     }
   }
 
+  /// A log that was not begun, without which nothing is published. Nothing is made.
+  package static func logFaults(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
+    guard let log = plan.log, access("\(log.state)/log.key", F_OK) != 0, errno == ENOENT || errno == ENOTDIR else {
+      return []
+    }
+    return [
+      GatewayFault(
+        severity: .warning, file: path, place: "log.state",
+        reason:
+          "there is no log in \(printableText(log.state)) yet, and nothing is published without it: keyferry log init "
+          + "--config \(printableText(path)) -o log.vkey")
+    ]
+  }
+
   /// Sources that read a folder which is not there. Nothing is made.
   package static func folderFaults(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
     plan.sources.filter { $0.peer.description.way == .folder }.compactMap { source in

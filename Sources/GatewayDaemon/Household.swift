@@ -5,6 +5,7 @@ internal import GatewaySettings
 internal import Glibc
 internal import KeyNormalization
 internal import KeyPeers
+internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 internal import Logging
@@ -48,6 +49,7 @@ struct Household: Service {
     var newest: [String: Instant] = [:]
     var held: [String: Int] = [:]
     var retention: Instant?
+    var queue: (count: Int, since: Instant)?
   }
 
   func run() async throws {
@@ -59,6 +61,11 @@ struct Household: Service {
         newest: stored.newest.filter { names.contains($0.key) },
         held: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.held[$0] ?? 0) }), retention: stored.retention,
         at: clock.now)
+      if let log = plan.log, let folder = plan.publicationFolder {
+        metrics.setLog(
+          entries: ShownLog(in: LocalFolder(folder), of: log)?.size, waiting: stored.queue?.count ?? 0,
+          oldest: stored.queue?.since, at: clock.now)
+      }
       var free: [String: Int] = [:]
       free["state"] = freeBytes(at: plan.stateFolder)
       if let folder = plan.publicationFolder { free["publication"] = freeBytes(at: folder) }
@@ -85,6 +92,7 @@ struct Household: Service {
         stored.newest = try state.newestArrivals()
         for name in names { stored.held[name] = try state.summary(of: name).counts.held }
         stored.retention = try state.lastRetention
+        stored.queue = try state.queueStanding()
         return stored
       }
       known.stored.withLock { $0 = stored }

@@ -264,7 +264,9 @@ struct PublishService: Service {
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
       if !due.isEmpty {
-        let receipts = try await Publisher(ledger: ledger, series: series, folder: folder).round(at: look)
+        let receipts = try await Publisher(
+          ledger: ledger, series: series, folder: folder, log: plan.value.log, caller: WitnessPath()
+        ).round(at: look)
         for receipt in receipts { tell(receipt, at: now) }
         publications?.reload()
         // A series that could not be published is tried again soon.
@@ -294,6 +296,7 @@ struct PublishService: Service {
 
   private func tell(_ receipt: SeriesReceipt, at now: Instant, warns: Bool = true) {
     let series = receipt.series
+    metrics.countWitnessFailures(receipt.warnings.count { $0.code == .witness })
     for warning in receipt.warnings where warns {
       logger.warning(
         "series needs attention",
@@ -392,15 +395,17 @@ struct ReloadService: Service {
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
-        || new.ownOrigins != old.ownOrigins || new.federation?.served != old.federation?.served
+        || new.ownOrigins != old.ownOrigins || new.federation?.served != old.federation?.served || new.log != old.log
       {
         logger.warning(
           """
-          folders, server, its doors for uploads, own origins, and the federation but for its trust and its batches stay \
+          folders, log, server, its doors for uploads, own origins, and the federation but for its trust and its batches stay \
           as they are until a restart
           """)
       }
       plan.value = new
+      // What happens is told to the log that was there at the beginning.
+      plan.value.log = old.log
       if let trust, let federation = new.federation { trust.value = federation.trust }
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)
       logger.info(

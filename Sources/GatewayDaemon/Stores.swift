@@ -9,12 +9,16 @@ package enum Stores {
   package static let all = StoreCatalog([.sqlite])
 
   /// Opens the store in a folder, with what listens to it; made where there is none and it is not only read.
-  package static func ledger(in folder: String, as role: StoreRole, now: Instant) throws -> Ledger {
+  ///
+  /// - Parameter listeners: hear what happens, whoever does it.
+  package static func ledger(
+    in folder: String, as role: StoreRole, now: Instant, listeners: [any LedgerListener] = []
+  ) throws -> Ledger {
     if role != .reader {
       try makeFolders(folder)
       SpoolPlace.use(stateFolder: folder)
     }
-    return Ledger(try all.open(.folder(folder), as: role, now: now))
+    return Ledger(try all.open(.folder(folder), as: role, now: now), listeners: listeners)
   }
 
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:into:now:command:)``.

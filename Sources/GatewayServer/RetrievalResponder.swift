@@ -93,6 +93,10 @@ struct RetrievalResponder: Sendable {
       route = "file"
       return try await serve(file, to: request, now: now)
     }
+    if let kind = logFile(path, snapshot) {
+      route = "log"
+      return try await serve(kind, at: path, to: request, now: now)
+    }
     let layoutRequest = LayoutRequest(
       path: request.target.segments, query: request.target.query, baseURL: try baseURL(request), now: now)
     for layout in catalog.layouts {
@@ -101,6 +105,31 @@ struct RetrievalResponder: Sendable {
       return try await serve(answer, to: request, now: now)
     }
     return nil
+  }
+
+  /// A file of the transparency log, or the proof beside a bundle.
+  private func logFile(_ path: String, _ snapshot: PublicationSnapshot) -> LogFiles.Kind? {
+    if path.hasSuffix(LogFiles.proofEnding),
+      case .archive? = snapshot.files[String(path.dropLast(LogFiles.proofEnding.count))]
+    {
+      return LogFiles.proof
+    }
+    return LogFiles(folder: settings.logFolder).kind(of: path)
+  }
+
+  private func serve(
+    _ kind: LogFiles.Kind, at path: String, to request: RetrievalRequest, now: Instant
+  ) async throws -> Response? {
+    do {
+      guard let (bytes, modified) = try store.file(path, limit: kind.byteLimit) else { return nil }
+      var representation = Self.text(bytes, kind.mediaType, cache: kind.cache)
+      representation.modified = modified
+      return try await response(with: representation, to: request, now: now)
+    } catch let fault as PublicationReader.Fault {
+      logger.error(
+        "a file of the log cannot be served", metadata: ["file": .string(path), "reason": .string("\(fault)")])
+      throw Problem(.internalServerError, "damaged-file", "the file of the log cannot be read; it is not served")
+    }
   }
 
   private func serve(_ file: PublishedFile, to request: RetrievalRequest, now: Instant) async throws -> Response {
@@ -221,8 +250,10 @@ struct RetrievalResponder: Sendable {
   private func report(
     _ snapshot: PublicationSnapshot, _ request: RetrievalRequest, _ now: Instant
   ) throws(Problem) -> PublicationReport {
-    PublicationReport(
-      snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(request), now: now)
+    let files = LogFiles(folder: settings.logFolder)
+    return PublicationReport(
+      snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(request), now: now,
+      log: files.shown(by: store), isProved: { files.folder != nil && store.hasFile($0 + LogFiles.proofEnding) })
   }
 
   /// What apps see as the beginning of every address.

@@ -18,6 +18,8 @@ package struct GatewayPlan: Sendable {
   /// Where bundles are published; `nil` where the gateway only receives.
   package var publicationFolder: String?
   /// The gateway's own origins: their keys are recognised when they come back.
+  /// The public log of what is published; `nil` where there is none.
+  package var log: EvidenceSettings?
   package var ownOrigins: Set<String>
   package var retention: Retention
   /// Seconds after which it is an alarm that no source could be pulled, 60...2592000.
@@ -84,6 +86,7 @@ package struct OperatorsPlan: Sendable {
 
   package var stateFolder: String { plan.stateFolder }
   package var publicationFolder: String? { plan.publicationFolder }
+  package var log: EvidenceSettings? { plan.log }
   package var sources: [SourceSettings] { plan.sources }
   package var sourceNames: [String] { plan.sourceNames }
   package var ownOrigins: Set<String> { plan.ownOrigins }

@@ -1,5 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import GatewayServer
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
@@ -26,6 +27,8 @@ final class GatewayReader {
   private var policiesByName: [String: Policy] = [:]
   /// `nil` is a file that is at fault; that is told once.
   private var policiesByPath: [String: Policy?] = [:]
+  /// SHA-256 of the files of policies that are listed under `policies` or named by their path.
+  private var policyDigests: [String: String] = [:]
   /// Where the file asks for no policy.
   let defaultPolicy = (try? ShippedPolicies.policy(named: "default")) ?? Policy(name: "default")
 
@@ -80,6 +83,8 @@ final class GatewayReader {
     root.section("publication") { section in
       publication = section.need("folder", "a folder").flatMap(resolvedPath)
     }
+    var log: StatedLog?
+    root.section("log") { section in log = self.log(section, state: state) }
     var server: StatedServer?
     root.section("server") { server = self.server($0) }
     var federation: (settings: FederationGatewaySettings, section: Section)?
@@ -92,6 +97,12 @@ final class GatewayReader {
     if let federation { check(federation.settings, federation.section, server: server, root) }
     if let server { check(server, series: series, mirrors: shown, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !listed.isEmpty)
+    if let log {
+      check(
+        log, state: state, publication: publication, names: series.map(\.settings.name) + mirrors.map(\.name),
+        server: server?.settings)
+      server?.settings.logFolder = log.settings?.folder
+    }
     let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }
     checkDoors(entrances)
     check(
@@ -109,6 +120,7 @@ final class GatewayReader {
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
     plan.mirrors = shown
+    plan.log = log?.settings
     plan.federation = federation?.settings
     for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
     let doors = Set(entrances.compactMap { $0.1?.name })
@@ -238,6 +250,7 @@ final class GatewayReader {
         entry.add("another policy is called \(policy.name) already")
       } else {
         policiesByName[policy.name] = policy
+        policyDigests[policy.name] = policyDigests[path]
       }
     }
   }
@@ -259,11 +272,21 @@ final class GatewayReader {
     return resolvedPath(setting).flatMap { policy(at: $0, setting) }
   }
 
+  /// SHA-256 of the file of a policy that ``policy(_:)`` found, as `policy show --yaml` prints it; `nil` is the default one.
+  func policyDigest(_ setting: Setting?) -> String? {
+    let name = setting.map { $0.text() ?? "" } ?? defaultPolicy.name
+    if policiesByName[name] == nil, let text = ShippedPolicies.text(of: name) {
+      return ExportDigests(of: Array(text.utf8), includingBody: false).hexadecimal
+    }
+    return policyDigests[name] ?? setting.flatMap(resolvedPath).flatMap { policyDigests[$0] }
+  }
+
   private func policy(at path: String, _ setting: Setting) -> Policy? {
     if let known = policiesByPath[path] { return known }
     var policy: Policy?
     do throws(FileFault) {
       let bytes = try files.contents(of: path, limit: PolicyFile.byteLimit)
+      policyDigests[path] = ExportDigests(of: bytes, includingBody: false).hexadecimal
       policy = parsed(String(decoding: bytes, as: UTF8.self), path)
     } catch {
       setting.add("\(error)")

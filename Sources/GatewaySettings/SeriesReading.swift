@@ -67,12 +67,14 @@ extension GatewayReader {
       include: section.take("include").flatMap(codes), exclude: section.take("exclude").flatMap(codes) ?? [],
       origins: section.take("origins").flatMap(codes),
       travellersOnly: section.take("travellers-only")?.flag() ?? false)
-    let publishing = section.take("publishing").flatMap(policy)
+    let statedPolicy = section.take("publishing")
+    let publishing = statedPolicy.flatMap(policy)
     let keys = section.need("sign", "a list of signing keys")?.list()
     let identities = (keys ?? []).compactMap(identity)
     var settings = SeriesSettings(
       name: name ?? "", title: title, selection: selection, publishing: publishing ?? defaultPolicy,
       headerRegion: section.take("region").flatMap(line), identities: identities.map(\.scheduled))
+    settings.policyDigest = policyDigest(statedPolicy)
     section.read("every") { set(&settings.period, period($0)) }
     section.section("minimum") { section in
       set(&settings.minimumKeys, section.take("keys")?.number(Allowed.minimumKeys))

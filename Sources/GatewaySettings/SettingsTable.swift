@@ -96,6 +96,23 @@ package enum SettingsTable {
       Row("series", "What is published.", none, "a list of sections"),
       Row("publication", "Where bundles are published.", "nothing is published", "a section"),
       Row("publication.folder", "The folder of the bundles, apart from `state`.", path),
+      Row("log", "A public log of what is published, which cannot be rewritten in secret.", "no log", "a section"),
+      Row(
+        "log.name", "Its name and that of its key: where it is served, without `https://`. It never changes.",
+        "a name without spaces and `+`: `keys.example.org/log`"),
+      Row(
+        "log.folder", "The folder in `publication.folder` in which others see it.",
+        "`\(EvidenceSettings.usualFolder)`", "letters, digits, `-`, `_`"),
+      Row(
+        "log.state",
+        "The folder of its private key and of what was signed, apart from `publication.folder`; `keyferry log init` makes "
+          + "it. It is in no backup that is restored.", "`log` in `state`", path),
+      Row(
+        "log.witnesses",
+        "Who else signs each checkpoint (C2SP tlog-witness); one that does not answer holds nothing up.",
+        none, "a list of sections"),
+      Row("log.witnesses[].key", "Its public key.", "`NAME+HEX+BASE64`, of type 4"),
+      Row("log.witnesses[].url", "What stands before `/add-checkpoint`.", "`https://…`"),
       Row("server", "How publications are served.", "nothing is served", "a section"),
       Row(
         "federation", "This gateway is one for national back ends, in place of the European one.",

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import KeyStorage
+internal import TransparencyLog
 
 /// What is wrong with the files of a publication folder, after every byte of them was read.
 package struct PublicationCheck: Sendable {
@@ -54,6 +55,8 @@ package struct PublicationCheck: Sendable {
     var known: Set<String> = [manifestPath]
     for bundle in manifest.bundles {
       known.insert(bundle.path)
+      // What a log says of it.
+      known.insert(bundle.path + ProofFile.ending)
       try look(at: bundle, in: folder)
     }
     let listed = manifest.bundles.filter(\.isListed)

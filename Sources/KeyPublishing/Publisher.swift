@@ -17,15 +17,20 @@ package struct Publisher: Sendable {
   private let ledger: Ledger
   private let folder: any PublicationFolder
   private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
+  /// Opens the log for a round; `nil` where there is none.
+  private let log: (@Sendable () -> LogKeeper)?
 
   /// - Parameters:
   ///   - mirrors: what is shown as its origin has signed it.
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
+  ///   - log: gives the log of what is published into the hands of a round; `nil` where there is none.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
-    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes
+    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
+    log: (@Sendable () -> LogKeeper)? = nil
   ) {
+    self.log = log
     self.ledger = ledger
     self.series = series
     self.mirrors = mirrors
@@ -33,8 +38,17 @@ package struct Publisher: Sendable {
     self.randomBytes = randomBytes
   }
 
-  package init(ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: String) {
-    self.init(ledger: ledger, series: series, mirrors: mirrors, folder: LocalFolder(folder))
+  /// - Parameters:
+  ///   - log: how the log of what is published is kept; `nil` where there is none.
+  ///   - caller: the way to the log's witnesses.
+  package init(
+    ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: String,
+    log: EvidenceSettings? = nil, caller: (any WitnessCaller)? = nil
+  ) {
+    let local = LocalFolder(folder)
+    var keeper: (@Sendable () -> LogKeeper)?
+    if let log { keeper = { LogKeeper(log, ledger: ledger, folder: local, at: folder, caller: caller) } }
+    self.init(ledger: ledger, series: series, mirrors: mirrors, folder: local, log: keeper)
   }
 
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
@@ -45,7 +59,9 @@ package struct Publisher: Sendable {
   /// - Throws: `CancellationError` alone, between two steps.
   package func round(at look: ClockLook) async throws -> [SeriesReceipt] {
     let now = look.now
-    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, at: look) }
+    // It is given back when the round is over.
+    let log = log?()
+    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, log: log, at: look) }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
         try await round.resume()

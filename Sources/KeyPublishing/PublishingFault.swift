@@ -1,10 +1,11 @@
 internal import Glibc
 internal import KeyIntake
 internal import KeyStorage
+internal import TransparencyLog
 
 /// Why a series could not be published: a stable code for programs, and a reason for people. Never key material.
 package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
-  /// As in ``Code``, or `storage-` and the code of a `StorageFault`.
+  /// As in ``Code``, `storage-` and the code of a `StorageFault`, or `log-` and the code of a `LogFault`.
   package var code: String
   package var reason: String
 
@@ -43,6 +44,10 @@ package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStri
     case let fault as FileFault:
       self.init(fault.number == ENOSPC || fault.number == EDQUOT ? .diskFull : .inputOutput, fault.description)
     case let fault as StorageFault: self.init(code: "storage-\(fault.code.rawValue)", reason: fault.reason)
+    case let fault as LogFault:
+      self.init(
+        code: "log-\(fault.code.rawValue)",
+        reason: [fault.reason, fault.hint].compactMap(\.self).joined(separator: "; "))
     default: self.init(.unexpected, "\(error)")
     }
   }

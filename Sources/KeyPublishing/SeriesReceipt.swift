@@ -109,6 +109,8 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     case windowFull = "window-full"
     /// An origin has revoked keys behind which another one stands: they go out.
     case revocationOutvoted = "revocation-outvoted"
+    /// A witness of the log has not signed a checkpoint.
+    case witness
   }
 
   init(_ code: Code, _ reason: String) {

@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyStorage
+internal import TransparencyLog
 
 /// One round of one series, step by step.
 struct SeriesRound: Sendable {
@@ -11,6 +12,8 @@ struct SeriesRound: Sendable {
   private let look: ClockLook
   private let ledger: Ledger
   private let folder: any PublicationFolder
+  /// `nil` where there is no log.
+  private let log: LogKeeper?
 
   private(set) var receipt: SeriesReceipt
   private var signer: SigningIdentity?
@@ -29,7 +32,10 @@ struct SeriesRound: Sendable {
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
-  init(_ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, at look: ClockLook) {
+  init(
+    _ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, log: LogKeeper? = nil, at look: ClockLook
+  ) {
+    self.log = log
     self.settings = settings
     self.ledger = ledger
     self.folder = folder
@@ -133,15 +139,19 @@ struct SeriesRound: Sendable {
     }
   }
 
-  /// Writes the files of all staged bundles, then the index, marks them, and retires old files. Doing it again changes
-  /// nothing.
+  /// Writes the files of all staged bundles, then the log and their proofs, then the index, marks them, and retires old
+  /// files. Doing it again changes nothing.
   private mutating func settle() async throws {
     try await load()
     let staged = records.filter { $0.state == .staged }
     for record in staged { try await writeFile(of: record) }
+    // What an index names can be proved: a log that cannot go on leaves the index as it is.
+    try await log?.integrate(at: now)
+    for miss in await log?.takeMisses() ?? [] { receipt.warn(PublishingWarning(.witness, miss)) }
 
     try look(at: listing.listed)
     let listing = self.listing
+    try await prove(listing)
     if let fault = try indexFault(listing) {
       receipt.warn(fault)
       try await ledger.indexRestored(of: settings.name, at: now)
@@ -156,6 +166,13 @@ struct SeriesRound: Sendable {
     try await ledger.unlisted(aged.map(\.id), by: settings.name, at: sound)
     receipt.expired += aged.count
     try await remove(listing.removable, at: sound)
+  }
+
+  private func prove(_ listing: SeriesListing) async throws {
+    guard let log else { return }
+    for (path, content) in try await log.missingProofs(of: records.filter(listing.isListed), at: now) {
+      try folder.put(content, at: path)
+    }
   }
 
   private mutating func load() async throws {
@@ -237,7 +254,11 @@ struct SeriesRound: Sendable {
 
   private mutating func remove(_ records: [BundleRecord], at sound: SoundTime) async throws {
     guard !records.isEmpty else { return }
-    for record in records { try folder.remove(record.bundle.path) }
+    for record in records {
+      try folder.remove(record.bundle.path)
+      let proof = record.bundle.path + ProofFile.ending
+      if try folder.byteCount(of: proof) != nil { try folder.remove(proof) }
+    }
     try await ledger.removed(records.map(\.id), by: settings.name, at: sound)
     receipt.removed += records.count
   }
@@ -411,8 +432,10 @@ struct SeriesRound: Sendable {
     // So that the store knows what the new bundles hold, should they be lost.
     let contents = try await releasedKeys(of: listing.listed)
     for (subject, origins) in contents.origins { staging.released.add(subject, origins) }
+    var old: [BundleRecord] = []
     for record in BundleKind.allCases.flatMap(listing.listed) {
       guard let published = try keys(of: record) else { continue }
+      old.append(record)
       let sealed = try sealer.sealOne(
         published, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
         end: record.bundle.end)
@@ -421,7 +444,7 @@ struct SeriesRound: Sendable {
     var newState = state
     newState.key = signer.key.publicKey.fingerprint
     newState.firstOrdinals = staging.firstOrdinals
-    try await stage(staging, newState)
+    try await stage(staging, newState, resigned: old)
     receipt.signedAgain = staging.bundles.count
     try await settle()
   }
@@ -539,13 +562,19 @@ struct SeriesRound: Sendable {
     try await settle()
   }
 
-  private mutating func stage(_ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil) async throws {
+  /// - Parameter resigned: the bundles in whose place those of the staging are, because another key signs now.
+  private mutating func stage(
+    _ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil, resigned: [BundleRecord] = []
+  ) async throws {
     let (name, oldState) = (settings.name, state)
     let stagings = staging.bundles.map { NewStaging($0.bundle, $0.sealed.content.stored) }
     // What was lost leaves with the step by which others take its place, whatever the clock says: after a crash in between
     // both would be listed, or it would be made once more.
     let old = records.filter { replaced.contains($0.id) && $0.state == .published }.map(\.id)
-    try await ledger.staged(stagings, by: name, replacing: old, at: now, releasing: staging.releases) {
+    try await ledger.staged(
+      stagings, by: name, replacing: old, resigned: resigned, policy: settings.policyDigest, at: now,
+      releasing: staging.releases
+    ) {
       [padded = staging.padded] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
         + [newState.change(for: name, replacing: oldState, in: state)]

@@ -11,6 +11,8 @@ package struct SeriesSettings: Sendable {
   /// Which keys.
   package var selection: RegionSelection
   package var publishing: Policy
+  /// SHA-256 of the policy's file, lower-case hexadecimal; `nil` where it was read from none.
+  package var policyDigest: String?
   /// What the header of a bundle says; the mobile country code by convention.
   package var headerRegion: String?
   /// The keys that sign, each for its time; exactly one is used at a time, the one that began last.

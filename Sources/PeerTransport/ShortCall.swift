@@ -12,6 +12,7 @@ package struct ShortCall: Sendable {
   private let rootsPEM: String?
   private let timeoutSeconds: Int64
   private let byteLimit: Int
+  private let mediaType: String
 
   /// Lives as long as the process.
   private static let client = HTTPClient(
@@ -19,12 +20,15 @@ package struct ShortCall: Sendable {
     configuration: HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled))
 
   /// - Parameters:
-  ///   - body: JSON to post; `nil` gets.
+  ///   - body: what is posted; `nil` gets.
   ///   - token: the bearer token to show.
   ///   - rootsPEM: the certificates to trust; `nil` is the system's.
+  ///   - mediaType: of the body, and of the answer.
   package init(
-    address: String, body: [UInt8]?, token: Secret?, rootsPEM: String? = nil, timeoutSeconds: Int64, byteLimit: Int
+    address: String, body: [UInt8]?, token: Secret?, rootsPEM: String? = nil, timeoutSeconds: Int64, byteLimit: Int,
+    mediaType: String = "application/json"
   ) {
+    self.mediaType = mediaType
     self.address = address
     self.body = body
     self.token = token
@@ -36,12 +40,12 @@ package struct ShortCall: Sendable {
   /// - Throws: what HTTP throws, which has nothing of the body or the token in it.
   package func answer() async throws -> (status: Int, body: [UInt8]) {
     var request = HTTPClientRequest(url: address)
-    request.headers.add(name: "Accept", value: "application/json")
+    request.headers.add(name: "Accept", value: mediaType)
     request.headers.add(name: "Accept-Encoding", value: "identity")
     if let token { request.headers.add(name: "Authorization", value: "Bearer \(token.disclosed)") }
     if let body {
       request.method = .POST
-      request.headers.add(name: "Content-Type", value: "application/json")
+      request.headers.add(name: "Content-Type", value: mediaType)
       request.body = .bytes(ByteBuffer(bytes: body))
     }
     if let rootsPEM {

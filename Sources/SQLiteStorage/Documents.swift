@@ -44,6 +44,17 @@ extension SQLiteTransaction {
     try database.storedBytes(of: document.rawValue, in: .contents)
   }
 
+  func salt(of document: DocumentID) throws -> [UInt8]? {
+    try Row.fetchOne(database, sql: "SELECT salt FROM salts WHERE document = ?", arguments: [document.rawValue])
+      .map { $0.bytes("salt") }
+  }
+
+  func keep(salt: [UInt8], of document: DocumentID) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO salts (document, salt) SELECT document, ? FROM contents WHERE document = ?",
+      arguments: [Bytes(salt), document.rawValue])
+  }
+
   func keptContents() throws -> [(document: DocumentID, byteCount: Int)] {
     try Row.fetchAll(database, sql: "SELECT document, length(bytes) AS size FROM contents ORDER BY document")
       .map { (DocumentID(rawValue: $0["document"]), $0["size"]) }

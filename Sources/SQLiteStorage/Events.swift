@@ -34,6 +34,16 @@ extension SQLiteTransaction {
       }
   }
 
+  func queueStanding() throws -> (count: Int, since: Instant)? {
+    let row = try Row.fetchOne(
+      database,
+      sql: """
+        SELECT time, (SELECT count(*) FROM log_queue) AS waiting FROM events
+        WHERE id = (SELECT event FROM log_queue ORDER BY id LIMIT 1)
+        """)
+    return row.map { ($0["waiting"], $0.time("time")) }
+  }
+
   func enqueue(_ bytes: [UInt8], kind: String, event: EventID) throws {
     try database.execute(
       sql: "INSERT INTO log_queue (event, kind, bytes) VALUES (?, ?, ?)",

@@ -50,6 +50,9 @@ enum Schema {
     migrator.registerMigration("batches pushed to destinations") { database in
       try database.execute(sql: pushing)
     }
+    migrator.registerMigration("salts of the log's commitments") { database in
+      try database.execute(sql: salts)
+    }
     return migrator
   }
 
@@ -483,6 +486,14 @@ enum Schema {
     ALTER TABLE documents ADD COLUMN read_digest TEXT;
     ALTER TABLE documents ADD COLUMN read_at INTEGER
       CHECK ((read_by IS NULL) = (read_at IS NULL) AND (read_digest IS NULL) = (read_at IS NULL));
+    """
+
+  /// Without its salt a commitment of the log says nothing. It goes with the evidence, whichever way that goes.
+  private static let salts = """
+    CREATE TABLE salts (
+      document INTEGER PRIMARY KEY REFERENCES contents (document) ON DELETE CASCADE,
+      salt BLOB NOT NULL CHECK (length(salt) = 32)
+    ) STRICT;
     """
 
   private static let federation = """

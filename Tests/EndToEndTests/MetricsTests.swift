@@ -11,6 +11,10 @@ import Testing
     {key: {file: key.pem}, id: "310", version: v2, from: "2020-12-07T00:00:00Z"}]
     """
 
+  /// A witness that does not answer.
+  static let silent =
+    "{key: \"witness.example.org/w1+e9a71523+BFSG+/rWZWZGZ0An7CXRrZixjcilXn6mhEQ5X1TOuj+i\", url: \"http://127.0.0.1:1\"}"
+
   @Test(.timeLimit(.minutes(2))) func areAsDocumented() async throws {
     let documented = try Documentation.read()
     try await Neighbourhood.visit { place in
@@ -20,6 +24,7 @@ import Testing
       let file = "nl/gateway.yaml"
       let settings = try String(contentsOfFile: place.path(file), encoding: .utf8)
         .replacing("[{key: {file: key.pem}, id: \"310\", version: v1}]", with: Self.keys)
+        .replacing("publication:", with: "log: {name: keys.example.org/log, witnesses: [\(Self.silent)]}\npublication:")
         .replacing(
           "series:",
           with: "destinations: [{name: efgs, protocol: efgs, location: \"https://127.0.0.1:1\", origin: NL, "
@@ -33,6 +38,7 @@ import Testing
       try place.write(TestCertificate.netherlands.pem, "nl/nbbs.pem")
       try place.write(TestCertificate.netherlands.keyPEM, "nl/nbbs.key")
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/token"))
+      try place.keyferry("log", "init", "--config", "nl/gateway.yaml")
       // What is published at the start was pulled before, so that nobody waits for a second window.
       try place.drop(40, seed: 1, in: "nl", as: "a.csv")
       try place.keyferry("pull", "--config", "nl/gateway.yaml", "--source", "drop", "--now", "2020-12-01T10:00:00Z")
@@ -53,6 +59,7 @@ import Testing
         #expect(metrics["keyferry_listed_bundles", "kind", "increment"] == ["1"])
         #expect(metrics["keyferry_published_keys_total", "outcome", "published"].first.flatMap { Int($0) } ?? 0 > 0)
         #expect(metrics["keyferry_quarantined_documents", "source", "drop"] == ["1"])
+        #expect(metrics.samples.contains { $0.metric == "keyferry_log_entries" && $0.value != "0" })
         #expect(metrics["keyferry_source_lag_seconds", "source", "drop"] == ["0"])
 
         // What the operator changes is seen without a round.
@@ -130,7 +137,7 @@ import Testing
 
 extension Neighbourhood {
   /// Runs a gateway meanwhile.
-  fileprivate func running(_ gateway: String, _ body: (Process, URL) async throws -> Void) async throws {
+  func running(_ gateway: String, _ body: (Process, URL) async throws -> Void) async throws {
     let process = try start(["run", "--config", "\(gateway)/gateway.yaml", "--now", Self.noon], log: "run.log")
     defer {
       process.terminate()

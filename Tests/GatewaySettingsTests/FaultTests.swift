@@ -578,4 +578,44 @@ import Testing
         $0.contains("retention.evidence keeps them for 0 days")
       })
   }
+
+  @Test func logsThatCannotBe() {
+    #expect(
+      Fixture.faults(
+        """
+        state: /s
+        publication: {folder: /p}
+        log: {name: "https://keys.example.org/log", folder: a/b, state: /p/log, key: x}
+        """
+      ) == [
+        "3:7: error: log.name: \"https://keys.example.org/log\", allowed 1...255 bytes without spaces and +, https:// and "
+          + "a slash at the end: keys.example.org/log",
+        "3:45: error: log.folder: \"a/b\", allowed 1...64 letters, digits, \"-\", \"_\"",
+        "3:73: error: log.key: no such setting",
+      ])
+    #expect(
+      Fixture.faults("state: /s\nlog: {name: a}\n")
+        == ["2:1: error: log: there is nothing to log, publication.folder is missing"])
+    #expect(
+      Fixture.faults("state: /s\npublication: {folder: /p}\nlog: {name: a, state: /p/x}\n") == [
+        "3:16: error: log.state: /p/x, allowed a folder apart from publication.folder, /p: the private key would be seen"
+      ])
+    #expect(
+      Fixture.faults("state: /s\npublication: {folder: /p}\nlog: {name: a, state: /s}\n")
+        == ["3:16: error: log.state: /s, allowed a folder of its own: /s/log"])
+    #expect(
+      Fixture.faults(
+        """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: Log, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        log: {name: keys.example.org/log}
+        server: {url: "https://keys.example.org/nl/"}
+        """
+      ).filter { $0.contains(": log.") } == [
+        "4:1: error: log.folder: log, allowed a folder that is no series: Log is one",
+        "4:7: warning: log.name: keys.example.org/log, and the log is served at keys.example.org/nl/log: others look for a "
+          + "log under its name; where it is new, write keys.example.org/nl/log",
+      ])
+  }
 }

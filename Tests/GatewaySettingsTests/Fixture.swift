@@ -210,6 +210,11 @@ enum Fixture {
           - {key: {file: b.key}, id: "204", version: v2, app: nl.example.app, android: nl.example, from: 2020-12-31}
       - {name: travel, rollups: [day, key-day], sign: [{key: {file: b.key}, id: "204", version: t1, app: nl.example.app, android: nl.example}]}
     publication: {folder: /srv/keys}
+    log:
+      name: keys.example.org/en/evidence
+      folder: evidence
+      state: /var/lib/evidence
+      witnesses: [{key: "witness.example.org/w1+e9a71523+BFSG+/rWZWZGZ0An7CXRrZixjcilXn6mhEQ5X1TOuj+i", url: https://witness.example.org/}]
     server:
       listen: "[::1]:0"
       url: https://keys.example.org/en

@@ -13,6 +13,26 @@ import TransparencyLog
     (257, "HtoEmkNR2G92JSvX7At3Rq11t/oDFq1fVB29pFijEsQ="), (70_000, "Gkzfy2Y3SgwNy+9JrL1JdtE+6GT7PLJB/JQ8rQTwL34="),
   ]
 
+  @Test func aTileIsReadFromItsPathAlone() {
+    for size in [1, 7, 256, 257, 70_000, 1 << 20, 1 << 40] {
+      for content in [Tile.Content.entries] + (0...3).map(Tile.Content.hashes) {
+        let items = if case .hashes(let level) = content { size >> (8 * level) } else { size }
+        for index in [0, items / 512, items / 256] {
+          guard let tile = Tile(content, index: index, size: size) else { continue }
+          #expect(Tile(path: tile.path) == tile)
+        }
+      }
+    }
+    for path in [
+      "", "tile", "tile/0", "tile/0/", "tile/0/0", "tile/0/0000", "tile/0/000.p", "tile/0/000.p/", "tile/0/000.p/0",
+      "tile/0/000.p/256", "tile/0/000.p/01", "tile/0/x000/000", "tile/0/001/000", "tile/0/x001/00", "tile/8/000",
+      "tile/00/000", "tile/-1/000", "tile/entries/000/", "tile/0/+01", "tile/0/x-01/000", "/tile/0/000",
+      "tile/data/000", "tile/0/x999/x999/x999/x999/x999/x999/x999/x999/x999/999",
+    ] {
+      #expect(Tile(path: path) == nil, "\(path)")
+    }
+  }
+
   @Test func rootsAreThoseOfOthers() {
     var edge = RightEdge()
     for (size, root) in Self.roots {

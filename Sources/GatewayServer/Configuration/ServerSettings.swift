@@ -30,6 +30,8 @@ package struct ServerSettings: Hashable, Sendable {
   /// Who is answered at the address of the metrics.
   package var metricsClients = AddressBlock.ofThisMachine
   package var limits = ServerLimits()
+  /// The folder of the publication folder that has the transparency log; `nil` where there is none.
+  package var logFolder: String?
   /// The doors for uploads: each entry those of one origin, with names of their own; empty is closed.
   package var uploads: [UploadSettings] = []
   /// How national back ends are known; `nil` where this is no gateway for them.

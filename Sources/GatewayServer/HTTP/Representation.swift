@@ -57,6 +57,7 @@ extension LayoutAnswer.Cache {
   var header: String {
     switch self {
     case .immutable: "public, max-age=31536000, immutable"
+    case .immutableFor(let seconds): "public, max-age=\(seconds), immutable"
     case .list: "public, max-age=300"
     case .seconds(let seconds): seconds > 0 ? "public, max-age=\(seconds)" : "public, no-cache"
     case .never: "no-store"

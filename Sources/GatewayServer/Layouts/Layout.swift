@@ -98,6 +98,8 @@ package struct LayoutAnswer: Sendable {
   package enum Cache: Hashable, Sendable {
     /// Never changes under this address.
     case immutable
+    /// Likewise, for caches that keep it this many seconds.
+    case immutableFor(Int)
     /// An index or a list: revalidate after this many seconds, 300 by default.
     case list
     case seconds(Int)

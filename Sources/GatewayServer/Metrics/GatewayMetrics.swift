@@ -64,6 +64,10 @@ package final class GatewayMetrics: Sendable {
   private let listedBundles: MetricFamily
   private let keyExpiry: MetricFamily
   private let hasSigningKey: MetricFamily
+  private let logEntries: MetricFamily
+  private let logWaiting: MetricFamily
+  private let logOldestWaiting: MetricFamily
+  private let witnessFailures: MetricFamily
 
   package init() {
     requests = registry.add(
@@ -172,6 +176,14 @@ package final class GatewayMetrics: Sendable {
     hasSigningKey = registry.add(
       .gauge, "keyferry_signing_key_valid", "1 where a key can sign now, 0 where nothing is published.",
       labels: ["series"])
+    logEntries = registry.add(
+      .gauge, "keyferry_log_entries", "Entries of the public log that others can see.")
+    logWaiting = registry.add(
+      .gauge, "keyferry_log_waiting_entries", "Entries that wait for the next round to take them into the public log.")
+    witnessFailures = registry.add(
+      .counter, "keyferry_log_witness_failures_total", "Checkpoints that a witness has not signed in time.")
+    logOldestWaiting = registry.add(
+      .gauge, "keyferry_log_oldest_waiting_seconds", "How long ago the oldest of them was queued; 0 where none waits.")
 
     // What has not happened yet has happened no times.
     for counter in [repeated, limited] { counter.increment(by: 0) }
@@ -252,6 +264,19 @@ package final class GatewayMetrics: Sendable {
     if let storeBytes { self.storeBytes.set([], to: Double(storeBytes)) }
     self.freeBytes.replaceAll(freeBytes.map { ([$0.key], Double($0.value)) })
     if let memoryBytes { self.memoryBytes.set([], to: Double(memoryBytes)) }
+  }
+
+  package func countWitnessFailures(_ count: Int) { for _ in 0..<count { witnessFailures.increment([]) } }
+
+  /// How the public log stands.
+  ///
+  /// - Parameters:
+  ///   - entries: `nil` where there is no checkpoint.
+  ///   - oldest: since when the oldest entry waits; `nil` where none does.
+  package func setLog(entries: Int?, waiting: Int, oldest: Instant?, at now: Instant) {
+    if let entries { logEntries.set([], to: Double(entries)) }
+    logWaiting.set([], to: Double(waiting))
+    logOldestWaiting.set([], to: Double(oldest.map { max(0, now.secondsSince1970 - $0.secondsSince1970) } ?? 0))
   }
 
   package func setBuild(version: String) { buildInfo.set([version], to: 1) }

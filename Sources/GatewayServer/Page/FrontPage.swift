@@ -37,6 +37,7 @@ struct FrontPage {
     <main id="series">
     \(report.series.isEmpty ? Self.nothing : report.series.map(section).joined(separator: "\n"))
     \(shared)
+    \(publicLog)
     </main>
     <footer>
     <p>The same as <a href="/api/series">JSON</a>. All times are UTC. Keys count in the window in which they were
@@ -82,6 +83,26 @@ struct FrontPage {
       <section class="card" aria-labelledby="all-title">
       <h2 id="all-title">All series</h2>
       \(Self.addressTable(report.addresses, caption: "Addresses that concern all series"))
+      </section>
+      """
+  }
+
+  private var publicLog: String {
+    guard let log = report.log else { return "" }
+    var rows = [
+      ("Name", "<code>\(escaped(log.name))</code>"), ("Entries", ReadableNumber.grouped(log.size)),
+      ("Root", "<code>\(escaped(log.root))</code>"),
+    ]
+    if let key = log.key { rows.append(("Key", "<code>\(escaped(key))</code>")) }
+    if !log.cosigners.isEmpty { rows.append(("Also signed by", escaped(log.cosigners.joined(separator: ", ")))) }
+    let items = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
+    return """
+      <section class="card" aria-labelledby="log-title">
+      <h2 id="log-title">Public log</h2>
+      <p>What is published stands in a log that cannot be rewritten in secret. Each bundle has its proof beside it, and the
+      <a href="\(escaped(log.url))/checkpoint">checkpoint</a> says how far the log goes. Compare the key with the one that
+      you were told by another way.</p>
+      <dl class="facts">\(items.joined())</dl>
       </section>
       """
   }
@@ -149,7 +170,8 @@ struct FrontPage {
     let rows = series.latestBundles.map { bundle in
       """
       <tr><th scope="row"><a href="/\(escaped(bundle.path))">\(escaped(Self.window(bundle)))</a>\
-      <span class="digest" title="SHA-256 of the archive">\(escaped(bundle.sha256.prefix(16)))…</span></th>\
+      <span class="digest" title="SHA-256 of the archive">\(escaped(bundle.sha256.prefix(16)))…</span>\
+      \(bundle.proof.map { "<a class=\"digest\" href=\"\(escaped($0))\">proof</a>" } ?? "")</th>\
       <td>\(escaped(bundle.kind))</td><td class="number">\(ReadableNumber.grouped(bundle.keys))</td>\
       <td class="number">\(ReadableNumber.grouped(bundle.revisedKeys))</td>\
       <td class="number">\(escaped(ReadableNumber.bytes(bundle.bytes)))</td>\

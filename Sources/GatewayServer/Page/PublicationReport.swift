@@ -10,6 +10,20 @@ struct PublicationReport: Encodable, Hashable {
   var defaultSeries: String?
   /// Addresses that concern all series.
   var addresses: [AppAddress]
+  /// `nil` where there is none.
+  var log: Log?
+
+  /// The public log, as it is shown. Who relies on it verifies it, by a key that he was told by another way.
+  struct Log: Encodable, Hashable {
+    var name: String
+    var size: Int
+    /// In base64.
+    var root: String
+    var key: String?
+    /// Who else has signed the checkpoint.
+    var cosigners: [String]
+    var url: String
+  }
 
   struct Series: Encodable, Hashable {
     var name: String
@@ -89,15 +103,17 @@ struct PublicationReport: Encodable, Hashable {
     var revisedKeys: Int
     var bytes: Int
     var sha256: String
+    /// Of its proof; `nil` where there is none.
+    var proof: String?
 
     enum CodingKeys: String, CodingKey {
-      case kind, path, url, start, end, published, keys, bytes, sha256
+      case kind, path, url, start, end, published, keys, bytes, sha256, proof
       case revisedKeys = "revised_keys"
     }
   }
 
   enum CodingKeys: String, CodingKey {
-    case series, addresses
+    case series, addresses, log
     case defaultSeries = "default_series"
   }
 
@@ -107,16 +123,27 @@ struct PublicationReport: Encodable, Hashable {
   /// - Parameters:
   ///   - layouts: the names of those that are served.
   ///   - baseURL: what apps see as the beginning of every address.
-  init(_ publications: Publications, settings: ServerSettings, layouts: [String], baseURL: String, now: Instant) {
+  ///   - log: what is shown of the public log; `nil` where there is none.
+  ///   - isProved: whether there is a proof beside the bundle of a path.
+  init(
+    _ publications: Publications, settings: ServerSettings, layouts: [String], baseURL: String, now: Instant,
+    log: ShownLog? = nil, isProved: (String) -> Bool = { _ in false }
+  ) {
+    self.log = log.map {
+      Log(
+        name: $0.name, size: $0.size, root: $0.root, key: $0.key, cosigners: $0.cosigners,
+        url: "\(baseURL)/\(settings.logFolder ?? "")")
+    }
     defaultSeries = publications[nil]?.manifest.series
     let addressing = AppAddressing(settings: settings, layouts: layouts, baseURL: baseURL)
     addresses = addressing.shared
-    series = publications.series.map { Series($0, addressing: addressing, now: now) }
+    series = publications.series.map { Series($0, addressing: addressing, now: now, isProved: isProved) }
   }
 }
 
 extension PublicationReport.Series {
-  init(_ series: PublishedSeries, addressing: AppAddressing, now: Instant) {
+  init(_ series: PublishedSeries, addressing: AppAddressing, now: Instant, isProved: (String) -> Bool = { _ in false })
+  {
     let manifest = series.manifest
     let listed = series.increments.filter(\.facts.isListed)
     let all = series.bundles.filter(\.facts.isListed)
@@ -135,7 +162,7 @@ extension PublicationReport.Series {
       days: Self.days(of: series, until: now.day),
       latestBundles: all.sorted { ($0.facts.published, $0.facts.end) > ($1.facts.published, $1.facts.end) }
         .prefix(PublicationReport.latestBundles).map {
-          PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL)
+          PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL, isProved: isProved($0.facts.path))
         },
       addresses: addressing.addresses(of: manifest.series))
   }
@@ -155,12 +182,13 @@ extension PublicationReport.Series {
 }
 
 extension PublicationReport.Bundle {
-  init(_ facts: SeriesManifest.Bundle, baseURL: String) {
+  init(_ facts: SeriesManifest.Bundle, baseURL: String, isProved: Bool) {
     self.init(
       kind: facts.kind, path: facts.path, url: "\(baseURL)/\(facts.path)",
       start: Instant(secondsSince1970: facts.start).description,
       end: Instant(secondsSince1970: facts.end).description,
       published: Instant(secondsSince1970: facts.published).description, keys: facts.keys,
-      revisedKeys: facts.revisedKeys, bytes: facts.bytes, sha256: facts.sha256)
+      revisedKeys: facts.revisedKeys, bytes: facts.bytes, sha256: facts.sha256,
+      proof: isProved ? "\(baseURL)/\(facts.path)\(LogFiles.proofEnding)" : nil)
   }
 }

@@ -75,6 +75,21 @@ package final class PublicationStore: Sendable {
     try folder.read(bundle.facts.path, limit: bundle.facts.bytes).bytes
   }
 
+  /// Whether there is a file beside the bundles.
+  func hasFile(_ path: String) -> Bool { folder.status(path) != nil }
+
+  /// A file beside the bundles, as it is now; `nil` where there is none.
+  func file(_ path: String, limit: Int) throws(PublicationReader.Fault) -> (bytes: [UInt8], modified: Instant)? {
+    do {
+      let (bytes, stamp) = try folder.read(path, limit: limit)
+      return (bytes, Instant(secondsSince1970: stamp.seconds))
+    } catch .missing {
+      return nil
+    } catch {
+      throw error
+    }
+  }
+
   private func check(force: Bool) {
     // A request does not wait for another one's look at the folder; it is served what is known.
     if force {

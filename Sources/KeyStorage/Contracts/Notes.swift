@@ -24,6 +24,8 @@ package enum StoredNote: Hashable, Sendable {
   case callbacks
   /// How pushing to a destination went last.
   case push(destination: String)
+  /// The policy by which a series was published last, as the log was told: the SHA-256 of its file.
+  case loggedPolicy(series: String)
   /// When what had been kept long enough was removed last: seconds since 1970.
   case retention
 
@@ -42,6 +44,7 @@ package enum StoredNote: Hashable, Sendable {
     case .mirror(let name): "publishing/mirror/\(name)"
     case .callbacks: "federation/callbacks"
     case .push(let destination): "publishing/push/\(destination)"
+    case .loggedPolicy(let series): "publishing/policy/\(series)"
     case .retention: "operating/retention"
     }
   }

@@ -13,6 +13,8 @@ package protocol OperatingState: AnyObject {
   func lastEvent() throws -> EventRecord?
   /// What waits for the transparency log, oldest first.
   func queuedEntries(limit: Int) throws -> [QueuedEntry]
+  /// How much waits for the transparency log, and since when the oldest does; `nil` where nothing waits.
+  func queueStanding() throws -> (count: Int, since: Instant)?
 }
 
 /// What operating changes.

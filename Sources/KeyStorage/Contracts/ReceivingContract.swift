@@ -18,6 +18,8 @@ package protocol ReceivingState: AnyObject {
   func document(named name: String, of source: String) throws -> DocumentRecord?
   /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.
   func content(of document: DocumentID) throws -> [UInt8]?
+  /// What salts the log's commitment to a document; `nil` where its bytes are not kept any more: it is gone with them.
+  func salt(of document: DocumentID) throws -> [UInt8]?
   /// The documents whose bytes are kept, by number, with how many bytes there are of each.
   func keptContents() throws -> [(document: DocumentID, byteCount: Int)]
   /// How many documents of a source are in each state, and the sum of their counts.
@@ -36,6 +38,8 @@ package protocol ReceivingChanges: AnyObject {
     throws
   /// Keeps the bytes of a document until `end`.
   func keep(_ bytes: StoredBytes, of document: DocumentID, until end: Instant) throws
+  /// Keeps what salts the log's commitment to a document for as long as its bytes; nothing, where these are not kept.
+  func keep(salt: [UInt8], of document: DocumentID) throws
   /// The document is recorded: its facts and what became of its keys.
   func complete(_ document: DocumentID, _ facts: DocumentFacts, at now: Instant) throws
   /// Moves the cursor of a source: what its peer has to be asked next.

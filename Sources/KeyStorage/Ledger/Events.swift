@@ -180,7 +180,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case discovered([DocumentID], source: String)
   case fetching([DocumentID])
   case interrupted([DocumentID], source: String)
-  case recorded(DocumentID, DocumentFacts, cursor: CursorMove?)
+  case recorded(DocumentID, DocumentFacts, cursor: CursorMove?, ReceivedMark)
   case unchanged(DocumentID, DocumentFacts, cursor: CursorMove?)
   case changedUnderItsName(DocumentID, putAside: DocumentID?)
   case quarantined(DocumentID, DocumentFault, cursor: CursorMove?)
@@ -189,10 +189,10 @@ package enum LedgerEvent: Hashable, Sendable {
   case attempted(SourceAttempt, source: String)
   case cursorMoved(CursorMove)
   case uploaded([UploadRecord])
-  case federated(FederationUpload, DocumentFacts)
+  case federated(FederationUpload, DocumentFacts, ReceivedMark)
 
   case paddingPlanned(series: [String])
-  case staged([BundleRecord], series: String)
+  case staged([BundleRecord], series: String, StagingCause)
   case published([BundleID])
   case unlisted([BundleID])
   case removed([BundleID])
@@ -277,6 +277,37 @@ package enum LedgerEvent: Hashable, Sendable {
     case .logged: .logged
     }
   }
+}
+
+/// What a log needs to know of a document that came in.
+package struct ReceivedMark: Hashable, Sendable {
+  package let source: String
+  /// 32 random bytes, kept for as long as the evidence is; `nil` where nobody listens.
+  package let salt: [UInt8]?
+
+  /// Drawn before a transaction, which may run again.
+  static func newSalt() -> [UInt8] {
+    var generator = SystemRandomNumberGenerator()
+    return (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+  }
+}
+
+/// The publishing policy by which bundles were made.
+package struct PolicyMark: Hashable, Sendable {
+  /// SHA-256 of its file, lower-case hexadecimal.
+  package let digest: String
+  /// Whether the series had another one before, or none.
+  package let isNew: Bool
+}
+
+/// Why bundles were staged. The policy is `nil` where it was read from no file.
+package enum StagingCause: Hashable, Sendable {
+  /// There is something new to be published.
+  case new(policy: PolicyMark?)
+  /// They take the place of these, which were lost, or were signed by a key that signs no more.
+  case replacing([BundleRecord], policy: PolicyMark?)
+  /// The folder had them, and the store did not know them.
+  case adopted
 }
 
 /// Where a source's cursor moves in the transaction that records what lies before it.

@@ -13,7 +13,8 @@ extension Ledger {
     _ upload: NewFederationUpload, by source: String, tagsOf scope: FederationTagScope, evidence: KeptBytes?,
     at now: Instant, _ admit: @escaping @Sendable (DocumentRecorder) throws -> DocumentFacts
   ) async throws -> FederationReceipt {
-    try await transact(.federated, at: now) { page in
+    let salt = newSalt()
+    return try await transact(.federated, at: now) { page in
       let transaction = page.transaction
       if let known = try transaction.federationUpload(tagged: upload.tag, of: upload.country) {
         return upload.canonicalDigest == known.canonicalDigest ? .repeated(known) : .tagTaken(by: known.country)
@@ -30,7 +31,7 @@ extension Ledger {
       try transaction.complete(document, facts, at: now)
       if let evidence { try transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       let recorded = try transaction.add(upload, as: document, at: now)
-      try page.close(stamp, .federated(recorded, facts))
+      try page.close(stamp, .federated(recorded, facts, try page.receivedMark(of: document, salt)))
       return .recorded(recorded, facts)
     }
   }

@@ -26,6 +26,9 @@ package struct Ledger: Sendable {
   /// What is damaged; see ``Store/damage(limit:)``.
   package func damage(limit: Int) async throws -> [String] { try await store.damage(limit: limit) }
 
+  /// For a commitment to a document; `nil` where nobody listens.
+  func newSalt() -> [UInt8]? { listeners.isEmpty ? nil : ReceivedMark.newSalt() }
+
   /// Runs one transaction, in which events of this kind, or of these, may happen.
   func transact<Result: Sendable>(
     _ kind: EventKind, at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
@@ -63,6 +66,7 @@ package struct Ledger: Sendable {
 /// One transaction in the hands of the ledger.
 struct LedgerPage {
   let transaction: any StoreTransaction
+  var hasListeners: Bool { !listeners.isEmpty }
   fileprivate let listeners: [any LedgerListener]
   fileprivate let now: Instant
 

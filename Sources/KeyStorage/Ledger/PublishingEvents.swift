@@ -58,10 +58,13 @@ extension Ledger {
   /// - Parameters:
   ///   - releases: keys that they release besides those that stand in `stagings`: for millions, which are in memory some
   ///     thousand at a time.
+  ///   - resigned: bundles in whose place others were signed by another key; they leave when their numbers do.
+  ///   - policy: SHA-256 of the publishing policy's file, for listeners; `nil` where it is none.
   ///   - noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
   @discardableResult
   package func staged(
-    _ stagings: [NewStaging], by series: String, replacing old: [BundleID] = [], at now: Instant,
+    _ stagings: [NewStaging], by series: String, replacing old: [BundleID] = [], resigned: [BundleRecord] = [],
+    policy: String? = nil, at now: Instant,
     releasing releases: @escaping ReleaseReading = { _ in },
     noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
   ) async throws -> [BundleRecord] {
@@ -83,7 +86,13 @@ extension Ledger {
       try releases { try release($1, with: $0) }
       try transaction.release(piece, by: series)
       try page.change(notes)
-      try page.enter(.staged(records, series: series), about: series)
+      let policy = try page.policyMark(policy, of: series)
+      let leaving = Set(old)
+      let lost =
+        try old.isEmpty ? [] : transaction.bundles(of: series, in: [.published]).filter { leaving.contains($0.id) }
+      let replaced = lost + resigned
+      let cause = replaced.isEmpty ? StagingCause.new(policy: policy) : .replacing(replaced, policy: policy)
+      try page.enter(.staged(records, series: series, cause), about: series)
       if !old.isEmpty {
         for bundle in old { try transaction.move(bundle, to: .expired, at: now) }
         try page.enter(.unlisted(old), about: series)
@@ -118,7 +127,7 @@ extension Ledger {
       for record in records + gone { try transaction.move(record.id, to: .published, at: now) }
       for record in gone { try transaction.move(record.id, to: .expired, at: now) }
       try page.change(notes)
-      try page.enter(.staged(records + gone, series: series), about: "\(series), from its folder")
+      try page.enter(.staged(records + gone, series: series, .adopted), about: "\(series), from its folder")
       try page.enter(.published((records + gone).map(\.id)), about: series)
       if !gone.isEmpty { try page.enter(.unlisted(gone.map(\.id)), about: series) }
     }
@@ -172,6 +181,16 @@ extension Ledger {
 }
 
 extension LedgerPage {
+  /// Remembers by which policy a series was published last, where somebody listens.
+  fileprivate func policyMark(_ digest: String?, of series: String) throws -> PolicyMark? {
+    guard let digest else { return nil }
+    guard hasListeners else { return PolicyMark(digest: digest, isNew: false) }
+    let (note, value) = (StoredNote.loggedPolicy(series: series), Array(digest.utf8))
+    guard try transaction.note(note) != value else { return PolicyMark(digest: digest, isNew: false) }
+    try change([NoteChange(note, value)])
+    return PolicyMark(digest: digest, isNew: true)
+  }
+
   func change(_ notes: [NoteChange]) throws {
     for change in notes { try transaction.setNote(change.value, named: change.note.name) }
   }

@@ -153,14 +153,16 @@ extension Ledger {
     _ document: DocumentID, evidence: KeptBytes?, cursor: CursorMove?, at now: Instant,
     _ admit: @escaping @Sendable (DocumentRecorder) throws -> DocumentFacts
   ) async throws -> DocumentFacts {
-    try await transact(.recorded, at: now) { page in
+    let salt = newSalt()
+    return try await transact(.recorded, at: now) { page in
       let stamp = try page.open(.recorded, about: try page.subject(document))
       try page.transaction.forgetRefused(of: document)
       let facts = try admit(DocumentRecorder(page.transaction, document, stamp))
       try page.transaction.complete(document, facts, at: now)
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       try page.move(cursor)
-      try page.close(stamp, .recorded(document, facts, cursor: cursor))
+      let mark = try page.receivedMark(of: document, salt)
+      try page.close(stamp, .recorded(document, facts, cursor: cursor, mark))
       return facts
     }
   }
@@ -197,11 +199,13 @@ extension Ledger {
     _ document: DocumentID, in stamp: EventStamp, _ facts: DocumentFacts, evidence: KeptBytes?, cursor: CursorMove?,
     at now: Instant
   ) async throws {
+    let salt = newSalt()
     try await transact(.recorded, at: now) { page in
       try page.transaction.complete(document, facts, at: now)
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       try page.move(cursor)
-      try page.close(stamp, .recorded(document, facts, cursor: cursor))
+      let mark = try page.receivedMark(of: document, salt)
+      try page.close(stamp, .recorded(document, facts, cursor: cursor, mark))
     }
   }
 
@@ -394,4 +398,13 @@ extension DocumentFacts {
 extension Instant {
   /// The last second of its UTC day.
   fileprivate var endOfDay: Instant { Instant(secondsSince1970: day.start.secondsSince1970 + 86_399) }
+}
+
+extension LedgerPage {
+  /// Keeps a document's salt beside its evidence, where somebody listens.
+  func receivedMark(of document: DocumentID, _ salt: [UInt8]?) throws -> ReceivedMark {
+    guard let record = try transaction.document(document) else { throw StorageFault.noDocument(document) }
+    if let salt { try transaction.keep(salt: salt, of: document) }
+    return ReceivedMark(source: record.source, salt: salt)
+  }
 }

@@ -45,6 +45,7 @@ struct MemoryState: Sendable {
   struct Content {
     var bytes: [UInt8]
     var end: Instant
+    var salt: [UInt8]?
   }
 
   /// When a claim came in first, and with what.

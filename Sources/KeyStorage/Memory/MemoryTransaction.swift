@@ -35,6 +35,10 @@ final class MemoryTransaction: StoreTransaction {
 
   func content(of document: DocumentID) -> [UInt8]? { state.contents[document]?.bytes }
 
+  func salt(of document: DocumentID) -> [UInt8]? { state.contents[document]?.salt }
+
+  func keep(salt: [UInt8], of document: DocumentID) { state.contents[document]?.salt = salt }
+
   func keptContents() -> [(document: DocumentID, byteCount: Int)] {
     state.contents.map { ($0.key, $0.value.bytes.count) }.sorted { $0.0 < $1.0 }
   }
@@ -538,6 +542,12 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func queuedEntries(limit: Int) -> [QueuedEntry] { Array(state.queue.prefix(max(0, limit))) }
+
+  func queueStanding() -> (count: Int, since: Instant)? {
+    state.queue.first.flatMap { first in
+      state.events.first { $0.id == first.event }.map { (state.queue.count, $0.event.time) }
+    }
+  }
 
   func enqueue(_ bytes: [UInt8], kind: String, event: EventID) {
     state.lastQueued = QueuedEntryID(rawValue: state.lastQueued.rawValue + 1)

@@ -145,6 +145,7 @@ struct ConfigurationCheck {
       let (plan, warnings) = try options.read()
       faults =
         warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
+        + GatewayConfiguration.logFaults(of: plan, options.config)
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
       self.plan = faults.contains { $0.severity == .error } ? nil : plan
     } catch let error as GatewayFaults {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyReceiving
@@ -33,8 +34,9 @@ struct PublishCommand: AsyncParsableCommand {
     let folder = try plan.requirePublicationFolder(of: gateway.config)
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
-    let receipts = try await Publisher(ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder)
-      .round(at: clock.look())
+    let receipts = try await Publisher(
+      ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder, log: plan.log, caller: WitnessPath()
+    ).round(at: clock.look())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {

@@ -16,7 +16,8 @@ struct StatusCommand: AsyncParsableCommand {
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
       behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's
-      callback is suspended, an upload waits too long for a download batch, or the clock is in doubt.
+      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, or the clock is in
+      doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -43,7 +44,12 @@ struct StatusCommand: AsyncParsableCommand {
     let now = gateway.clock()
     let (start, isBrief) = (since, brief)
     let system = gateway.now == nil ? ClockReading.system : nil
-    let (report, series, destinations, federation, doubt, callbacks) = try await ledger.read { state in
+    var logged: (settings: EvidenceSettings, folder: String, fault: String?)?
+    if let log = plan.log, let folder = plan.publicationFolder {
+      logged = (log, folder, await LogStatus.fault(of: log, in: folder))
+    }
+    let publicLog = logged
+    let (report, series, destinations, federation, doubt, callbacks, log) = try await ledger.read { state in
       var report = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
         rehearsing: plan.rehearsals, arrivalsSince: start,
@@ -62,7 +68,10 @@ struct StatusCommand: AsyncParsableCommand {
         try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
         try system.flatMap { try state.look(atClock: $0, of: plan).doubt },
-        try state.callbackSubscriptions().all
+        try state.callbackSubscriptions().all,
+        try publicLog.map {
+          try LogStatus(of: $0.settings, in: state, folder: $0.folder, fault: $0.fault, now: now)
+        }
       )
     }
     let folderFaults = FolderRoom.faults(
@@ -73,9 +82,9 @@ struct StatusCommand: AsyncParsableCommand {
           StatusDocument(
             report: report, series: series, destinations: destinations, federation: federation,
             doubt: doubt?.reason,
-            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init))))
+            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init), log: log)))
     } else {
-      for line in report.lines(series: series, destinations: destinations, federation: federation) {
+      for line in report.lines(series: series, destinations: destinations, federation: federation, log: log) {
         try Console.result(line: line)
       }
       for subscription in callbacks where subscription.suspended != nil || subscription.failures > 0 {
@@ -94,7 +103,7 @@ struct StatusCommand: AsyncParsableCommand {
       report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind || $0.isRejecting }
       || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
       || !folderFaults.isEmpty || destinations.contains(where: \.isWrong) || federation?.isOverdue == true
-      || callbacks.contains { $0.suspended != nil }
+      || callbacks.contains { $0.suspended != nil } || log?.fault != nil
     try exit(isWrong ? .rejected : .done)
   }
 }
@@ -108,9 +117,10 @@ private struct StatusDocument: Encodable {
   let doubt: String?
   let folderFaults: [String]
   let callbacks: [CallbackRow]
+  let log: LogStatus?
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, federation, callbacks
+    case series, destinations, federation, callbacks, log
     case clockDoubt = "clock_doubt"
     case folderFaults = "folder_faults"
   }
@@ -124,5 +134,6 @@ private struct StatusDocument: Encodable {
     try members.encodeIfPresent(doubt, forKey: .clockDoubt)
     try members.encode(folderFaults, forKey: .folderFaults)
     try members.encode(callbacks, forKey: .callbacks)
+    try members.encodeIfPresent(log, forKey: .log)
   }
 }

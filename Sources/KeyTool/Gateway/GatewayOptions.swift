@@ -95,11 +95,16 @@ struct GatewayOptions: ParsableArguments {
 
   /// Opens the store of the gateway; another process that has it is named.
   func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
+    try Stores.ledger(in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
   }
 
   func ledger(_ plan: OperatorsPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(in: plan.stateFolder, as: role, now: clock())
+    try Stores.ledger(in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+  }
+
+  /// What is said by hand comes into the log, too.
+  private static func listeners(_ log: EvidenceSettings?) -> [any LedgerListener] {
+    log == nil ? [] : [EvidenceListener(program: "\(KeyferryCommand.programName) \(KeyferryCommand.version)")]
   }
 
   /// The serving half of the gateway.

@@ -4,7 +4,8 @@ internal import KeyStorage
 
 /// Who of the operators says so, and why. It stands in the store with what was done.
 struct OperatorOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Why, for those who look later.", valueName: "text"))
+  @Option(
+    help: ArgumentHelp("Why, for those who look later; it is public where the gateway has a log.", valueName: "text"))
   var reason: String?
 
   @Option(help: ArgumentHelp("Who says so, instead of the name that the system has for this user.", valueName: "name"))

@@ -23,7 +23,7 @@ struct LogCommand: ParsableCommand {
         keyferry log monitor https://example.org/log --key log.vkey --keep seen
       """,
     subcommands: [
-      Init.self, Add.self, Withdraw.self, Verify.self, Prove.self, Monitor.self, Adopt.self,
+      Init.self, Add.self, Withdraw.self, Verify.self, Prove.self, Monitor.self, Adopt.self, Reveal.self,
     ])
 
   static let placeHelp = ArgumentHelp("The folder of the log, or its http or https address.", valueName: "log")
@@ -44,12 +44,13 @@ struct LogCommand: ParsableCommand {
           keyferry log init public/log --state log-state --name keys.example.org/log
           keyferry log init public/log --state log-state \\
             --name keys.example.org/log -o log.vkey
+          keyferry log init --config gateway.yaml -o log.vkey
         """)
 
     @OptionGroup var writing: LogWriting
 
-    @Option(help: ArgumentHelp("The name of the log.", valueName: "name"))
-    var name: String
+    @Option(help: ArgumentHelp("The name of the log; of a gateway's the configuration says it.", valueName: "name"))
+    var name: String?
 
     @Option(name: [.short, .long], help: ArgumentHelp("Where the public key goes, too.", valueName: "file"))
     var output: String?
@@ -57,15 +58,24 @@ struct LogCommand: ParsableCommand {
     @Flag(help: LogCommand.jsonHelp)
     var json = false
 
+    func validate() throws {
+      guard writing.config == nil || name == nil else {
+        throw ValidationError("--config says how the log is called; leave out --name")
+      }
+      guard writing.config != nil || name != nil else { throw ValidationError("say how the log is called: --name") }
+    }
+
     func run() async throws {
+      let places = try writing.places()
+      guard let name = places.name ?? name else { throw ValidationError("say how the log is called: --name") }
       let file = try output.map { try OutputFile(path: $0, replacing: false) }
-      let writer = try await LogWriter.create(
-        name: name, state: writing.stateFolder, folder: writing.publicFolder)
+      let writer = try await LogWriter.create(name: name, state: places.state, folder: places.folder)
       try file?.write(Array("\(writer.verifier)\n".utf8))
       try file?.commit()
       if json { return try LogReport(writer.verifier, writer.checkpoint).tell(json: true) }
       try Console.result(line: "\(writer.verifier)")
-      Console.note("the private key is in \(writing.state); keep it secret, and never restore it from an old backup")
+      Console.note(
+        "the private key is in \(places.state.path); keep it secret, and never restore it from an old backup")
     }
   }
 
@@ -108,12 +118,13 @@ struct LogCommand: ParsableCommand {
     func run() async throws {
       let instant = at ?? Clock.now
       let found = try bundles.map { try LoggedBundle($0, base: base, series: series, at: instant) }
-      let writer = try await LogWriter.open(state: writing.stateFolder, folder: writing.publicFolder)
+      let places = try writing.places()
+      let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       let reader = TreeReader(writer.folder, size: writer.checkpoint.size)
-      var places = try await LogSearch(reader).published()
+      var published = try await LogSearch(reader).published()
       var new: [[UInt8]] = []
       for bundle in found {
-        if let known = places[bundle.path] {
+        if let known = published[bundle.path] {
           guard known.digest == bundle.digest else {
             throw LogFault(
               .wouldOverwrite,
@@ -125,7 +136,7 @@ struct LogCommand: ParsableCommand {
           continue
         }
         let index = writer.checkpoint.size + new.count
-        places[bundle.path] = LogSearch.Place(index: index, digest: bundle.digest, entry: bundle.entry.bytes)
+        published[bundle.path] = LogSearch.Place(index: index, digest: bundle.digest, entry: bundle.entry.bytes)
         new.append(bundle.entry.bytes)
       }
       for start in stride(from: 0, to: new.count, by: LogWriter.entriesAtOnce) {
@@ -134,7 +145,7 @@ struct LogCommand: ParsableCommand {
       }
       var report = LogReport(writer.verifier, writer.checkpoint)
       for bundle in found {
-        guard let place = places[bundle.path] else { continue }
+        guard let place = published[bundle.path] else { continue }
         let proof = try await writer.proof(of: place.index, entry: place.entry)
         let output = try OutputFile(path: bundle.file + ProofFile.ending)
         try output.write(proof.bytes)
@@ -173,11 +184,12 @@ struct LogCommand: ParsableCommand {
     var json = false
 
     func run() async throws {
-      let writer = try await LogWriter.open(state: writing.stateFolder, folder: writing.publicFolder)
-      let places = try await LogSearch(TreeReader(writer.folder, size: writer.checkpoint.size)).published()
+      let places = try writing.places()
+      let writer = try await LogWriter.open(state: places.state, folder: places.folder)
+      let published = try await LogSearch(TreeReader(writer.folder, size: writer.checkpoint.size)).published()
       let now = Int(Clock.now.secondsSince1970)
       let entries = try paths.map { path in
-        guard places[path] != nil else {
+        guard published[path] != nil else {
           throw LogFault(.badEntry, "\(path): the log has no bundle of this path, so it cannot be withdrawn")
         }
         return try LogEntry(
@@ -438,8 +450,9 @@ struct LogCommand: ParsableCommand {
         for a state that was restored from a backup, when the folder, or a mirror that was copied into it, has \
         everything that anybody was shown.
 
-        Example:
+        Examples:
           keyferry log adopt public/log --state log-state
+          keyferry log adopt --config gateway.yaml
         """)
 
     @OptionGroup var writing: LogWriting
@@ -448,8 +461,9 @@ struct LogCommand: ParsableCommand {
     var json = false
 
     func run() async throws {
-      _ = try await LogWriter.adopt(state: writing.stateFolder, folder: writing.publicFolder)
-      let writer = try await LogWriter.open(state: writing.stateFolder, folder: writing.publicFolder)
+      let places = try writing.places()
+      _ = try await LogWriter.adopt(state: places.state, folder: places.folder)
+      let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       try LogReport(writer.verifier, writer.checkpoint).tell(json: json)
     }
   }

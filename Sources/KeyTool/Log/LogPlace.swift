@@ -1,9 +1,11 @@
 internal import ArgumentParser
 internal import Containers
+internal import GatewaySettings
 internal import Glibc
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
+internal import KeyPublishing
 internal import PeerTransport
 internal import TransparencyLog
 
@@ -106,25 +108,55 @@ struct LogKey: ExpressibleByArgument {
   }
 }
 
-/// The log that a command writes: the folder that others see, and the state that only its owner has.
+/// The log that a command writes: the folder that others see, and the state that only its owner has. Or the log of a gateway.
 struct LogWriting: ParsableArguments {
   @Argument(help: ArgumentHelp("The folder in which others see the log.", valueName: "folder"))
-  var folder: String
+  var folder: String?
 
   @Option(
     help: ArgumentHelp(
       "The folder of the private key and of what was signed; nobody else reads it.", valueName: "folder"))
-  var state: String
+  var state: String?
 
-  var publicFolder: LogFolder { LogFolder(folder) }
-  var stateFolder: LogFolder { LogFolder(state) }
+  @Option(
+    name: [.short, .long],
+    help: ArgumentHelp("The configuration of a gateway that has a log, instead of folders.", valueName: "file"))
+  var config: String?
 
   func validate() throws {
+    guard config == nil else {
+      guard folder == nil, state == nil else {
+        throw ValidationError("--config says where the log is; leave out the folder and --state")
+      }
+      return
+    }
+    guard let folder, let state else {
+      throw ValidationError("say which log: its folder and --state, or --config gateway.yaml")
+    }
     guard !folder.isEmpty, !state.isEmpty else { throw ValidationError("a folder has a name") }
     let (inside, outside) = (Self.canonical(state), Self.canonical(folder))
     guard inside != outside, !inside.hasPrefix(outside + "/") else {
       throw ValidationError("--state \(state) lies in \(folder), which others see; the private key would be seen, too")
     }
+  }
+
+  struct Places {
+    let folder: LogFolder
+    let state: LogFolder
+    /// What the configuration calls the log; `nil` where there is none.
+    let name: String?
+  }
+
+  /// - Throws: `ValidationError` where the configuration has no log.
+  func places() throws -> Places {
+    guard let config else {
+      return Places(folder: LogFolder(folder ?? ""), state: LogFolder(state ?? ""), name: nil)
+    }
+    let plan = try GatewayOptions.parse(["--config", config]).operatorsPlan()
+    guard let log = plan.log, let publication = plan.publicationFolder else {
+      throw ValidationError("\(config) has no log; say which with log: {name: keys.example.org/log}")
+    }
+    return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: LogFolder(log.state), name: log.name)
   }
 
   private static func canonical(_ path: String) -> String {

@@ -8,11 +8,13 @@ internal import KeyStorage
 extension StatusReport {
   /// The report for people, line by line.
   func lines(
-    series: [SeriesStatus], destinations: [DestinationStatus] = [], federation: FederationStanding? = nil
+    series: [SeriesStatus], destinations: [DestinationStatus] = [], federation: FederationStanding? = nil,
+    log: LogStatus? = nil
   ) -> [String] {
     var lines = sources.flatMap { $0.lines(at: now) + [""] } + series.flatMap { $0.lines(at: now) + [""] }
     lines += destinations.flatMap { $0.lines + [""] }
     if let federation { lines += federation.lines(at: now) + [""] }
+    if let log { lines += log.lines + [""] }
     lines += mirrors.map {
       "series \(printableText($0.name)) shows \(counted($0.archives, "archive")) of \(printableText($0.source)) as signed there"
         + ($0.lost > 0
@@ -57,6 +59,20 @@ extension FederationStanding {
         ("kept back", "\(keptBack.words): a country is paused or rehearsed, or keyferry quarantine list has them"))
     }
     return ["federation, what countries download"] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
+  }
+}
+
+extension LogStatus {
+  fileprivate var lines: [String] {
+    var rows = [("entries", size.map { "\(grouped($0)), root \(root ?? "")" } ?? "none are shown yet")]
+    if let oldestWaiting {
+      let age = DurationText.text(max(0, now.secondsSince1970 - oldestWaiting.secondsSince1970))
+      rows.append(("waiting", "\(grouped(waiting)), the oldest for \(age)"))
+    } else {
+      rows.append(("waiting", "nothing"))
+    }
+    if let fault { rows.append(("refuses", printableText(fault))) }
+    return ["log \(printableText(name))"] + rows.map { "  \(pad($0.0, 13)) \($0.1)" }
   }
 }
 

@@ -88,14 +88,9 @@ package final class LogWriter {
     do {
       let (signer, state) = (try signer(of: state), LogState(folder: state))
       guard let signed = try state.signed(by: signer.verifier) else {
-        throw LogFault(
-          .staleState,
-          "\(state.folder.path): the file \(LogState.signedFile), the newest checkpoint of the log, is gone",
-          hint: recovery)
+        throw lostState(state)
       }
-      let reader = TreeReader(folder, size: signed.checkpoint.size)
-      try await checkShown(signed.checkpoint, signer.verifier, folder, reader)
-      let growth = try await TreeGrowth(reader, root: signed.checkpoint.root)
+      let growth = try await growth(of: signed.checkpoint, signer.verifier, folder)
       writer = LogWriter(signer, state, folder, lock, signed, growth)
     } catch {
       close(lock)
@@ -104,6 +99,48 @@ package final class LogWriter {
     // From here on the lock is the writer's.
     try writer.goOn()
     return writer
+  }
+
+  /// What opening a log would say. Nothing is changed, and somebody may write it meanwhile.
+  ///
+  /// - Returns: the newest checkpoint that was signed.
+  /// - Throws: as ``open(state:folder:)``, but for `in-use`.
+  package static func look(state: LogFolder, folder: LogFolder) async throws -> SignedCheckpoint {
+    let (signer, state) = (try signer(of: state), LogState(folder: state))
+    while true {
+      guard let signed = try state.signed(by: signer.verifier) else { throw lostState(state) }
+      do {
+        _ = try await growth(of: signed.checkpoint, signer.verifier, folder)
+        return signed.checkpoint
+      } catch {
+        // Somebody has signed meanwhile, and what was read belongs to two trees.
+        guard try state.signed(by: signer.verifier) != signed else { throw error }
+      }
+    }
+  }
+
+  private static func lostState(_ state: LogState) -> LogFault {
+    LogFault(
+      .staleState, "\(state.folder.path): the file \(LogState.signedFile), the newest checkpoint of the log, is gone",
+      hint: recovery)
+  }
+
+  /// The right edge of what was signed, read from the folder that others see.
+  private static func growth(
+    of signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: LogFolder
+  ) async throws -> TreeGrowth {
+    let reader = TreeReader(folder, size: signed.size)
+    do {
+      try await checkShown(signed, verifier, folder, reader)
+      return try await TreeGrowth(reader, root: signed.root)
+    } catch let fault as LogFault where fault.code == .missingTile || fault.code == .badTile {
+      throw LogFault(
+        fault.code, fault.reason,
+        hint: """
+          the folder of the log was lost, damaged, or brought back from an old backup: bring its files back from a newer \
+          copy or a mirror, since others were shown \(signed.size) entries
+          """)
+    }
   }
 
   /// The private key of a log.
@@ -264,6 +301,36 @@ package final class LogWriter {
     try show()
     try state.removeQueue()
     for file in files where !file.tile.isPartial { try folder.removePartials(of: file.tile) }
+  }
+
+  /// Adds signatures of witnesses to the newest checkpoint: the same tree is shown with more who have seen it.
+  ///
+  /// - Parameters:
+  ///   - signatures: those that are there already are left out.
+  ///   - witnesses: whose they are.
+  /// - Throws: ``LogFault`` `not-signed` and `bad-signature` where nothing was done; others end this writer.
+  package func add(_ signatures: [SignedNote.Signature], by witnesses: [NoteVerifier]) throws {
+    guard !isBroken else {
+      throw LogFault(.badState, "\(state.folder.path): the log is to be opened again after a fault")
+    }
+    var note = signed.checkpoint.note
+    for signature in signatures {
+      guard let witness = witnesses.first(where: { $0.claims(signature) }), witness.kind == .witness else {
+        throw LogFault(.notSigned, "a signature of \(quoted(signature.name)), who is none of the witnesses")
+      }
+      if note.signatures.contains(where: witness.claims) { continue }
+      note.add(signature)
+      guard try witness.hasSigned(note) else { continue }
+    }
+    guard note != signed.checkpoint.note else { return }
+    let name = "\(state.folder.path)/\(LogState.signedFile)"
+    let more = LogState.Signed(
+      checkpoint: try SignedCheckpoint(note.bytes, by: verifier, name: name), cursor: signed.cursor)
+    isBroken = true
+    try state.commit(more)
+    signed = more
+    try show()
+    isBroken = false
   }
 
   private func show() throws {

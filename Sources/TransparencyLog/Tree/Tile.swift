@@ -54,6 +54,36 @@ package struct Tile: Hashable, Sendable {
     self.init(content, index: index, count: min(count, Self.width))
   }
 
+  /// Reads what ``path`` writes, and nothing that is spelled otherwise.
+  package init?(path: String) {
+    guard path.utf8.count <= 64 else { return nil }
+    var parts = path.split(separator: "/", omittingEmptySubsequences: false)[...]
+    guard parts.popFirst() == "tile", let kind = parts.popFirst() else { return nil }
+    let content: Content
+    if kind == "entries" {
+      content = .entries
+    } else {
+      guard let level = DecimalText.decode(kind, limit: Self.levelLimit) else { return nil }
+      content = .hashes(level: level)
+    }
+    var count = Self.width
+    if parts.count > 1, parts[parts.endIndex - 2].hasSuffix(".p") {
+      guard let stated = DecimalText.decode(parts.removeLast(), limit: Self.width - 1), stated > 0 else { return nil }
+      count = stated
+      let last = parts.removeLast()
+      parts.append(last.dropLast(2))
+    }
+    var index = 0
+    for group in parts {
+      guard index <= RightEdge.sizeLimit / 1000,
+        let digits = Int(group.hasPrefix("x") ? group.dropFirst() : group[...]), (0..<1000).contains(digits)
+      else { return nil }
+      index = index * 1000 + digits
+    }
+    self.init(content, index: index, count: count)
+    guard self.path == path else { return nil }
+  }
+
   /// The same tile when it is full.
   package var full: Tile { Tile(content, index: index, count: Self.width) }
 

@@ -54,6 +54,9 @@ struct CostLawTests {
     "GET /dp3t/{series}/v2/gaen/exposed": .init(.publications, "/dp3t/NL/v2/gaen/exposed"),
     "GET /health": .init(.publications, "/health"),
     "GET /index.txt": .init(.publications, "/index.txt"),
+    "GET /log/checkpoint": .init(.publications, "/log/checkpoint"),
+    "GET /log/log.vkey": .init(.publications, "/log/log.vkey"),
+    "GET /log/tile/{kind}/{tile}": .init(.publications, "/log/tile/entries/000.p/7"),
     "GET /metrics": .init(.publications, "/metrics"),
     "GET /ready": .init(.publications, "/ready"),
     "GET /ready/publishing": .init(.publications, "/ready/publishing"),
@@ -84,6 +87,7 @@ struct CostLawTests {
     "GET /{series}/index.txt": .init(.publications, "/NL/index.txt"),
     "GET /{series}/manifest.json": .init(.publications, "/NL/manifest.json"),
     "GET /{series}/{file}.zip": .init(.publications, "/NL/\(archive).zip"),
+    "GET /{series}/{file}.zip.tlog-proof": .init(.publications, "/NL/\(archive).zip.tlog-proof"),
     "OPTIONS /diagnosiskeys": .init(.federation, "/diagnosiskeys"),
     "GET /diagnosiskeys/audit/download/{date}/{batchTag}": .init(
       .federation, "/diagnosiskeys/audit/download/2020-12-01/20201201-1"),
@@ -105,7 +109,11 @@ struct CostLawTests {
     init() async throws {
       fixture = try PublicationFixture()
       try fixture.publish("NL", bundles: 2, keys: 100)
-      let settings = ServerSettings()
+      for path in ["log/checkpoint", "log/log.vkey", "log/tile/entries/000.p/7", "NL/\(archive).zip.tlog-proof"] {
+        try fixture.write(path, "content")
+      }
+      var settings = ServerSettings()
+      settings.logFolder = "log"
       let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: Array("{}".utf8))).layouts
       configured = try ConfiguredGateway()
       federation = try TestGateway(

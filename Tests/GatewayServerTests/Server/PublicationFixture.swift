@@ -61,7 +61,9 @@ final class PublicationFixture {
   func write(_ path: String, _ text: String) throws { try write(path, Array(text.utf8)) }
 
   func write(_ path: String, _ bytes: [UInt8]) throws {
-    try Data(bytes).write(to: folder.appending(path: path), options: .atomic)
+    let file = folder.appending(path: path)
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: file, options: .atomic)
   }
 
   func read(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: folder.appending(path: path))) }

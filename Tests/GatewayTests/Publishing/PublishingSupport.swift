@@ -10,6 +10,7 @@ import KeyPublishing
 import KeyStorage
 import Synchronization
 import Testing
+import TransparencyLog
 
 /// 2020-12-04.
 let firstDay = Day(daysSince1970: 18_600)
@@ -73,7 +74,11 @@ struct Press: Sendable {
     let place =
       FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
     let root = place.appending(path: "keyferry-publishing-\(UUID().uuidString)").path
-    defer { try? FileManager.default.removeItem(atPath: root) }
+    defer {
+      for place in ["", "-log-state", "-log-state-old", ".kept"] {
+        try? FileManager.default.removeItem(atPath: root + place)
+      }
+    }
     var press = Press(base: MemoryStore(), root: root, series: series)
     try await body(&press)
   }
@@ -82,12 +87,29 @@ struct Press: Sendable {
     try await run([series], body)
   }
 
+  /// The log of what is published; `nil` where there is none.
+  var log: EvidenceSettings?
+  /// Stops the log at one of its steps.
+  var logHook: @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
+
+  /// The way to its witnesses.
+  var witnesses: (any WitnessCaller)?
+
+  private var listeners: [any LedgerListener] { log == nil ? [] : [EvidenceListener(program: "keyferry test")] }
+
   var publisher: Publisher {
-    Publisher(ledger: Ledger(store), series: series, folder: folder, randomBytes: Self.secret)
+    let ledger = Ledger(store, listeners: listeners)
+    var keeper: (@Sendable () -> LogKeeper)?
+    if let log {
+      keeper = { [folder, root, logHook, witnesses] in
+        LogKeeper(log, ledger: ledger, folder: folder, at: root, caller: witnesses, willDo: logHook)
+      }
+    }
+    return Publisher(ledger: ledger, series: series, folder: folder, randomBytes: Self.secret, log: keeper)
   }
 
   /// What happens beside the publisher, past whatever stops it.
-  var ledger: Ledger { Ledger(base) }
+  var ledger: Ledger { Ledger(base, listeners: listeners) }
 
   static let secret: @Sendable (Int) -> [UInt8] = { count in (0..<count).map { UInt8(truncatingIfNeeded: $0) } }
 

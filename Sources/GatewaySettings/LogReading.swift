@@ -1,0 +1,99 @@
+internal import GatewayServer
+internal import KeyPublishing
+internal import PolicyFiles
+internal import TransparencyLog
+
+/// The log of what is published, and where its settings stand.
+struct StatedLog {
+  var section: Section
+  /// `nil` where they are at fault.
+  var settings: EvidenceSettings?
+}
+
+extension GatewayReader {
+  /// - Parameter state: the gateway's own state, in which that of the log lies unless it is said.
+  func log(_ section: Section, state: String?) -> StatedLog {
+    let name = section.need("name", "where the log is served, without https://: keys.example.org/log").flatMap(logName)
+    let folder = section.take("folder").map(logFolder) ?? EvidenceSettings.usualFolder
+    let place = section.take("state").map(resolvedPath) ?? state.map { "\($0)/log" }
+    let witnesses = (section.take("witnesses")?.list() ?? []).compactMap(witness)
+    var stated = StatedLog(section: section)
+    if let name, let folder, let place {
+      stated.settings = EvidenceSettings(name: name, folder: folder, state: place)
+      stated.settings?.witnesses = witnesses
+    }
+    return stated
+  }
+
+  private func witness(_ setting: Setting) -> WitnessSettings? {
+    guard let section = setting.section() else { return nil }
+    let key = section.need("key", "the key of a witness: NAME+HEX+BASE64").flatMap(witnessKey)
+    let address = section.need("url", "https://witness.example.org").flatMap(address)
+    section.finish()
+    guard let key, let address else { return nil }
+    return WitnessSettings(key: key, address: address.hasSuffix("/") ? String(address.dropLast()) : address)
+  }
+
+  private func witnessKey(_ setting: Setting) -> NoteVerifier? {
+    guard let text = setting.text() else { return nil }
+    do {
+      let key = try NoteVerifier(text)
+      guard key.kind == .witness else {
+        return setting.fault("the key of a log (type 1), allowed is that of a witness (type 4)")
+      }
+      return key
+    } catch {
+      return setting.fault("\(error)")
+    }
+  }
+
+  private func logName(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    guard KeyName.isValid(text), !text.contains("://"), !text.hasSuffix("/") else {
+      return setting.fault(
+        "\(setting.shown), allowed 1...\(KeyName.byteLimit) bytes without spaces and +, https:// and a slash at the end: "
+          + "keys.example.org/log")
+    }
+    return text
+  }
+
+  private func logFolder(_ setting: Setting) -> String? {
+    guard let text = name(setting, marks: "-_") else { return nil }
+    return text
+  }
+
+  // MARK: What must hold between settings
+
+  func check(
+    _ log: StatedLog, state: String?, publication: String?, names: [String], server: ServerSettings?
+  ) {
+    let section = log.section
+    guard let publication else {
+      return document.add(section.place, "there is nothing to log, publication.folder is missing")
+    }
+    guard let settings = log.settings else { return }
+    if let name = names.first(where: { $0.lowercased() == settings.folder.lowercased() }) {
+      document.add(
+        section.place(of: "folder"), "\(settings.folder), allowed a folder that is no series: \(name) is one")
+    }
+    if FilePath.overlap(settings.state, publication) {
+      document.add(
+        section.place(of: "state"),
+        "\(settings.state), allowed a folder apart from publication.folder, \(publication): the private key would be seen"
+      )
+    }
+    if settings.state == state {
+      document.add(section.place(of: "state"), "\(settings.state), allowed a folder of its own: \(settings.state)/log")
+    }
+    guard let url = server?.publicURL else { return }
+    // Behind the scheme.
+    let host = url.drop { $0 != "/" }.drop { $0 == "/" }
+    let served = "\(host.hasSuffix("/") ? host.dropLast() : host)/\(settings.folder)"
+    if served != settings.name {
+      document.add(
+        section.place(of: "name"),
+        "\(settings.name), and the log is served at \(served): others look for a log under its name; where it is new, write "
+          + "\(served)", isWarning: true)
+    }
+  }
+}

@@ -1,0 +1,168 @@
+internal import ExposureKeys
+package import KeyStorage
+internal import TransparencyLog
+
+/// Queues what the transparency log says of each event, in the transaction in which it happens: so there is no bundle that
+/// the log does not get, and no entry of one that was never staged.
+///
+/// An entry is for ever and for everybody. No key and no hash of one goes into it.
+package struct EvidenceListener: LedgerListener {
+  /// How entries of bundles wait that the folder had and the store did not know: the log may have them already.
+  static let adoptedKind = "adopted"
+
+  private let program: String
+
+  /// - Parameter program: name and version of what publishes.
+  package init(program: String) { self.program = program }
+
+  package func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws {
+    func say(_ kind: LogEntry.Kind, _ members: [String: LogEntry.Value]) throws {
+      var members = members
+      if members["at"] == nil { members["at"] = .number(Int(stamp.time.secondsSince1970)) }
+      try queue.append(try LogEntry(kind, members).bytes, kind: kind.rawValue)
+    }
+    /// What an operator did. The words are public.
+    func say(_ kind: LogEntry.Kind, _ what: String?, _ word: OperatorWord, keys: Int? = nil) throws {
+      var members: [String: LogEntry.Value] = ["by": .text(Self.line(word.by))]
+      let reason = [what, word.reason].compactMap(\.self).joined(separator: ": ")
+      if !reason.isEmpty { members["reason"] = .text(Self.line(reason)) }
+      members["keys"] = keys.map { .number($0) }
+      try say(kind, members)
+    }
+    switch event {
+    case .recorded(_, let facts, cursor: _, let mark), .federated(_, let facts, let mark):
+      guard let salt = mark.salt else { return }
+      let time = stamp.time.secondsSince1970
+      try say(
+        .received,
+        [
+          // Nobody is told the minute.
+          "at": .number(Int(time - time % 3600)), "source": .text(Self.line(mark.source)),
+          "commitment": .text(Commitment.received(facts.digest, salt: salt)),
+        ])
+    case .staged(let records, let series, let cause):
+      if let policy = cause.policy, policy.isNew {
+        try say(.policyChanged, ["policy_sha256": .text(policy.digest), "series": .text(series)])
+      }
+      for record in records {
+        let entry = try LogEntry(record.bundle, policy: cause.policy?.digest, program: program, at: stamp.time)
+        try queue.append(entry.bytes, kind: cause.isAdoption ? Self.adoptedKind : entry.kind.rawValue)
+      }
+      for (old, reason) in cause.replaced(by: records) {
+        try say(.signedAgain, ["path": .text(old.bundle.path), "reason": .text(reason), "series": .text(series)])
+      }
+    case .recalled(let request, let effect, let word):
+      try say(.recalled, "origin \(request.origin)", word, keys: effect.claims)
+    case .heldDiscarded(_, let count, let word):
+      try say(.recalled, "held keys of a document are not admitted", word, keys: count)
+    case .discarded(_, let word): try say(.recalled, "a refused document is given up", word)
+    case .reread(_, let source, let word): try say(.revised, "documents of source \(source) are read again", word)
+    case .clockAccepted(let word): try say(.clockAccepted, nil, word)
+    // Neither the digest, which is one of a key, nor the reason, which may be about a person.
+    case .erased(digest: _, _, let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)
+    // Bundles are told of when they are staged; the others change nothing that is published or kept.
+    case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .quarantined, .givenUp, .postponed,
+      .attempted, .cursorMoved, .paddingPlanned, .published, .unlisted, .removed, .indexRestored, .mirrored, .batched,
+      .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended, .callbackResumed, .pushStaged,
+      .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .paused, .resumed,
+      .clockSeen, .expired, .logged:
+      break
+    // The keys of single persons: nothing is said at once.
+    case .uploaded: break
+    }
+  }
+
+  /// A text without what may be key data or a digest of some: runs of as many characters as sixteen bytes have in base64,
+  /// and more.
+  private static func hidingKeyData(_ text: String) -> String {
+    var result = ""
+    var run = ""
+    func close() {
+      // A long word has no digit, and no capital within.
+      let isWord = !run.contains(where: \.isNumber) && !run.dropFirst().contains(where: \.isUppercase)
+      result += run.utf8.count >= 22 && !isWord ? "(\(run.utf8.count) characters)" : run
+      run = ""
+    }
+    for character in text {
+      if character.isASCII, character.isLetter || character.isNumber || "+/-_=".contains(character) {
+        run.append(character)
+      } else {
+        close()
+        result.append(character)
+      }
+    }
+    close()
+    return result
+  }
+
+  /// One line of at most 1000 bytes without key data, which somebody may have written as a reason.
+  private static func line(_ text: String) -> String {
+    var line = ""
+    for character in hidingKeyData(text) {
+      let isPlain = character.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
+      let next = isPlain ? character : " "
+      guard line.utf8.count + next.utf8.count <= 1000 else { break }
+      line.append(next)
+    }
+    return line
+  }
+}
+
+/// What the log says of something that nobody is to learn from it, and that can be shown to somebody later.
+package enum Commitment {
+  /// - Parameters:
+  ///   - digest: of the document, as the store has it: lower-case hexadecimal SHA-256.
+  ///   - salt: 32 random bytes; without them it says nothing.
+  /// - Returns: lower-case hexadecimal SHA-256.
+  package static func received(_ digest: String, salt: [UInt8]) -> String {
+    sha256(Array("keyferry received v1\n".utf8) + salt + bytes(digest))
+  }
+
+  /// What is no digest is taken as its text.
+  private static func bytes(_ digest: String) -> [UInt8] {
+    let digits = digest.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+    guard digits.count == 64, digest.utf8.count == 64 else { return Array(digest.utf8) }
+    return stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  }
+}
+
+extension LogEntry {
+  /// What the log says of a bundle that goes out.
+  ///
+  /// - Parameters:
+  ///   - policy: SHA-256 of the publishing policy's file; `nil` where it is not known any more.
+  ///   - program: name and version of what made it; `nil` likewise.
+  init(_ bundle: NewBundle, policy: String?, program: String?, at now: Instant) throws {
+    var members: [String: Value] = [
+      "archive_sha256": .text(bundle.archiveDigest), "at": .number(Int(now.secondsSince1970)),
+      "bundle": .text(bundle.kind.rawValue), "bytes": .number(bundle.byteCount), "end": .number(Int(bundle.end)),
+      "export_sha256": .text(bundle.exportDigest), "key_id": .text(bundle.keyID),
+      "key_version": .text(bundle.keyVersion), "keys": .number(bundle.keyCount), "ordinal": .number(bundle.ordinal),
+      "path": .text(bundle.path), "revised": .number(bundle.revisedKeyCount), "series": .text(bundle.series),
+      "start": .number(Int(bundle.start)),
+    ]
+    members["policy_sha256"] = policy.map { .text($0) }
+    members["program"] = program.map { .text($0) }
+    try self.init(.published, members)
+  }
+}
+
+extension StagingCause {
+  fileprivate var isAdoption: Bool { if case .adopted = self { true } else { false } }
+
+  fileprivate var policy: PolicyMark? {
+    switch self {
+    case .new(let policy), .replacing(_, let policy): policy
+    case .adopted: nil
+    }
+  }
+
+  /// What leaves for them, and why.
+  fileprivate func replaced(by new: [BundleRecord]) -> [(BundleRecord, reason: String)] {
+    guard case .replacing(let old, _) = self, let key = new.last?.bundle else { return [] }
+    return old.map { record in
+      let isSameKey = record.bundle.keyID == key.keyID && record.bundle.keyVersion == key.keyVersion
+      return (record, isSameKey ? "its file was lost or damaged, and it was made again" : "another key signs now")
+    }
+  }
+}

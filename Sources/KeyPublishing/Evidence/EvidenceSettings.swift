@@ -1,0 +1,46 @@
+package import TransparencyLog
+
+/// What the operator says about the transparency log of what is published: `log` in `gateway.yaml`.
+package struct EvidenceSettings: Hashable, Sendable {
+  /// The name of the log and of its key: where it is served, without `https://`.
+  package var name: String
+  /// The folder in the publication folder in which others see the log: one name.
+  package var folder: String
+  /// The folder of the private key and of what was signed, which nobody else reads.
+  package var state: String
+  /// Who else signs each checkpoint.
+  package var witnesses: [WitnessSettings] = []
+
+  package static let usualFolder = "log"
+  /// The public key, beside what it signs. Who wants to rely on it is told it by another way.
+  package static let keyFile = "log.vkey"
+
+  package init(name: String, folder: String = Self.usualFolder, state: String) {
+    self.name = name
+    self.folder = folder
+    self.state = state
+  }
+}
+
+/// Somebody who signs that a log only grows.
+package struct WitnessSettings: Hashable, Sendable {
+  /// Of type 4: an Ed25519 key of a witness.
+  package var key: NoteVerifier
+  /// What stands before `/add-checkpoint`.
+  package var address: String
+
+  package init(key: NoteVerifier, address: String) {
+    self.key = key
+    self.address = address
+  }
+}
+
+/// The way to witnesses. Whoever publishes brings one.
+package protocol WitnessCaller: Sendable {
+  /// Posts text to an address, and does not try again.
+  ///
+  /// - Throws: what kept it from being answered in this time.
+  func post(_ body: [UInt8], to address: String, seconds: Int64, limit: Int) async throws -> (
+    status: Int, body: [UInt8]
+  )
+}

@@ -1,0 +1,332 @@
+package import ExposureKeys
+package import KeyStorage
+package import TransparencyLog
+
+/// Takes what is queued in the store into the transparency log, and proves what the log has. It owns the log for as long
+/// as it is there: a round of publishing, and nobody else writes the log meanwhile.
+///
+/// Each entry comes into the log once. The number of the newest one that was taken is committed together with the
+/// checkpoint; what the store still has of those was taken before a crash, and stands at the end of the log. Where it does
+/// not stand there, the store is another one, or an older one that was restored: then the whole log is read, and what it
+/// has already is not taken again. The log itself never goes back with a store.
+package actor LogKeeper {
+  private let settings: EvidenceSettings
+  private let ledger: Ledger
+  private let folder: any PublicationFolder
+  private let logFolder: LogFolder
+  private let state: LogFolder
+  private let caller: (any WitnessCaller)?
+  private var writer: LogWriter?
+  /// The checkpoint that witnesses were asked about last.
+  private var asked: SignedCheckpoint?
+  /// What each witness has signed last, as far as it is known.
+  private var signedSizes: [NoteVerifier: Int] = [:]
+  /// What was wrong with witnesses since somebody asked.
+  private var misses: [String] = []
+  /// What the log has of bundles, as far as it was looked for, by their paths.
+  private var places: [String: Place] = [:]
+
+  private struct Place {
+    let index: Int
+    let entry: [UInt8]
+  }
+
+  /// Entries that are taken at once.
+  private static let most = 4096
+
+  /// - Parameters:
+  ///   - folder: what is published.
+  ///   - path: where that is on this machine.
+  ///   - caller: the way to witnesses; without one none is asked.
+  ///   - willDo: is told each change of the log before it is done, and can make it fail.
+  package init(
+    _ settings: EvidenceSettings, ledger: Ledger, folder: any PublicationFolder, at path: String,
+    caller: (any WitnessCaller)? = nil,
+    willDo: @escaping @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
+  ) {
+    self.settings = settings
+    self.ledger = ledger
+    self.caller = caller
+    self.folder = folder
+    logFolder = LogFolder("\(path)/\(settings.folder)", willDo: willDo)
+    state = LogFolder(settings.state, willDo: willDo)
+  }
+
+  /// Gives the log out of hand; it is opened again when it is asked for.
+  private func close() { writer = nil }
+
+  private func opened() async throws -> LogWriter {
+    if let writer { return writer }
+    let writer = try await LogWriter.open(state: state, folder: logFolder)
+    guard writer.verifier.name == settings.name else {
+      throw LogFault(
+        .otherOrigin,
+        "\(settings.state) is the state of the log \(writer.verifier.name), and log.name is \(settings.name)",
+        hint: "a log never changes its name; write \(writer.verifier.name), or begin another log in other folders")
+    }
+    let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
+    for witness in settings.witnesses where writer.checkpoint.note.signatures.contains(where: witness.key.claims) {
+      signedSizes[witness.key] = writer.checkpoint.size
+    }
+    let key = Array("\(writer.verifier)\n".utf8)
+    if (try? folder.content(of: path, limit: 4096)) != key { try folder.put(key, at: path) }
+    self.writer = writer
+    return writer
+  }
+
+  // MARK: Integrating
+
+  /// Takes everything that is queued. When this returns, others can see it, and a crash takes nothing back.
+  ///
+  /// - Throws: ``LogFault`` where the log cannot go on, and says what can be done.
+  package func integrate(at now: Instant) async throws {
+    do {
+      let writer = try await opened()
+      var isOtherStore = writer.cursor.isEmpty
+      while case let queued = try await ledger.read({ try $0.queuedEntries(limit: Self.most) }), !queued.isEmpty {
+        try await take(queued, &isOtherStore, at: now)
+      }
+      try await askWitnesses()
+    } catch {
+      // What is on the disk is looked at anew.
+      close()
+      throw error
+    }
+  }
+
+  private func take(_ queued: [QueuedEntry], _ isOtherStore: inout Bool, at now: Instant) async throws {
+    let writer = try await opened()
+    let cursor = Int64(writer.cursor) ?? 0
+    let taken = queued.prefix { $0.id.rawValue <= cursor }
+    if !taken.isEmpty, !isOtherStore {
+      if try await isEnd(taken.map(\.bytes), writer.checkpoint.size) {
+        return try await ledger.logged(taken.map(\.id), at: now)
+      }
+      isOtherStore = true
+    }
+    var new = queued
+    if isOtherStore || queued.contains(where: { $0.kind == EvidenceListener.adoptedKind }) {
+      let known = try await known(of: queued, writer.checkpoint.size)
+      try await ledger.logged(queued.map(\.id).filter(known.contains), at: now)
+      new.removeAll { known.contains($0.id) }
+    }
+    guard let last = new.last else { return }
+    let first = try writer.append(new.map(\.bytes), cursor: "\(last.id.rawValue)")
+    for (offset, entry) in new.enumerated() { note(entry.bytes, at: first + offset) }
+    try await ledger.logged(new.map(\.id), at: now)
+  }
+
+  private func note(_ bytes: [UInt8], at index: Int) {
+    guard let entry = Self.published(bytes), let path = entry.text("path") else { return }
+    places[path] = Place(index: index, entry: bytes)
+  }
+
+  /// Whether the log ends with these entries.
+  private func isEnd(_ entries: [[UInt8]], _ size: Int) async throws -> Bool {
+    guard entries.count <= size else { return false }
+    let reader = TreeReader(logFolder, size: size)
+    var index = size - entries.count
+    var rest = entries[...]
+    while !rest.isEmpty {
+      let bundle = try await reader.bundle(index / Tile.width).entries.dropFirst(index % Tile.width)
+      guard rest.starts(with: bundle) else { return false }
+      rest = rest.dropFirst(bundle.count)
+      index += bundle.count
+    }
+    return true
+  }
+
+  /// Which of the queued entries the log has: these very ones, or the same bundle.
+  ///
+  /// - Throws: ``LogFault`` `would-overwrite` where it has another bundle of a name.
+  private func known(of queued: [QueuedEntry], _ size: Int) async throws -> Set<QueuedEntryID> {
+    var leaves: [TreeHash: QueuedEntryID] = [:]
+    var bundles: [String: (id: QueuedEntryID, digest: String)] = [:]
+    for entry in queued {
+      leaves[.leaf(entry.bytes)] = entry.id
+      if let said = Self.published(entry.bytes), let path = said.text("path"), let digest = said.text("archive_sha256")
+      {
+        bundles[path] = (entry.id, digest)
+      }
+    }
+    var known: Set<QueuedEntryID> = []
+    let reader = TreeReader(logFolder, size: size)
+    for number in 0..<(size + Tile.width - 1) / Tile.width {
+      let bundle = try await reader.bundle(number)
+      for (offset, (bytes, leaf)) in zip(bundle.entries, bundle.leaves).enumerated() {
+        if let id = leaves[leaf] { known.insert(id) }
+        guard let said = Self.published(bytes), let path = said.text("path"), let new = bundles[path] else { continue }
+        try Self.check(said, is: new.digest, at: number * Tile.width + offset, path)
+        known.insert(new.id)
+      }
+    }
+    return known
+  }
+
+  private static func check(_ entry: LogEntry, is digest: String, at index: Int, _ path: String) throws {
+    guard let logged = entry.text("archive_sha256"), logged != digest else { return }
+    throw LogFault(
+      .wouldOverwrite,
+      "entry \(index) of the log says that \(path) was published with the SHA-256 \(logged), and it is \(digest) now: a name is "
+        + "never answered with two contents",
+      hint: "store and folder were lost, and numbers are given again; begin the series under another name")
+  }
+
+  /// Other kinds begin otherwise, since members are in the order of their names.
+  private static let beginOfPublished = Array(#"{"archive_sha256":"#.utf8)
+
+  private static func published(_ bytes: [UInt8]) -> LogEntry? {
+    guard bytes.starts(with: beginOfPublished), let entry = try? LogEntry(bytes, name: "entry"),
+      entry.kind == .published
+    else { return nil }
+    return entry
+  }
+
+  // MARK: Witnesses
+
+  /// Seconds until a witness must have answered. Publishing does not wait longer for it.
+  private static let secondsOfWitness: Int64 = 1
+
+  /// What was wrong with witnesses since the last time.
+  package func takeMisses() -> [String] {
+    defer { misses = [] }
+    return misses
+  }
+
+  /// Asks all witnesses at once for their signatures under the newest checkpoint, once for each checkpoint. What is missing
+  /// is told and holds nothing up.
+  private func askWitnesses() async throws {
+    guard let caller, !settings.witnesses.isEmpty else { return }
+    let writer = try await opened()
+    let checkpoint = writer.checkpoint
+    let missing = settings.witnesses.filter { witness in
+      !checkpoint.note.signatures.contains(where: witness.key.claims)
+    }
+    guard checkpoint.size > 0, asked?.checkpoint != checkpoint.checkpoint, !missing.isEmpty else { return }
+    asked = checkpoint
+    let known = signedSizes
+    let reader = TreeReader(logFolder, size: checkpoint.size)
+    let answers = await withTaskGroup(of: (WitnessSettings, Result<SignedNote.Signature, any Error>).self) { group in
+      for witness in missing {
+        group.addTask {
+          do {
+            let old = known[witness.key] ?? 0
+            return (
+              witness, .success(try await Self.signature(of: witness, under: checkpoint, from: old, reader, caller))
+            )
+          } catch {
+            return (witness, .failure(error))
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var signatures: [SignedNote.Signature] = []
+    for (witness, answer) in answers {
+      switch answer {
+      case .success(let signature):
+        signatures.append(signature)
+        signedSizes[witness.key] = checkpoint.size
+      case .failure(let error):
+        misses.append("the witness \(witness.key.name) has not signed the log of size \(checkpoint.size): \(error)")
+      }
+    }
+    misses.sort()
+    try writer.add(signatures, by: settings.witnesses.map(\.key))
+  }
+
+  private static func signature(
+    of witness: WitnessSettings, under checkpoint: SignedCheckpoint, from known: Int, _ reader: TreeReader,
+    _ caller: any WitnessCaller
+  ) async throws -> SignedNote.Signature {
+    var old = min(known, checkpoint.size)
+    // It may have signed another size than we know of, and says so once.
+    for _ in 0..<2 {
+      let proof = old == 0 || old == checkpoint.size ? [] : try await reader.consistency(from: old)
+      let (status, body) = try await caller.post(
+        Witness.request(old: old, proof: proof, checkpoint), to: "\(witness.address)/\(Witness.path)",
+        seconds: secondsOfWitness, limit: Witness.answerLimit)
+      switch try Witness.answer(status: status, body, by: witness.key, to: checkpoint) {
+      case .signed(let signature): return signature
+      case .has(let size):
+        guard size <= checkpoint.size else {
+          throw LogFault(
+            .wentBack,
+            "it has signed the log of size \(size), and this is smaller: state and folder of the log were brought back from an "
+              + "old backup; stop publishing, and bring back what is newer")
+        }
+        old = size
+      }
+    }
+    throw LogFault(.inputOutput, "it says twice that it has signed another size")
+  }
+
+  // MARK: Proving
+
+  /// The proofs that are missing beside bundles, or do not belong there. A bundle that the log does not have, since there
+  /// was no log when it was published, comes into it now.
+  ///
+  /// - Parameter bundles: those that an index is to name.
+  /// - Returns: paths and contents of proof files.
+  package func missingProofs(
+    of bundles: [BundleRecord], at now: Instant
+  ) async throws -> [(path: String, content: [UInt8])] {
+    do {
+      let writer = try await opened()
+      var missing: [String: BundleRecord] = [:]
+      for record in bundles where !isProved(record.bundle, writer.verifier) { missing[record.bundle.path] = record }
+      if missing.isEmpty { return [] }
+      try await find(missing, writer.checkpoint.size)
+      let unlogged = missing.values.filter { places[$0.bundle.path] == nil }.sorted { $0.id < $1.id }
+      for start in stride(from: 0, to: unlogged.count, by: Self.most) {
+        let entries = try unlogged[start..<min(start + Self.most, unlogged.count)].map {
+          try LogEntry($0.bundle, policy: nil, program: nil, at: $0.published ?? now).bytes
+        }
+        let first = try writer.append(entries, cursor: writer.cursor)
+        for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
+      }
+      if !unlogged.isEmpty { try await askWitnesses() }
+      let checkpoint = writer.checkpoint
+      let reader = TreeReader(logFolder, size: checkpoint.size)
+      var proofs: [(path: String, content: [UInt8])] = []
+      for path in missing.keys.sorted() {
+        guard let place = places[path] else { continue }
+        let proof = try await LogWriter.proof(
+          of: place.index, entry: place.entry, checkpoint: checkpoint, reader)
+        proofs.append((path + ProofFile.ending, proof.bytes))
+      }
+      return proofs
+    } catch {
+      close()
+      throw error
+    }
+  }
+
+  private func isProved(_ bundle: NewBundle, _ verifier: NoteVerifier) -> Bool {
+    let path = bundle.path + ProofFile.ending
+    guard let bytes = try? folder.content(of: path, limit: ProofFile.byteLimit),
+      let proof = try? ProofFile(bytes, name: path), let extra = proof.extra, let entry = Self.published(extra),
+      entry.text("path") == bundle.path, entry.text("archive_sha256") == bundle.archiveDigest
+    else { return false }
+    return (try? proof.verify(extra, by: verifier, name: path)) != nil
+  }
+
+  /// Looks for bundles from the newest entry back, and notes where they are.
+  private func find(_ bundles: [String: BundleRecord], _ size: Int) async throws {
+    var left = Set(bundles.keys).subtracting(places.keys)
+    let reader = TreeReader(logFolder, size: size)
+    var number = (size + Tile.width - 1) / Tile.width
+    while number > 0, !left.isEmpty {
+      number -= 1
+      for (offset, bytes) in try await reader.bundle(number).entries.enumerated() {
+        guard let entry = Self.published(bytes), let path = entry.text("path"), let record = bundles[path] else {
+          continue
+        }
+        let index = number * Tile.width + offset
+        try Self.check(entry, is: record.bundle.archiveDigest, at: index, path)
+        places[path] = Place(index: index, entry: bytes)
+        left.remove(path)
+      }
+    }
+  }
+}

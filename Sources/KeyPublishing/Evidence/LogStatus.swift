@@ -1,0 +1,101 @@
+package import ExposureKeys
+package import KeyStorage
+internal import TransparencyLog
+
+/// What a publication folder shows of its log: for people and for metrics. Whoever relies on it verifies it by a key that he
+/// was told by another way.
+package struct ShownLog: Hashable, Sendable {
+  package let name: String
+  package let size: Int
+  /// In base64, as the checkpoint has it.
+  package let root: String
+  /// The public key that lies beside it; `nil` where there is none that can be read.
+  package let key: String?
+  /// Who else has signed, by name.
+  package let cosigners: [String]
+
+  /// - Parameters:
+  ///   - checkpoint: the file as it is shown.
+  ///   - key: the file with the public key.
+  /// - Returns: `nil` for what is no checkpoint.
+  package init?(checkpoint: [UInt8], key: [UInt8]?) {
+    guard let note = try? SignedNote(checkpoint, name: ""), let read = try? Checkpoint(text: note.text, name: "") else {
+      return nil
+    }
+    (name, size, root) = (read.origin, read.size, read.root.base64)
+    self.key = key.flatMap { bytes in
+      let text = String(decoding: bytes, as: UTF8.self)
+      return (try? NoteVerifier(text.hasSuffix("\n") ? String(text.dropLast()) : text)).map { "\($0)" }
+    }
+    cosigners = note.signatures.map(\.name).filter { $0 != read.origin }
+  }
+
+  package init?(in folder: any PublicationFolder, of settings: EvidenceSettings) {
+    let place = { (name: String) in "\(settings.folder)/\(name)" }
+    guard let bytes = try? folder.content(of: place(LogWriter.checkpointPath), limit: SignedNote.byteLimit) else {
+      return nil
+    }
+    self.init(
+      checkpoint: bytes, key: try? folder.content(of: place(EvidenceSettings.keyFile), limit: 4096))
+  }
+}
+
+/// How the log of what is published stands: what `keyferry status` tells of it.
+package struct LogStatus: Hashable, Sendable {
+  package let name: String
+  /// Entries that others can see; `nil` where there is no checkpoint.
+  package let size: Int?
+  package let root: String?
+  /// Entries that wait for the next round.
+  package let waiting: Int
+  package let oldestWaiting: Instant?
+  /// Why the next round will not go on, and what can be done; `nil` where it can, or where this user may not know.
+  package let fault: String?
+  package let now: Instant
+
+  /// - Parameter fault: of ``fault(of:in:)``.
+  package init(
+    of settings: EvidenceSettings, in state: any StoredState, folder: String, fault: String?, now: Instant
+  ) throws {
+    let shown = ShownLog(in: LocalFolder(folder), of: settings)
+    (name, size, root) = (settings.name, shown?.size, shown?.root)
+    let queue = try state.queueStanding()
+    (waiting, oldestWaiting) = (queue?.count ?? 0, queue?.since)
+    self.fault = fault
+    self.now = now
+  }
+
+  /// Whether it can go on; nothing is changed.
+  ///
+  /// - Parameter folder: what is published.
+  package static func fault(of settings: EvidenceSettings, in folder: String) async -> String? {
+    do {
+      _ = try await LogWriter.look(
+        state: LogFolder(settings.state), folder: LogFolder("\(folder)/\(settings.folder)"))
+      return nil
+    } catch let fault as LogFault {
+      // Who is not the gateway's user cannot read its private key.
+      guard fault.code != .inputOutput else { return nil }
+      return [fault.reason, fault.hint].compactMap(\.self).joined(separator: "; ")
+    } catch {
+      return "\(error)"
+    }
+  }
+}
+
+extension LogStatus: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case name, size, root, waiting, fault
+    case oldestWaiting = "oldest_waiting"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(name, forKey: .name)
+    try members.encodeIfPresent(size, forKey: .size)
+    try members.encodeIfPresent(root, forKey: .root)
+    try members.encode(waiting, forKey: .waiting)
+    try members.encodeIfPresent(oldestWaiting?.description, forKey: .oldestWaiting)
+    try members.encodeIfPresent(fault, forKey: .fault)
+  }
+}

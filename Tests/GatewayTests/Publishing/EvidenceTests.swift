@@ -1,0 +1,353 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyNormalization
+import KeyPublishing
+import KeyStorage
+import Synchronization
+import Testing
+import TransparencyLog
+
+/// The log of what is published: what an index names can be proved, and a stranger who follows the log finds nothing.
+@Suite struct EvidenceTests {
+  @Test func whatIsPublishedIsInTheLogAndProved() async throws {
+    try await Press.run(CrashTests.series) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let first = try await press.followLog()
+      // Besides there is the document that came in.
+      #expect(first.comparedBundles > 2 && first.newEntries == first.comparedBundles + 1)
+      try await press.say([key(3)], now: at(9))
+      try await press.round(at(10))
+      let second = try await press.followLog(since: first.memory)
+      #expect(second.newEntries > 0 && second.checkpoint.size > first.checkpoint.size)
+      // Another key signs: the old paths are told of.
+      try await press.round(at(12))
+      _ = try await press.followLog(since: second.memory)
+      let entries = try await press.logEntries()
+      #expect(entries.contains { $0.kind == .signedAgain && $0.text("reason") == "another key signs now" })
+      let published = entries.filter { $0.kind == .published }
+      #expect(published.allSatisfy { $0.text("program") == "keyferry test" && $0.text("series") != nil })
+      #expect(Set(published.compactMap { $0.text("key_version") }) == ["v1", "v2"])
+      // A round in which nothing happens signs nothing.
+      let size = entries.count
+      try await press.round(at(12, 1))
+      #expect(try await press.logEntries().count == size)
+      #expect(try await press.ledger.read { try $0.queuedEntries(limit: 1) }.isEmpty)
+    }
+  }
+
+  @Test func withoutALogNothingIsDifferent() async throws {
+    var ends: [CrashTests.End] = []
+    for isLogged in [false, true] {
+      try await Press.run(CrashTests.series) { press in
+        if isLogged { try await press.beginLog() }
+        try await CrashTests.prepare(press)
+        try await press.round(CrashTests.now)
+        var end = try await CrashTests.End(press)
+        end.files = end.files.filter { !$0.hasPrefix("log/") && !$0.hasSuffix(ProofFile.ending) }
+        ends.append(end)
+        #expect(try press.files().contains { $0.hasSuffix(ProofFile.ending) } == isLogged)
+      }
+    }
+    #expect(ends.count == 2 && ends[0] == ends[1])
+  }
+
+  @Test func aLogThatBeginsLaterHasWhatIsListed() async throws {
+    try await Press.run(CrashTests.series) { press in
+      try await CrashTests.prepare(press)
+      try await press.beginLog()
+      try await press.round(CrashTests.now)
+      let seen = try await press.followLog()
+      #expect(seen.comparedBundles > 2)
+      // Without the log for a while, and with it again.
+      let log = press.log
+      press.log = nil
+      try await press.say([key(20)], now: at(13))
+      try await press.round(at(14))
+      press.log = log
+      try await press.round(at(14, 1))
+      _ = try await press.followLog(since: seen.memory)
+    }
+  }
+
+  @Test func aProofThatIsLostOrDamagedIsMadeAgain() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let proofs = try press.files().filter { $0.hasSuffix(ProofFile.ending) }.sorted()
+      #expect(proofs.count > 1)
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(proofs[0])")
+      try press.write(try press.bytes(proofs[1]).map { $0 == 0x41 ? 0x42 : $0 }, proofs[1])
+      try await press.round(at(8, 1))
+      _ = try await press.followLog()
+      // They leave with their bundles.
+      try await press.round(at(8, days: 40))
+      try await press.round(at(8, days: 44))
+      #expect(try press.files().filter { $0.hasSuffix(ProofFile.ending) }.isEmpty)
+    }
+  }
+
+  // MARK: What comes in, and what operators say
+
+  @Test func whatComesInIsCommittedToAndOperatorsWordsAreSaid() async throws {
+    try await Press.run(.sample()) { press in
+      press.series[0].policyDigest = String(repeating: "ab", count: 32)
+      try await press.beginLog()
+      let secret = TemporaryExposureKey(high: 1, low: 2)
+      let document = try await press.say([key(1), key(2)], source: "germany", now: at(7, 59))
+      let digits = secret.bytes.map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
+      let word = OperatorWord(by: "ada\nlovelace", reason: "key \(digits) of a test system")
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(8))
+      try await press.ledger.clockAccepted(
+        ClockWord(ClockReading(wall: at(8), uptime: 1, boot: "a")), by: OperatorWord(by: "ada"), at: at(8))
+      _ = try await press.ledger.erased(
+        key(1).key, digest: String(repeating: "cd", count: 32), by: word, at: at(8)
+      ) { _ in [] }
+      try await press.say([key(3)], now: at(8))
+      try await press.round(at(10))
+      try await press.followLog()
+      let entries = try await press.logEntries()
+      let received = entries.filter { $0.kind == .received }
+      #expect(received.count == 2 && received[0].text("source") == "germany")
+      #expect(received[0].number("at") == Int(at(7).secondsSince1970))
+      let (salt, facts) = try await press.ledger.read {
+        (try $0.salt(of: document), try $0.document(document)?.facts)
+      }
+      // Without the evidence there is no salt, and nobody can tell what was committed to.
+      #expect(salt == nil && facts != nil)
+      let recall = try #require(entries.first { $0.kind == .recalled })
+      #expect(recall.text("by") == "ada lovelace" && recall.number("keys") == 2)
+      #expect(recall.text("reason") == "origin NL: key (32 characters) of a test system")
+      #expect(entries.contains { $0.kind == .clockAccepted && $0.text("by") == "ada" && $0.text("reason") == nil })
+      let erasure = try #require(entries.first { $0.kind == .erased })
+      #expect(erasure.members.keys.sorted() == ["at", "by", "keys"])
+      let policies = entries.filter { $0.kind == .policyChanged }
+      #expect(policies.count == 1 && policies[0].text("policy_sha256") == press.series[0].policyDigest)
+      #expect(entries.filter { $0.kind == .published }.allSatisfy { $0.text("policy_sha256") != nil })
+      press.series[0].policyDigest = String(repeating: "ef", count: 32)
+      try await press.say([key(4)], now: at(11))
+      try await press.round(at(12))
+      #expect(try await press.logEntries().count { $0.kind == .policyChanged } == 2)
+      // Nothing that the log says is key data, or a digest of some.
+      let text = try await press.logEntries().map { String(decoding: $0.bytes, as: UTF8.self) }.joined()
+      #expect(!text.contains(digits) && !text.contains(String(repeating: "cd", count: 32)))
+    }
+  }
+
+  /// With its salt a document can be shown to be the one that was committed to; the salt goes with the evidence.
+  @Test func aCommitmentIsOpenedByItsSaltAlone() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      let digest = ExportDigests(of: [9]).hexadecimal
+      let document = try await press.ledger.discovered(["a"], of: "germany", at: at(0))[0].id
+      _ = try await press.ledger.recorded(
+        document, evidence: KeptBytes([9], until: at(20)), cursor: nil, at: at(0)
+      ) { _ in DocumentFacts(byteCount: 1, digest: digest, format: "test", vouchedBy: "operator") }
+      try await press.round(at(8))
+      let salt = try #require(try await press.ledger.read { try $0.salt(of: document) })
+      let commitment = Commitment.received(digest, salt: salt)
+      #expect(salt.count == 32 && commitment.count == 64)
+      #expect(try await press.logEntries().contains { $0.text("commitment") == commitment })
+      #expect(Commitment.received(digest, salt: salt.reversed()) != commitment)
+      _ = try await press.ledger.expired(keysExpiredBefore: at(0), at: SoundTime(toldByOperator: at(21)))
+      #expect(try await press.ledger.read { try $0.salt(of: document) } == nil)
+    }
+  }
+
+  // MARK: Loss
+
+  @Test func aStoreThatIsLostLogsNothingTwice() async throws {
+    try await Press.run(CrashTests.series) { press in
+      try await press.beginLog()
+      try await CrashTests.prepare(press)
+      let seen = try await press.followLog()
+      var other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      other.log = press.log
+      _ = try await other.publisher.round(now: at(12))
+      let again = try await other.followLog(since: seen.memory)
+      #expect(again.checkpoint.size >= seen.checkpoint.size)
+      // What the new store queues has low numbers again, and comes into the log.
+      try await other.say([key(30)], now: at(13))
+      _ = try await other.publisher.round(now: at(14))
+      _ = try await other.followLog(since: again.memory)
+      #expect(try await other.ledger.read { try $0.queuedEntries(limit: 1) }.isEmpty)
+    }
+  }
+
+  @Test func anOlderStateOfTheLogIsRefusedAndTheIndexStays() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let state = try #require(press.log).state
+      try FileManager.default.copyItem(atPath: state, toPath: state + "-old")
+      try await press.say([key(3)], now: at(9))
+      try await press.round(at(10))
+      let index = try press.text("NL/index.txt")
+      try FileManager.default.removeItem(atPath: state)
+      try FileManager.default.copyItem(atPath: state + "-old", toPath: state)
+      try await press.say([key(4)], now: at(11))
+      try await press.expectRefusal(at(12), "log-stale-state", "keyferry log adopt")
+      #expect(try press.text("NL/index.txt") == index)
+      let shown = try press.bytes("log/checkpoint")
+      _ = try await LogWriter.adopt(state: LogFolder(state), folder: LogFolder("\(press.root)/log"))
+      #expect(try press.bytes("log/checkpoint") == shown)
+      try await press.round(at(12, 1))
+      #expect(try press.text("NL/index.txt") != index)
+      _ = try await press.followLog()
+    }
+  }
+
+  @Test func aLostFolderOfTheLogIsRefused() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let index = try press.text("NL/index.txt")
+      let folder = "\(press.root)/log"
+      try FileManager.default.moveItem(atPath: folder, toPath: press.root + ".kept")
+      try await press.say([key(3)], now: at(9))
+      try await press.expectRefusal(at(10), "log-missing-tile", "copy or a mirror")
+      #expect(try press.text("NL/index.txt") == index)
+      try? FileManager.default.removeItem(atPath: folder)
+      try FileManager.default.moveItem(atPath: press.root + ".kept", toPath: folder)
+      try await press.round(at(10, 1))
+      _ = try await press.followLog()
+      // And one that was never begun, or has another name.
+      let nowhere = press.root + ".nowhere"
+      press.log?.state = nowhere
+      try await press.expectRefusal(at(12), "log-bad-state", "keyferry log init")
+    }
+  }
+
+  @Test func aNameStaysTheNameOfItsLog() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      press.log?.name = "other.example.org/log"
+      try await press.say([key(1), key(2)])
+      try await press.expectRefusal(at(8), "log-other-origin", "never changes its name")
+    }
+  }
+
+  // MARK: Crashes
+
+  /// Killed, or without room, at every step of store, folder and log: no index names a bundle that the log which is shown
+  /// does not prove, what is shown only grows, and the end is a log in which a stranger finds nothing.
+  @Test(arguments: [true, false]) func aDeathAtEveryStep(isKilled: Bool) async throws {
+    let steps = Mutex(0)
+    try await Press.run(CrashTests.series) { press in
+      try await press.beginLog()
+      try await CrashTests.prepare(press)
+      let fuse = CrashTests.Fuse(at: nil)
+      try await Self.run(&press, fuse)
+      steps.withLock { $0 = fuse.steps.withLock { $0 } }
+    }
+    let count = steps.withLock { $0 }
+    #expect(count > 100)
+    // Some of them, in turns: each kind of step is met many times.
+    for step in stride(from: isKilled ? 0 : 5, to: count, by: 13) {
+      try await Press.run(CrashTests.series) { press in
+        try await press.beginLog()
+        try await CrashTests.prepare(press)
+        let before = try await press.followLog()
+        let error: any Error = isKilled ? CrashTests.Killed() : LogFault(.inputOutput, "No space left on device")
+        try await Self.run(&press, CrashTests.Fuse(at: step, error: error))
+        try await press.checkThatIndexesAreProved("step \(step)")
+        let between = try await press.followLog(since: before.memory, isWhole: false)
+        try await press.round(CrashTests.now)
+        let after = try await press.followLog(since: between.memory)
+        #expect(after.checkpoint.size >= between.checkpoint.size)
+        #expect(try await press.ledger.read { try $0.queuedEntries(limit: 1) }.isEmpty, "step \(step)")
+      }
+    }
+  }
+
+  private static func run(_ press: inout Press, _ fuse: CrashTests.Fuse) async throws {
+    let undisturbed = (press.store, press.folder, press.logHook)
+    press.store = CrashTests.BurningStore(store: press.base, fuse: fuse)
+    press.folder = LocalFolder(press.root) { _, _ in try fuse.burn() }
+    press.logHook = { _, _ in try fuse.burn() }
+    _ = try await press.publisher.round(now: CrashTests.now)
+    (press.store, press.folder, press.logHook) = undisturbed
+  }
+}
+
+extension Press {
+  /// Begins a log in the folder, with its state outside.
+  mutating func beginLog() async throws {
+    let settings = EvidenceSettings(name: "keys.example.org/log", state: root + "-log-state")
+    _ = try await LogWriter.create(
+      name: settings.name, key: Self.logSigner.disclosed, state: LogFolder(settings.state),
+      folder: LogFolder("\(root)/\(settings.folder)"))
+    log = settings
+  }
+
+  private static let logSigner = try! NoteSigner.generate(name: "keys.example.org/log")
+
+  func write(_ content: [UInt8], _ path: String) throws {
+    try Data(content).write(to: URL(filePath: "\(root)/\(path)"))
+  }
+
+  /// Looks at the log as a stranger does, who finds nothing; each listed bundle has its proof.
+  ///
+  /// - Parameter isWhole: whether no round was interrupted: then nothing is missing either.
+  @discardableResult
+  func followLog(since memory: LogMemory? = nil, isWhole: Bool = true) async throws -> LogWatch.Result {
+    let verifier = Self.logSigner.verifier
+    let result = try await LogWatch(
+      LogFolder("\(root)/log"), bundles: LogFolder(root), log: verifier
+    ).look(since: memory)
+    // A bundle that is logged, and whose index was not written yet, is there.
+    #expect(result.findings == [])
+    let checkpoint = result.checkpoint
+    try await LogVerification(TreeReader(LogFolder("\(root)/log"), size: checkpoint.size), root: checkpoint.root)
+      .run { _, _ in }
+    if isWhole { try await checkThatIndexesAreProved("whole") }
+    return result
+  }
+
+  func checkThatIndexesAreProved(_ comment: Comment) async throws {
+    let verifier = Self.logSigner.verifier
+    let checkpoint = try await LogWatch.checkpoint(of: LogFolder("\(root)/log"), by: verifier)
+    let reader = TreeReader(LogFolder("\(root)/log"), size: checkpoint.size)
+    for settings in series {
+      guard let manifest = try? manifest(settings.name) else { continue }
+      for bundle in manifest.bundles where bundle.isListed {
+        let proof = try ProofFile(try bytes(bundle.path + ProofFile.ending), name: bundle.path)
+        let entry = try #require(proof.extra)
+        let signed = try proof.verify(entry, by: verifier, name: bundle.path)
+        try await checkpoint.verifyExtends(signed, by: reader)
+        let said = try LogEntry(entry, name: bundle.path)
+        #expect(said.text("path") == bundle.path && said.text("archive_sha256") == bundle.sha256, comment)
+        #expect(said.text("export_sha256") == bundle.exportSHA256 && said.number("keys") == bundle.keys, comment)
+      }
+    }
+  }
+
+  func logEntries() async throws -> [LogEntry] {
+    let source = LogFolder("\(root)/log")
+    let size = try await LogWatch.checkpoint(of: source, by: Self.logSigner.verifier).size
+    let reader = TreeReader(source, size: size)
+    var entries: [LogEntry] = []
+    for number in 0..<(size + Tile.width - 1) / Tile.width {
+      entries += try await reader.bundle(number).entries.map { try LogEntry($0, name: "entry") }
+    }
+    return entries
+  }
+
+  func expectRefusal(
+    _ now: Instant, _ code: String, _ hint: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let receipts = try await publisher.round(now: now)
+    for receipt in receipts {
+      #expect(receipt.fault?.code == code, "\(receipt)", sourceLocation: sourceLocation)
+      #expect(receipt.fault?.reason.contains(hint) == true, "\(receipt)", sourceLocation: sourceLocation)
+      #expect(receipt.isBalanced, sourceLocation: sourceLocation)
+    }
+    try checkConsistency(at: now, sourceLocation: sourceLocation)
+  }
+}
