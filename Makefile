@@ -8,6 +8,8 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 KILLS ?= 1000
+SEEDS ?= 2..501
+JOBS ?= 2
 TEST ?=
 HOT_PATHS ?=
 
@@ -18,7 +20,7 @@ release := swift build --configuration release --product keyferry --static-swift
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills federation docs licences install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
 	swift build --product keyferry
@@ -74,6 +76,9 @@ fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of
 kills: packages ## kill the program KILLS times while it works, and show that nothing is lost
 	swift build
 	Tests/Kills/run --kills $(KILLS)
+
+simulate: packages ## run a gateway with everything around it for SEEDS, FROM..TO, JOBS at once; things go wrong as each seed says
+	swift run --configuration release --scratch-path .build/simulate simulate --seeds $(SEEDS) --jobs $(JOBS)
 
 federation: packages ## let four countries exchange keys through two gateways, with failures
 	swift build

@@ -260,6 +260,24 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The gateway, its peers, its phones, its disk and its clock in one process, driven from a seed.
+    .target(
+      name: "GatewaySimulation",
+      dependencies: [
+        "GatewayDaemon", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "SQLiteStorage", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
+        "GatewayTesting",
+      ],
+      swiftSettings: strict),
+    // Runs many seeds of it.
+    .executableTarget(
+      name: "simulate",
+      dependencies: [
+        "GatewaySimulation",
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
+      ],
+      path: "Tests/Simulate", swiftSettings: strict),
+
     // Writes the vectors under interop/ and sample dumps for the demo.
     .executableTarget(
       name: "recipes", dependencies: ["GatewayTesting", "KeyFormats", "ExposureKeys"], path: "interop/recipes",
@@ -356,15 +374,7 @@ let package = Package(
         "GatewayTesting", "GatewayDaemon", "TransparencyLog", .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
-    // The gateway, its peers, its phones, its disk and its clock in one process, driven from a seed.
-    .testTarget(
-      name: "SimulationTests",
-      dependencies: [
-        "GatewayDaemon", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
-        "GatewayTesting",
-      ],
-      swiftSettings: strict),
+    .testTarget(name: "SimulationTests", dependencies: ["GatewaySimulation"], swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: [

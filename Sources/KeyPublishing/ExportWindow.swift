@@ -12,6 +12,12 @@ package struct ExportWindow: Hashable, Sendable, Codable {
     start = end - period
   }
 
+  /// The first window that begins at a time or behind it.
+  init(notBefore seconds: Int64, period: Int64) {
+    start = multiple(of: period, notAfter: seconds + period - 1)
+    end = start + period
+  }
+
   private init(start: Int64, end: Int64) {
     self.start = start
     self.end = end

@@ -17,6 +17,11 @@ struct FoundBundles {
   private(set) var clashes = 0
   /// The fingerprint of the key that signed last.
   let key: String?
+  /// Where the last window ended when the manifest was written, whether it had a bundle or not.
+  let lastWindow: Int64?
+
+  /// Those that are taken over.
+  var bundles: [NewBundle] { listed.map(\.bundle) + unlisted }
 
   var count: Int { listed.count + unlisted.count + clashes }
 
@@ -42,6 +47,7 @@ struct FoundBundles {
         "\(path) cannot be read, and the store knows nothing of series \(series): which numbers apps have seen is not known;"
           + " restore the file or the store, or begin a series of another name")
     }
+    lastWindow = manifest.windowEnd
     firstOrdinals = Dictionary(
       manifest.bundles.filter(\.isListed).map { ($0.kind, $0.ordinal) }, uniquingKeysWith: min)
 
@@ -71,11 +77,11 @@ struct FoundBundles {
 
   /// Where the last window ended that apps have seen.
   func windowEnd(_ period: Int64) -> Int64? {
-    (listed.map(\.bundle) + unlisted).filter { $0.kind == .increment }.map { $0.windowEnd(period) }.max()
+    bundles.filter { $0.kind == .increment }.map { $0.windowEnd(period) }.max()
   }
 
   /// Where the last edition ended.
-  var editionEnd: Int64? { (listed.map(\.bundle) + unlisted).filter { $0.kind == .edition }.map(\.end).max() }
+  var editionEnd: Int64? { bundles.filter { $0.kind == .edition }.map(\.end).max() }
 
   private struct Place: Hashable {
     let kind: BundleKind

@@ -29,6 +29,8 @@ struct SeriesRound: Sendable {
   private var replaced: Set<BundleID> = []
   /// Whether files were read in this round to find damage.
   private var hasDigested = false
+  /// The manifest as it was read or written last, with its bytes: most steps of a round find it unchanged.
+  private var lastManifest: (content: [UInt8], manifest: SeriesManifest, isWritten: Bool)?
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
@@ -130,6 +132,12 @@ struct SeriesRound: Sendable {
     newState.editionEnd = [state.editionEnd, found.editionEnd].compactMap(\.self).max()
     newState.windowEnd = [state.windowEnd, found.windowEnd(settings.period)].compactMap(\.self).max()
     newState.key = found.key ?? state.key
+    // How far the clock went when the lost store had it, its bundles tell.
+    let known = records.map(\.bundle) + found.bundles
+    let next = (known.filter { $0.kind == .increment }.map(\.ordinal).max() ?? -1) + 1
+    if let end = [state.reach?.end, newState.windowEnd, found.lastWindow].compactMap(\.self).max() {
+      newState.reach = SeriesState.Reach(end: end, next: next)
+    }
     for (kind, ordinal) in found.firstOrdinals {
       newState.firstOrdinals[kind] = max(newState.firstOrdinals[kind] ?? 0, ordinal)
     }
@@ -217,26 +225,37 @@ struct SeriesRound: Sendable {
   private static let digestedBytes = 32 << 20
 
   /// The index goes last: by then everything that it names is there, and so is what describes it.
-  private func write(_ listing: SeriesListing) throws {
+  private mutating func write(_ listing: SeriesListing) throws {
     guard let signer else { return }
     var manifest = listing.manifest(signer: signer)
-    let path = SeriesManifest.path(of: settings.name)
-    if let old = try? folder.content(of: path, limit: 1 << 30).map({ try SeriesManifest(document: $0) }) {
+    if let old = presentManifest() {
       let written = manifest.written
       manifest.written = old.written
       if manifest != old { manifest.written = written }
     }
-    try replace(path, with: manifest.document)
+    let document =
+      try lastManifest.flatMap { $0.isWritten && $0.manifest == manifest ? $0.content : nil } ?? manifest.document
+    try replace(SeriesManifest.path(of: settings.name), with: document)
+    lastManifest = (document, manifest, isWritten: true)
     try replace("\(settings.name)/SHA256SUMS", with: listing.sums)
     try replace("\(settings.name)/index.txt", with: listing.index)
   }
 
+  /// The manifest of the folder; `nil` where there is none, or none that can be read.
+  private mutating func presentManifest() -> SeriesManifest? {
+    guard let content = try? folder.content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30) else {
+      return nil
+    }
+    if let last = lastManifest, last.content == content { return last.manifest }
+    guard let manifest = try? SeriesManifest(document: content) else { return nil }
+    lastManifest = (content, manifest, isWritten: false)
+    return manifest
+  }
+
   /// Whether somebody has changed the index since it was written. While bundles come or go nobody can tell: a crash may
   /// have left a manifest that is newer than its index.
-  private func indexFault(_ listing: SeriesListing) throws -> PublishingWarning? {
-    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty,
-      let document = try? folder.content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30),
-      let manifest = try? SeriesManifest(document: document)
+  private mutating func indexFault(_ listing: SeriesListing) throws -> PublishingWarning? {
+    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty, let manifest = presentManifest()
     else { return nil }
     let path = "\(settings.name)/index.txt"
     let listed = manifest.bundles.filter { $0.kind == BundleKind.increment.rawValue && $0.isListed }
@@ -543,23 +562,67 @@ struct SeriesRound: Sendable {
     released = try released.together(with: selection.revised, lookalikes)
 
     let sealer = BundleSealer(settings: settings, signer: signer)
-    for empty in windows.dropLast() where settings.publishesEmptyWindows {
+    let place = self.place(of: window)
+    for empty in windows.dropLast() where settings.publishesEmptyWindows && empty.start >= reach?.end ?? .min {
       try staging.add(sealer.sealOne(KeyRun(), start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
     }
-    if !released.isEmpty || settings.publishesEmptyWindows {
-      // A clock that was ahead may have closed a window of this time.
-      let latest = records.filter { $0.bundle.kind == .increment && $0.bundle.windowEnd(settings.period) == window.end }
-      let end = latest.map { $0.bundle.end + 1 }.max() ?? window.end
-      for bundle in try sealer.seal(released, start: window.start, windowEnd: window.end, firstEnd: end) {
+    if !released.isEmpty || (settings.publishesEmptyWindows && place == window) {
+      let end = firstEnd(in: place)
+      for bundle in try sealer.seal(released, start: place.start, windowEnd: place.end, firstEnd: end) {
         try staging.add(bundle, .increment)
       }
     }
-    try rollUp(&staging, sealer, until: window)
+    try rollUp(&staging, sealer, until: place)
     if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
     try closeEditions(&staging, sealer, until: window, &newState)
+    if window.end >= reach?.end ?? .min {
+      newState.reach = SeriesState.Reach(end: window.end, next: staging.nextOrdinal(.increment))
+    } else {
+      newState.reach = reach
+    }
     try await stage(staging, newState, padding)
     // Also where nothing is new: the manifest says which window was the last.
     try await settle()
+  }
+
+  private var increments: [NewBundle] { records.map(\.bundle).filter { $0.kind == .increment } }
+
+  private var reach: SeriesState.Reach? {
+    state.reach
+      ?? state.windowEnd.map {
+        SeriesState.Reach(end: $0, next: (increments.map(\.ordinal).max() ?? -1) + 1)
+      }
+  }
+
+  /// Which window the new bundles of a window state: itself, unless a clock was ahead and has closed it before.
+  ///
+  /// Apps have seen windows, days and editions then as over, and take none of them twice: what is new goes into the first
+  /// window that they have not seen. After a large step nobody shall wait so long: it stays where it is, or goes to the next
+  /// day that has nothing which they could have seen.
+  private func place(of window: ExportWindow) -> ExportWindow {
+    guard let reach, window.start < reach.end else { return window }
+    if reach.end - window.end <= Self.nearSeconds { return ExportWindow(notBefore: reach.end, period: settings.period) }
+    let seen = Set(increments.filter { $0.ordinal < reach.next }.map { Instant(secondsSince1970: $0.start).day })
+    var place = window
+    while seen.contains(place.day), place.day.start.secondsSince1970 + 86_400 <= reach.end {
+      place = ExportWindow(notBefore: place.day.start.secondsSince1970 + 86_400, period: settings.period)
+    }
+    return place
+  }
+
+  /// What a clock may be ahead without being asked why, and some time until it is set right.
+  private static let nearSeconds: Int64 = 2 * 86_400
+
+  /// The end that the first bundle of a window states: behind every other of its day, since an app that compares ends looks
+  /// behind the last one that it has seen.
+  private func firstEnd(in window: ExportWindow) -> Int64 {
+    let kinds: Set<BundleKind> = [.increment, .day, .since]
+    let dayEnd = window.day.start.secondsSince1970 + 86_400
+    let ends = records.map(\.bundle).filter { bundle in
+      kinds.contains(bundle.kind) && bundle.end >= window.end
+        && (bundle.end <= dayEnd || Instant(secondsSince1970: bundle.start).day == window.day)
+    }
+    return ends.map { $0.end + 1 }.max() ?? window.end
   }
 
   /// - Parameter resigned: the bundles in whose place those of the staging are, because another key signs now.
@@ -658,7 +721,10 @@ struct SeriesRound: Sendable {
     for day in days.keys.sorted() {
       guard let keys = days.removeValue(forKey: day) else { continue }
       let start = day.start.secondsSince1970
-      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: window.end), .keyDay)
+      // Some apps ask for what ends later than what they have.
+      let later = records.filter { $0.bundle.kind == .keyDay && $0.bundle.start == start && $0.bundle.end > window.end }
+      let end = later.map { $0.bundle.end + 1 }.max() ?? window.end
+      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: end), .keyDay)
     }
   }
 

@@ -15,6 +15,16 @@ struct SeriesState: Hashable, Sendable, Codable {
   var editionEnd: Int64?
   /// No edition is numbered lower.
   var firstEdition: Int?
+  /// How far windows have ever gone; `nil` before the first one, and in what older versions wrote.
+  var reach: Reach?
+
+  /// The latest window that was ever closed, also by a clock that was ahead.
+  struct Reach: Hashable, Sendable, Codable {
+    /// Where it ended.
+    var end: Int64
+    /// The number of the first increment after it.
+    var next: Int
+  }
 
   init(of series: String, from state: any PublishingState) throws {
     let name = StoredNote.seriesState(series)

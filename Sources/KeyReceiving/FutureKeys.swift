@@ -10,10 +10,11 @@ extension PeerVisit {
   /// says otherwise stays as it was recorded.
   func admitWhatHasBegun() async throws {
     let (name, now) = (source.name, clock())
-    let mark = source.readingMark(ownOrigins: ownOrigins, at: now)
     let waiting = try await ledger.read { state in
       try state.documents(of: name, rejecting: AdmissionReason.rollingStartInFuture.rawValue)
     }
+    if waiting.isEmpty { return }
+    let mark = source.readingMark(ownOrigins: ownOrigins, at: now)
     for document in waiting.filter({ $0.isToBeReadAgain(by: mark, at: now) }).prefix(Self.rechecksPerPull) {
       guard let facts = document.facts, let bytes = try await ledger.read({ try $0.content(of: document.id) }) else {
         continue

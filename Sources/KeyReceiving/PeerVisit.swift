@@ -193,7 +193,7 @@ struct PeerVisit {
       func start() {
         guard let index = waiting.popFirst(), case .fetch(let record) = tasks[index] else { return }
         let document = documents[index]
-        let facts = record.state == .recorded ? record.facts : nil
+        let facts = record.state == .recorded && !isJudgedByWrongClock(record, now) ? record.facts : nil
         group.addTask { (index, try await fetcher.fetch(document, unless: facts)) }
       }
       for _ in 0..<ahead { start() }
@@ -223,6 +223,12 @@ struct PeerVisit {
   /// Where the cursor of this source moves, if it does.
   private func move(to cursor: String?) -> CursorMove? { cursor.map { CursorMove(of: source.name, to: $0) } }
 
+  /// What was recorded at a time that is still to come: its keys may have been too old then, or forgotten as too old since.
+  /// It is judged again by the clock as it is now.
+  private func isJudgedByWrongClock(_ record: DocumentRecord, _ now: Instant) -> Bool {
+    record.state == .recorded && record.changed > now.adding(seconds: Self.recheckSeconds)
+  }
+
   private mutating func plan(_ document: PeerDocument, _ record: DocumentRecord, now: Instant) -> Plan {
     // A document that grows stands for all that follows it, so it is never left alone.
     if document.mayChange { return .fetch(record) }
@@ -235,6 +241,10 @@ struct PeerVisit {
       }
       return .fetch(record)
     case .recorded:
+      if isJudgedByWrongClock(record, now), rechecks < Self.rechecksPerPull {
+        rechecks += 1
+        return .fetch(record)
+      }
       let hasValidator = record.facts?.entityTag != nil || record.facts?.lastModified != nil
       guard hasValidator, now.secondsSince1970 - record.changed.secondsSince1970 >= Self.recheckSeconds,
         rechecks < Self.rechecksPerPull
@@ -321,11 +331,11 @@ struct PeerVisit {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       return try await noteChange(of: record, fault, at: path, digest: fault.code.rawValue)
     }
-    if digest == facts.digest {
+    if digest == facts.digest, !isJudgedByWrongClock(record, clock()) {
       try await touch(record, facts, head, cursor)
       return .recorded(head)
     }
-    if document.mayChange {
+    if document.mayChange || digest == facts.digest {
       return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
     }
     let fault = DocumentFault(

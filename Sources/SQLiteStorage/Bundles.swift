@@ -10,13 +10,14 @@ extension SQLiteTransaction {
       condition += " AND bundles.series = (SELECT id FROM series WHERE name = ?)"
       arguments += [series]
     }
-    return try Row.fetchAll(
-      database,
+    // Each round asks for all bundles several times.
+    let statement = try database.cachedStatement(
       sql: """
-        SELECT bundles.*, series.name AS series_name FROM bundles JOIN series ON series.id = bundles.series
-        WHERE \(condition) ORDER BY bundles.id
-        """, arguments: arguments
-    ).map(BundleRecord.init)
+        SELECT bundles.id, series.name, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
+          archive_digest, export_digest, key_id, key_version, published, kind, state, changed
+        FROM bundles JOIN series ON series.id = bundles.series WHERE \(condition) ORDER BY bundles.id
+        """)
+    return try Row.fetchAll(statement, arguments: arguments).map(BundleRecord.init)
   }
 
   func content(of bundle: BundleID) throws -> [UInt8]? {
@@ -128,14 +129,15 @@ extension SQLiteTransaction {
 }
 
 extension BundleRecord {
+  /// Numbers and not names: a name is looked for in the whole row.
   fileprivate init(_ row: Row) throws {
     let bundle = NewBundle(
-      series: row["series_name"], kind: try row.choice("kind"), ordinal: row["ordinal"], start: row["start_time"],
-      end: row["end_time"], path: row["path"], keyCount: row["key_count"], revisedKeyCount: row["revised_key_count"],
-      byteCount: row["byte_count"], archiveDigest: row["archive_digest"], exportDigest: row["export_digest"],
-      keyID: row["key_id"], keyVersion: row["key_version"])
+      series: row[1], kind: try row.choice("kind"), ordinal: row[2], start: row[3], end: row[4], path: row[5],
+      keyCount: row[6], revisedKeyCount: row[7], byteCount: row[8], archiveDigest: row[9], exportDigest: row[10],
+      keyID: row[11], keyVersion: row[12])
+    let published: Int64? = row[13]
     self.init(
-      id: BundleID(rawValue: row["id"]), bundle: bundle, state: try row.choice("state"), changed: row.time("changed"),
-      published: row.optionalTime("published"))
+      id: BundleID(rawValue: row[0]), bundle: bundle, state: try row.choice("state"),
+      changed: Instant(secondsSince1970: row[16]), published: published.map(Instant.init(secondsSince1970:)))
   }
 }

@@ -11,6 +11,7 @@ typealias FuzzTarget = @Sendable (UnsafeRawBufferPointer) -> Void
 /// Everything that reads what strangers wrote, by the name of its folder under `corpus/` and of the vectors' format.
 let fuzzTargets = formatTargets.merging(otherTargets) { _, other in other }
   .merging(federationTargets) { _, other in other }
+  .merging(logTargets) { _, other in other }
 
 /// The decoder of every format.
 private let formatTargets: [String: FuzzTarget] = Dictionary(

@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySimulation
 import Testing
 
 /// A gateway with its peers, its phones, its disk and its clock in one process, driven from a seed.
@@ -16,31 +17,24 @@ struct SimulationTests {
   /// - Returns: what did not hold, with the history that led to it; `nil` where everything held.
   private func fault(
     seed: UInt64, steps: Int, prints: Bool = false, excuses: inout [String: Int]
-  ) async throws -> String? {
-    let world = try World(seed: seed)
-    var reason: String?
-    do {
-      try await world.run(steps: steps)
-    } catch {
-      reason = "the simulation ended: \(error)"
-    }
-    excuses.merge(world.laws.excuses, uniquingKeysWith: +)
-    if prints { print(world.history.joined(separator: "\n")) }
-    let broken = world.laws.broken + [reason].compactMap(\.self)
-    guard !broken.isEmpty else { return nil }
+  ) async -> String? {
+    let run = await SeedRun.of(seed: seed, steps: steps)
+    excuses.merge(run.excuses, uniquingKeysWith: +)
+    if prints { print(run.history.joined(separator: "\n")) }
+    guard !run.broken.isEmpty else { return nil }
     return """
-      seed \(seed): \(broken.prefix(12).joined(separator: "\n  "))
+      seed \(seed): \(run.broken.prefix(12).joined(separator: "\n  "))
       replay: KEYFERRY_SIMULATION_SEED=\(seed) KEYFERRY_SIMULATION_STEPS=\(steps) swift test --filter SimulationTests
-      \(prints ? "" : world.history.joined(separator: "\n"))
+      \(prints ? "" : run.history.joined(separator: "\n"))
       """
   }
 
   @Test("whatever happens, phones get every key, or the gateway says why not")
-  func laws() async throws {
+  func laws() async {
     var excuses: [String: Int] = [:]
-    let steps = Self.number("STEPS").map { Int($0) } ?? 24
+    let steps = Self.number("STEPS").map { Int($0) } ?? SeedRun.usualSteps
     if let seed = Self.number("SEED") {
-      if let fault = try await fault(seed: seed, steps: steps, prints: true, excuses: &excuses) {
+      if let fault = await fault(seed: seed, steps: steps, prints: true, excuses: &excuses) {
         Issue.record("\(fault)")
       }
       return
@@ -51,7 +45,7 @@ struct SimulationTests {
     for seed in first..<first + runs {
       // Whatever ends the process leaves the seed as the last number.
       if seed % 10 == 0 { FileHandle.standardOutput.write(Data("\(seed) ".utf8)) }
-      guard let fault = try await fault(seed: seed, steps: steps, excuses: &excuses) else { continue }
+      guard let fault = await fault(seed: seed, steps: steps, excuses: &excuses) else { continue }
       failed.append(seed)
       if failed.count <= 10 { Issue.record("\(fault)") } else { Issue.record("\(fault.prefix(300))") }
     }
@@ -69,26 +63,32 @@ struct SimulationTests {
   /// - 73 and 100: a series that was stopped before its first window, and whose manifest was damaged then, stayed stopped.
   /// - 1073: a restored store took over its folder's padding as keys, and made padding for it again when the folder was lost.
   /// - 1104: a store was lost while the clock was in doubt, and what the next process published lay before what apps had
-  ///   seen. 1306 is the same and still open.
-  /// - 1370 and 1764: a store was lost while the clock was 20 days ahead, which nobody could tell then. 1298 is the same and
-  ///   still open.
+  ///   seen.
+  /// - 1197, 1266, 1306 and 1423: after a clock that was hours ahead, new keys went into a day or an edition that apps had
+  ///   as a whole, or ended before what they had seen.
+  /// - 1298 and 1406: the first clock of a store was 20 days ahead, keys were forgotten as too old, and their documents
+  ///   counted as read when the clock was right.
+  /// - 1370 and 1764: a store was lost while the clock was 20 days ahead, which nobody could tell then.
   /// - 1605 and 1645: a store was restored while the clock was in doubt, and the time before it came again.
   @Test(
     "what was found once does not come back",
     arguments: [
-      (1, 24), (1, 40), (24, 40), (73, 24), (100, 24), (1073, 24), (1104, 24), (1298, 24), (1306, 24), (1370, 24),
-      (1605, 24),
-      (1645, 24), (1764, 24),
+      (1, 24), (1, 40), (24, 40), (73, 24), (100, 24), (1073, 24), (1104, 24), (1197, 24), (1266, 24),
+      (1298, 24), (1306, 24), (1370, 24), (1406, 24), (1423, 24), (1605, 24), (1645, 24), (1750, 24), (1764, 24),
     ] as [(UInt64, Int)])
-  func found(_ seed: UInt64, _ steps: Int) async throws {
+  func found(_ seed: UInt64, _ steps: Int) async {
     var excuses: [String: Int] = [:]
-    let fault = try await fault(seed: seed, steps: steps, excuses: &excuses)
-    if Self.open.contains(seed) {
-      withKnownIssue { #expect(fault == nil) }
-    } else if let fault {
-      Issue.record("\(fault)")
-    }
+    let fault = await fault(seed: seed, steps: steps, excuses: &excuses)
+    if let fault { Issue.record("\(fault)") }
   }
 
-  private static let open: Set<UInt64> = [1298, 1306]
+  /// A store is restored, takes over what its folder is ahead, and then the folder is lost: what is made again has a key in two
+  /// increments. Phones take it once.
+  @Test("what is known and open") func known() async {
+    var excuses: [String: Int] = [:]
+    let fault = await fault(seed: 1901, steps: 24, excuses: &excuses)
+    withKnownIssue("a key that was taken over stands twice in what is made again") {
+      if let fault { Issue.record("\(fault)") }
+    }
+  }
 }

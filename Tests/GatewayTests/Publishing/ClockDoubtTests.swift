@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import KeyFormats
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
@@ -172,6 +173,73 @@ import Testing
       let receipt = try await press.publisher.round(at: ClockLook(toldByOperator: now))[0]
       #expect(receipt.window == nil && receipt.nextWindow == at(12), "\(receipt)")
       #expect(receipt.warnings.map(\.code) == [.windowAhead])
+    }
+  }
+
+  /// Seeds 1197, 1266, 1306 and 1423 of the simulation: an app that has a day or an edition as a whole, or goes on behind the
+  /// last end that it has seen, never saw what a clock that was right again published into that time.
+  @Test(
+    "after a clock that was hours ahead, new keys go into a window, a day and an edition that nobody has seen",
+    arguments: [false, true])
+  func afterAStepAhead(_ losesStore: Bool) async throws {
+    let series = SeriesSettings.sample { settings in
+      settings.makesDays = true
+      settings.makesSince = true
+      settings.editionsPerDay = 4
+    }
+    try await Press.run(series) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      try await press.say([key(2)])
+      // Ten hours ahead: the day is over.
+      try await press.round(at(4, days: 1))
+      let before = try press.manifest("NL").bundles
+      let kinds: Set<String> = [BundleKind.increment.rawValue, BundleKind.day.rawValue, BundleKind.since.rawValue]
+      let last = try #require(before.filter { kinds.contains($0.kind) }.map(\.end).max())
+      let edition = try #require(before.filter { $0.kind == BundleKind.edition.rawValue }.map(\.end).max())
+      #expect(last == at(4, days: 1).secondsSince1970)
+      if losesStore {
+        press = Press(base: MemoryStore(), root: press.root, series: press.series)
+        try await press.say([key(1), key(2)])
+      }
+
+      for (number, now) in [(UInt64(3), at(18)), (4, at(20)), (5, at(4, days: 1)), (6, at(6, days: 1))] {
+        try await press.say([key(number)])
+        try await press.round(now)
+        let bundle = try #require(try press.listed("NL", .increment).last)
+        #expect(try press.increments("NL").last?.keys == [key(number)])
+        #expect(bundle.start >= last && bundle.start >= edition, "\(bundle)")
+        #expect(bundle.end >= at(6, days: 1).secondsSince1970, "\(bundle)")
+      }
+      let increments = try press.listed("NL", .increment).map(\.end)
+      #expect(increments == increments.sorted() && Set(increments).count == increments.count)
+      // The day that was shown as over has nothing new, and the edition of the new time has all.
+      let days = try press.listed("NL", .day).map { ($0.start, $0.keys) }
+      #expect(days.map(\.1).reduce(0, +) == 6)
+      #expect(days.filter { $0.0 == at(0).secondsSince1970 }.map(\.1) == [1])
+      try await press.round(at(12, days: 1))
+      let editions = try press.listed("NL", .edition).filter { $0.start >= at(0, days: 1).secondsSince1970 }
+      #expect(editions.map(\.keys).reduce(0, +) == 5)
+    }
+  }
+
+  /// After twenty days nobody shall wait until the time comes again.
+  @Test("after a clock that was weeks ahead, new keys go into the next day that nobody has seen")
+  func afterALargeStepAhead() async throws {
+    try await Press.run(.sample { $0.makesDays = true }) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10))
+      try await press.say([key(2)])
+      try await press.round(at(10, days: 6))
+      for (number, now) in [(UInt64(3), at(14)), (4, at(16)), (5, at(10, days: 1)), (6, at(10, days: 2))] {
+        try await press.say([key(number)])
+        try await press.round(now)
+      }
+      let bundles = try press.listed("NL", .increment)
+      let hours: [Int64] = [8, 6 * 24 + 8, 24, 24, 24 + 8, 2 * 24 + 8]
+      #expect(bundles.map(\.start) == hours.map { at($0).secondsSince1970 })
+      let ends = bundles.map(\.end)
+      #expect(Set(ends).count == ends.count && Array(ends[2...]) == ends[2...].sorted())
     }
   }
 }

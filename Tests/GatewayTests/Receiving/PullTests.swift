@@ -194,6 +194,41 @@ struct PullTests {
     }
   }
 
+  /// Seeds 1298 and 1406 of the simulation: a new store has nothing by which it could doubt a clock that is 20 days ahead.
+  @Test func whatAClockAheadHasJudgedIsJudgedAgainWhenItIsRight() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(10, seed: 1), as: "a.zip", tag: "\"1\"")
+      let receiver = Receiver(folder: folder)
+      _ = try await receiver.pull(server.settings(), server.peer)
+      let all = try await receiver.claims()
+      #expect(all.count == 10)
+
+      // The same with a clock that is ahead: the keys are forgotten as too old.
+      let late = Receiver(folder: folder)
+      late.advance(seconds: 20 * 86_400)
+      _ = try await late.pull(server.settings(), server.peer)
+      _ = try await Retention().carryOut(in: late.ledger, at: SoundTime(toldByOperator: late.now))
+      #expect(try await late.claims().isEmpty)
+
+      // A day ahead is no reason to ask again.
+      late.advance(seconds: -86_400)
+      server.peer.forget()
+      _ = try await late.pull(server.settings(), server.peer)
+      #expect(server.peer.asked == ["/index.txt"])
+
+      late.advance(seconds: -19 * 86_400)
+      let receipt = try await late.pull(server.settings(), server.peer)
+      #expect(receipt.refusals.isEmpty && receipt.counts.new == 10)
+      #expect(try await late.claims() == all)
+
+      // Once.
+      server.peer.forget()
+      _ = try await late.pull(server.settings(), server.peer)
+      #expect(server.peer.asked == ["/index.txt"])
+    }
+  }
+
   @Test("a peer that does not answer is a failure that changes nothing, and waits before the next try")
   func unreachable() async throws {
     try await withFolder { folder in

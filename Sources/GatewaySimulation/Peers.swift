@@ -2,6 +2,7 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyConversion
 import KeyFormats
 import KeyIntake
 import KeyNormalization
@@ -9,8 +10,6 @@ import KeyPeers
 import KeyReceiving
 import KeyStorage
 import Synchronization
-
-@testable import KeyConversion
 
 /// A key server of another country, and what it has published, behind a transport in this process. It answers as its
 /// protocol says, or as its mood is.
