@@ -116,6 +116,10 @@ import Testing
       let documents = (folders["documents"] as? [[String: String]])?.map {
         "\($0["difference"]!) \($0["path"]!)"
       }
+      let archived = try #require(Tool(named: "tar")).run(["-cf", "x.tar", "-C", "x", "."], in: workshop.folder)
+      #expect(archived.status == 0)
+      let same = try report(workshop, "x", "x.tar")
+      #expect(same.status == 0, "\(same.report)")
       #expect(
         documents == ["changed both.zip", "only-left one.zip", "only-right two.zip"], "\(folders)")
     }

@@ -101,6 +101,8 @@ import Testing
     "", "{}", "[1]", "{\"ExposureChecks\":[{\"Hash\":\"AB\"}]}", "[{\"hash\":\"zz\"}]",
     String(repeating: "[", count: 100_000),
     "{\"ExposureChecks\":[{\"Files\":[{\"Hash\":1}]}]}",
+    "[{\"hash\":\"\(String(repeating: "0", count: 64))\",\"keyCount\":1.5}]",
+    "[{\"hash\":\"\(String(repeating: "0", count: 64))\",\"keyCount\":-1}]",
   ]) func whatIsNoLogIsRefused(content: String) throws {
     try Workshop.run { workshop in
       try workshop.write(content, "log.json")

@@ -207,10 +207,16 @@ import Testing
       try write("e2", Self.document("ES", day + 1, stay + fresh(day, 20)))
       try write("e3", Self.document("ES", day + 2, stay))
 
+      // Its window ends before it begins.
+      var turned = Self.document("FI", day, fresh(day, 5))
+      swap(&turned.header.startTimestamp, &turned.header.endTimestamp)
+      try write("f", turned)
+
       let found = try report(workshop, "in")
       #expect(
         Set(found.codes) == [
-          "unsigned", "changed-contents", "contradicting-keys", "overlapping-periods", "future-keys", "unaligned-keys",
+          "unsigned", "changed-contents", "impossible-windows", "contradicting-keys", "overlapping-periods",
+          "future-keys", "unaligned-keys",
           "expired-keys", "keys-seen-once", "low-entropy-keys", "clamped-onsets", "side-by-side",
         ], "\(found.codes)")
       #expect(found["unsigned"]?.documents == ["in/a1.bin", "in/a2.bin"])
@@ -220,6 +226,7 @@ import Testing
           found[code]?.documents == ["in/b.csv"] && found[code]?.count == 1,
           "\(code) \(String(describing: found[code]))")
       }
+      #expect(found["impossible-windows"]?.documents == ["in/f.csv"])
       #expect(found["future-keys"]?.documents == ["in/b.csv"])
       #expect(found["clamped-onsets"]?.documents == ["in/c.csv"])
       #expect(found["side-by-side"]?.documents == ["in/d.csv"])
@@ -240,6 +247,57 @@ import Testing
       #expect(outcome.text.contains("\npersons,DE 2020-06-17,3\n"), "\(outcome.text)")
       let page = try workshop.keyferry("report", "a.csv", "-o", "-").text
       #expect(page.contains("<h3>Padding</h3>") && page.contains("About 3 persons shared keys"))
+    }
+  }
+
+  /// Padding is the same for weeks; days on which all groups happen to be even are no days of another.
+  @Test func paddingIsJudgedOverAWeek() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 6)
+      for day in Self.firstDay..<Self.firstDay + 20 {
+        var keys: [ClaimedKey] = []
+        for age in 2...13 as ClosedRange<Int64> {
+          let real = day.isMultiple(of: 3) ? 2 : Int.random(in: 1...4, using: &random)
+          for _ in 0..<(day < Self.firstDay + 10 ? 10 : 5) * real { keys.append(Self.key(day - age, using: &random)) }
+        }
+        try workshop.write(try Self.document("DE", day, keys).bytes(as: .csv), "\(day).csv")
+      }
+      let outcome = try workshop.keyferry(
+        ["report"] + (Self.firstDay..<Self.firstDay + 20).map { "\($0).csv" } + ["--csv"])
+      let rows = outcome.text.split(separator: "\n").filter { $0.hasPrefix("padding,") }
+      #expect(rows == ["padding,DE 2020-06-17 2020-06-23,10", "padding,DE 2020-06-24 2020-07-06,5"], "\(rows)")
+    }
+  }
+
+  @Test func extremeOnsetsAreNoTrap() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 8)
+      var keys = (0..<60).map { Self.key(Self.firstDay - Int64($0 % 6) - 2, using: &random) }
+      for index in keys.indices { keys[index].daysSinceOnsetWord = index % 2 == 0 ? .min : .max }
+      for index in 0..<30 { keys[index].rollingStartWord = index % 2 == 0 ? .min : .max }
+      for index in 10..<40 { keys[index].rollingPeriodWord = index % 2 == 0 ? .min : .max }
+      try workshop.write(try Self.document("DE", Self.firstDay, keys).bytes(as: .gaenExport), "a.bin")
+      for arguments in [["--json"], ["--csv"], ["-o", "-"]] {
+        #expect(try workshop.keyferry(["report", "a.bin"] + arguments).status <= 1)
+      }
+    }
+  }
+
+  @Test func anInputIsNeverWrittenOver() throws {
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "a.csv")
+      try workshop.write("day,region,cases\n2020-06-18,XX,40\n", "cases.csv")
+      for output in ["a.csv", "./cases.csv"] {
+        let outcome = try workshop.keyferry("report", "a.csv", "--cases", "cases.csv", "-o", output, "--replace")
+        #expect(outcome.status == 64 && outcome.errors.contains("would be overwritten"), "\(outcome.errors)")
+      }
+      #expect(try workshop.bytes("a.csv") == Sample.csv)
+      let told = try workshop.keyferry("report", "a.csv", "--cases", "cases.csv", "-o", "r.html")
+      #expect(told.errors.contains("cases.csv: no document is of XX"), "\(told.errors)")
+      // Nothing was read: what is there stays.
+      try workshop.write("no keys", "b.txt")
+      #expect(try workshop.keyferry("report", "b.txt", "-o", "r.html", "--replace").status == 2)
+      #expect(try workshop.text("r.html").hasPrefix("<!doctype html>"))
     }
   }
 

@@ -14,6 +14,10 @@ struct HistoryAnomalies {
       of: documents.indices.filter { documents[$0].isExport && documents[$0].signers.isEmpty })
     changedContents()
     tell(
+      "impossible-windows", .error, "documents whose window cannot be",
+      "it ends before it begins or at once, or lies before 2019 or after 2099: apps pass them over, and no plot has them",
+      of: documents.indices.filter { documents[$0].isImpossible })
+    tell(
       "contradicting-keys", .warning, "keys that stand twice in a document and say different things",
       "phones take one of the two, and nobody knows which", counting: found.contradicting)
     tell(

@@ -130,6 +130,13 @@ struct HistoryShapes {
   subscript(number: UInt32) -> Shape? { number < all.count ? all[Int(number)] : nil }
 }
 
+/// The greatest number that divides both; the other one where one is 0.
+func greatestDivisor(_ one: Int, _ other: Int) -> Int {
+  var (left, right) = (one, other)
+  while right != 0 { (left, right) = (right, left % right) }
+  return left
+}
+
 /// What is noticed about one document on its way.
 struct DocumentObservation {
   private(set) var keys = 0
@@ -174,21 +181,14 @@ struct DocumentObservation {
     if Self.isLowInEntropy(key.key) { lowEntropy += 1 }
   }
 
-  /// The greatest number that divides all groups; `nil` where there are too few of them to tell.
-  var multiplier: Int? {
-    guard hasAllGroups, groups.count >= 10 else { return nil }
-    var divisor = 0
-    for count in groups.values {
-      var (left, right) = (divisor, count)
-      while right != 0 { (left, right) = (right, left % right) }
-      divisor = left
-    }
-    return divisor
+  /// How many groups there are, and the greatest number that divides them all; `nil` where they are too many to hold.
+  var padding: (groups: Int, divisor: Int)? {
+    hasAllGroups ? (groups.count, groups.values.reduce(0, greatestDivisor)) : nil
   }
 
   /// The onset that most keys state, and how many do.
   var commonestOnset: (value: Int32, count: Int)? {
-    onsets.max { ($0.value, -$0.key) < ($1.value, -$1.key) }.map { ($0.key, $0.value) }
+    onsets.max { ($0.value, $1.key) < ($1.value, $0.key) }.map { ($0.key, $0.value) }
   }
 
   /// No key out of a good generator is like that: letters and digits alone, six zero bytes on end, or at most seven different
@@ -235,7 +235,10 @@ package struct HistoryDocument: Sendable {
   let rejected: Int
   let byteCount: Int
   let batch: Int32?
-  let multiplier: Int?
+  /// How many groups of one start and risk level there are, and what divides them all.
+  let padding: (groups: Int, divisor: Int)?
+  /// It states a window that cannot be.
+  let isImpossible: Bool
   let unaligned: Int
   let lowEntropy: Int
   let future: Bool
@@ -246,9 +249,13 @@ package struct HistoryDocument: Sendable {
     name = report.name
     let origins = report.distributions.origin?.rows.filter { $0.label != "not stated" } ?? []
     region = report.region ?? (origins.count == 1 ? origins[0].label : "not stated")
-    // A time that no instant can be is as good as none.
-    start = report.window.start.flatMap(Int64.init(exactly:)).flatMap { Self.plausible($0) }
-    end = report.window.end.flatMap(Int64.init(exactly:)).flatMap { Self.plausible($0) }
+    let stated = [report.window.start, report.window.end].compactMap(\.self)
+    let times = stated.compactMap { Int64(exactly: $0) }.filter { Self.possible.contains($0) }
+    let isWhole = times.count == 2
+    // A window that cannot be is as good as none.
+    isImpossible = times.count < stated.count || isWhole && times[0] >= times[1]
+    start = isImpossible || report.window.start == nil ? nil : times.first
+    end = isImpossible || report.window.end == nil ? nil : times.last
     isExport = report.format == KeyFormat.gaenExport.rawValue
     digest = report.sha256
     signers = report.signatures.map { signature in
@@ -260,7 +267,7 @@ package struct HistoryDocument: Sendable {
     rejected = report.keys.rejected
     self.byteCount = byteCount
     batch = report.batch.number
-    multiplier = observed.multiplier
+    padding = observed.padding
     unaligned = observed.unaligned
     lowEntropy = observed.lowEntropy
     let end = self.end
@@ -268,13 +275,14 @@ package struct HistoryDocument: Sendable {
     let common = observed.commonestOnset
     bulkOnset = common.flatMap { common in
       let isMost = common.count >= 20 && common.count * 2 > observed.withOnset
-      return isMost && abs(common.value) >= 14 ? common.value : nil
+      return isMost && !(-13...13).contains(common.value) ? common.value : nil
     }
     let pairs = observed.keys - 1
     isSideBySide = observed.keys >= 20 && observed.dayApart * 2 > pairs && observed.inOrder * 4 < pairs * 3
   }
 
-  private static func plausible(_ seconds: Int64) -> Int64? { (0...4_102_444_800).contains(seconds) ? seconds : nil }
+  /// 2019 to 2099, in seconds since 1970: no key is older than the system.
+  private static let possible: ClosedRange<Int64> = 1_546_300_800...4_102_444_799
 
   /// When it was published, as far as it says so: the end of its window.
   var published: Int64? { end ?? start }

@@ -213,8 +213,9 @@ package struct HistoryReport: Encodable, Sendable {
     series = Self.series(all)
     signers = Self.signers(found)
     sizes = Self.sizes(all)
-    padding = Self.padding(found)
-    let persons = Self.persons(found)
+    let multipliers = Self.multipliers(found)
+    padding = Self.padding(found, multipliers)
+    let persons = Self.persons(found, multipliers)
     self.persons = persons
     shortfall = cases.map { $0.shortfall(persons) } ?? []
     anomalies = HistoryAnomalies(found).all
@@ -258,38 +259,44 @@ package struct HistoryReport: Encodable, Sendable {
   private static func series(_ all: [HistoryDocument]) -> [Series] {
     struct Kind: Hashable {
       let region: String
+      /// To ten minutes: servers close windows some seconds late.
       let seconds: Int64
     }
-    var windows: [Kind: Set<Int64>] = [:]
+    var windows: [Kind: [Int64: Int64]] = [:]
     for document in all {
-      guard let start = document.start, let end = document.end, end > start else { continue }
-      windows[Kind(region: document.region, seconds: end - start), default: []].insert(start)
+      guard let start = document.start, let end = document.end else { continue }
+      let seconds = max((end - start + 300) / 600 * 600, 600)
+      windows[Kind(region: document.region, seconds: seconds), default: [:]][start] = end
     }
     return windows.sorted { ($0.key.region, $0.key.seconds) < ($1.key.region, $1.key.seconds) }.compactMap {
-      kind, starts in
-      let sorted = starts.sorted()
-      guard sorted.count > 1, let first = sorted.first, let last = sorted.last else { return nil }
+      kind, ends in
+      let sorted = ends.keys.sorted()
+      guard sorted.count > 1, let first = sorted.first, let last = sorted.last, let lastEnd = ends[last] else {
+        return nil
+      }
+      let steps = zip(sorted, sorted.dropFirst()).map { $1 - $0 }.sorted()
+      let tolerance = kind.seconds / 10
+      // Windows of the last fourteen days that are published each day reach into each other by design; others follow each
+      // other.
+      let reachOver = steps[(steps.count - 1) / 2] < kind.seconds - tolerance
+      let step = max(reachOver ? steps[(steps.count - 1) / 2] : kind.seconds, 1)
       var missing: [Span] = []
       var overlapping: [Span] = []
       var (missingCount, overlappingCount) = (0, 0)
-      // Windows of the last fourteen days that are published each day reach into each other by design.
-      let step = zip(sorted, sorted.dropFirst()).map { $1 - $0 }.sorted()[(sorted.count - 1) / 2]
       for (one, next) in zip(sorted, sorted.dropFirst()) {
-        let expected = one + step
-        if next > expected {
-          missingCount += Int((next - expected + step - 1) / step)
-          if missing.count < 100 {
-            missing.append(Span(from: time(expected), to: time(next)))
-          }
-        } else if next < expected, next < one + kind.seconds {
+        let expected = reachOver ? one + step : ends[one] ?? one + step
+        if next - expected > tolerance {
+          missingCount += max(Int((next - expected + step / 2) / step), 1)
+          if missing.count < 100 { missing.append(Span(from: time(expected), to: time(next))) }
+        } else if expected - next > tolerance {
           overlappingCount += 1
-          if overlapping.count < 100 { overlapping.append(Span(from: time(next), to: time(one + kind.seconds))) }
+          if overlapping.count < 100 { overlapping.append(Span(from: time(next), to: time(ends[one] ?? expected))) }
         }
       }
       return Series(
         region: kind.region, seconds: Int(kind.seconds), documents: sorted.count, first: time(first),
-        last: time(last + kind.seconds), missing: missing, missingCount: missingCount, overlapping: overlapping,
-        overlappingCount: overlappingCount)
+        last: time(lastEnd),
+        missing: missing, missingCount: missingCount, overlapping: overlapping, overlappingCount: overlappingCount)
     }
   }
 
@@ -320,31 +327,60 @@ package struct HistoryReport: Encodable, Sendable {
 
   // MARK: Estimates
 
-  private static func padding(_ found: HistoryStudy.Findings) -> [Padding] {
-    var spans: [Padding] = []
-    var open: [String: (multiplier: Int, documents: Int, first: Int64?, last: Int64?)] = [:]
-    func close(_ region: String) {
-      guard let span = open[region], span.multiplier > 1 else { return }
-      spans.append(
-        Padding(
-          region: region, multiplier: span.multiplier, documents: span.documents, first: span.first.map(day),
-          last: span.last.map(day)))
-    }
-    for index in found.order {
-      let document = found.documents[index]
-      guard let multiplier = document.multiplier else { continue }
-      if let span = open[document.region], span.multiplier == multiplier {
-        open[document.region] = (multiplier, span.documents + 1, span.first, document.publishedDay ?? span.last)
-      } else {
-        close(document.region)
-        open[document.region] = (multiplier, 1, document.publishedDay, document.publishedDay)
-      }
-    }
-    for region in open.keys.sorted() { close(region) }
-    return spans.sorted { ($0.region, $0.first ?? "") < ($1.region, $1.first ?? "") }
+  private struct RegionDay: Hashable {
+    let region: String
+    let day: Int64
   }
 
-  private static func persons(_ found: HistoryStudy.Findings) -> [Persons] {
+  /// The padding of each day: what divides all groups of the region's documents from three days before to three days after it.
+  private static func multipliers(_ found: HistoryStudy.Findings) -> [RegionDay: Int] {
+    var days: [RegionDay: (groups: Int, divisor: Int)] = [:]
+    for document in found.documents {
+      guard let day = document.publishedDay, let padding = document.padding else { continue }
+      let place = RegionDay(region: document.region, day: day)
+      let known = days[place] ?? (0, 0)
+      days[place] = (known.groups + padding.groups, greatestDivisor(known.divisor, padding.divisor))
+    }
+    var multipliers: [RegionDay: Int] = [:]
+    for place in days.keys {
+      var (groups, divisor) = (0, 0)
+      for day in place.day - 3...place.day + 3 {
+        guard let near = days[RegionDay(region: place.region, day: day)] else { continue }
+        (groups, divisor) = (groups + near.groups, greatestDivisor(divisor, near.divisor))
+      }
+      if groups >= 10, divisor > 0 { multipliers[place] = divisor }
+    }
+    return multipliers
+  }
+
+  private static func padding(_ found: HistoryStudy.Findings, _ multipliers: [RegionDay: Int]) -> [Padding] {
+    var documents: [RegionDay: Int] = [:]
+    for document in found.documents {
+      if let day = document.publishedDay { documents[RegionDay(region: document.region, day: day), default: 0] += 1 }
+    }
+    var spans: [Padding] = []
+    var open: (region: String, multiplier: Int, documents: Int, first: Int64, last: Int64)?
+    func close() {
+      guard let span = open, span.multiplier > 1 else { return }
+      spans.append(
+        Padding(
+          region: span.region, multiplier: span.multiplier, documents: span.documents, first: day(span.first),
+          last: day(span.last)))
+    }
+    for (place, multiplier) in multipliers.sorted(by: { ($0.key.region, $0.key.day) < ($1.key.region, $1.key.day) }) {
+      let count = documents[place] ?? 0
+      if let span = open, span.region == place.region, span.multiplier == multiplier {
+        open = (span.region, multiplier, span.documents + count, span.first, place.day)
+      } else {
+        close()
+        open = (place.region, multiplier, count, place.day, place.day)
+      }
+    }
+    close()
+    return spans
+  }
+
+  private static func persons(_ found: HistoryStudy.Findings, _ multipliers: [RegionDay: Int]) -> [Persons] {
     struct Place: Hashable {
       let region: Int
       let day: Int64
@@ -356,19 +392,8 @@ package struct HistoryReport: Encodable, Sendable {
       fullest[place] = max(fullest[place] ?? 0, count)
       total[place, default: 0] += count
     }
-    // The multiplier of the day's documents that have enough groups to tell; the least of them.
-    var multipliers: [Place: Int] = [:]
-    let numbers = Dictionary(uniqueKeysWithValues: found.regions.enumerated().map { ($1, $0) })
-    for document in found.documents {
-      guard let day = document.publishedDay, let region = numbers[document.region],
-        let multiplier = document.multiplier,
-        multiplier > 0
-      else { continue }
-      let place = Place(region: region, day: day)
-      multipliers[place] = min(multipliers[place] ?? multiplier, multiplier)
-    }
     return total.sorted { ($0.key.region, $0.key.day) < ($1.key.region, $1.key.day) }.map { place, count in
-      let multiplier = multipliers[place] ?? 1
+      let multiplier = multipliers[RegionDay(region: found.regions[place.region], day: place.day)] ?? 1
       func share(_ count: Int) -> Int { (count + multiplier - 1) / multiplier }
       return Persons(
         region: found.regions[place.region], day: day(place.day), newKeys: count, multiplier: multiplier,
@@ -388,6 +413,12 @@ package struct CaseCounts: Sendable {
   ///   - day: such as 2020-06-27.
   package mutating func add(_ cases: Int, region: String, day: Day) {
     counts[region, default: [:]][day.description, default: 0] += cases
+  }
+
+  /// Regions of which no document is.
+  package func unknownRegions(of report: HistoryReport) -> [String] {
+    let known = Set(report.persons.map(\.region))
+    return counts.keys.filter { !known.contains($0) }.sorted()
   }
 
   /// Over the days for which both are known.

@@ -7,7 +7,7 @@ struct HistoryStudy {
     var documents: [HistoryDocument]
     var distinct = 0
     var occurrences = 0
-    /// By document: keys that no earlier one had, that one had, and that stand in no other one.
+    /// By document: keys that no earlier one had, that one had, and that stand in no other one though they are not so old.
     var new: [Int]
     var repeated: [Int]
     var alone: [Int]
@@ -135,7 +135,9 @@ struct HistoryStudy {
       }
       last = record
     }
-    if documents == 1 { findings.alone[Int(sorted[0].index)] += 1 }
+    if documents == 1, staysFor(first, in: findings.documents[Int(sorted[0].index)]) {
+      findings.alone[Int(sorted[0].index)] += 1
+    }
     var one = regions
     while one != 0 {
       let region = one.trailingZeroBitCount
@@ -147,6 +149,12 @@ struct HistoryStudy {
         other &= other - 1
       }
     }
+  }
+
+  /// Whether a key would be in the next snapshot, too: it is not too old for that.
+  private func staysFor(_ shape: HistoryShapes.Shape?, in document: HistoryDocument) -> Bool {
+    guard let start = shape?.rollingStart, let published = document.published else { return true }
+    return published - Int64(start) * IntervalNumber.secondsPerInterval < 13 * 86_400
   }
 
   /// A key is of no use to anyone fifteen days after it was last used.

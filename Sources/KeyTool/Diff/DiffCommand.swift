@@ -82,11 +82,11 @@ struct DiffCommand: AsyncParsableCommand {
 
   private func read(_ place: String, into side: inout ComparedKeys, _ names: inout SharedNames) async throws {
     guard LogPlace.isAddress(place) else {
-      return try input.walk([place], containers).visit { try side.add($0, &names) }
+      return try input.walk([place], containers).visit { try side.add($0, of: place, &names) }
     }
     let bytes = try await Self.fetch(place, limit: input.maxBytes)
     let document = SourceDocument(name: place, source: MemorySource(bytes), format: input.from)
-    try InputWalk.visitDocuments(in: document, containers.limits) { try side.add($0, &names) }
+    try InputWalk.visitDocuments(in: document, containers.limits) { try side.add($0, of: place, &names) }
   }
 
   private static func fetch(_ address: String, limit: Int) async throws -> [UInt8] {

@@ -15,8 +15,10 @@ struct ComparedKeys {
 
   /// Reads a document.
   ///
-  /// - Parameter names: regions and fields of all sides.
-  mutating func add(_ found: FoundDocument, _ names: inout SharedNames) throws {
+  /// - Parameters:
+  ///   - side: what was named on the command line.
+  ///   - names: regions and fields of all sides.
+  mutating func add(_ found: FoundDocument, of side: String, _ names: inout SharedNames) throws {
     let source = found.document
     let digest = DigestCollector(includingBody: false)
     let document = try source.open(observeExport: digest.update)
@@ -44,9 +46,15 @@ struct ComparedKeys {
     let signatures = isExport ? try source.survey()?.survey.signatures ?? [] : []
     documents.append(
       ComparedDocument(
-        path: found.place.path, format: document.format,
+        path: Self.path(found.place, in: side), format: document.format,
         digest: isExport ? digest.finish().hexadecimal : try source.digest().hexadecimal,
         header: decoder.header, signatures: signatures))
+  }
+
+  /// Below what was named, so that a folder and an archive of it have the same names.
+  private static func path(_ place: DocumentPlace, in side: String) -> String {
+    guard let entry = place.entry else { return place.path }
+    return place.file == side ? entry : "\(place.path)!\(entry)"
   }
 
   /// Must come before sides are compared.
@@ -83,7 +91,7 @@ struct ComparedKeys {
 
 /// A document of one side.
 struct ComparedDocument {
-  /// Below the folder that was named.
+  /// Below the folder or in the archive that was named.
   let path: String
   let format: KeyFormat
   /// SHA-256 of `export.bin`, or of the file in other formats.

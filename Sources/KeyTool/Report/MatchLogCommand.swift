@@ -73,6 +73,9 @@ struct MatchLogCommand: ParsableCommand {
       Console.note(
         "some bundles are too large to be tried as parts of a call of several files; give fewer files")
     }
+    if !matched.isWhole {
+      Console.note("there are too many runs of files to be tried as files of one call; give fewer files")
+    }
     let status = sum.status(hasRejections: false)
     try exit(status != .done ? status : matched.missing > 0 ? .rejected : .done)
   }
@@ -116,7 +119,17 @@ struct MatchedLog: Encodable {
     let matches: Int?
     /// The files of the call, in order; none where the bundle is missing.
     let files: [String]
+    /// How many keys the files hold.
+    let bundleKeys: Int?
+
+    enum CodingKeys: String, CodingKey {
+      case time, app, region, hash, keys, matches, files
+      case bundleKeys = "bundle_keys"
+    }
   }
+
+  /// Whether every run of files was tried.
+  private(set) var isWhole = true
 
   let reportVersion = 1
   let kind: PhoneLog.Kind
@@ -134,18 +147,19 @@ struct MatchedLog: Encodable {
 
   init(_ log: PhoneLog, _ bundles: [Bundle]) {
     kind = log.kind
-    let byHash = Dictionary(bundles.map { ($0.hash, $0.name) }) { first, _ in first }
-    let ordered = bundles.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    var calls: [String: [String]] = [:]
+    let byHash = Dictionary(bundles.map { ($0.hash, $0) }) { first, _ in first }
+    let ordered = bundles.sorted { NaturalOrder.precedes($0.name, $1.name) }
+    var calls: [String: [Bundle]] = [:]
+    if log.kind == .android {
+      let open = log.checks.filter { byHash[$0.hash] == nil }
+      (calls, isWhole) = Self.calls(open, among: ordered)
+    }
     checks = log.checks.map { check in
-      var files = byHash[check.hash].map { [$0] } ?? []
-      if files.isEmpty, log.kind == .android, let keys = check.keys {
-        files = calls[check.hash] ?? Self.call(check.hash, keys, among: ordered)
-        calls[check.hash] = files
-      }
+      let files = byHash[check.hash].map { [$0] } ?? calls[check.hash] ?? []
       return Check(
         time: check.time, app: check.app, region: check.region, hash: check.hash, keys: check.keys,
-        matches: check.matches, files: files)
+        matches: check.matches, files: files.map(\.name),
+        bundleKeys: files.isEmpty ? nil : files.reduce(0) { $0 + $1.keys })
     }
     found = checks.count { !$0.files.isEmpty }
     missing = checks.count - found
@@ -154,50 +168,80 @@ struct MatchedLog: Encodable {
     unchecked = ordered.map(\.name).filter { !checked.contains($0) }
   }
 
-  /// Files that follow each other, whose keys add up to those of the call and whose bytes have its hash.
-  private static func call(_ hash: String, _ keys: Int, among bundles: [Bundle]) -> [String] {
-    var (start, sum) = (0, 0)
-    // A window that slides over the files: each is entered and left once. Files without keys can stand at either end.
-    for end in bundles.indices {
-      sum += bundles[end].keys
-      while sum > keys, start < end {
-        sum -= bundles[start].keys
-        start += 1
-      }
-      guard sum == keys else { continue }
-      var first = start
-      while first <= end {
-        if end > first, let digest = digest(bundles[first...end]), digest == hash {
-          return bundles[first...end].map(\.name)
-        }
-        guard bundles[first].keys == 0 else { break }
-        first += 1
-      }
-    }
-    return []
-  }
+  /// So many bytes are hashed at most to find files of one call.
+  private static let hashedBytes = 8 << 30
 
-  private static func digest(_ bundles: ArraySlice<Bundle>) -> String? {
-    var digest = ExportDigest(includingBody: false)
-    for bundle in bundles {
-      guard let bytes = bundle.bytes else { return nil }
-      bytes.withUnsafeBytes { digest.update($0) }
+  /// Files that follow each other, whose keys add up to those of a call and whose bytes have its hash: from each file on as far
+  /// as the largest call goes, for all calls at once.
+  private static func calls(
+    _ checks: [PhoneLog.Check], among bundles: [Bundle]
+  ) -> (found: [String: [Bundle]], isWhole: Bool) {
+    var wanted: [Int: Set<String>] = [:]
+    for check in checks { if let keys = check.keys { wanted[keys, default: []].insert(check.hash) } }
+    guard let most = wanted.keys.max() else { return ([:], true) }
+    var open = wanted.values.reduce(0) { $0 + $1.count }
+    var found: [String: [Bundle]] = [:]
+    var budget = hashedBytes
+    for start in bundles.indices {
+      var digest = ExportDigest(includingBody: false)
+      var keys = 0
+      for end in start..<bundles.count {
+        keys += bundles[end].keys
+        guard keys <= most, let bytes = bundles[end].bytes else { break }
+        budget -= bytes.count
+        guard budget > 0 else { return (found, false) }
+        bytes.withUnsafeBytes { digest.update($0) }
+        guard end > start, let hashes = wanted[keys] else { continue }
+        let hash = digest.finalize().hexadecimal
+        if hashes.contains(hash), found[hash] == nil {
+          found[hash] = Array(bundles[start...end])
+          open -= 1
+          if open == 0 { return (found, true) }
+        }
+      }
     }
-    return digest.finalize().hexadecimal
+    return (found, true)
   }
 
   var text: String {
     var lines = checks.map { check in
-      let words = [
-        check.time ?? "-", check.app ?? "-", check.keys.map { counted($0, "key") } ?? "-",
-        check.matches.map { counted($0, "match", "matches") } ?? "-", "\(check.hash.prefix(16))…",
-        check.files.isEmpty ? "MISSING" : check.files.joined(separator: " + "),
-      ]
+      let words =
+        [
+          check.time ?? "-", check.app ?? "-", check.keys.map { counted($0, "key") } ?? "-",
+          check.matches.map { counted($0, "match", "matches") } ?? "-", "\(check.hash.prefix(16))…",
+          check.files.isEmpty ? "MISSING" : check.files.joined(separator: " + "),
+        ]
+        + (check.bundleKeys == nil || check.bundleKeys == check.keys
+          ? [] : ["it holds \(counted(check.bundleKeys ?? 0, "key"))"])
       return TerminalText.harmless(words.joined(separator: "  "))
     }
+    lines = lines.map { $0.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n") }
     lines.append(
       "\(counted(checks.count, "check")): \(found) found, \(missing) missing; "
         + "\(counted(bundles, "bundle")), \(unchecked.count) of them in no check")
     return lines.map { $0 + "\n" }.joined()
   }
+}
+
+/// Names as people count: `9` before `10`.
+private enum NaturalOrder {
+  static func precedes(_ one: String, _ other: String) -> Bool {
+    var (left, right) = (Array(one.utf8)[...], Array(other.utf8)[...])
+    while let mine = left.first, let theirs = right.first {
+      let (number, otherNumber) = (digits(left), digits(right))
+      if !number.isEmpty, !otherNumber.isEmpty {
+        let (short, long) = (number.drop { $0 == 48 }, otherNumber.drop { $0 == 48 })
+        if short.count != long.count { return short.count < long.count }
+        if !short.elementsEqual(long) { return short.lexicographicallyPrecedes(long) }
+        (left, right) = (left.dropFirst(number.count), right.dropFirst(otherNumber.count))
+      } else {
+        if mine != theirs { return mine < theirs }
+        (left, right) = (left.dropFirst(), right.dropFirst())
+      }
+    }
+    if left.isEmpty != right.isEmpty { return left.isEmpty }
+    return one.utf8.lexicographicallyPrecedes(other.utf8)
+  }
+
+  private static func digits(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> { text.prefix { (48...57).contains($0) } }
 }

@@ -37,28 +37,18 @@ struct PhoneLog {
   init(_ bytes: [UInt8]) throws {
     var bytes = bytes[...]
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
-    let decoder = JSONDecoder()
-    let data = Data(bytes)
-    if let entries = try? decoder.decode([AndroidEntry].self, from: data) {
+    let first = bytes.first { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }
+    if first == UInt8(ascii: "[") {
       kind = .android
-      for (number, entry) in entries.enumerated() {
+      for (number, entry) in try Self.decode([AndroidEntry].self, bytes).enumerated() {
         try add(
           Check(
             time: entry.timestamp?.text, app: entry.appName, region: nil, keys: entry.keyCount,
-            matches: entry.matchesCount,
-            hash: try Self.hash(entry.hash, "entry \(number + 1)")))
+            matches: entry.matchesCount, hash: try Self.hash(entry.hash, "entry \(number + 1)")))
       }
       return
     }
-    let log: AppleLog
-    do {
-      log = try decoder.decode(AppleLog.self, from: data)
-    } catch {
-      throw FormatError(
-        .unrecognizedFormat,
-        "it is no log of a phone: expected are ExposureChecks with Hash or Files (iOS), or a list of entries with hash (Android)"
-      )
-    }
+    let log = try Self.decode(AppleLog.self, bytes)
     let isSecond = log.exposureChecks.contains { $0.files != nil }
     kind = isSecond ? .iOS2 : .iOS1
     for (number, check) in log.exposureChecks.enumerated() {
@@ -80,7 +70,32 @@ struct PhoneLog {
     }
   }
 
+  private static func decode<Log: Decodable>(_ type: Log.Type, _ bytes: ArraySlice<UInt8>) throws -> Log {
+    func place(_ context: DecodingError.Context, _ last: (any CodingKey)? = nil) -> String {
+      (context.codingPath + [last].compactMap(\.self)).map { key in
+        key.intValue.map { "entry \($0 + 1)" } ?? TerminalText.harmless(key.stringValue)
+      }.joined(separator: ", ")
+    }
+    let shape =
+      "it is no log of a phone: expected are ExposureChecks with Hash or Files (iOS), or a list of entries with hash (Android)"
+    do {
+      return try JSONDecoder().decode(type, from: Data(bytes))
+    } catch DecodingError.typeMismatch(let type, let context) where !context.codingPath.isEmpty {
+      let expected = type == Int.self ? "a whole number" : type == String.self ? "text" : "another kind of value"
+      throw FormatError(.malformed, "\(place(context)): expected is \(expected)")
+    } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
+      throw FormatError(.malformed, "\(place(context)): the number is not whole, or too large")
+    } catch DecodingError.keyNotFound(let key, let context) where !context.codingPath.isEmpty {
+      throw FormatError(.malformed, "\(place(context, key)) is missing; \(shape)")
+    } catch is DecodingError {
+      throw FormatError(.unrecognizedFormat, shape)
+    }
+  }
+
   private mutating func add(_ check: Check) throws {
+    guard check.keys ?? 0 >= 0, check.matches ?? 0 >= 0 else {
+      throw FormatError(.malformed, "entry \(checks.count + 1): a number of keys or matches is below 0")
+    }
     guard checks.count < Self.checkLimit else {
       throw FormatError(.limitExceeded, "more than \(Self.checkLimit) checks")
     }

@@ -66,12 +66,14 @@ struct ReportCommand: ParsableCommand {
   func run() throws {
     let counts = try cases.map { try CaseFile.read($0) }
     let place = output ?? "-"
+    for input in inputs + [cases].compactMap(\.self) { try Self.check(place, isNot: input) }
     let file = place == "-" ? nil : try OutputFile(path: place, replacing: replace)
     var sum = DocumentSum(input.walk(inputs, containers), isAlways: true)
     var collector = HistoryCollector()
     var hasRejections = false
     let progress = Progress()
     try sum.visit(keepsGoing: containers.keepGoing ?? true) { source, _, _ in
+      try Self.check(place, isNot: source.file)
       let report = try Self.read(progress.watching(source), into: &collector)
       if report.keys.rejected > 0 { hasRejections = true }
       collector.add(report, byteCount: source.source.byteCount)
@@ -80,7 +82,12 @@ struct ReportCommand: ParsableCommand {
       collector.leaveOut()
     }
     progress.clear()
+    let status = sum.status(hasRejections: hasRejections)
     let report = collector.report(cases: counts)
+    if status == .failed {
+      sum.tell()
+      try exit(status)
+    }
     let text =
       json ? try JSONText.render(report) + "\n" : csv ? ReportFigures(report).csv : ReportPage(report, sum.leftOut).html
     if let file {
@@ -95,7 +102,18 @@ struct ReportCommand: ParsableCommand {
         "\(counted(report.documents - report.unreadable, "document")), \(counted(report.distinct, "key")), "
           + "\(counted(report.anomalies.count, "anomaly", "anomalies")): \(place)")
     }
-    try exit(sum.status(hasRejections: hasRejections))
+    if let cases, case let unknown? = counts?.unknownRegions(of: report), !unknown.isEmpty {
+      Console.note(
+        "\(cases): no document is of \(unknown.prefix(10).joined(separator: ", "))\(unknown.count > 10 ? " and others" : "")"
+      )
+    }
+    try exit(status)
+  }
+
+  /// - Throws: `ValidationError` where the report would be written over an input.
+  private static func check(_ output: String, isNot input: String) throws {
+    guard output != "-", let target = FileIdentity(path: output), FileIdentity(path: input) == target else { return }
+    throw ValidationError("the output \(output) is the input \(input); it would be overwritten")
   }
 
   private static func read(_ source: SourceDocument, into collector: inout HistoryCollector) throws -> InspectionReport
@@ -178,6 +196,18 @@ struct ReportFigures {
         add("region_overlap", "\(region.region) \(other.region)", count)
       }
     }
+    for region in report.regions {
+      add("region_documents", region.region, region.documents)
+      add("region_keys", region.region, region.keys)
+    }
+    for span in report.padding {
+      add("padding", "\(span.region) \(span.first ?? "") \(span.last ?? "")", span.multiplier)
+    }
+    for part in report.shortfall {
+      add("shortfall_cases", part.region, part.cases)
+      add("shortfall_persons", part.region, part.persons)
+    }
+    for signer in report.signers { add("signer_documents", signer.key, signer.documents) }
     for series in report.series {
       add("windows_missing", "\(series.region) \(series.seconds)", series.missingCount)
       add("windows_overlapping", "\(series.region) \(series.seconds)", series.overlappingCount)

@@ -16,10 +16,10 @@ struct ReportPage {
     """
     <!doctype html>
     <html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width,initial-scale=1">
-    <meta name=color-scheme content="light dark"><title>Diagnosis keys: \(escaped(headline))</title>
+    <meta name=color-scheme content="light dark"><title>Diagnosis keys: \(shown(headline))</title>
     <style>\(ReportPageStyle.text)</style></head><body>
-    <header><h1>Diagnosis keys over time</h1><p>\(escaped(headline))</p>
-    <dl>\(tiles.map { "<div><dt>\(escaped($0.name))</dt><dd>\($0.value)</dd></div>" }.joined())</dl></header>
+    <header><h1>Diagnosis keys over time</h1><p>\(shown(headline))</p>
+    <dl>\(tiles.map { "<div><dt>\(shown($0.name))</dt><dd>\($0.value)</dd></div>" }.joined())</dl></header>
     <main>
     \(section("What looks wrong", anomalies))
     \(section("When keys were published", publication))
@@ -39,7 +39,7 @@ struct ReportPage {
   }
 
   private func section(_ title: String, _ body: String) -> String {
-    body.isEmpty ? "" : "<section><h2>\(escaped(title))</h2>\n\(body)</section>"
+    body.isEmpty ? "" : "<section><h2>\(shown(title))</h2>\n\(body)</section>"
   }
 
   private func number(_ value: Int) -> String { ReadableNumber.grouped(value) }
@@ -73,10 +73,10 @@ struct ReportPage {
         "<p>Nothing: every document is signed where it can be, none was changed under its window, and no key stands out.</p>"
     }
     return report.anomalies.map { anomaly in
-      let names = anomaly.documents.map { "<li>\(escaped($0))</li>" }.joined()
+      let names = anomaly.documents.map { "<li>\(shown($0))</li>" }.joined()
       return """
         <article class="\(anomaly.severity.rawValue)"><h3><span class=badge>\(anomaly.severity.rawValue)</span> \
-        \(number(anomaly.count)) \(escaped(anomaly.title))</h3><p>\(escaped(anomaly.reason)). <code>\(anomaly.code)</code></p>
+        \(number(anomaly.count)) \(shown(anomaly.title))</h3><p>\(shown(anomaly.reason)). <code>\(anomaly.code)</code></p>
         <details><summary>Where\(anomaly.documents.count < 20 ? "" : ", the first")</summary><ul>\(names)</ul></details></article>
 
         """
@@ -206,8 +206,8 @@ struct ReportPage {
     var text = ""
     if !report.padding.isEmpty {
       text +=
-        "<h3>Padding</h3><p>The greatest number that divides all groups of one key day and risk level, of documents "
-        + "with ten groups and more: so many keys there seem to be for each real one. Padding of whole rounds hides persons, "
+        "<h3>Padding</h3><p>The greatest number that divides all groups of one key day and risk level, over seven "
+        + "days: so many keys there seem to be for each real one. Padding of whole rounds hides persons, "
         + "not their number; other padding is not seen like this.</p>"
         + ReportTable.html(
           ["region", "keys for a real one", "documents", "first", "last"],
@@ -230,7 +230,7 @@ struct ReportPage {
       text +=
         "<p>Nobody has two keys of one day: of the keys that are new on a day, the fullest key day, divided by the "
         + "padding, is the estimate. It is too low where people share late or leave out days, and too high where one person "
-        + "shares on two days. Between fifteen keys a person and one, it is certainly from "
+        + "shares on two days. With fifteen keys a person and with one, and if the padding is right, it is from "
         + "\(number(report.persons.reduce(0) { $0 + $1.least })) to \(number(report.persons.reduce(0) { $0 + $1.most })). "
         + "A key that two regions publish counts where it was published first.</p>"
       text +=
@@ -279,7 +279,7 @@ struct ReportPage {
   }
 
   private var unread: String {
-    "<ul>" + leftOut.prefix(1000).map { "<li>\(escaped($0.reason))</li>" }.joined() + "</ul>"
+    "<ul>" + leftOut.prefix(1000).map { "<li>\(shown($0.reason))</li>" }.joined() + "</ul>"
       + (leftOut.count > 1000 ? "<p>and \(number(leftOut.count - 1000)) more</p>" : "")
   }
 }
@@ -314,7 +314,7 @@ private enum ReportPageStyle {
     th,td{text-align:left;padding:.25rem .6rem .25rem 0;border-top:1px solid var(--line);vertical-align:top;overflow-wrap:normal}
     thead th,thead td{border-top:0;color:var(--soft);font-weight:500}tbody th{font-weight:500}
     .number{text-align:right;white-space:nowrap}
-    td.bar{width:55%;min-width:5rem}td.bar i{display:block;height:1.1rem;background:var(--one);min-width:2px}
+    td.bar{width:55%;min-width:3rem}.bars th{overflow-wrap:anywhere;min-width:3rem}td.bar i{display:block;height:1.1rem;background:var(--one);min-width:2px}
     article{border-left:.3rem solid var(--soft);padding:0 0 0 .8rem;margin:0 0 1rem}
     article h3{margin-top:0}article p{margin:.2rem 0}
     article.error{border-color:var(--error)}article.warning{border-color:var(--warning)}

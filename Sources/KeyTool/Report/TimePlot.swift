@@ -19,6 +19,10 @@ struct TimePlot {
   var marksGaps = false
 
   var html: String {
+    guard bars.count <= Self.mostBars else {
+      return
+        "<p>\(shown(title)). They are \(ReadableNumber.grouped(bars.count)) days far apart, too many to be plotted.</p>\n"
+    }
     let most = max(bars.map { $0.values.reduce(0, +) }.max() ?? 0, 1)
     let top = Self.round(most)
     var svg = ""
@@ -33,7 +37,7 @@ struct TimePlot {
         let y = 10_000 - Self.hundredths(foot, of: top) - height
         svg +=
           "<rect class=part\(part) x=\(index).06 y=\(Self.decimal(y)) width=.88 height=\(Self.decimal(max(height, 40)))>"
-          + "<title>\(bar.day): \(value) \(escaped(parts.count > 1 ? parts[part] : unit))</title></rect>"
+          + "<title>\(bar.day): \(value) \(shown(parts.count > 1 ? parts[part] : unit))</title></rect>"
         foot += value
       }
     }
@@ -41,15 +45,15 @@ struct TimePlot {
     let legend =
       parts.count < 2
       ? ""
-      : parts.enumerated().map { "<span><i class=\"swatch part\($0)\"></i>\(escaped($1))</span>" }.joined()
+      : parts.enumerated().map { "<span><i class=\"swatch part\($0)\"></i>\(shown($1))</span>" }.joined()
     let rows = bars.map { bar in
       (header: bar.day, cells: bar.values.map { ReadableNumber.grouped($0) })
     }
     return """
-      <figure><figcaption>\(escaped(title))</figcaption><p class=legend>\(legend)</p>
-      <div class=plot><div class=scale><span>\(ReadableNumber.short(top)) \(escaped(unit))</span>\
+      <figure><figcaption>\(shown(title))</figcaption><p class=legend>\(legend)</p>
+      <div class=plot><div class=scale><span>\(ReadableNumber.short(top)) \(shown(unit))</span>\
       <span>\(ReadableNumber.short(top / 2))</span><span>0</span></div>
-      <svg viewBox="0 0 \(max(bars.count, 1)) 100" preserveAspectRatio=none role=img aria-label="\(escaped(title))">\
+      <svg viewBox="0 0 \(max(bars.count, 1)) 100" preserveAspectRatio=none role=img aria-label="\(shown(title))">\
       <path class=grid d="M0 .3H\(bars.count)M0 50H\(bars.count)M0 99.7H\(bars.count)"/>\(svg)</svg></div>
       <div class=marks>\(marks)</div>
       <details><summary>The same as a table</summary>\
@@ -57,6 +61,9 @@ struct TimePlot {
 
       """
   }
+
+  /// Eleven years.
+  private static let mostBars = 4000
 
   private static func hundredths(_ value: Int, of top: Int) -> Int {
     Int((Double(value) / Double(top) * 10_000).rounded())
@@ -82,6 +89,9 @@ struct TimePlot {
   }
 }
 
+/// Text of a file as the page shows it: nothing in it is taken for HTML, and nothing turns the direction of what follows.
+func shown(_ text: some StringProtocol) -> String { escaped(TerminalText.harmless(String(text))) }
+
 /// Tables of the page.
 enum ReportTable {
   /// - Parameters:
@@ -89,10 +99,10 @@ enum ReportTable {
   ///   - rows: the first cell is the row's name, escaped here, too; the others are numbers, unless `isText`.
   static func html(_ heads: [String], _ rows: [(header: String, cells: [String])], isText: Bool = false) -> String {
     let number = isText ? "" : " class=number"
-    let head = heads.enumerated().map { "<th scope=col\($0 > 0 ? number : "")>\(escaped($1))</th>" }.joined()
+    let head = heads.enumerated().map { "<th scope=col\($0 > 0 ? number : "")>\(shown($1))</th>" }.joined()
     let body = rows.map { row in
-      "<tr><th scope=row>\(escaped(row.header))</th>"
-        + row.cells.map { "<td\(number)>\(escaped($0))</td>" }.joined() + "</tr>\n"
+      "<tr><th scope=row>\(shown(row.header))</th>"
+        + row.cells.map { "<td\(number)>\(shown($0))</td>" }.joined() + "</tr>\n"
     }.joined()
     return "<div class=wide tabindex=0><table><thead><tr>\(head)</tr></thead><tbody>\n\(body)</tbody></table></div>"
   }
@@ -108,12 +118,12 @@ enum ReportTable {
       let width = Int((Double(row.count) / Double(most) * 1000).rounded())
       let share = Int((Double(row.count) / Double(total) * 1000).rounded())
       return
-        "<tr><th scope=row>\(escaped(row.name))</th><td class=bar><i style=\"width:\(width / 10).\(width % 10)%\"></i></td>"
+        "<tr><th scope=row>\(shown(row.name))</th><td class=bar><i style=\"width:\(width / 10).\(width % 10)%\"></i></td>"
         + "<td class=number>\(ReadableNumber.grouped(row.count))</td><td class=number>\(share / 10).\(share % 10)\u{00A0}%</td></tr>\n"
     }.joined()
     return """
-      <figure><figcaption>\(escaped(title))</figcaption><div class=wide tabindex=0><table class=bars>\
-      <thead><tr><th scope=col>\(escaped(name))</th><td></td><th scope=col class=number>\(escaped(unit))</th>\
+      <figure><figcaption>\(shown(title))</figcaption><div class=wide tabindex=0><table class=bars>\
+      <thead><tr><th scope=col>\(shown(name))</th><td></td><th scope=col class=number>\(shown(unit))</th>\
       <th scope=col class=number>share</th></tr></thead><tbody>
       \(body)</tbody></table></div></figure>
 
