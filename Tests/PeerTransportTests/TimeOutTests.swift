@@ -45,6 +45,25 @@ import Testing
     }
   }
 
+  /// A witness, or a service of codes, that answers byte by byte.
+  @Test func aShortCallIsShortWithItsBody() async throws {
+    try await StubServer.run { _, connection in
+      try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+      for _ in 0..<20 {
+        try await connection.send("x")
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      try await connection.waitForever()
+    } _: { server in
+      let call = ShortCall(
+        address: "http://127.0.0.1:\(server.port)/add-checkpoint", body: [1], token: nil, timeoutSeconds: 1,
+        byteLimit: 4096)
+      let start = ContinuousClock.now
+      await #expect(throws: (any Error).self) { try await call.answer() }
+      #expect(ContinuousClock.now - start < .seconds(10))
+    }
+  }
+
   @Test func waitsForASlowPeerThatMakesProgress() async throws {
     try await Bench.run { _, connection in
       try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 20480\r\n\r\n")

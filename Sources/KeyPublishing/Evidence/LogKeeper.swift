@@ -64,6 +64,7 @@ package actor LogKeeper {
         "\(settings.state) is the state of the log \(writer.verifier.name), and log.name is \(settings.name)",
         hint: "a log never changes its name; write \(writer.verifier.name), or begin another log in other folders")
     }
+    try await checkThatItOnlyGrew(writer)
     let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
     for witness in settings.witnesses where writer.checkpoint.note.signatures.contains(where: witness.key.claims) {
       signedSizes[witness.key] = writer.checkpoint.size
@@ -73,6 +74,25 @@ package actor LogKeeper {
     self.writer = writer
     return writer
   }
+
+  /// State and folder of a log that were brought back together agree with each other; the store knows better, unless it is as
+  /// old.
+  ///
+  /// - Throws: ``LogFault`` `went-back`.
+  private func checkThatItOnlyGrew(_ writer: LogWriter) async throws {
+    let name = settings.name
+    let note = try await ledger.read { try $0.note(.logSize(name: name)) }
+    guard let note, let size = Int(String(decoding: note, as: UTF8.self)), size > writer.checkpoint.size else { return }
+    throw LogFault(
+      .wentBack,
+      "the log has \(writer.checkpoint.size) entries and had \(size) when it took entries last: folder and state were brought "
+        + "back from an old backup, and to go on would rewrite what others have seen",
+      hint:
+        "bring back the newest copy of \(settings.folder), and then keyferry log adopt; where it is lost, begin another log "
+        + "under another name and say so to those who follow this one")
+  }
+
+  private func log(_ writer: LogWriter) -> (name: String, size: Int) { (settings.name, writer.checkpoint.size) }
 
   // MARK: Integrating
 
@@ -100,20 +120,20 @@ package actor LogKeeper {
     let taken = queued.prefix { $0.id.rawValue <= cursor }
     if !taken.isEmpty, !isOtherStore {
       if try await isEnd(taken.map(\.bytes), writer.checkpoint.size) {
-        return try await ledger.logged(taken.map(\.id), at: now)
+        return try await ledger.logged(taken.map(\.id), of: log(writer), at: now)
       }
       isOtherStore = true
     }
     var new = queued
     if isOtherStore || queued.contains(where: { $0.kind == EvidenceListener.adoptedKind }) {
       let known = try await known(of: queued, writer.checkpoint.size)
-      try await ledger.logged(queued.map(\.id).filter(known.contains), at: now)
+      try await ledger.logged(queued.map(\.id).filter(known.contains), of: log(writer), at: now)
       new.removeAll { known.contains($0.id) }
     }
     guard let last = new.last else { return }
     let first = try writer.append(new.map(\.bytes), cursor: "\(last.id.rawValue)")
     for (offset, entry) in new.enumerated() { note(entry.bytes, at: first + offset) }
-    try await ledger.logged(new.map(\.id), at: now)
+    try await ledger.logged(new.map(\.id), of: log(writer), at: now)
   }
 
   private func note(_ bytes: [UInt8], at index: Int) {

@@ -26,6 +26,8 @@ package enum StoredNote: Hashable, Sendable {
   case push(destination: String)
   /// The policy by which a series was published last, as the log was told: the SHA-256 of its file.
   case loggedPolicy(series: String)
+  /// How many entries the transparency log of this name had when it took entries last.
+  case logSize(name: String)
   /// When what had been kept long enough was removed last: seconds since 1970.
   case retention
 
@@ -45,6 +47,7 @@ package enum StoredNote: Hashable, Sendable {
     case .callbacks: "federation/callbacks"
     case .push(let destination): "publishing/push/\(destination)"
     case .loggedPolicy(let series): "publishing/policy/\(series)"
+    case .logSize(let name): "publishing/log/\(name)"
     case .retention: "operating/retention"
     }
   }

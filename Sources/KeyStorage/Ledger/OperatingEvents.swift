@@ -173,10 +173,15 @@ extension Ledger {
   }
 
   /// The transparency log has these entries.
-  package func logged(_ entries: [QueuedEntryID], at now: Instant) async throws {
+  ///
+  /// - Parameter log: its name, and how many entries it has now.
+  package func logged(
+    _ entries: [QueuedEntryID], of log: (name: String, size: Int)? = nil, at now: Instant
+  ) async throws {
     if entries.isEmpty { return }
     try await transact(.logged, at: now) { page in
       try page.transaction.dequeue(entries)
+      if let log { try page.change([NoteChange(.logSize(name: log.name), Array("\(log.size)".utf8))]) }
       try page.enter(.logged(entries), about: "\(entries.count) entries")
     }
   }

@@ -202,6 +202,36 @@ import TransparencyLog
     }
   }
 
+  /// They agree with each other, and would fork what others have seen.
+  @Test func anOldFolderAndStateOfTheLogAreRefusedTogether() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let places = [try #require(press.log).state, "\(press.root)/log"]
+      let kept = places.indices.map { "\(press.root).kept\($0)" }
+      let newest = places.indices.map { "\(press.root).newest\($0)" }
+      defer { for place in kept + newest { try? FileManager.default.removeItem(atPath: place) } }
+      for (place, copy) in zip(places, kept) { try FileManager.default.copyItem(atPath: place, toPath: copy) }
+      try await press.say([key(3)], now: at(9))
+      try await press.round(at(10))
+      let index = try press.text("NL/index.txt")
+      for (place, (copy, new)) in zip(places, zip(kept, newest)) {
+        try FileManager.default.moveItem(atPath: place, toPath: new)
+        try FileManager.default.copyItem(atPath: copy, toPath: place)
+      }
+      try await press.say([key(4)], now: at(11))
+      try await press.expectRefusal(at(12), "log-went-back", "bring back the newest copy")
+      #expect(try press.text("NL/index.txt") == index)
+      for (place, new) in zip(places, newest) {
+        try FileManager.default.removeItem(atPath: place)
+        try FileManager.default.moveItem(atPath: new, toPath: place)
+      }
+      try await press.round(at(12, 1))
+      _ = try await press.followLog()
+    }
+  }
+
   @Test func aLostFolderOfTheLogIsRefused() async throws {
     try await Press.run(.sample()) { press in
       try await press.beginLog()
