@@ -112,7 +112,7 @@ package enum SettingsTable {
         "Who else signs each checkpoint (C2SP tlog-witness); one that does not answer holds nothing up.",
         none, "a list of sections"),
       Row("log.witnesses[].key", "Its public key.", "`NAME+HEX+BASE64`, of type 4"),
-      Row("log.witnesses[].url", "What stands before `/add-checkpoint`.", "`https://…`"),
+      Row("log.witnesses[].url", "What stands before `/add-checkpoint`.", "`https://…` or `http://…`"),
       Row("server", "How publications are served.", "nothing is served", "a section"),
       Row(
         "federation", "This gateway is one for national back ends, in place of the European one.",

@@ -269,6 +269,23 @@ import Testing
     }
   }
 
+  /// After sixty-three regions the others stand together, with all that they have.
+  @Test func manyRegionsLoseNoDocument() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 9)
+      for number in 0..<70 {
+        let document = Self.document("R\(100 + number)", Self.firstDay, [Self.key(Self.firstDay - 3, using: &random)])
+        try workshop.write(try document.bytes(as: .csv), "\(number).csv")
+      }
+      let text = try workshop.keyferry(["report"] + (0..<70).map { "\($0).csv" } + ["--csv"]).text
+      for row in [
+        "region_documents,others,7", "region_keys,others,7", "region_distinct,others,7", "region_keys,R100,1",
+      ] {
+        #expect(text.contains("\n\(row)\n"), "\(row)")
+      }
+    }
+  }
+
   @Test func extremeOnsetsAreNoTrap() throws {
     try Workshop.run { workshop in
       var random = SeededRandom(seed: 8)

@@ -187,10 +187,10 @@ package struct HistoryReport: Encodable, Sendable {
 
   init(_ found: HistoryStudy.Findings, unreadable: Int, isComplete: Bool, cases: CaseCounts?) {
     let all = found.documents
-    documents = all.count + unreadable
+    self.documents = all.count + unreadable
     self.unreadable = unreadable
     self.isComplete = isComplete
-    keys = found.occurrences
+    self.keys = found.occurrences
     distinct = found.distinct
     revised = all.reduce(0) { $0 + $1.revised }
     rejected = all.reduce(0) { $0 + $1.rejected }
@@ -203,11 +203,16 @@ package struct HistoryReport: Encodable, Sendable {
     periods = Self.values(found.periods)
     latencies = Self.values(found.latencies)
     occurrences = Self.values(found.frequencies)
+    var (documents, keys) = (
+      [Int](repeating: 0, count: found.regions.count), [Int](repeating: 0, count: found.regions.count)
+    )
+    for (document, region) in zip(all, found.regionOf) {
+      documents[region] += 1
+      keys[region] += document.keys
+    }
     regions = found.regions.indices.map { index in
-      let own = all.filter { $0.region == found.regions[index] }
-      return Region(
-        region: found.regions[index], documents: own.count, keys: own.reduce(0) { $0 + $1.keys },
-        distinct: found.inRegion[index])
+      Region(
+        region: found.regions[index], documents: documents[index], keys: keys[index], distinct: found.inRegion[index])
     }
     overlaps = found.inBoth
     series = Self.series(all)

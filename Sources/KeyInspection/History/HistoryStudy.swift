@@ -29,6 +29,8 @@ struct HistoryStudy {
     /// How often a key was published.
     var frequencies: [Int: Int] = [:]
     var regions: [String]
+    /// By document, the number of its region.
+    var regionOf: [Int]
     /// By region, distinct keys; and by two regions, those that both have.
     var inRegion: [Int]
     var inBoth: [[Int]]
@@ -50,7 +52,6 @@ struct HistoryStudy {
   private let shapes: HistoryShapes
   /// By document, its place in time.
   private let ranks: [Int]
-  private let regionOf: [Int]
   /// By document, the one before it in its region.
   private let previous: [Int?]
   /// By region, in which document the key was last that is looked at.
@@ -88,11 +89,11 @@ struct HistoryStudy {
     self.ranks = ranks
     self.previous = previous
     lastSeen = [(key: Int, document: Int)](repeating: (0, 0), count: max(regions.count, 1))
-    regionOf = documents.map { numbers[$0.region] ?? 0 }
     let none = [Int](repeating: 0, count: documents.count)
     findings = Findings(
       documents: documents, new: none, repeated: none, alone: none, sharedWithLast: none, contradicting: none,
-      expired: none, overlapping: none, regions: regions, inRegion: [Int](repeating: 0, count: regions.count),
+      expired: none, overlapping: none, regions: regions, regionOf: documents.map { numbers[$0.region] ?? 0 },
+      inRegion: [Int](repeating: 0, count: regions.count),
       inBoth: [[Int]](repeating: [Int](repeating: 0, count: regions.count), count: regions.count), order: order)
   }
 
@@ -109,7 +110,7 @@ struct HistoryStudy {
     var documents = 0
     for record in sorted {
       let document = Int(record.index)
-      regions |= 1 << UInt64(regionOf[document])
+      regions |= 1 << UInt64(findings.regionOf[document])
       let shape = shapes[record.shape]
       if let shape, let first, Self.overlap(shape, first) { findings.overlapping[document] += 1 }
       if let last, last.index == record.index {
@@ -120,7 +121,7 @@ struct HistoryStudy {
       } else {
         documents += 1
         if last == nil { findings.new[document] += 1 } else { findings.repeated[document] += 1 }
-        let region = regionOf[document]
+        let region = findings.regionOf[document]
         if let previous = previous[document], lastSeen[region].key == findings.distinct,
           lastSeen[region].document == previous
         {
@@ -176,7 +177,7 @@ struct HistoryStudy {
     let seconds = published - end * IntervalNumber.secondsPerInterval
     findings.latencies[Int(seconds >= 0 ? seconds / 86_400 : -1 - (-1 - seconds) / 86_400), default: 0] += 1
     let new = NewKeys(
-      published: Instant(secondsSince1970: published).day.daysSince1970, region: regionOf[Int(record.index)],
+      published: Instant(secondsSince1970: published).day.daysSince1970, region: findings.regionOf[Int(record.index)],
       keyDay: day)
     findings.newByDay[new, default: 0] += 1
   }

@@ -95,10 +95,49 @@ package struct EvidenceListener: LedgerListener {
     return result
   }
 
+  /// A text without bytes that are spelled one by one or in groups: `d3:4b:ee:…`, `d34b eeb7 …`, `0xd3, 0x4b, …`, `211, 75, …`.
+  private static func hidingDigits(_ text: String) -> String {
+    var result = ""
+    var (run, digits, groups) = ("", 0, 0)
+    /// What stands behind the last group.
+    var between = ""
+    var group = ""
+    func endRun() {
+      // Sixteen bytes have 32 hexadecimal digits, and seldom fewer than 28 decimal ones.
+      result += groups > 1 && digits >= 28 ? "(\(digits) digits)" : run
+      (run, digits, groups) = ("", 0, 0)
+    }
+    func endGroup() {
+      guard !group.isEmpty else { return }
+      let plain = group.hasPrefix("0x") || group.hasPrefix("0X") ? group.dropFirst(2) : group[...]
+      // Letters alone in an odd number are a word.
+      let isWord = plain.allSatisfy(\.isLetter) && !plain.count.isMultiple(of: 2)
+      if !isWord, plain.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
+        if groups == 0 { result += between } else { run += between }
+        (run, digits, groups) = (run + group, digits + plain.count, groups + 1)
+      } else {
+        endRun()
+        result += between + group
+      }
+      (between, group) = ("", "")
+    }
+    for character in text {
+      if character.isLetter || character.isNumber {
+        group.append(character)
+      } else {
+        endGroup()
+        between.append(character)
+      }
+    }
+    endGroup()
+    endRun()
+    return result + between
+  }
+
   /// One line of at most 1000 bytes without key data, which somebody may have written as a reason.
   private static func line(_ text: String) -> String {
     var line = ""
-    for character in hidingKeyData(text) {
+    for character in hidingKeyData(hidingDigits(text)) {
       let isPlain = character.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
       let next = isPlain ? character : " "
       guard line.utf8.count + next.utf8.count <= 1000 else { break }

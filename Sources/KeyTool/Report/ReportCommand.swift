@@ -83,11 +83,11 @@ struct ReportCommand: ParsableCommand {
     }
     progress.clear()
     let status = sum.status(hasRejections: hasRejections)
-    let report = collector.report(cases: counts)
     if status == .failed {
       sum.tell()
       try exit(status)
     }
+    let report = collector.report(cases: counts)
     let text =
       json ? try JSONText.render(report) + "\n" : csv ? ReportFigures(report).csv : ReportPage(report, sum.leftOut).html
     if let file {

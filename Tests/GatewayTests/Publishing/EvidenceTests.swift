@@ -138,6 +138,29 @@ import TransparencyLog
     }
   }
 
+  /// A reason is public for ever: key data is not, however somebody has written it.
+  @Test(
+    arguments: [
+      ("key d3:4b:ee:b7:0c:dd:cc:1f:97:3a:b4:68:a4:f7:46:75, a test", "key (32 digits), a test"),
+      ("d34b eeb7 0cdd cc1f 973a b468 a4f7 4675", "(32 digits)"),
+      ("0xd3,0x4b,0xee,0xb7,0x0c,0xdd,0xcc,0x1f,0x97,0x3a,0xb4,0x68,0xa4,0xf7,0x46,0x75", "(32 digits)"),
+      ("bytes 211, 75, 238, 183, 12, 221, 204, 31, 151, 58, 180, 104, 164, 247, 70, 117!", "bytes (43 digits)!"),
+      ("d34beeb70cddcc1f 973ab468a4f74675", "(32 digits)"),
+      ("a bad batch of 2020-06-27, 12:00", "a bad batch of 2020-06-27, 12:00"),
+      ("ticket 4711: faced a dead end", "ticket 4711: faced a dead end"),
+    ]) func aReasonHidesKeyData(said: String, shown: String) async throws
+  {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1)])
+      _ = try await press.ledger.recalled(
+        RecallRequest(origin: "NL"), by: OperatorWord(by: "ada", reason: said), at: at(8))
+      try await press.round(at(10))
+      let recall = try #require(try await press.logEntries().first { $0.kind == .recalled })
+      #expect(recall.text("reason") == "origin NL: \(shown)")
+    }
+  }
+
   /// With its salt a document can be shown to be the one that was committed to; the salt goes with the evidence.
   @Test func aCommitmentIsOpenedByItsSaltAlone() async throws {
     try await Press.run(.sample()) { press in
