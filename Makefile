@@ -15,22 +15,23 @@ HOT_PATHS ?=
 
 # The program starts faster when it exports no symbols and looks for no libraries beside itself. What the linker fills in is read-only
 # before the first line runs (full RELRO); that costs less than a millisecond of the start.
-release := swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
+# `--version` says the commit and its date.
+release := KEYFERRY_BUILD="$$(interop/package/revision)" swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
   -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+program = "$$($(release) --show-bin-path)/keyferry"
+package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences man dist deb image packaging install completions clean help packages
 
-demo: packages ## run three regional servers, a gateway between them, and an app that crosses borders
+demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
 	swift build --product recipes
-	PATH="$$(swift build --show-bin-path):$$PATH" interop/demo/run
+	PATH="$$(swift build --show-bin-path):$$PATH" KEYFERRY_DEMO_REPORT=build/demo-report.html interop/demo/run
 
-# One after the other: a time-out of a connection means the same on a busy machine, and no process that one test starts
-# inherits for a moment what another one has locked.
 test: packages ## run all tests; TEST=NAME runs those that match
-	swift test --disable-xctest --no-parallel $(if $(TEST),--filter '$(TEST)')
+	Tests/run '$(TEST)'
 
 must-not-compile: packages ## show that some mistakes do not compile
 	swift build
@@ -90,8 +91,26 @@ docs: packages ## write the libraries' documentation to build/docs
 licences: packages release ## list what the program is linked with, and the licences, as SPDX in build/keyferry.spdx.json
 	interop/licences "$$($(release) --show-bin-path)" build/keyferry.spdx.json
 
-install: release completions ## install program and completions under PREFIX
+man: packages release ## write the manual pages to build/man
+	interop/package/manual $(program) build/man
+
+dist: packages release ## make a tarball of program, manual, completions, service and licences in build/package
+	$(package) dist
+
+deb: packages release ## make a Debian package of the same in build/package
+	$(package) deb
+
+image: packages release ## make an OCI image of the same, as a folder and as a tar, in build/package; no Docker is needed
+	$(package) image
+
+packaging: packages ## show that packages are the same bytes twice, and that what is in them runs
+	swift build --product keyferry
+	Tests/Package/run
+
+install: release completions man ## install program, manual and completions under PREFIX
 	install -D -m 755 "$$($(release) --show-bin-path)/keyferry" '$(DESTDIR)$(PREFIX)/bin/keyferry'
+	install -d '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install -m 644 build/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
 	install -D -m 644 build/completions/keyferry.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/keyferry'
 	install -D -m 644 build/completions/_keyferry '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_keyferry'
 	install -D -m 644 build/completions/keyferry.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/keyferry.fish'

@@ -18,6 +18,11 @@ let strict: [SwiftSetting] = [
 /// target that is no part of those products has this condition; code needs none. `Tests/FormatsAlone` looks after it.
 let gateway = TargetDependencyCondition.when(traits: ["Gateway"])
 
+/// Commit and date of what is built; whatever else the environment says is left out.
+let build = (Context.environment["KEYFERRY_BUILD"] ?? "").filter {
+  $0.isASCII && ($0.isLetter || $0.isNumber || " -.".contains($0))
+}
+
 let package = Package(
   name: "keyferry",
   products: [
@@ -123,7 +128,14 @@ let package = Package(
       swiftSettings: strict),
 
     // Which documents lie in there? Folders, archives, compressed files and pipes, for the commands.
-    .target(name: "Containers", dependencies: ["KeyIntake", "KeyFormats", "CArchive", "CZlib"], swiftSettings: strict),
+    .target(
+      name: "Containers", dependencies: ["KeyArchive", "KeyIntake", "KeyFormats", "CArchive", "CZlib"],
+      swiftSettings: strict),
+
+    // Which files were ever seen, where and when? Bytes by their digest, and a catalogue that only grows.
+    .target(
+      name: "KeyArchive", dependencies: ["KeyIntake", "KeyFormats", "BundleTrust", "TransparencyLog", "CZlib"],
+      swiftSettings: strict),
 
     // What does a file become? Convert, reconcile files, sign again.
     .target(
@@ -237,13 +249,19 @@ let package = Package(
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
-        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles",
+        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
       ],
       swiftSettings: strict),
+
+    // Which commit is the program of? Told to C alone, so that another commit recompiles one file. `make release` says it:
+    // `KEYFERRY_BUILD="3f2a1bc9 2026-11-23"`.
+    .target(
+      name: "CBuild",
+      cSettings: build.isEmpty ? [] : [.define("KEYFERRY_BUILD", to: "\"\(build)\"")]),
 
     // What was the program started with? Kept by C, because Swift asks /proc.
     .target(name: "CArguments"),
@@ -378,7 +396,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "keyferry", "recipes", "KeyTool", "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers",
+        "keyferry", "recipes", "KeyTool", "Containers", "KeyArchive", "KeyIntake", "KeyConversion", "KeyInspection",
+        "KeyPeers",
         "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
         "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies", "TransparencyLog",

@@ -78,7 +78,7 @@ extension SignatureVerdict: CustomStringConvertible {
     switch self {
     case .verified(let key):
       return key.matchesAnyName
-        ? "verified by \(key); the ring gives it no id or version, so the stated ones were not compared"
+        ? "verified by \(key); the key's file does not say its id and version, so those that the bundle states were not compared"
         : "verified by \(key)"
     case .notExamined: return "not examined: too many signatures in one file"
     case .malformedSignature(let reason): return "not an ECDSA signature: \(reason)"

@@ -1,9 +1,13 @@
 internal import Glibc
+internal import KeyArchive
 package import KeyFormats
 package import KeyIntake
 
-/// What a command is given to read: files, folders with all that is in them, archives, pipes, standard input. Every
-/// document is handed over with its place, one at a time.
+/// What a command is given to read: files, folders with all that is in them, archives, pipes, standard input, what was fetched
+/// from addresses. Every document is handed over with its place, one at a time.
+///
+/// The folder of a `keyferry archive` stands for the files that it keeps, each once, by the name that it was first seen under. Their
+/// bytes are compared with their digests first.
 package final class InputWalk {
   private let paths: [String]
   private let format: KeyFormat?
@@ -11,6 +15,11 @@ package final class InputWalk {
   private let containers: ContainerLimits
   /// What is written to while this reads.
   private let outputFolder: FileIdentity?
+  /// By address, what was found there.
+  private let fetched: [String: [FetchedDocument]]
+  /// Whether an archive or a compressed file that cannot be opened, and nothing of which was handed over, is handed over itself,
+  /// as bytes that nobody can read.
+  package var keepsUnreadable = false
   /// What comes only once is kept, for a second walk.
   private var streams: [String: any SeekableSource] = [:]
   /// Of the walk that ended last.
@@ -25,10 +34,13 @@ package final class InputWalk {
   ///   - limits: for each document, inflated.
   ///   - containers: for each file that holds others.
   ///   - outputFolder: is not read where it lies in a folder that is.
+  ///   - fetched: what was found at the addresses among the paths.
   package init(
     _ paths: [String], format: KeyFormat? = nil, limits: ReadLimits = ReadLimits(),
-    containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil
+    containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil,
+    fetched: [String: [FetchedDocument]] = [:]
   ) {
+    self.fetched = fetched
     self.paths = paths
     self.format = format
     self.limits = limits
@@ -37,7 +49,9 @@ package final class InputWalk {
   }
 
   /// Whether more than one document is to be expected; an archive may hold several all the same.
-  package var mayHoldSeveral: Bool { paths.count > 1 || paths.contains(where: Self.isFolder) }
+  package var mayHoldSeveral: Bool {
+    paths.count > 1 || paths.contains { Self.isFolder($0) || fetched[$0].map { $0.count > 1 } ?? false }
+  }
 
   package static func isFolder(_ path: String) -> Bool {
     var status = stat()
@@ -54,9 +68,17 @@ package final class InputWalk {
     passedOver = PassedOver()
     count = 0
     for (argument, path) in paths.enumerated() {
+      if let documents = fetched[path] {
+        try visit(documents, at: path, argument, take, leaveOut)
+        continue
+      }
       guard Self.isFolder(path) else {
         let name = path == "-" ? "stdin" : path.split(separator: "/").last.map(String.init) ?? path
         try open(path, DocumentPlace(file: path, argument: argument, path: name), take, leaveOut)
+        continue
+      }
+      if ArchiveFolder.isArchive(path) {
+        try visit(ArchiveFolder(path), path, argument, take, leaveOut)
         continue
       }
       let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
@@ -103,21 +125,73 @@ package final class InputWalk {
     }
   }
 
+  private func visit(
+    _ documents: [FetchedDocument], at address: String, _ argument: Int, _ take: (FoundDocument) throws -> Void,
+    _ leaveOut: (LeftOutDocument) throws -> Void
+  ) throws {
+    let name = address.split(separator: "/").last.map(String.init) ?? address
+    let place = DocumentPlace(file: address, argument: argument, path: name)
+    for document in documents {
+      switch document.content {
+      case .failure(let leftOut): try leaveOut(leftOut)
+      case .success(let source):
+        let found = SourceDocument(
+          name: document.name, file: address, entry: document.entry, source: source, format: format, limits: limits)
+        try open(found, document.entry.map { place.entry($0) } ?? place, take, leaveOut)
+      }
+    }
+  }
+
+  /// The files of an archive, each once.
+  private func visit(
+    _ archive: ArchiveFolder, _ path: String, _ argument: Int, _ take: (FoundDocument) throws -> Void,
+    _ leaveOut: (LeftOutDocument) throws -> Void
+  ) throws {
+    let catalogue = try archive.read().catalogue
+    let name = archive.path.split(separator: "/").last.map(String.init) ?? archive.path
+    let place = DocumentPlace(file: path, argument: argument, path: name)
+    for sighting in catalogue.files {
+      let found: SourceDocument
+      do {
+        found = try ArchivedDocument.open(sighting, in: archive, catalogue, file: path, format: format, limits: limits)
+      } catch let fault as ArchiveFault {
+        try leaveOut(LeftOutDocument("\(path)!\(sighting.name)", code: fault.code.rawValue, fault))
+        continue
+      }
+      try open(found, place.entry(sighting.name), take, leaveOut)
+    }
+  }
+
   private func open(
     _ path: String, _ place: DocumentPlace, _ take: (FoundDocument) throws -> Void,
     _ leaveOut: (LeftOutDocument) throws -> Void
   ) throws {
     guard let document = try attempt(path, leaveOut, { try self.document(path) }) else { return }
+    try open(document, place, take, leaveOut)
+  }
+
+  private func open(
+    _ document: SourceDocument, _ place: DocumentPlace, _ take: (FoundDocument) throws -> Void,
+    _ leaveOut: (LeftOutDocument) throws -> Void
+  ) throws {
     try withoutActuallyEscaping(take) { take in
       try withoutActuallyEscaping(leaveOut) { leaveOut in
+        let itself = FoundDocument(document: document, place: place)
+        let before = count
+        var unreadable: LeftOutDocument?
         let walk = ContainerWalk(containers, storedBytes: document.source.byteCount) { found in
           self.count += 1
           try take(found)
         } leaveOut: {
-          try leaveOut($0)
+          if self.keepsUnreadable, self.count == before, unreadable == nil { unreadable = $0 } else { try leaveOut($0) }
         }
         defer { passedOver.add(walk.passedOver) }
-        try walk.walk(FoundDocument(document: document, place: place))
+        try walk.walk(itself)
+        guard let fault = unreadable else { return }
+        // Of what holds some that can be read, these are kept.
+        if count > before { return try leaveOut(fault) }
+        count += 1
+        try take(itself)
       }
     }
   }
@@ -142,6 +216,24 @@ package final class InputWalk {
     streams[path] = source
     return SourceDocument(
       name: path == "-" ? "standard input" : path, source: source, format: format, limits: limits)
+  }
+}
+
+/// A document that was fetched from an address, or why it was not.
+package struct FetchedDocument {
+  /// Its own address.
+  package let name: String
+  /// Where it stands below the index that lists it; `nil` where it was named itself.
+  package let entry: String?
+  package let content: Content
+
+  package enum Content {
+    case success(any SeekableSource)
+    case failure(LeftOutDocument)
+  }
+
+  package init(name: String, entry: String?, _ content: Content) {
+    (self.name, self.entry, self.content) = (name, entry, content)
   }
 }
 

@@ -71,7 +71,7 @@ package struct Daemon: Sendable {
       services.append(
         PublishService(
           plan: current, ledger: ledger, folder: folder, clock: clock, metrics: metrics, readiness: readiness,
-          publications: serving?.publications))
+          publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }
     var configuration = ServiceGroupConfiguration(

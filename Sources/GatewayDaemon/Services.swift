@@ -66,10 +66,25 @@ struct PullService: Service {
       var pulling: Set<String> = []
       var due: [String: Instant] = [:]
       var lastSuccess: [String: Instant] = [:]
+      var unrecorded: [String: Int] = [:]
     }
     private let state = Mutex(State())
 
     var lastSuccess: [String: Instant] { state.withLock { $0.lastSuccess } }
+
+    /// How often in a row what a source sent could not be recorded.
+    func countUnrecorded(_ source: String) -> Int {
+      state.withLock { state in
+        state.unrecorded[source, default: 0] += 1
+        return state.unrecorded[source] ?? 1
+      }
+    }
+
+    func recorded(_ source: String) { state.withLock { $0.unrecorded[source] = nil } }
+
+    func recordsAll(of sources: [SourceSettings]) -> Bool {
+      state.withLock { state in !sources.contains { state.unrecorded[$0.name] != nil } }
+    }
 
     func note(_ lastSuccess: Instant, of source: String) { state.withLock { $0.lastSuccess[source] = lastSuccess } }
 
@@ -132,13 +147,16 @@ struct PullService: Service {
         )
       }
       if let due = state.record?.nextAttempt { next = min(due, next) }
-      readiness.release("store")
+      // One that waits has recorded nothing.
+      if case .waiting = receipt.outcome {} else { busy.recorded(source.name) }
+      if busy.recordsAll(of: plan.value.sources) { readiness.release("store") }
       tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
     } catch is CancellationError {
       return
     } catch {
-      // A disk that is full, say: the gateway goes on serving, and tries again soon.
-      next = Instant(secondsSince1970: clock.now.secondsSince1970 + 60)
+      // A disk that is full, say: the gateway goes on serving, and tries again soon, and then each minute.
+      let times = busy.countUnrecorded(source.name)
+      next = Instant(secondsSince1970: clock.now.secondsSince1970 + min(60, 5 << min(times - 1, 4)))
       metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock.now)
       readiness.hold("store", because: "what is pulled cannot be recorded: \(error)")
       logger.error("pull failed", metadata: ["source": .string(source.name), "reason": .string("\(error)")])
@@ -234,13 +252,16 @@ struct PublishService: Service {
   let readiness: Readiness
   /// Is told when there is something new.
   let publications: PublicationStore?
+  /// Name and version of this program.
+  let program: String
 
   private let logger = Logger(label: "keyferry.publish")
 
   init(
     plan: CurrentPlan, ledger: Ledger, folder: String, clock: GatewayClock, metrics: GatewayMetrics,
-    readiness: Readiness, publications: PublicationStore?
+    readiness: Readiness, publications: PublicationStore?, program: String
   ) {
+    self.program = program
     self.plan = plan
     self.ledger = ledger
     self.folder = folder
@@ -258,6 +279,8 @@ struct PublishService: Service {
     var last: [String: Int64] = [:]
     var mirrored: Int64?
     var warned: [String: (warnings: [PublishingWarning], window: Int64)] = [:]
+    // What is wrong with witnesses is told once, and again when it was well in between.
+    var missed: Set<String> = []
     repeat {
       let (series, mirrors, look) = (plan.value.series, plan.value.mirrors, clock.look())
       let now = look.now
@@ -265,9 +288,12 @@ struct PublishService: Service {
       let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
       if !due.isEmpty {
         let receipts = try await Publisher(
-          ledger: ledger, series: series, folder: folder, log: plan.value.log, caller: WitnessPath()
+          ledger: ledger, series: series, folder: folder, program: program, log: plan.value.log,
+          caller: WitnessPath()
         ).round(at: look)
-        for receipt in receipts { tell(receipt, at: now) }
+        let misses = receipts.flatMap(\.warnings).filter { $0.code == .witness }.map(Self.witness)
+        for receipt in receipts { tell(receipt, at: now, silent: missed) }
+        if !misses.isEmpty || receipts.contains(where: { !$0.bundles.isEmpty }) { missed = Set(misses) }
         publications?.reload()
         // A series that could not be published is tried again soon.
         for (settings, receipt) in zip(series, receipts) where receipt.fault == nil {
@@ -294,10 +320,18 @@ struct PublishService: Service {
     return series.contains { last[$0.name] != now.secondsSince1970 / $0.period }
   }
 
-  private func tell(_ receipt: SeriesReceipt, at now: Instant, warns: Bool = true) {
+  /// Of which witness a warning is, and in which way: what it says before the size of the log.
+  private static func witness(_ warning: PublishingWarning) -> String {
+    let words = warning.reason.split(separator: " of size ", maxSplits: 1)
+    return words.first.map(String.init) ?? warning.reason
+  }
+
+  /// - Parameter silent: what was told of witnesses before.
+  private func tell(_ receipt: SeriesReceipt, at now: Instant, warns: Bool = true, silent: Set<String> = []) {
     let series = receipt.series
     metrics.countWitnessFailures(receipt.warnings.count { $0.code == .witness })
-    for warning in receipt.warnings where warns {
+    for warning in receipt.warnings where warns && !(warning.code == .witness && silent.contains(Self.witness(warning)))
+    {
       logger.warning(
         "series needs attention",
         metadata: [

@@ -44,7 +44,7 @@ package struct Serving {
     self.federation = federation
     self.callbacks = callbacks
     watch = federation.flatMap { federation in
-      settings.federationDoor?.trustFile.map { TrustWatch($0, federation.trust) }
+      settings.federationDoor?.trustFile.map { TrustWatch($0, federation.trust, readiness: publishing) }
     }
     publications = PublicationStore(
       folder: folder, order: series.map(\.name) + mirrors.map(\.name),

@@ -1,21 +1,26 @@
 internal import BundleTrust
+package import GatewayServer
 internal import Glibc
-internal import KeyIntake
+package import KeyIntake
 internal import Logging
 internal import ServiceLifecycle
 
 /// Takes a federation's whitelist as soon as its file says something else, so that a certificate that an operator revokes is
-/// out within seconds. What cannot be read is told, and the whitelist stays as it is.
+/// out within seconds. What cannot be read is told, the whitelist stays as it is, and who asks whether the gateway works hears it:
+/// a certificate that was revoked may be let in until the file is mended.
 package struct TrustWatch: Service {
   private let path: String
   private let trust: HeldFederationTrust
   private let interval: Int64
+  /// `nil` where nobody asks.
+  private let readiness: Readiness?
   private let logger = Logger(label: "keyferry.federation")
 
   /// - Parameter interval: seconds between two looks at the file.
-  init(_ path: String, _ trust: HeldFederationTrust, interval: Int64 = 5) {
+  package init(_ path: String, _ trust: HeldFederationTrust, readiness: Readiness?, interval: Int64 = 5) {
     self.path = path
     self.trust = trust
+    self.readiness = readiness
     self.interval = interval
   }
 
@@ -46,13 +51,17 @@ package struct TrustWatch: Service {
     }
   }
 
-  private func read() {
+  package func read() {
     do {
       let new = try FederationTrust(json: try FileSource.contents(of: path, limit: FederationTrust.maximumLength))
+      readiness?.release("federation trust")
       guard new != trust.value else { return }
       trust.value = new
       logger.info("whitelist read again", metadata: ["certificates": .stringConvertible(new.rows.count)])
     } catch {
+      readiness?.hold(
+        "federation trust", because: "the whitelist \(path) has changed and cannot be read; the old one stays: \(error)"
+      )
       logger.error(
         "the whitelist has changed and cannot be read; the old one stays",
         metadata: ["path": .string(path), "reason": .string("\(error)")])

@@ -107,13 +107,9 @@ struct RetrievalResponder: Sendable {
     return nil
   }
 
-  /// A file of the transparency log, or the proof beside a bundle.
+  /// A file of the transparency log, or the proof or the attestation beside a bundle.
   private func logFile(_ path: String, _ snapshot: PublicationSnapshot) -> LogFiles.Kind? {
-    if path.hasSuffix(LogFiles.proofEnding),
-      case .archive? = snapshot.files[String(path.dropLast(LogFiles.proofEnding.count))]
-    {
-      return LogFiles.proof
-    }
+    if let (bundle, kind) = LogFiles.beside(path), case .archive? = snapshot.files[bundle] { return kind }
     return LogFiles(folder: settings.logFolder).kind(of: path)
   }
 
@@ -253,7 +249,7 @@ struct RetrievalResponder: Sendable {
     let files = LogFiles(folder: settings.logFolder)
     return PublicationReport(
       snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(request), now: now,
-      log: files.shown(by: store), isProved: { files.folder != nil && store.hasFile($0 + LogFiles.proofEnding) })
+      log: files.shown(by: store), hasBeside: { files.folder != nil && store.hasFile($0) })
   }
 
   /// What apps see as the beginning of every address.

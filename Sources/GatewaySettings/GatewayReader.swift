@@ -124,6 +124,8 @@ final class GatewayReader {
     plan.federation = federation?.settings
     for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
     let doors = Set(entrances.compactMap { $0.1?.name })
+    plan.log?.doors = doors.sorted()
+    plan.log?.evidenceDays = retention.evidenceDays
     plan.destinations = destinations.map { destination in
       var settings = destination.settings
       settings.doors = doors.intersection(settings.sources)

@@ -78,25 +78,44 @@ struct BundleSealer {
   }
 
   private func seal(_ keys: KeyShare, start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
-    let header = ExportHeader(
-      startTimestamp: UInt64(max(0, start)), endTimestamp: UInt64(max(0, end)), region: settings.headerRegion,
-      batchNum: 1, batchSize: 1, signatureInfos: [signer.info])
     let archive = ArchiveSpool()
-    let writer = BundleWriter(signers: [signer], packing: .archive)
-    var (count, revisedCount) = (0, 0)
-    let digests = try writer.write(header, to: ConversionOutput(document: archive)) { encoder in
-      // Within each list in the order of key data, the revised ones last.
-      count = try encode(keys, revised: false, with: encoder)
-      if keys.run.revisedCount > 0 { revisedCount = try encode(keys, revised: true, with: encoder) }
-    }
+    let written = try BundleWriter(signers: [signer], packing: .archive).write(
+      keys, under: ExportHeader(start: start, end: end, region: settings.headerRegion, signedBy: signer.info),
+      to: ConversionOutput(document: archive))
     return SealedBundle(
-      keys: keys, keyCount: count, revisedKeyCount: revisedCount, start: start, windowEnd: windowEnd, end: end,
+      keys: keys, keyCount: written.keys, revisedKeyCount: written.revised, start: start, windowEnd: windowEnd,
+      end: end,
       content: archive, archiveDigest: try SourceDocument.digest(of: archive).hexadecimal,
-      exportDigest: digests.hexadecimal)
+      exportDigest: written.digests.hexadecimal)
   }
+}
 
+extension ExportHeader {
+  /// What the bundles of a series state.
+  init(start: Int64, end: Int64, region: String?, signedBy signer: SignatureInfo) {
+    self.init(
+      startTimestamp: UInt64(max(0, start)), endTimestamp: UInt64(max(0, end)), region: region, batchNum: 1,
+      batchSize: 1, signatureInfos: [signer])
+  }
+}
+
+extension BundleWriter {
+  /// Writes the keys of a bundle: within each list in the order of key data, the revised ones last.
+  func write(
+    _ keys: KeyShare, under header: ExportHeader, to output: ConversionOutput
+  ) throws -> (digests: ExportDigests, keys: Int, revised: Int) {
+    var (count, revisedCount) = (0, 0)
+    let digests = try write(header, to: output) { encoder in
+      count = try keys.encode(revised: false, with: encoder)
+      if keys.run.revisedCount > 0 { revisedCount = try keys.encode(revised: true, with: encoder) }
+    }
+    return (digests, count, revisedCount)
+  }
+}
+
+extension KeyShare {
   /// - Returns: how many keys were written.
-  private func encode(_ keys: KeyShare, revised: Bool, with encoder: ExportEncoder) throws -> Int {
+  fileprivate func encode(revised: Bool, with encoder: ExportEncoder) throws -> Int {
     var count = 0
     var piece: [ClaimedKey] = []
     piece.reserveCapacity(Self.encodedAtOnce)
@@ -107,7 +126,7 @@ struct BundleSealer {
       count += piece.count
       piece.removeAll(keepingCapacity: true)
     }
-    try keys.read { record in
+    try read { record in
       guard record.key.isRevised == revised else { return }
       piece.append(record.key)
       if piece.count == Self.encodedAtOnce { try flush() }

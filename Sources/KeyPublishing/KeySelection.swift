@@ -79,20 +79,23 @@ struct KeySelection: Sendable {
   ///   - pageSize: how many claims, and how many released keys, are in memory at once.
   ///   - key: the one key data that is asked about; `nil` is all.
   ///   - limit: how many new keys are taken, and how many revised ones; the others are counted and wait.
+  ///   - past: what was known when a bundle was made that is made again; `nil` is what is known now.
   init(
     of settings: SeriesSettings, from state: any StoredState, at instant: Instant, followsRecall: Bool,
-    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil, limit: Int = .max
+    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil, limit: Int = .max, asOf past: PastKnowledge? = nil
   ) throws {
     self.limit = limit
     keepsFates = key != nil
     let selector = Selector(
-      settings: settings, instant: instant, pauses: PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
+      settings: settings, instant: instant,
+      pauses: try past?.pauses ?? PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
       followsRecall: followsRecall)
-    var released = ReleasedKeys(by: settings.name, from: state, pageSize: pageSize, only: key)
+    var released = ReleasedKeys(
+      by: settings.name, from: state, pageSize: pageSize, only: key, before: past?.bundle)
     var start: TemporaryExposureKey? = key ?? TemporaryExposureKey(high: 0, low: 0)
     while let from = start {
       // A page never has a part of one key's claims.
-      let page = try state.claims(from: from, limit: key == nil ? pageSize : 1)
+      let page = try state.claims(from: from, limit: key == nil ? pageSize : 1, asOf: past?.event)
       if let key, !page.claims.isAbout(key) { break }
       var beliefs = selector.beliefs(of: page)
       var claimants = Claimants(of: page.claims)
@@ -389,11 +392,26 @@ struct PauseSet: Sendable {
     }
   }
 
+  /// Those of an earlier round.
+  init(sources: [String], origins: [String]) {
+    self.sources = Set(sources)
+    self.origins = Set(origins)
+  }
+
   var isEmpty: Bool { sources.isEmpty && origins.isEmpty }
 
   func covers(_ claim: StatedClaim) -> Bool {
     sources.contains(claim.source.name) || claim.origin.map(origins.contains) ?? false
   }
+}
+
+/// What was known when bundles were staged.
+struct PastKnowledge: Sendable {
+  /// The last event that was known.
+  var event: EventID
+  /// The first of the bundles: what came with an earlier one was released.
+  var bundle: BundleID
+  var pauses: PauseSet
 }
 
 struct Selector {
@@ -523,14 +541,21 @@ struct ReleasedKeys {
   private let series: String
   private let state: any StoredState
   private let only: TemporaryExposureKey?
+  private let bundle: BundleID?
   private var pageSize: Int
   private var page: [ReleasedKey] = []
   private var position = 0
   private var last: KeySubject?
   private var isAtEnd = false
 
-  /// - Parameter key: the one key data that is asked about; `nil` is all.
-  package init(by series: String, from state: any StoredState, pageSize: Int, only key: TemporaryExposureKey?) {
+  /// - Parameters:
+  ///   - key: the one key data that is asked about; `nil` is all.
+  ///   - bundle: as it was before this bundle; `nil` is now.
+  package init(
+    by series: String, from state: any StoredState, pageSize: Int, only key: TemporaryExposureKey?,
+    before bundle: BundleID? = nil
+  ) {
+    self.bundle = bundle
     self.series = series
     self.state = state
     only = key
@@ -551,7 +576,7 @@ struct ReleasedKeys {
 
   private mutating func readPage() throws {
     let start = last?.key ?? only ?? TemporaryExposureKey(high: 0, low: 0)
-    let read = try state.released(by: series, from: start, limit: pageSize)
+    let read = try state.released(by: series, from: start, limit: pageSize, before: bundle)
     isAtEnd = read.count < pageSize
     page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read
     position = 0

@@ -57,6 +57,7 @@ package struct PublicationCheck: Sendable {
       known.insert(bundle.path)
       // What a log says of it.
       known.insert(bundle.path + ProofFile.ending)
+      known.insert(bundle.path + Envelope.ending)
       try look(at: bundle, in: folder)
     }
     let listed = manifest.bundles.filter(\.isListed)

@@ -19,17 +19,20 @@ package struct Publisher: Sendable {
   private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
   /// Opens the log for a round; `nil` where there is none.
   private let log: (@Sendable () -> LogKeeper)?
+  private let program: String
 
   /// - Parameters:
   ///   - mirrors: what is shown as its origin has signed it.
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
+  ///   - program: name and version of what publishes, for those who make bundles again.
   ///   - log: gives the log of what is published into the hands of a round; `nil` where there is none.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
-    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
+    program: String = "keyferry", randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
     log: (@Sendable () -> LogKeeper)? = nil
   ) {
+    self.program = program
     self.log = log
     self.ledger = ledger
     self.series = series
@@ -39,16 +42,17 @@ package struct Publisher: Sendable {
   }
 
   /// - Parameters:
+  ///   - program: name and version of what publishes.
   ///   - log: how the log of what is published is kept; `nil` where there is none.
   ///   - caller: the way to the log's witnesses.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: String,
-    log: EvidenceSettings? = nil, caller: (any WitnessCaller)? = nil
+    program: String = "keyferry", log: EvidenceSettings? = nil, caller: (any WitnessCaller)? = nil
   ) {
     let local = LocalFolder(folder)
     var keeper: (@Sendable () -> LogKeeper)?
     if let log { keeper = { LogKeeper(log, ledger: ledger, folder: local, at: folder, caller: caller) } }
-    self.init(ledger: ledger, series: series, mirrors: mirrors, folder: local, log: keeper)
+    self.init(ledger: ledger, series: series, mirrors: mirrors, folder: local, program: program, log: keeper)
   }
 
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
@@ -61,7 +65,7 @@ package struct Publisher: Sendable {
     let now = look.now
     // It is given back when the round is over.
     let log = log?()
-    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, log: log, at: look) }
+    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, log: log, program: program, at: look) }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
         try await round.resume()

@@ -23,6 +23,10 @@ struct SeriesRound: Sendable {
   private var erasures = Erasures()
   private var selection: KeySelection?
   private var recalls = 0
+  /// How the selection was made; `nil` until there is one.
+  private var selected: RoundRecipe.Selection?
+  /// Name and version of what publishes.
+  private let program: String
   /// Bundles whose files are gone or damaged.
   private var lost: Set<BundleID> = []
   /// Those in whose place others were staged.
@@ -35,9 +39,11 @@ struct SeriesRound: Sendable {
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
   init(
-    _ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, log: LogKeeper? = nil, at look: ClockLook
+    _ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, log: LogKeeper? = nil,
+    program: String, at look: ClockLook
   ) {
     self.log = log
+    self.program = program
     self.settings = settings
     self.ledger = ledger
     self.folder = folder
@@ -154,7 +160,7 @@ struct SeriesRound: Sendable {
     let staged = records.filter { $0.state == .staged }
     for record in staged { try await writeFile(of: record) }
     // What an index names can be proved: a log that cannot go on leaves the index as it is.
-    try await log?.integrate(at: now)
+    try await log?.integrate(at: now, sound: look.sound)
     for miss in await log?.takeMisses() ?? [] { receipt.warn(PublishingWarning(.witness, miss)) }
 
     try look(at: listing.listed)
@@ -179,6 +185,9 @@ struct SeriesRound: Sendable {
   private func prove(_ listing: SeriesListing) async throws {
     guard let log else { return }
     for (path, content) in try await log.missingProofs(of: records.filter(listing.isListed), at: now) {
+      try folder.put(content, at: path)
+    }
+    for (path, content) in try await log.missingAttestations(of: records.filter(listing.isListed)) {
       try folder.put(content, at: path)
     }
   }
@@ -275,8 +284,10 @@ struct SeriesRound: Sendable {
     guard !records.isEmpty else { return }
     for record in records {
       try folder.remove(record.bundle.path)
-      let proof = record.bundle.path + ProofFile.ending
-      if try folder.byteCount(of: proof) != nil { try folder.remove(proof) }
+      for ending in [ProofFile.ending, Envelope.ending] {
+        let beside = record.bundle.path + ending
+        if try folder.byteCount(of: beside) != nil { try folder.remove(beside) }
+      }
     }
     try await ledger.removed(records.map(\.id), by: settings.name, at: sound)
     receipt.removed += records.count
@@ -313,7 +324,7 @@ struct SeriesRound: Sendable {
           sealer.sealOne(
             keys, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
             end: record.bundle.end),
-          .increment)
+          .increment, made: .replacement)
       }
     }
     let window = ExportWindow(
@@ -359,7 +370,7 @@ struct SeriesRound: Sendable {
       // No two parts end at one second.
       let first = others.isEmpty ? lowest : (others.map(\.bundle.end) + ends).reduce(lowest, max) + 1
       for bundle in try sealer.seal(keys, start: start, windowEnd: windowEnd, firstEnd: first) {
-        try staging.add(bundle, .edition)
+        try staging.add(bundle, .edition, made: .replacement)
       }
     }
   }
@@ -391,8 +402,9 @@ struct SeriesRound: Sendable {
       }
       let place = fitting.last { $0.bundle.ordinal < places[release.bundle] ?? .max } ?? fitting.first
       guard let place else { continue }
+      // What was taken over from a folder has its look-alikes among the releases, and beside its keys.
       for key in [release.key] + (contents.lookalikes[release.subject] ?? [])
-      where held[place.id]?.insert(key.key).inserted == true {
+      where plain.insert(key.subject).inserted && held[place.id]?.insert(key.key).inserted == true {
         additions[place.id, default: []].append(key)
       }
     }
@@ -458,7 +470,7 @@ struct SeriesRound: Sendable {
       let sealed = try sealer.sealOne(
         published, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
         end: record.bundle.end)
-      try staging.add(sealed, record.bundle.kind)
+      try staging.add(sealed, record.bundle.kind, made: .copy(record.bundle))
     }
     var newState = state
     newState.key = signer.key.publicKey.fingerprint
@@ -517,13 +529,17 @@ struct SeriesRound: Sendable {
     }
     receipt.nextWindow = newest.next(period: settings.period).instant
     let (settings, known) = (settings, state)
-    (selection, recalls, releasedRounds) = try await ledger.read { state in
+    (selection, recalls, releasedRounds, selected) = try await ledger.read { state in
       let recalls = try state.recalls().count
       let selection = try KeySelection(
         of: settings, from: state, at: window.instant, followsRecall: recalls > known.recalls,
         limit: settings.mostKeys)
       let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
-      return (selection, recalls, rounds)
+      let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
+      let selected = RoundRecipe.Selection(
+        known: try state.lastEvent()?.id.rawValue ?? 0, instant: window.end, followsRecall: recalls > known.recalls,
+        releasesNew: true, pausedSources: pauses.sources.sorted(), pausedOrigins: pauses.origins.sorted())
+      return (selection, recalls, rounds, selected)
     }
     receipt.window = window
     if let selection {
@@ -540,7 +556,7 @@ struct SeriesRound: Sendable {
   // MARK: 5. Prepare, encode, sign, seal, stage, publish
 
   mutating func publish(_ padding: Padding?) async throws {
-    guard let signer, let window = windows.last, let selection else { return }
+    guard let signer, let window = windows.last, let selection, var selected else { return }
     var newState = state
     newState.windowEnd = window.end
     newState.key = signer.key.publicKey.fingerprint
@@ -552,6 +568,7 @@ struct SeriesRound: Sendable {
       receipt.waiting += released.count
       receipt.published = 0
       (released, lookalikes) = (KeyRun(), [])
+      selected.releasesNew = false
     }
     var staging = Staging(settings, signer, records, beside: folder)
     staging.origins = selection.origins
@@ -564,12 +581,13 @@ struct SeriesRound: Sendable {
     let sealer = BundleSealer(settings: settings, signer: signer)
     let place = self.place(of: window)
     for empty in windows.dropLast() where settings.publishesEmptyWindows && empty.start >= reach?.end ?? .min {
-      try staging.add(sealer.sealOne(KeyRun(), start: empty.start, windowEnd: empty.end, end: empty.end), .increment)
+      try staging.add(
+        sealer.sealOne(KeyRun(), start: empty.start, windowEnd: empty.end, end: empty.end), .increment, made: .nothing)
     }
     if !released.isEmpty || (settings.publishesEmptyWindows && place == window) {
       let end = firstEnd(in: place)
       for bundle in try sealer.seal(released, start: place.start, windowEnd: place.end, firstEnd: end) {
-        try staging.add(bundle, .increment)
+        try staging.add(bundle, .increment, made: .claims)
       }
     }
     try rollUp(&staging, sealer, until: place)
@@ -580,7 +598,7 @@ struct SeriesRound: Sendable {
     } else {
       newState.reach = reach
     }
-    try await stage(staging, newState, padding)
+    try await stage(staging, newState, padding, selected: selected)
     // Also where nothing is new: the manifest says which window was the last.
     try await settle()
   }
@@ -625,18 +643,27 @@ struct SeriesRound: Sendable {
     return ends.map { $0.end + 1 }.max() ?? window.end
   }
 
-  /// - Parameter resigned: the bundles in whose place those of the staging are, because another key signs now.
+  /// - Parameters:
+  ///   - resigned: the bundles in whose place those of the staging are, because another key signs now.
+  ///   - selected: how the keys of its increments were selected; `nil` where none were.
   private mutating func stage(
-    _ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil, resigned: [BundleRecord] = []
+    _ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil, resigned: [BundleRecord] = [],
+    selected: RoundRecipe.Selection? = nil
   ) async throws {
     let (name, oldState) = (settings.name, state)
+    let recipe = try NewRecipe(
+      RoundRecipe(
+        program: program, clock: now.secondsSince1970, policy: settings.policyDigest,
+        settings: OutputSettings(settings),
+        selection: selected),
+      staging.bundles.map(\.recipe))
     let stagings = staging.bundles.map { NewStaging($0.bundle, $0.sealed.content.stored) }
     // What was lost leaves with the step by which others take its place, whatever the clock says: after a crash in between
     // both would be listed, or it would be made once more.
     let old = records.filter { replaced.contains($0.id) && $0.state == .published }.map(\.id)
     try await ledger.staged(
-      stagings, by: name, replacing: old, resigned: resigned, policy: settings.policyDigest, at: now,
-      releasing: staging.releases
+      stagings, by: name, replacing: old, resigned: resigned, policy: settings.policyDigest, recipe: recipe,
+      at: now, releasing: staging.releases
     ) {
       [padded = staging.padded] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
@@ -656,7 +683,7 @@ struct SeriesRound: Sendable {
   private mutating func rollUp(
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow, again: [Day: Int64] = [:]
   ) throws {
-    let added = Dictionary(grouping: staging.bundles.map(\.sealed)) { Instant(secondsSince1970: $0.start).day }
+    let added = Dictionary(grouping: staging.bundles) { Instant(secondsSince1970: $0.sealed.start).day }
     guard !added.isEmpty || !replaced.isEmpty, settings.makesDays || settings.makesSince else { return }
     let listing = self.listing
     let old = Dictionary(grouping: listing.listed(.increment)) { Instant(secondsSince1970: $0.bundle.start).day }
@@ -667,26 +694,33 @@ struct SeriesRound: Sendable {
       records.filter { $0.bundle.kind == .day }.map { ($0.bundle.start, $0.bundle.windowEnd(self.settings.period)) },
       uniquingKeysWith: max)
     var since: KeyRun? = settings.makesSince ? KeyRun() : nil
+    var steps: [[Int]] = []
     for day in rollUpDays(old: Set(old.keys), added: Set(added.keys).union(again.keys), newest: window.day) {
       var said = BundleUnion()
       guard try gather(old[day] ?? [], into: &said) else {
         since = nil
         continue
       }
-      for bundle in added[day] ?? [] { try said.add(bundle.keys) }
+      for bundle in added[day] ?? [] { try said.add(bundle.sealed.keys) }
+      let parts =
+        (old[day] ?? []).map(\.bundle.ordinal)
+        + (added[day] ?? []).filter { $0.bundle.kind == .increment }.map(\.bundle.ordinal)
+      steps.append(parts)
       let keys = try said.sorter.union(oncePerKeyData: true)
       let start = day.start.secondsSince1970
       let ends =
-        (added[day] ?? []).map(\.windowEnd) + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
+        (added[day] ?? []).map(\.sealed.windowEnd)
+        + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
       if settings.makesDays, let end = ends.max() {
-        for bundle in try sealer.seal(keys, start: start, windowEnd: end) { try staging.add(bundle, .day) }
+        for bundle in try sealer.seal(keys, start: start, windowEnd: end) {
+          try staging.add(bundle, .day, made: .union([parts]))
+        }
       }
       guard let later = since else { continue }
-      var both = BundleUnion()
-      try both.add(KeyShare(run: keys))
-      try both.add(KeyShare(run: later))
-      let union = try both.sorter.union(oncePerKeyData: true)
-      for bundle in try sealer.seal(union, start: start, windowEnd: window.end) { try staging.add(bundle, .since) }
+      let union = try BundleUnion.of(keys, before: later)
+      for bundle in try sealer.seal(union, start: start, windowEnd: window.end) {
+        try staging.add(bundle, .since, made: .union(steps))
+      }
       since = union
     }
   }
@@ -698,7 +732,8 @@ struct SeriesRound: Sendable {
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow
   ) throws {
     let listing = self.listing
-    let added = staging.bundles.filter { $0.bundle.kind == .increment }.map(\.sealed.keys)
+    let new = staging.bundles.filter { $0.bundle.kind == .increment }
+    let added = new.map(\.sealed.keys)
     let made = Set(listing.listed(.keyDay).map(\.bundle.start))
     guard !added.isEmpty || made.isEmpty || !replaced.isEmpty else { return }
     // Without a file that is gone a day would lose keys; the last archives stay.
@@ -710,13 +745,9 @@ struct SeriesRound: Sendable {
       try keys.read { changed.insert($0.key.day) }
       try said.add(keys)
     }
-    var days: [Day: KeyRun] = [:]
-    try said.sorter.drainUnion { key in
-      let day = key.day
-      guard day.daysSince1970 > oldest, changed.contains(day) || !made.contains(day.start.secondsSince1970) else {
-        return
-      }
-      try days[day, default: KeyRun()].appendOnce(key)
+    let recipe = BundleRecipe.union([listing.listed(.increment).map(\.bundle.ordinal) + new.map(\.bundle.ordinal)])
+    var days = try said.keyDays { day in
+      day.daysSince1970 > oldest && (changed.contains(day) || !made.contains(day.start.secondsSince1970))
     }
     for day in days.keys.sorted() {
       guard let keys = days.removeValue(forKey: day) else { continue }
@@ -724,7 +755,7 @@ struct SeriesRound: Sendable {
       // Some apps ask for what ends later than what they have.
       let later = records.filter { $0.bundle.kind == .keyDay && $0.bundle.start == start && $0.bundle.end > window.end }
       let end = later.map { $0.bundle.end + 1 }.max() ?? window.end
-      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: end), .keyDay)
+      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: end), .keyDay, made: recipe)
     }
   }
 
@@ -750,19 +781,24 @@ struct SeriesRound: Sendable {
     let isOpen = { [begin] (start: Int64) in start >= begin && start < end }
     let listing = self.listing
     let old = listing.listed(.increment).filter { isOpen($0.bundle.start) }
-    let new = staging.bundles.filter { $0.bundle.kind == .increment && isOpen($0.bundle.start) }.map(\.sealed)
-    var sealed: [SealedBundle] = []
+    let new = staging.bundles.filter { $0.bundle.kind == .increment && isOpen($0.bundle.start) }
+    var sealed: [(bundle: SealedBundle, recipe: BundleRecipe)] = []
     var earlier = 0
-    let parts = Set(old.map { $0.bundle.start / length } + new.map { $0.start / length })
+    let parts = Set(old.map { $0.bundle.start / length } + new.map { $0.bundle.start / length })
     for part in parts.sorted() {
       // An increment whose file is gone is in no index either.
       var said = BundleUnion()
-      for record in old where record.bundle.start / length == part { _ = try gather([record], into: &said) }
-      let added = new.filter { $0.start / length == part }
-      for bundle in added { try said.add(bundle.keys) }
+      var held: [Int] = []
+      for record in old where record.bundle.start / length == part {
+        if try gather([record], into: &said) { held.append(record.bundle.ordinal) }
+      }
+      let added = new.filter { $0.bundle.start / length == part }
+      for bundle in added { try said.add(bundle.sealed.keys) }
       let union = try said.sorter.union(oncePerKeyData: false)
       guard !union.isEmpty else { continue }
+      let recipe = BundleRecipe.union([held + added.map(\.bundle.ordinal)])
       sealed += try sealer.seal(union, start: max(part * length, begin), windowEnd: (part + 1) * length)
+        .map { ($0, recipe) }
       if added.isEmpty { earlier = sealed.count }
     }
     if state.editionEnd == nil {
@@ -770,7 +806,7 @@ struct SeriesRound: Sendable {
       newState.firstEdition = max(0, increments - earlier)
     }
     if let first = newState.firstEdition { staging.beginEditions(at: first) }
-    for bundle in sealed { try staging.add(bundle, .edition) }
+    for (bundle, recipe) in sealed { try staging.add(bundle, .edition, made: recipe) }
     newState.editionEnd = max(end, begin)
   }
 
@@ -799,39 +835,6 @@ struct SeriesRound: Sendable {
   }
 }
 
-/// What bundles say, the oldest first.
-private struct BundleUnion: ~Copyable {
-  var sorter = KeySorter()
-  private var number: UInt32 = 0
-
-  /// Another bundle follows.
-  mutating func begin() { number += 1 }
-
-  /// Of the bundle that was begun last.
-  mutating func add(_ key: ClaimedKey) throws { try sorter.add(key, number: number) }
-
-  /// All keys of another bundle.
-  mutating func add(_ keys: KeyShare) throws {
-    begin()
-    try sorter.add(keys, number: number)
-  }
-}
-
-extension KeyRun {
-  /// The keys of a window in the order of their subjects.
-  fileprivate func together(with revised: KeyRun, _ lookalikes: [ClaimedKey]) throws -> KeyRun {
-    if revised.isEmpty, lookalikes.isEmpty { return self }
-    if isEmpty, lookalikes.isEmpty { return revised }
-    var sorter = KeySorter()
-    try read { try sorter.add($0.key, number: $0.number) }
-    try revised.read { try sorter.add($0.key, number: $0.number) }
-    for key in lookalikes { try sorter.add(key, number: OriginNumbers.none) }
-    var all = KeyRun()
-    try sorter.drain { try all.append($0.key, number: $0.number) }
-    return all
-  }
-}
-
 /// What bundles released.
 private struct ReleasedContents: Sendable {
   var keys: [BundleID: [ClaimedKey]] = [:]
@@ -848,9 +851,4 @@ extension ReleasedKey {
   fileprivate var expiry: Instant {
     IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
   }
-}
-
-extension ClaimedKey {
-  /// The UTC day on which it began to be used.
-  fileprivate var day: Day { IntervalNumber(Int64(rollingStartWord)).day }
 }

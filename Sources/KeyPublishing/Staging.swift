@@ -80,7 +80,7 @@ struct OriginNumbers: Sendable {
 
 /// What one transaction is to stage: bundles with their numbers and names.
 struct Staging: Sendable {
-  private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle)] = []
+  private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle, recipe: BundleRecipe)] = []
   /// The keys that are released, and of first releases whose opinions publish them; all others in the bundles are
   /// look-alikes, or were released before.
   var released = ReleasedOrigins()
@@ -132,7 +132,7 @@ struct Staging: Sendable {
     var released = released
     released.sort()
     var runs: [(keys: KeyRun, bundles: [Int])] = []
-    for (index, (bundle, sealed)) in bundles.enumerated() where bundle.kind == .increment {
+    for (index, (bundle, sealed, _)) in bundles.enumerated() where bundle.kind == .increment {
       if sealed.keys.part == 0 { runs.append((sealed.keys.run, [])) }
       runs[runs.count - 1].bundles.append(index)
     }
@@ -154,8 +154,11 @@ struct Staging: Sendable {
     }
   }
 
+  /// - Parameter recipe: how it was made; which part it is, the bundle says.
   /// - Throws: what the folder throws.
-  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind) throws {
+  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind, made recipe: BundleRecipe) throws {
+    var recipe = recipe
+    (recipe.part, recipe.parts) = (sealed.keys.part, sealed.keys.parts)
     let ordinal = nextOrdinals[kind] ?? 0
     nextOrdinals[kind] = ordinal + 1
     let bundle = NewBundle(
@@ -164,7 +167,7 @@ struct Staging: Sendable {
       byteCount: sealed.content.byteCount, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
       keyID: signer.keyID, keyVersion: signer.keyVersion)
     // Only increments release keys, and only theirs are put together again.
-    bundles.append((bundle, kind == .increment ? sealed : sealed.withoutKeys))
+    bundles.append((bundle, kind == .increment ? sealed : sealed.withoutKeys, recipe))
   }
 
   /// Increments are named by the series' pattern: window, and a number that counts the bundles of the window, those that are

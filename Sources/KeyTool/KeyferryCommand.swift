@@ -1,8 +1,10 @@
 package import ArgumentParser
 internal import BundleTrust
+internal import CBuild
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
+internal import KeyArchive
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -34,12 +36,14 @@ package struct KeyferryCommand: ParsableCommand {
 
       Shell completions: keyferry --generate-completion-script bash, or zsh, or fish
       """,
-    version: "keyferry \(version)",
+    version: "\(programName) \(version) (\(build))",
     subcommands: [
       InspectCommand.self, VerifyCommand.self, DiffCommand.self, ReportCommand.self, MatchLogCommand.self,
+      ArchiveCommand.self,
       ConvertCommand.self, TablesCommand.self,
       NormalizeCommand.self, ExplainCommand.self,
       PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, LogCommand.self,
+      AuditCommand.self,
       SignBatchCommand.self,
       VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,
       RegistrationCommand.self, PullCommand.self, PushCommand.self, StatusCommand.self, EventsCommand.self,
@@ -50,8 +54,14 @@ package struct KeyferryCommand: ParsableCommand {
       ServeCommand.self,
     ])
 
-  /// The program's version.
+  /// The program's version: that of the tag. It is what others are told; `--version` says the commit, too.
   static let version = "0.1.0"
+
+  /// The commit that the program was built from, and its date.
+  private static let build = keyferry_build().map { String(cString: $0) } ?? "development build"
+
+  /// Name and version, as bundles and the log name what made them.
+  static let program = "\(programName) \(version)"
 
   /// What the commands say they are part of; the parser then looks for no options of a whole program in them.
   static let programName = "keyferry"
@@ -70,12 +80,14 @@ package struct KeyferryCommand: ParsableCommand {
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
+    Descriptors.occupyStandard()
     PartialFile.removeAllOnSignals()
     Descriptors.raise()
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       var command = try parse(arguments)
       if var command = command as? any AsyncParsableCommand {
+        try Descriptors.requireThreads()
         try await command.run()
       } else {
         try command.run()
@@ -120,6 +132,7 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as Descriptors.TooFew: Console.note("\(error)")
+    case let error as Descriptors.NoThreads: Console.note("\(error)")
     case let error as ServerFault: Console.note("\(error)")
     case let error as LossRefusal: Console.note("\(error)")
     case let error as NothingRead: Console.note("\(error)")
@@ -128,6 +141,11 @@ package struct KeyferryCommand: ParsableCommand {
       if let hint = error.hint { Console.hint(hint) }
       // A log that was read and is not what it should be is a verification that failed.
       if error.isRefutation { return ExitStatus.rejected.rawValue }
+    case let error as ArchiveFault:
+      Console.note("\(error)")
+      if let hint = error.hint { Console.hint(hint) }
+      if error.isRefutation { return ExitStatus.rejected.rawValue }
+    case let error as PeerSettingsFault: Console.note("\(error)")
     case let error as StaleInputs: Console.note("\(error)")
     case let error as ExistingOutput: Console.note("\(error)")
     case let error as RepeatedKeyRefusal: Console.note("\(error)")
@@ -146,8 +164,12 @@ package struct KeyferryCommand: ParsableCommand {
     let message = fullMessage(for: error)
     if code.isSuccess {
       // Help and version are results.
-      try? Console.result(line: message)
-      return ExitStatus.done.rawValue
+      do {
+        try Console.result(line: message)
+        return ExitStatus.done.rawValue
+      } catch {
+        return report(error)
+      }
     }
     let text = message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message
     Console.error("keyferry: \(TerminalText.harmless(text))\n")

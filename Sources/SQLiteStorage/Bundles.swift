@@ -60,22 +60,58 @@ extension SQLiteTransaction {
     }
   }
 
+  // MARK: Recipes
+
+  func recipe(of bundle: BundleID) throws -> StagedRecipe? {
+    let row = try Row.fetchOne(
+      database,
+      sql: """
+        SELECT stagings.event AS event, events.time AS time, stagings.first_bundle AS first,
+          stagings.last_bundle AS last, stagings.recipe AS round,
+          recipes.recipe AS own
+        FROM recipes JOIN stagings ON stagings.event = recipes.staging JOIN events ON events.id = stagings.event
+        WHERE recipes.bundle = ?
+        """, arguments: [bundle.rawValue])
+    return row.map { row in
+      StagedRecipe(
+        event: EventStamp(id: EventID(rawValue: row["event"]), time: row.time("time")),
+        first: BundleID(rawValue: row["first"]), last: BundleID(rawValue: row["last"]),
+        round: row.bytes("round"), bundle: row.bytes("own"))
+    }
+  }
+
+  func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) throws {
+    guard let first = bundles.first, let last = bundles.last else { return }
+    try database.execute(
+      sql: "INSERT INTO stagings (event, first_bundle, last_bundle, recipe) VALUES (?, ?, ?, ?)",
+      arguments: [event.id.rawValue, first.rawValue, last.rawValue, Bytes(recipe.round)])
+    for (bundle, own) in zip(bundles, recipe.bundles) {
+      try database.execute(
+        sql: "INSERT INTO recipes (bundle, staging, recipe) VALUES (?, ?, ?)",
+        arguments: [bundle.rawValue, event.id.rawValue, Bytes(own)])
+    }
+  }
+
   // MARK: Released keys
 
-  func released(by series: String, from start: TemporaryExposureKey, limit: Int) throws -> [ReleasedKey] {
+  func released(
+    by series: String, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
+  ) throws -> [ReleasedKey] {
     guard let number = try numbered(series, in: "series") else { return [] }
     let statement = try RawStatement(
       database,
       """
       SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle,
-        revisions, origins
-      FROM released WHERE series = ? AND key >= ? ORDER BY key, rolling_start LIMIT ?
+        revisions, origins\(bundle == nil ? "" : ", revision_bundle, earlier")
+      FROM released WHERE series = ? AND key >= ?\(bundle == nil ? "" : " AND ifnull(first_bundle, bundle) < ?4")
+      ORDER BY key, rolling_start LIMIT ?3
       """)
     defer { statement.reset() }
     return try withBytes(of: start) { bytes in
       statement.bind(number, at: 1)
       statement.bind(key: bytes, at: 2)
       statement.bind(Int64(max(0, limit)), at: 3)
+      if let bundle { statement.bind(bundle.rawValue, at: 4) }
       var keys: [ReleasedKey] = []
       while try statement.step() {
         let key = ClaimedKey(
@@ -83,10 +119,14 @@ extension SQLiteTransaction {
           rollingPeriodWord: statement.int32(at: 2), transmissionRiskWord: statement.int32(at: 3),
           reportTypeWord: statement.int32(at: 4), daysSinceOnsetWord: statement.int32(at: 5),
           fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: statement.int(at: 6))))
-        keys.append(
-          ReleasedKey(
-            key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8),
-            origins: statement.text(at: 9).map(ReleasingOrigins.init(text:))))
+        let released = ReleasedKey(
+          key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8),
+          origins: statement.text(at: 9).map(ReleasingOrigins.init(text:)))
+        if let bundle, let earlier = statement.text(at: 11), statement.int(at: 10) >= bundle.rawValue {
+          keys.append(try released.before(earlier))
+        } else {
+          keys.append(released)
+        }
       }
       return keys
     }
@@ -107,7 +147,11 @@ extension SQLiteTransaction {
       ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
         transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
         days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
-        revisions = excluded.revisions
+        revisions = excluded.revisions, first_bundle = ifnull(first_bundle, bundle),
+        revision_bundle = CASE WHEN excluded.revisions > revisions THEN excluded.bundle ELSE revision_bundle END,
+        earlier = CASE WHEN excluded.revisions > revisions
+          THEN printf('%d,%d,%d,%d,%d', rolling_period, transmission_risk, report_type, days_since_onset, fields)
+          ELSE earlier END
       """)
     statement.bind(number, at: 1)
     for released in keys.sorted(by: { $0.key.key < $1.key.key }) {
@@ -125,6 +169,23 @@ extension SQLiteTransaction {
         return try statement.bind(text: released.origins?.text, at: 11) { try statement.run() }
       }
     }
+  }
+}
+
+extension ReleasedKey {
+  /// As it was before its revision.
+  fileprivate func before(_ text: String) throws -> ReleasedKey {
+    let words = text.split(separator: ",").compactMap { Int32($0) }
+    guard words.count == 5 else {
+      throw StorageFault(.corrupt, "what a key was before its revision cannot be read")
+    }
+    var earlier = self
+    earlier.key = ClaimedKey(
+      key: key.key, rollingStartWord: key.rollingStartWord, rollingPeriodWord: words[0], transmissionRiskWord: words[1],
+      reportTypeWord: words[2], daysSinceOnsetWord: words[3],
+      fields: KeyFields(rawValue: UInt32(bitPattern: words[4])))
+    earlier.revisions = 0
+    return earlier
   }
 }
 

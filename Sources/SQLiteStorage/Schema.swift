@@ -53,6 +53,9 @@ enum Schema {
     migrator.registerMigration("salts of the log's commitments") { database in
       try database.execute(sql: salts)
     }
+    migrator.registerMigration("how bundles were made") { database in
+      try database.execute(sql: recipes)
+    }
     return migrator
   }
 
@@ -494,6 +497,29 @@ enum Schema {
       document INTEGER PRIMARY KEY REFERENCES contents (document) ON DELETE CASCADE,
       salt BLOB NOT NULL CHECK (length(salt) = 32)
     ) STRICT;
+    """
+
+  /// What making a bundle again needs beside the claims: what its event had in common, what is its own, and with which
+  /// bundle a key was released first. The three columns are NULL of keys about which nothing came later; `earlier` is what
+  /// the first release said: period, risk, report type, onset, fields.
+  private static let recipes = """
+    CREATE TABLE stagings (
+      event INTEGER PRIMARY KEY REFERENCES events (id),
+      -- The bundles with the lowest and the highest number.
+      first_bundle INTEGER NOT NULL REFERENCES bundles (id),
+      last_bundle INTEGER NOT NULL REFERENCES bundles (id),
+      recipe BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE recipes (
+      bundle INTEGER PRIMARY KEY REFERENCES bundles (id),
+      staging INTEGER NOT NULL REFERENCES stagings (event),
+      recipe BLOB NOT NULL
+    ) STRICT;
+
+    ALTER TABLE released ADD COLUMN first_bundle INTEGER;
+    ALTER TABLE released ADD COLUMN revision_bundle INTEGER;
+    ALTER TABLE released ADD COLUMN earlier TEXT;
     """
 
   private static let federation = """

@@ -15,6 +15,8 @@ package struct LogFault: Error, Hashable, Sendable, CustomStringConvertible {
     case otherOrigin = "other-origin"
     /// A file of a proof that breaks its format.
     case badProof = "bad-proof"
+    /// An attestation that breaks its format, or is of another file.
+    case badAttestation = "bad-attestation"
     /// A proof that does not lead to the root.
     case notIncluded = "not-included"
     /// Two checkpoints of one log of which none extends the other.
@@ -44,7 +46,8 @@ package struct LogFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether the log, or what was said of it, was read and is not what it should be; otherwise something could not be done.
   package var isRefutation: Bool {
     switch code {
-    case .badNote, .badSignature, .notSigned, .badCheckpoint, .otherOrigin, .badProof, .notIncluded, .fork, .wentBack,
+    case .badNote, .badSignature, .notSigned, .badCheckpoint, .otherOrigin, .badProof, .badAttestation, .notIncluded,
+      .fork, .wentBack,
       .missingTile, .badTile, .badEntry:
       true
     case .badKey, .wouldOverwrite, .staleState, .badState, .inUse, .tooLarge, .inputOutput: false

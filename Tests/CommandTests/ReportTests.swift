@@ -347,12 +347,97 @@ import Testing
   @Test(arguments: [
     ("", "it is empty"), ("day,cases\n", "line 1"), ("day,region,cases\n2020-06-31,DE,1\n", "line 2: day 2020-06-31"),
     ("day,region,cases\n2020-06-30,DE,-1\n", "cases -1"), ("day,region,cases\n2020-06-30\n", "too few cells"),
+    ("day,region,cases\n2020-06-29,DE,1\n2020-06-30,\"DE,1\n", "line 3: the quotation mark of cell 2 is not closed"),
+    ("\"day,region,cases\n", "line 1: the quotation mark of cell 1 is not closed"),
+    ("day,region,cases\n2020-06-30,\"DE\"x,1\n", "line 2: something stands behind the quotation marks of cell 2"),
   ]) func wrongCasesAreToldWithTheirLine(content: String, told: String) throws {
     try Workshop.run { workshop in
       try workshop.write(Sample.csv, "a.csv")
       try workshop.write(content, "cases.csv")
       let outcome = try workshop.keyferry("report", "a.csv", "--json", "--cases", "cases.csv")
       #expect(outcome.status == 2 && outcome.errors.contains(told), "\(outcome.errors)")
+    }
+  }
+
+  @Test func quotedCasesAreCells() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 5)
+      let keys = (0..<30).map { _ in Self.key(Self.firstDay - 3, using: &random) }
+      try workshop.write(try Self.document("a, \"b\"", Self.firstDay, keys).bytes(as: .csv), "a.csv")
+      try workshop.write(
+        "\u{FEFF}\"note\", day ,\"region\",cases\r\n\"x, y\",2020-06-17, \"a, \"\"b\"\"\" ,\"60\"\r\n", "cases.csv")
+      let outcome = try workshop.keyferry("report", "a.csv", "--csv", "--cases", "cases.csv")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.text.contains("shortfall_cases,\"a, \"\"b\"\"\",60\n"), "\(outcome.text)")
+    }
+  }
+
+  /// A region or a signer that a spreadsheet would take for a formula is text; numbers stay numbers.
+  @Test func noCellIsAFormula() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 8)
+      for (number, region) in ["=1+1", "+x", "-x", "@SUM(A1)", "DE"].enumerated() {
+        let keys = (0..<3).map { _ in Self.key(Self.firstDay - 3, using: &random) }
+        try workshop.write(
+          try Self.document(region, Self.firstDay + Int64(number), keys).bytes(as: .csv), "\(number).csv")
+      }
+      var key = Self.key(Self.firstDay - 3, using: &random)
+      key.daysSinceOnset = -3
+      try workshop.write(try Self.document("DE", Self.firstDay + 9, [key]).bytes(as: .csv), "9.csv")
+      let text = try workshop.keyferry(
+        "report", "0.csv", "1.csv", "2.csv", "3.csv", "4.csv", "9.csv", "--csv"
+      ).text
+      for cell in ["'=1+1", "'+x", "'-x", "'@SUM(A1)", "DE"] {
+        #expect(text.contains("region_documents,\(cell),"), "\(text)")
+      }
+      #expect(text.contains("days_since_onset,-3,1\n"))
+      for line in text.split(separator: "\n") {
+        let cell = line.split(separator: ",", maxSplits: 1).last ?? ""
+        #expect(
+          !"=+@".contains(cell.first ?? " ") && (cell.first != "-" || Int(cell.prefix { $0 != "," }) != nil), "\(line)")
+      }
+    }
+  }
+
+  @Test func keysThatAreNotRandomAreCounted() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 12)
+      let planted: [(UInt64, UInt64)] = [
+        (0x4141_4242_4343_4444, 0x6161_3030_3939_7A7A), (0xFF12_3456_7800_0000, 0x0000_00AB_CDEF_1122),
+        (0x8182_8384_8586_8781, 0x8182_8384_8586_8781), (0, 0),
+        // Not quite: a space among letters, five zero bytes, eight different bytes.
+        (0x4120_4243_4445_4647, 0x4849_4A4B_4C4D_4E4F), (0xFF12_3456_7800_0000, 0x0000_0AAB_CDEF_1122),
+        (0x8182_8384_8586_8788, 0x8182_8384_8586_8788),
+      ]
+      var keys = (0..<2000).map { _ in Self.key(Self.firstDay - 3, using: &random) }
+      for (index, words) in planted.enumerated() {
+        keys[index].key = TemporaryExposureKey(high: words.0, low: words.1)
+      }
+      try workshop.write(try Self.document("DE", Self.firstDay, keys).bytes(as: .csv), "a.csv")
+      #expect(try report(workshop, "a.csv")["low-entropy-keys"]?.count == 4)
+    }
+  }
+
+  /// A start below 1970 has a day, a bar and a place before the others.
+  @Test func daysBelow1970HaveBars() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 9)
+      var keys = (0..<4).map { Self.key(Int64($0) - 2, using: &random) }
+      keys[0].rollingStart = -1
+      keys[1].rollingStart = -144
+      keys[2].rollingStart = -145
+      try workshop.write(try Self.document("DE", Self.firstDay, keys).bytes(as: .csv), "a.csv")
+      let json = try workshop.keyferry("report", "a.csv", "--json").text
+      #expect(json.contains("\"day\" : \"1969-12-31\",\n      \"keys\" : 2"), "\(json)")
+      #expect(json.contains("\"day\" : \"1969-12-30\",\n      \"keys\" : 1"), "\(json)")
+      let page = try workshop.keyferry("report", "a.csv", "-o", "-").text
+      #expect(page.contains("<title>1969-12-31: 2 keys</title>") && page.contains("<title>1969-12-30: 1 keys</title>"))
+      keys[2].rollingStart = .min
+      try workshop.write(try Self.document("DE", Self.firstDay, keys).bytes(as: .csv), "b.csv")
+      let far = try workshop.keyferry("report", "b.csv", "-o", "-")
+      #expect(far.status == 0, "\(far.errors)")
+      let titles = far.text.components(separatedBy: "<title>").dropFirst().map { $0.prefix { $0 != ":" } }
+      #expect(titles.filter { $0 < "2000" } == ["-38861-05-17", "1969-12-31", "1970-01-02"])
     }
   }
 }

@@ -56,7 +56,7 @@ import TransparencyLog
         let index = try await Self.get(address.appending(path: "all/index.txt"))
         let path = try #require(
           String(decoding: index.body, as: UTF8.self).split(separator: "\n").first.map(String.init))
-        for ending in ["", ".tlog-proof"] {
+        for ending in ["", ".tlog-proof", ".intoto.jsonl"] {
           let file = try await Self.get(address.appending(path: path + ending))
           #expect(file.status == 200)
           try Data(file.body).write(to: place.folder.appending(path: "bundle.zip\(ending)"))

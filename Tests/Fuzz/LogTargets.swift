@@ -5,6 +5,7 @@ let logTargets: [String: FuzzTarget] = [
   "log-note": fuzzNote,
   "log-proof": fuzzProof,
   "log-entry": fuzzEntry,
+  "log-attestation": fuzzAttestation,
   "tile-path": fuzzTilePath,
 ]
 
@@ -38,6 +39,28 @@ private let stranger: NoteVerifier = {
   precondition(entry.bytes == Array(input))
   precondition((try? LogEntry(entry.kind, entry.members)) == entry)
 }
+
+/// What is read is written and read the same, and nobody has signed it with this key.
+@Sendable private func fuzzAttestation(_ input: UnsafeRawBufferPointer) {
+  let bytes = Array(input)
+  if let envelope = try? Envelope(bytes, name: "envelope") {
+    precondition((try? Envelope(envelope.bytes, name: "envelope")) == envelope)
+    precondition((try? envelope.verify(by: attester, name: "envelope")) == nil)
+    look(at: envelope.payload)
+  }
+  look(at: bytes)
+  let text = String(decoding: bytes, as: UTF8.self)
+  if let key = try? AttestationKey(pem: text, name: "key") {
+    precondition((try? AttestationKey(pem: key.pem, name: "key")) == key)
+  }
+
+  func look(at statement: [UInt8]) {
+    guard let provenance = try? Provenance(statement, name: "statement") else { return }
+    precondition((try? Provenance(provenance.bytes, name: "statement")) == provenance)
+  }
+}
+
+private let attester = AttestationSigner.generate().publicKey
 
 /// A path has one spelling, and what it names has bounds.
 @Sendable private func fuzzTilePath(_ input: UnsafeRawBufferPointer) {

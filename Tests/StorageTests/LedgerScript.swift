@@ -94,6 +94,7 @@ enum LedgerScript {
       Step(.published) { try await $0.published([bundle], by: "NL", at: Times.days(3)) },
       Step(.unlisted) { try await $0.unlisted([bundle], by: "NL", at: sound(4)) },
       Step(.removed) { try await $0.removed([bundle], by: "NL", at: sound(5)) },
+      Step(.uploadsCounted) { try await $0.uploadsCounted(at: ["door"], keptFor: 14, at: sound(5)) },
       Step(.indexRestored) { try await $0.indexRestored(of: "NL", at: Times.days(5)) },
       Step(.mirrored) { try await $0.mirrored([4], by: "original", listed: 1, unlisted: 0, at: Times.days(5)) },
       Step(.batched) { _ = try await $0.batched(within: 10, keptFor: 2, at: Times.days(5)) },

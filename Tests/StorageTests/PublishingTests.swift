@@ -46,6 +46,64 @@ struct PublishingTests {
     }
   }
 
+  @Test("how bundles were made is kept with them", arguments: StoreKind.allCases)
+  func recipes(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let (ids, stamp) = try await store.write { transaction in
+        let old = try transaction.stage(NewBundle("NL", 0), [1], at: Times.now).id
+        let ids = try (1...2).map { try transaction.stage(NewBundle("NL", $0), [2], at: Times.now).id }
+        let stamp = try transaction.enter(NewEvent(.staged, about: "NL", at: Times.days(1)))
+        try transaction.keep(NewRecipe(round: [7, 0], bundles: [[8], []]), of: ids, stagedIn: stamp)
+        return ([old] + ids, stamp)
+      }
+      try await store.read { state throws in
+        #expect(try state.recipe(of: ids[0]) == nil)
+        #expect(
+          try state.recipe(of: ids[1])
+            == StagedRecipe(event: stamp, first: ids[1], last: ids[2], round: [7, 0], bundle: [8]))
+        #expect(
+          try state.recipe(of: ids[2])
+            == StagedRecipe(event: stamp, first: ids[1], last: ids[2], round: [7, 0], bundle: []))
+      }
+    }
+  }
+
+  @Test("what was released before a bundle is known later", arguments: StoreKind.allCases)
+  func releasedBefore(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      var random = SeededRandom(for: "released before")
+      var history: [(bundle: BundleID, released: [ReleasedKey])] = []
+      for ordinal in 0..<12 {
+        let bundle = try await store.write { try $0.stage(NewBundle("NL", ordinal), [1], at: Times.now).id }
+        let before = try await store.read { try $0.released(by: "NL", from: .first, limit: .max) }
+        history.append((bundle, before))
+        var keys: [ReleasedKey] = []
+        for number in UInt64(0)..<20 where random.once(in: 4) {
+          var key = ClaimedKey(key: TemporaryExposureKey(high: number, low: 1))
+          (key.rollingStart, key.rollingPeriod, key.transmissionRisk) = (2_650_000, 144, Int32(ordinal))
+          if random.once(in: 2) { key.reportType = 1 }
+          var release = ReleasedKey(key: key, bundle: bundle, origins: ReleasingOrigins(["NL"]))
+          if let known = before.first(where: { $0.key.key == key.key }) {
+            // It goes out again as it was, or is revised, once.
+            if known.revisions == 0, random.once(in: 2) { release.revisions = 1 } else { release = known }
+            release.bundle = bundle
+          }
+          keys.append(release)
+        }
+        try await store.write { [keys] in try $0.release(keys, by: "NL") }
+      }
+      for (bundle, released) in history {
+        let then = try await store.read { try $0.released(by: "NL", from: .first, limit: .max, before: bundle) }
+        #expect(then.map(\.key) == released.map(\.key) && then.map(\.revisions) == released.map(\.revisions))
+        #expect(then.map(\.origins) == released.map(\.origins))
+        let part = try await store.read {
+          try $0.released(by: "NL", from: TemporaryExposureKey(high: 5, low: 0), limit: 3, before: bundle)
+        }
+        #expect(part.map(\.key) == Array(released.map(\.key).filter { $0.key.high >= 5 }.prefix(3)))
+      }
+    }
+  }
+
   @Test(
     "bytes of any length come back as they were, and fewer than were promised leave nothing",
     arguments: StoreKind.allCases)

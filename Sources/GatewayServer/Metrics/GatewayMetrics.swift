@@ -186,7 +186,7 @@ package final class GatewayMetrics: Sendable {
       .gauge, "keyferry_log_oldest_waiting_seconds", "How long ago the oldest of them was queued; 0 where none waits.")
 
     // What has not happened yet has happened no times.
-    for counter in [repeated, limited] { counter.increment(by: 0) }
+    for counter in [repeated, limited, witnessFailures] { counter.increment(by: 0) }
     for reason in OpenConnections.Reason.allCases { dropped.increment([reason.rawValue], by: 0) }
     for result in ["hit", "miss"] { cacheLookups.increment([result], by: 0) }
   }

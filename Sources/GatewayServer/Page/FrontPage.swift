@@ -99,7 +99,8 @@ struct FrontPage {
     return """
       <section class="card" aria-labelledby="log-title">
       <h2 id="log-title">Public log</h2>
-      <p>What is published stands in a log that cannot be rewritten in secret. Each bundle has its proof beside it, and the
+      <p>What is published stands in a log that cannot be rewritten in secret. Each bundle has its proof beside it, an
+      attestation says of what and by what it was made, and the
       <a href="\(escaped(log.url))/checkpoint">checkpoint</a> says how far the log goes. Compare the key with the one that
       you were told by another way.</p>
       <dl class="facts">\(items.joined())</dl>
@@ -171,7 +172,8 @@ struct FrontPage {
       """
       <tr><th scope="row"><a href="/\(escaped(bundle.path))">\(escaped(Self.window(bundle)))</a>\
       <span class="digest" title="SHA-256 of the archive">\(escaped(bundle.sha256.prefix(16)))…</span>\
-      \(bundle.proof.map { "<a class=\"digest\" href=\"\(escaped($0))\">proof</a>" } ?? "")</th>\
+      \(bundle.proof.map { "<a class=\"digest\" href=\"\(escaped($0))\">proof</a>" } ?? "")\
+      \(bundle.attestation.map { " <a class=\"digest\" href=\"\(escaped($0))\">attestation</a>" } ?? "")</th>\
       <td>\(escaped(bundle.kind))</td><td class="number">\(ReadableNumber.grouped(bundle.keys))</td>\
       <td class="number">\(ReadableNumber.grouped(bundle.revisedKeys))</td>\
       <td class="number">\(escaped(ReadableNumber.bytes(bundle.bytes)))</td>\

@@ -103,11 +103,12 @@ struct PublicationReport: Encodable, Hashable {
     var revisedKeys: Int
     var bytes: Int
     var sha256: String
-    /// Of its proof; `nil` where there is none.
+    /// Of its proof and its attestation; `nil` where there is none.
     var proof: String?
+    var attestation: String?
 
     enum CodingKeys: String, CodingKey {
-      case kind, path, url, start, end, published, keys, bytes, sha256, proof
+      case kind, path, url, start, end, published, keys, bytes, sha256, proof, attestation
       case revisedKeys = "revised_keys"
     }
   }
@@ -124,10 +125,10 @@ struct PublicationReport: Encodable, Hashable {
   ///   - layouts: the names of those that are served.
   ///   - baseURL: what apps see as the beginning of every address.
   ///   - log: what is shown of the public log; `nil` where there is none.
-  ///   - isProved: whether there is a proof beside the bundle of a path.
+  ///   - hasBeside: whether there is a file of this path, beside a bundle.
   init(
     _ publications: Publications, settings: ServerSettings, layouts: [String], baseURL: String, now: Instant,
-    log: ShownLog? = nil, isProved: (String) -> Bool = { _ in false }
+    log: ShownLog? = nil, hasBeside: (String) -> Bool = { _ in false }
   ) {
     self.log = log.map {
       Log(
@@ -137,13 +138,15 @@ struct PublicationReport: Encodable, Hashable {
     defaultSeries = publications[nil]?.manifest.series
     let addressing = AppAddressing(settings: settings, layouts: layouts, baseURL: baseURL)
     addresses = addressing.shared
-    series = publications.series.map { Series($0, addressing: addressing, now: now, isProved: isProved) }
+    series = publications.series.map { Series($0, addressing: addressing, now: now, hasBeside: hasBeside) }
   }
 }
 
 extension PublicationReport.Series {
-  init(_ series: PublishedSeries, addressing: AppAddressing, now: Instant, isProved: (String) -> Bool = { _ in false })
-  {
+  init(
+    _ series: PublishedSeries, addressing: AppAddressing, now: Instant,
+    hasBeside: (String) -> Bool = { _ in false }
+  ) {
     let manifest = series.manifest
     let listed = series.increments.filter(\.facts.isListed)
     let all = series.bundles.filter(\.facts.isListed)
@@ -162,7 +165,7 @@ extension PublicationReport.Series {
       days: Self.days(of: series, until: now.day),
       latestBundles: all.sorted { ($0.facts.published, $0.facts.end) > ($1.facts.published, $1.facts.end) }
         .prefix(PublicationReport.latestBundles).map {
-          PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL, isProved: isProved($0.facts.path))
+          PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL, hasBeside: hasBeside)
         },
       addresses: addressing.addresses(of: manifest.series))
   }
@@ -182,13 +185,17 @@ extension PublicationReport.Series {
 }
 
 extension PublicationReport.Bundle {
-  init(_ facts: SeriesManifest.Bundle, baseURL: String, isProved: Bool) {
+  init(_ facts: SeriesManifest.Bundle, baseURL: String, hasBeside: (String) -> Bool) {
+    func address(_ ending: String) -> String? {
+      hasBeside(facts.path + ending) ? "\(baseURL)/\(facts.path)\(ending)" : nil
+    }
     self.init(
       kind: facts.kind, path: facts.path, url: "\(baseURL)/\(facts.path)",
       start: Instant(secondsSince1970: facts.start).description,
       end: Instant(secondsSince1970: facts.end).description,
       published: Instant(secondsSince1970: facts.published).description, keys: facts.keys,
       revisedKeys: facts.revisedKeys, bytes: facts.bytes, sha256: facts.sha256,
-      proof: isProved ? "\(baseURL)/\(facts.path)\(LogFiles.proofEnding)" : nil)
+      proof: address(LogFiles.proofEnding),
+      attestation: address(LogFiles.attestationEnding))
   }
 }

@@ -14,7 +14,7 @@ package struct HistoryCollector {
   private var unreadable = 0
 
   /// - Parameter keysInMemory: how many keys are held in memory; the others are in a file without a name.
-  package init(keysInMemory: Int = 1 << 20) {
+  package init(keysInMemory: Int = 1 << 22) {
     occurrences = KeyRepetitions(limit: .max, memory: keysInMemory)
   }
 
@@ -22,9 +22,10 @@ package struct HistoryCollector {
     let number = UInt32(documents.count)
     chunk.keys.withKeys { keys in
       for key in keys {
+        let shape = shapes.number(of: key)
         occurrences.append(
-          KeyRepetitions.Record(high: key.key.high, low: key.key.low, index: number, shape: shapes.number(of: key)))
-        current.observe(key)
+          KeyRepetitions.Record(high: key.key.high, low: key.key.low, index: number, shape: shape))
+        current.observe(key, shape: shape)
       }
     }
   }
@@ -36,14 +37,13 @@ package struct HistoryCollector {
   ///   - byteCount: of the file, or of the entry of an archive.
   package mutating func add(_ report: InspectionReport, byteCount: Int) {
     occurrences.settle()
-    documents.append(HistoryDocument(report, current, byteCount: byteCount))
-    current = DocumentObservation()
+    documents.append(HistoryDocument(report, current.finish(shapes), byteCount: byteCount))
   }
 
   /// The document that was observed could not be read.
   package mutating func leaveOut() {
     occurrences.forget()
-    current = DocumentObservation()
+    _ = current.finish(shapes)
     unreadable += 1
   }
 
@@ -55,12 +55,12 @@ package struct HistoryCollector {
     var group: [KeyRepetitions.Record] = []
     occurrences.forEachSorted { record in
       if let first = group.first, first.high != record.high || first.low != record.low {
-        study.take(group)
+        study.take(&group)
         group.removeAll(keepingCapacity: true)
       }
       group.append(record)
     }
-    if !group.isEmpty { study.take(group) }
+    if !group.isEmpty { study.take(&group) }
     return HistoryReport(study.finish(), unreadable: unreadable, isComplete: occurrences.isComplete, cases: cases)
   }
 }
@@ -102,8 +102,11 @@ struct HistoryShapes {
   }
 
   private(set) var all: [Shape] = []
-  private var numbers: [Shape: UInt32] = [:]
+  /// Numbers of shapes plus one, 0 for a free slot; a power of two of them, at most half used.
+  private var slots = [UInt32](repeating: 0, count: 256)
   private var last: (shape: Shape, number: UInt32)?
+  /// The standard library seeds its hasher anew in every process, so no file can aim at one slot.
+  private let seed = UInt64(truncatingIfNeeded: 0.hashValue) | 1
   /// A hostile file has a new shape in every key; beyond that keys are counted without what they say.
   private static let limit = 1 << 20
 
@@ -115,16 +118,47 @@ struct HistoryShapes {
   }
 
   private mutating func look(for shape: Shape) -> UInt32 {
-    if let number = numbers[shape] {
-      last = (shape, number)
-      return number
+    let mask = slots.count - 1
+    var slot = hash(shape) & mask
+    while slots[slot] != 0 {
+      let number = slots[slot] - 1
+      if all[Int(number)] == shape {
+        last = (shape, number)
+        return number
+      }
+      slot = (slot + 1) & mask
     }
     guard all.count < Self.limit else { return KeyRepetitions.unknownShape }
     let number = UInt32(all.count)
-    numbers[shape] = number
     all.append(shape)
+    slots[slot] = number + 1
+    if all.count * 2 > slots.count { grow() }
     last = (shape, number)
     return number
+  }
+
+  private mutating func grow() {
+    let mask = slots.count * 2 - 1
+    slots = [UInt32](repeating: 0, count: mask + 1)
+    for (number, shape) in all.enumerated() {
+      var slot = hash(shape) & mask
+      while slots[slot] != 0 { slot = (slot + 1) & mask }
+      slots[slot] = UInt32(number + 1)
+    }
+  }
+
+  @inline(__always)
+  private func hash(_ shape: Shape) -> Int {
+    func pair(_ low: Int32, _ high: UInt32) -> UInt64 { UInt64(UInt32(bitPattern: low)) | UInt64(high) << 32 }
+    func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+      let product = left.multipliedFullWidth(by: right)
+      return product.high ^ product.low
+    }
+    let time = pair(shape.start, UInt32(bitPattern: shape.period))
+    let words = pair(shape.risk, UInt32(bitPattern: shape.type))
+    let rest = pair(shape.onset, shape.fields.rawValue)
+    let mixed = fold(time ^ seed, words ^ 0x9e37_79b9_7f4a_7c15)
+    return Int(truncatingIfNeeded: fold(rest ^ seed, mixed ^ 0xd6e8_feb8_6659_fd93) &* seed >> 16)
   }
 
   subscript(number: UInt32) -> Shape? { number < all.count ? all[Int(number)] : nil }
@@ -137,86 +171,138 @@ func greatestDivisor(_ one: Int, _ other: Int) -> Int {
   return left
 }
 
-/// What is noticed about one document on its way.
+/// What is noticed about one document on its way. What keys say is counted by shape, of which there are few, and looked at when
+/// the document has ended.
 struct DocumentObservation {
-  private(set) var keys = 0
-  /// How many are in each group of one start and risk level, for padding; nothing beyond so many groups.
-  private var groups: [UInt64: Int] = [:]
-  private var hasAllGroups = true
-  private(set) var future: [Int32: Int] = [:]
-  private(set) var unaligned = 0
-  private(set) var lowEntropy = 0
-  private var onsets: [Int32: Int] = [:]
-  private(set) var withOnset = 0
-  /// Pairs of neighbours whose starts are a day apart, or the same, and that are in the order of their key data.
-  private(set) var dayApart = 0
-  private(set) var inOrder = 0
-  private var last: (key: TemporaryExposureKey, start: Int32)?
-  private(set) var latestStart: Int32?
+  /// What is left of it.
+  struct Facts {
+    var keys = 0
+    /// How many groups of one start and risk level there are, and the greatest number that divides them all; `nil` where they
+    /// are too many to hold.
+    var padding: (groups: Int, divisor: Int)?
+    var unaligned = 0
+    var lowEntropy = 0
+    var withOnset = 0
+    /// The onset that most keys state, and how many do.
+    var commonestOnset: (value: Int32, count: Int)?
+    /// Pairs of neighbours whose starts are a day apart, and that are in the order of their key data.
+    var dayApart = 0
+    var inOrder = 0
+    var latestStart: Int32?
+  }
+
+  private var facts = Facts()
+  /// By number of a shape, how many keys have it; and which are there.
+  private var counts: [Int] = []
+  private var present: [UInt32] = []
+  private var hasAllShapes = true
+  private var hasLast = false
+  private var lastKey = TemporaryExposureKey(high: 0, low: 0)
+  private var lastStart: Int32 = 0
 
   private static let groupLimit = 1 << 14
+  private static let onsetLimit = 256
 
   @inline(__always)
-  mutating func observe(_ key: ClaimedKey) {
-    keys += 1
-    if let start = key.rollingStart {
-      let group = UInt64(UInt32(bitPattern: start)) << 32 | UInt64(UInt32(bitPattern: key.transmissionRisk ?? .min))
-      if hasAllGroups {
-        groups[group, default: 0] += 1
-        if groups.count > Self.groupLimit { (groups, hasAllGroups) = ([:], false) }
+  mutating func observe(_ key: ClaimedKey, shape: UInt32) {
+    facts.keys += 1
+    if shape < counts.count, counts[Int(shape)] > 0 {
+      counts[Int(shape)] += 1
+    } else {
+      enter(shape, key)
+    }
+    if key.fields.contains(.rollingStart) {
+      let start = key.rollingStartWord
+      if hasLast {
+        let step = Int64(start) - Int64(lastStart)
+        if step == IntervalNumber.intervalsPerDay || step == -IntervalNumber.intervalsPerDay { facts.dayApart += 1 }
+        if lastKey < key.key { facts.inOrder += 1 }
       }
-      latestStart = max(latestStart ?? start, start)
-      if let last {
-        if abs(Int64(start) - Int64(last.start)) == IntervalNumber.intervalsPerDay { dayApart += 1 }
-        if last.key < key.key { inOrder += 1 }
-      }
-      last = (key.key, start)
+      (lastKey, lastStart, hasLast) = (key.key, start, true)
+    }
+    if Self.isLowInEntropy(key.key) { facts.lowEntropy += 1 }
+  }
+
+  private mutating func enter(_ shape: UInt32, _ key: ClaimedKey) {
+    guard shape != KeyRepetitions.unknownShape else {
+      // Too many to be told apart: what can be counted alone is.
+      hasAllShapes = false
+      return add(HistoryShapes.Shape(key), 1)
+    }
+    while shape >= counts.count { counts.append(0) }
+    counts[Int(shape)] = 1
+    present.append(shape)
+  }
+
+  private mutating func add(_ shape: HistoryShapes.Shape, _ count: Int) {
+    if let start = shape.rollingStart {
+      facts.latestStart = max(facts.latestStart ?? start, start)
       // A day's key begins at midnight; one that was cut short by an upload begins in the day, and lasts less.
-      if start % 144 != 0, (key.rollingPeriod ?? 144) == 144 { unaligned += 1 }
+      if start % 144 != 0, shape.rollingPeriod == 144 { facts.unaligned += count }
     }
-    if let onset = key.daysSinceOnset {
-      withOnset += 1
-      if onsets.count < 256 || onsets[onset] != nil { onsets[onset, default: 0] += 1 }
-    }
-    if Self.isLowInEntropy(key.key) { lowEntropy += 1 }
+    if shape.daysSinceOnset != nil { facts.withOnset += count }
   }
 
-  /// How many groups there are, and the greatest number that divides them all; `nil` where they are too many to hold.
-  var padding: (groups: Int, divisor: Int)? {
-    hasAllGroups ? (groups.count, groups.values.reduce(0, greatestDivisor)) : nil
-  }
-
-  /// The onset that most keys state, and how many do.
-  var commonestOnset: (value: Int32, count: Int)? {
-    onsets.max { ($0.value, $1.key) < ($1.value, $0.key) }.map { ($0.key, $0.value) }
+  /// Ends the document, and begins the next one.
+  mutating func finish(_ shapes: HistoryShapes) -> Facts {
+    var groups: [UInt64: Int] = [:]
+    var onsets: [Int32: Int] = [:]
+    for number in present {
+      let count = counts[Int(number)]
+      counts[Int(number)] = 0
+      guard let shape = shapes[number] else { continue }
+      add(shape, count)
+      if let start = shape.rollingStart, hasAllShapes {
+        let risk = shape.transmissionRisk ?? .min
+        groups[UInt64(UInt32(bitPattern: start)) << 32 | UInt64(UInt32(bitPattern: risk)), default: 0] += count
+        if groups.count > Self.groupLimit { (groups, hasAllShapes) = ([:], false) }
+      }
+      if let onset = shape.daysSinceOnset, onsets.count < Self.onsetLimit || onsets[onset] != nil {
+        onsets[onset, default: 0] += count
+      }
+    }
+    facts.padding = hasAllShapes ? (groups.count, groups.values.reduce(0, greatestDivisor)) : nil
+    facts.commonestOnset =
+      onsets.max { ($0.value, $1.key) < ($1.value, $0.key) }.map { ($0.key, $0.value) }
+    defer {
+      (facts, hasAllShapes, hasLast) = (Facts(), true, false)
+      present.removeAll(keepingCapacity: true)
+    }
+    return facts
   }
 
   /// No key out of a good generator is like that: letters and digits alone, six zero bytes on end, or at most seven different
   /// bytes. Together that befalls one good key in some billions.
   @inline(__always)
   static func isLowInEntropy(_ key: TemporaryExposureKey) -> Bool {
+    // Nearly every key has more than seven different remainders and a byte above 127, and no zero byte.
+    var remainders: UInt64 = 0
     var (high, low) = (key.high, key.low)
-    var seen: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-    var zeros = 0
-    var longest = 0
-    var isText = true
-    for _ in 0..<16 {
-      let byte = UInt8(truncatingIfNeeded: high >> 56)
-      high = high << 8 | low >> 56
-      low <<= 8
-      switch byte >> 6 {
-      case 0: seen.0 |= 1 << UInt64(byte & 63)
-      case 1: seen.1 |= 1 << UInt64(byte & 63)
-      case 2: seen.2 |= 1 << UInt64(byte & 63)
-      default: seen.3 |= 1 << UInt64(byte & 63)
-      }
+    for _ in 0..<8 {
+      remainders |= 1 << (high & 63) | 1 << (low & 63)
+      high >>= 8
+      low >>= 8
+    }
+    let mayBeText = (key.high | key.low) & 0x8080_8080_8080_8080 == 0
+    guard remainders.nonzeroBitCount <= 7 || mayBeText || hasZero(key.high) || hasZero(key.low) else { return false }
+    return isLowInEntropyByBytes(key)
+  }
+
+  @inline(__always)
+  private static func hasZero(_ word: UInt64) -> Bool {
+    (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0
+  }
+
+  /// The definition.
+  static func isLowInEntropyByBytes(_ key: TemporaryExposureKey) -> Bool {
+    var (zeros, longest, isText) = (0, 0, true)
+    let bytes = key.bytes
+    for byte in bytes {
       zeros = byte == 0 ? zeros + 1 : 0
       longest = max(longest, zeros)
       isText = isText && ((48...57).contains(byte) || (65...90).contains(byte & 0xDF) && byte < 128)
     }
-    let distinct =
-      seen.0.nonzeroBitCount + seen.1.nonzeroBitCount + seen.2.nonzeroBitCount + seen.3.nonzeroBitCount
-    return isText || longest >= 6 || distinct <= 7
+    return isText || longest >= 6 || Set(bytes).count <= 7
   }
 }
 
@@ -245,7 +331,7 @@ package struct HistoryDocument: Sendable {
   let bulkOnset: Int32?
   let isSideBySide: Bool
 
-  init(_ report: InspectionReport, _ observed: DocumentObservation, byteCount: Int) {
+  init(_ report: InspectionReport, _ observed: DocumentObservation.Facts, byteCount: Int) {
     name = report.name
     let origins = report.distributions.origin?.rows.filter { $0.label != "not stated" } ?? []
     region = report.region ?? (origins.count == 1 ? origins[0].label : "not stated")

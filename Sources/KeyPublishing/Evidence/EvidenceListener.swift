@@ -67,8 +67,17 @@ package struct EvidenceListener: LedgerListener {
       .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .paused, .resumed,
       .clockSeen, .expired, .logged:
       break
-    // The keys of single persons: nothing is said at once.
+    // The keys of single persons: nothing is said at once, and of an hour no number.
     case .uploaded: break
+    case .uploadsCounted(let hours):
+      for hour in hours {
+        try say(
+          .uploaded,
+          [
+            "at": .number(Int(hour.start.secondsSince1970)), "source": .text(Self.line(hour.door)),
+            "commitment": .text(Commitment.uploads(hour)),
+          ])
+      }
     }
   }
 
@@ -155,6 +164,11 @@ package enum Commitment {
   /// - Returns: lower-case hexadecimal SHA-256.
   package static func received(_ digest: String, salt: [UInt8]) -> String {
     sha256(Array("keyferry received v1\n".utf8) + salt + bytes(digest))
+  }
+
+  /// - Returns: lower-case hexadecimal SHA-256.
+  package static func uploads(_ hour: UploadHour) -> String {
+    sha256(Array("keyferry uploads v1\n".utf8) + hour.salt + bytes(sha256(Array(hour.text.utf8))))
   }
 
   /// What is no digest is taken as its text.

@@ -10,10 +10,16 @@ package struct EvidenceSettings: Hashable, Sendable {
   package var state: String
   /// Who else signs each checkpoint.
   package var witnesses: [WitnessSettings] = []
+  /// The doors by which persons upload: each has an entry an hour.
+  package var doors: [String] = []
+  /// Days that what opens such an entry is kept, as evidence is.
+  package var evidenceDays: Int64 = 14
 
   package static let usualFolder = "log"
   /// The public key, beside what it signs. Who wants to rely on it is told it by another way.
   package static let keyFile = "log.vkey"
+  /// The public key of attestations, likewise.
+  package static let attestationKeyFile = "attest.pem"
 
   package init(name: String, folder: String = Self.usualFolder, state: String) {
     self.name = name

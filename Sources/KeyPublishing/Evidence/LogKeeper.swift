@@ -58,13 +58,9 @@ package actor LogKeeper {
   private func opened() async throws -> LogWriter {
     if let writer { return writer }
     let writer = try await LogWriter.open(state: state, folder: logFolder)
-    guard writer.verifier.name == settings.name else {
-      throw LogFault(
-        .otherOrigin,
-        "\(settings.state) is the state of the log \(writer.verifier.name), and log.name is \(settings.name)",
-        hint: "a log never changes its name; write \(writer.verifier.name), or begin another log in other folders")
-    }
-    try await checkThatItOnlyGrew(writer)
+    if let fault = LogFault.otherName(writer.verifier.name, settings) { throw fault }
+    let (settings, size) = (settings, writer.checkpoint.size)
+    if let fault = try await ledger.read({ try LogFault.wentBack(settings, to: size, in: $0) }) { throw fault }
     let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
     for witness in settings.witnesses where writer.checkpoint.note.signatures.contains(where: witness.key.claims) {
       signedSizes[witness.key] = writer.checkpoint.size
@@ -75,38 +71,25 @@ package actor LogKeeper {
     return writer
   }
 
-  /// State and folder of a log that were brought back together agree with each other; the store knows better, unless it is as
-  /// old.
-  ///
-  /// - Throws: ``LogFault`` `went-back`.
-  private func checkThatItOnlyGrew(_ writer: LogWriter) async throws {
-    let name = settings.name
-    let note = try await ledger.read { try $0.note(.logSize(name: name)) }
-    guard let note, let size = Int(String(decoding: note, as: UTF8.self)), size > writer.checkpoint.size else { return }
-    throw LogFault(
-      .wentBack,
-      "the log has \(writer.checkpoint.size) entries and had \(size) when it took entries last: folder and state were brought "
-        + "back from an old backup, and to go on would rewrite what others have seen",
-      hint:
-        "bring back the newest copy of \(settings.folder), and then keyferry log adopt; where it is lost, begin another log "
-        + "under another name and say so to those who follow this one")
-  }
-
   private func log(_ writer: LogWriter) -> (name: String, size: Int) { (settings.name, writer.checkpoint.size) }
 
   // MARK: Integrating
 
   /// Takes everything that is queued. When this returns, others can see it, and a crash takes nothing back.
   ///
+  /// - Parameter sound: a clock that nobody doubts, by which hours are over; `nil` closes none.
   /// - Throws: ``LogFault`` where the log cannot go on, and says what can be done.
-  package func integrate(at now: Instant) async throws {
+  package func integrate(at now: Instant, sound: SoundTime? = nil) async throws {
     do {
+      if let sound, !settings.doors.isEmpty {
+        try await ledger.uploadsCounted(at: settings.doors, keptFor: settings.evidenceDays, at: sound)
+      }
       let writer = try await opened()
       var isOtherStore = writer.cursor.isEmpty
       while case let queued = try await ledger.read({ try $0.queuedEntries(limit: Self.most) }), !queued.isEmpty {
         try await take(queued, &isOtherStore, at: now)
       }
-      try await askWitnesses()
+      try await askWitnesses(at: now)
     } catch {
       // What is on the disk is looked at anew.
       close()
@@ -206,6 +189,8 @@ package actor LogKeeper {
 
   /// Seconds until a witness must have answered. Publishing does not wait longer for it.
   private static let secondsOfWitness: Int64 = 1
+  /// By so much the clocks of a witness and of the gateway may differ.
+  private static let secondsOfClocks: Int64 = 86_400
 
   /// What was wrong with witnesses since the last time.
   package func takeMisses() -> [String] {
@@ -215,7 +200,7 @@ package actor LogKeeper {
 
   /// Asks all witnesses at once for their signatures under the newest checkpoint, once for each checkpoint. What is missing
   /// is told and holds nothing up.
-  private func askWitnesses() async throws {
+  private func askWitnesses(at now: Instant) async throws {
     guard let caller, !settings.witnesses.isEmpty else { return }
     let writer = try await opened()
     let checkpoint = writer.checkpoint
@@ -247,6 +232,13 @@ package actor LogKeeper {
       case .success(let signature):
         signatures.append(signature)
         signedSizes[witness.key] = checkpoint.size
+        if let time = witness.key.cosigningTime(of: signature), abs(time - now.secondsSince1970) > Self.secondsOfClocks
+        {
+          let side = time > now.secondsSince1970 ? "still to come" : "before the entries that it is of"
+          misses.append(
+            "the witness \(witness.key.name) has signed the log of size \(checkpoint.size) with the time "
+              + "\(Instant(secondsSince1970: time)), which is \(side): its clock or this one is wrong")
+        }
       case .failure(let error):
         misses.append("the witness \(witness.key.name) has not signed the log of size \(checkpoint.size): \(error)")
       }
@@ -305,7 +297,7 @@ package actor LogKeeper {
         let first = try writer.append(entries, cursor: writer.cursor)
         for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
       }
-      if !unlogged.isEmpty { try await askWitnesses() }
+      if !unlogged.isEmpty { try await askWitnesses(at: now) }
       let checkpoint = writer.checkpoint
       let reader = TreeReader(logFolder, size: checkpoint.size)
       var proofs: [(path: String, content: [UInt8])] = []
@@ -320,6 +312,41 @@ package actor LogKeeper {
       close()
       throw error
     }
+  }
+
+  // MARK: Attesting
+
+  /// The attestations that are missing beside bundles, or are not what they should be: of each bundle whose making was noted.
+  /// They belong behind the proofs, which say where bundles are in the log. Made again, one has the same bytes.
+  ///
+  /// - Returns: paths and contents of files with one envelope.
+  package func missingAttestations(of bundles: [BundleRecord]) async throws -> [(path: String, content: [UInt8])] {
+    var files: [(path: String, content: [UInt8])] = []
+    let recipes = try await ledger.read { state in try bundles.map { try state.recipe(of: $0.id) } }
+    guard recipes.contains(where: { $0 != nil }) else { return [] }
+    let signer = try AttestationSigner.kept(in: state)
+    let keyPath = "\(settings.folder)/\(EvidenceSettings.attestationKeyFile)"
+    let key = Array(signer.publicKey.pem.utf8)
+    if (try? folder.content(of: keyPath, limit: 4096)) != key { try folder.put(key, at: keyPath) }
+    for (record, recipe) in zip(bundles, recipes) {
+      guard let recipe, let index = provedIndex(of: record.bundle) else { continue }
+      let payload = try BundleProvenance.provenance(of: record, recipe, in: settings.name, at: index).bytes
+      let path = record.bundle.path + Envelope.ending
+      if let present = try? folder.content(of: path, limit: Envelope.byteLimit),
+        let envelope = try? Envelope(present, name: path), envelope.payload == payload,
+        (try? envelope.verify(by: signer.publicKey, name: path)) != nil
+      {
+        continue
+      }
+      files.append((path, try Envelope(payload, by: signer).bytes))
+    }
+    return files
+  }
+
+  private func provedIndex(of bundle: NewBundle) -> Int? {
+    let path = bundle.path + ProofFile.ending
+    guard let bytes = try? folder.content(of: path, limit: ProofFile.byteLimit) else { return nil }
+    return (try? ProofFile(bytes, name: path))?.index
   }
 
   private func isProved(_ bundle: NewBundle, _ verifier: NoteVerifier) -> Bool {

@@ -61,7 +61,7 @@ package struct LogStatus: Hashable, Sendable {
     (name, size, root) = (settings.name, shown?.size, shown?.root)
     let queue = try state.queueStanding()
     (waiting, oldestWaiting) = (queue?.count ?? 0, queue?.since)
-    self.fault = fault
+    self.fault = try fault ?? shown.flatMap { try LogFault.wentBack(settings, to: $0.size, in: state)?.advice }
     self.now = now
   }
 
@@ -70,16 +70,45 @@ package struct LogStatus: Hashable, Sendable {
   /// - Parameter folder: what is published.
   package static func fault(of settings: EvidenceSettings, in folder: String) async -> String? {
     do {
-      _ = try await LogWriter.look(
+      let signed = try await LogWriter.look(
         state: LogFolder(settings.state), folder: LogFolder("\(folder)/\(settings.folder)"))
-      return nil
+      return LogFault.otherName(signed.checkpoint.origin, settings)?.advice
     } catch let fault as LogFault {
       // Who is not the gateway's user cannot read its private key.
       guard fault.code != .inputOutput else { return nil }
-      return [fault.reason, fault.hint].compactMap(\.self).joined(separator: "; ")
+      return fault.advice
     } catch {
       return "\(error)"
     }
+  }
+}
+
+extension LogFault {
+  fileprivate var advice: String { [reason, hint].compactMap(\.self).joined(separator: "; ") }
+
+  /// A log keeps its name.
+  static func otherName(_ name: String, _ settings: EvidenceSettings) -> LogFault? {
+    guard name != settings.name else { return nil }
+    return LogFault(
+      .otherOrigin, "\(settings.state) is the state of the log \(name), and log.name is \(settings.name)",
+      hint: "a log never changes its name; write \(name), or begin another log in other folders")
+  }
+
+  /// State and folder of a log that were brought back together agree with each other; the store knows better, unless it is as
+  /// old.
+  static func wentBack(
+    _ settings: EvidenceSettings, to size: Int, in state: any StoredState
+  ) throws -> LogFault? {
+    guard let note = try state.note(.logSize(name: settings.name)),
+      let known = Int(String(decoding: note, as: UTF8.self)), known > size
+    else { return nil }
+    return LogFault(
+      .wentBack,
+      "the log has \(size) entries and had \(known) when it took entries last: folder and state were brought back from an "
+        + "old backup, and to go on would rewrite what others have seen",
+      hint:
+        "bring back the newest copy of \(settings.folder), and then keyferry log adopt; where it is lost, begin another log "
+        + "under another name and say so to those who follow this one")
   }
 }
 

@@ -16,7 +16,7 @@ extension PublishingState {
     try decoded(.push(destination: destination))
   }
 
-  private func decoded<Value: Decodable>(_ note: StoredNote) throws -> Value? {
+  func decoded<Value: Decodable>(_ note: StoredNote) throws -> Value? {
     guard let bytes = try self.note(note) else { return nil }
     do {
       return try JSONDecoder().decode(Value.self, from: Data(bytes))

@@ -16,6 +16,10 @@ package enum StoredNote: Hashable, Sendable {
   case clockWord
   /// The first event of the newest day on which uploads came in by a door: its number and its time.
   case firstUploads(door: String)
+  /// The uploads of a door that no entry of the log covers yet.
+  case openUploads(door: String)
+  /// The hours of a door that the log was told of, with what opens their entries.
+  case uploadHours(door: String)
   /// What the peer of a source listed when it was asked last: a name a line.
   case listing(source: String)
   /// What a mirror has shown.
@@ -42,6 +46,8 @@ package enum StoredNote: Hashable, Sendable {
     case .clock: "gateway/clock"
     case .clockWord: "gateway/clock-word"
     case .firstUploads(let door): "receiving/uploads/\(door)"
+    case .openUploads(let door): "receiving/uploads-open/\(door)"
+    case .uploadHours(let door): "receiving/upload-hours/\(door)"
     case .listing(let source): "receiving/listing/\(source)"
     case .mirror(let name): "publishing/mirror/\(name)"
     case .callbacks: "federation/callbacks"

@@ -7,12 +7,24 @@ package protocol PublishingState: AnyObject {
   /// The bytes of a staged bundle; `nil` once it was published.
   func content(of bundle: BundleID) throws -> [UInt8]?
   /// What a series has released, in the order of key data and rolling start, from `start` on, at most `limit`.
-  func released(by series: String, from start: TemporaryExposureKey, limit: Int) throws -> [ReleasedKey]
+  ///
+  /// - Parameter bundle: as it was before this bundle was staged: keys whose first release came later are left out, and a
+  ///   later revision is undone. `nil` is now. It reaches back as far as bundles have recipes.
+  func released(
+    by series: String, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
+  ) throws -> [ReleasedKey]
+  /// How a bundle was made; `nil` where nobody noted it: an older version staged it, or a folder had it.
+  func recipe(of bundle: BundleID) throws -> StagedRecipe?
   /// A value that the gateway keeps under a name; see ``StoredNote``.
   func note(named name: String) throws -> [UInt8]?
 }
 
 extension PublishingState {
+  /// What a series has released now.
+  package func released(by series: String, from start: TemporaryExposureKey, limit: Int) throws -> [ReleasedKey] {
+    try released(by: series, from: start, limit: limit, before: nil)
+  }
+
   package func note(_ note: StoredNote) throws -> [UInt8]? { try self.note(named: note.name) }
 }
 
@@ -22,6 +34,8 @@ package protocol PublishingChanges: AnyObject {
   func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord
   /// The keys that a series releases with a bundle; a key released earlier is replaced.
   func release(_ keys: [ReleasedKey], by series: String) throws
+  /// Keeps how bundles were made that one event staged, in the order of their numbers.
+  func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) throws
   /// Moves a bundle to another state; `published` drops the bytes.
   func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws
   func setNote(_ value: [UInt8]?, named name: String) throws

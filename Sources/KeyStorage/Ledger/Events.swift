@@ -60,6 +60,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case erased
   // Housekeeping
   case clockSeen = "clock-seen"
+  /// The hours of upload doors were closed, for the log.
+  case uploadsCounted = "uploads-counted"
   case expired
   case logged
 
@@ -70,6 +72,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
     // operators go home, and the log has numbered it.
     case .callbackSet, .callbackRemoved, .callbackResumed: .promised
+    // An hour has one entry: counted again it would have another.
+    case .uploadsCounted: .promised
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
@@ -101,8 +105,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       true
     case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
       .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published, .unlisted,
-      .removed, .indexRestored, .mirrored, .batched, .clockSeen, .expired, .logged, .pushStaged, .pushSettled,
-      .pushAttempted:
+      .removed, .indexRestored, .mirrored, .batched, .clockSeen, .uploadsCounted, .expired, .logged, .pushStaged,
+      .pushSettled, .pushAttempted:
       false
     }
   }
@@ -113,7 +117,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackAttempted: true
     case .callbackSet, .callbackRemoved, .callbackSuspended, .callbackResumed: false
     case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
-      .clockSeen, .expired, .logged, .pushAttempted:
+      .clockSeen, .uploadsCounted, .expired, .logged, .pushAttempted:
       true
     case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .unlisted,
       .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused,
@@ -226,6 +230,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case erased(digest: String, ErasureReceipt, OperatorWord)
 
   case clockSeen
+  case uploadsCounted([UploadHour])
   case expired(ExpiryReceipt)
   case logged([QueuedEntryID])
 
@@ -271,6 +276,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .recalled: .recalled
     case .clockAccepted: .clockAccepted
     case .clockSeen: .clockSeen
+    case .uploadsCounted: .uploadsCounted
     case .reread: .reread
     case .erased: .erased
     case .expired: .expired

@@ -161,12 +161,13 @@ extension Ledger {
     try await transact(.expired, at: time.instant) { page in
       let receipt = try page.transaction.expire(
         keysExpiredBefore: keysExpiredBefore, contentBytes: contentBytes, at: time.instant)
+      try page.forgetUploadHours(at: time.instant)
       try page.change([NoteChange(.retention, Array("\(time.instant.secondsSince1970)".utf8))])
       if receipt != ExpiryReceipt(claims: 0, released: 0, contents: 0) {
         let room =
           receipt.crowdedOut > 0
           ? "; bytes of \(receipt.crowdedOut) documents that retention.evidence-bytes leaves no room for" : ""
-        try page.enter(.expired(receipt), about: "keys that expired before \(keysExpiredBefore)\(room)")
+        try page.enter(.expired(receipt), about: "\(ExpiryWords.start)\(keysExpiredBefore)\(room)")
       }
       return receipt
     }
@@ -184,6 +185,17 @@ extension Ledger {
       if let log { try page.change([NoteChange(.logSize(name: log.name), Array("\(log.size)".utf8))]) }
       try page.enter(.logged(entries), about: "\(entries.count) entries")
     }
+  }
+}
+
+/// How the event says which keys were removed.
+package enum ExpiryWords {
+  static let start = "keys that expired before "
+
+  /// Until when what was removed had expired; `nil` for what says it otherwise.
+  package static func instant(in subject: String) -> Instant? {
+    guard subject.hasPrefix(start) else { return nil }
+    return Instant(subject.dropFirst(start.utf8.count).prefix { $0 != ";" })
   }
 }
 

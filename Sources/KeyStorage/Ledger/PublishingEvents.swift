@@ -60,11 +60,12 @@ extension Ledger {
   ///     thousand at a time.
   ///   - resigned: bundles in whose place others were signed by another key; they leave when their numbers do.
   ///   - policy: SHA-256 of the publishing policy's file, for listeners; `nil` where it is none.
+  ///   - recipe: how they are made.
   ///   - noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
   @discardableResult
   package func staged(
     _ stagings: [NewStaging], by series: String, replacing old: [BundleID] = [], resigned: [BundleRecord] = [],
-    policy: String? = nil, at now: Instant,
+    policy: String? = nil, recipe: NewRecipe? = nil, at now: Instant,
     releasing releases: @escaping ReleaseReading = { _ in },
     noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
   ) async throws -> [BundleRecord] {
@@ -92,7 +93,9 @@ extension Ledger {
         try old.isEmpty ? [] : transaction.bundles(of: series, in: [.published]).filter { leaving.contains($0.id) }
       let replaced = lost + resigned
       let cause = replaced.isEmpty ? StagingCause.new(policy: policy) : .replacing(replaced, policy: policy)
-      try page.enter(.staged(records, series: series, cause), about: series)
+      let stamp = try page.open(.staged, about: series)
+      if let recipe, !records.isEmpty { try transaction.keep(recipe, of: records.map(\.id), stagedIn: stamp) }
+      try page.close(stamp, .staged(records, series: series, cause))
       if !old.isEmpty {
         for bundle in old { try transaction.move(bundle, to: .expired, at: now) }
         try page.enter(.unlisted(old), about: series)

@@ -345,6 +345,9 @@ extension Ledger {
         receipts.append(receipt)
       }
       for document in documents.values { try transaction.complete(document.id, document.facts, at: now) }
+      for (door, records) in Dictionary(grouping: records, by: \.door) {
+        try page.count(records.count, at: door, in: stamp)
+      }
       try page.close(stamp, .uploaded(records))
       return receipts
     }

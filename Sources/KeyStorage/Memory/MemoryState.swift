@@ -22,6 +22,9 @@ struct MemoryState: Sendable {
   var bundles: [BundleRecord] = []
   var bundleContents: [BundleID: [UInt8]] = [:]
   var released: [String: [KeySubject: ReleasedKey]] = [:]
+  /// Of released keys what a later bundle of the series changed about them.
+  var earlierReleases: [String: [KeySubject: EarlierRelease]] = [:]
+  var recipes: [BundleID: StagedRecipe] = [:]
   var notes: [String: [UInt8]] = [:]
 
   var federation = MemoryFederation()
@@ -62,6 +65,12 @@ struct MemoryState: Sendable {
       guard let event else { return recall == nil }
       return self.event.id <= event && recall.map { $0 > event } ?? true
     }
+  }
+
+  /// With which bundle a key was released first, and as what before its revision.
+  struct EarlierRelease {
+    var first: BundleID
+    var revision: (bundle: BundleID, before: ReleasedKey)?
   }
 
   /// Why a claim is put aside for the operator, and since which event.

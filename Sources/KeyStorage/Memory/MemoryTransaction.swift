@@ -147,7 +147,9 @@ final class MemoryTransaction: StoreTransaction {
     var index = state.keys.partition { $0 >= start }
     while index < state.keys.count, page.count < max(1, limit) {
       add(state.keys[index], to: &page, asOf: event)
-      for (claim, arrival) in state.claims[state.keys[index]] ?? [:] where !arrival.stands(asOf: event) {
+      // What was withdrawn counts; what had not come then does not.
+      for (claim, arrival) in state.claims[state.keys[index]] ?? [:]
+      where !arrival.stands(asOf: event) && event.map({ arrival.event.id <= $0 }) ?? true {
         embargo.add(claim.statement, about: claim.subject)
       }
       index += 1
@@ -353,6 +355,7 @@ final class MemoryTransaction: StoreTransaction {
       let left = keys.filter { $0.key.key != key }
       receipt.released += keys.count - left.count
       state.released[series] = left
+      state.earlierReleases[series] = state.earlierReleases[series]?.filter { $0.key.key != key }
     }
     for (destination, keys) in state.pushedKeys {
       for pushed in keys.values where pushed.subject.key == key { pushed.push.map { state.pushContents[$0] = nil } }
@@ -486,6 +489,7 @@ final class MemoryTransaction: StoreTransaction {
       let left = keys.filter { !$0.value.key.isOver(at: keysExpiredBefore) }
       receipt.released += keys.count - left.count
       state.released[series] = left
+      state.earlierReleases[series] = state.earlierReleases[series]?.filter { left[$0.key] != nil }
     }
     for (destination, keys) in state.pushedKeys {
       let left = keys.filter { !$0.value.isOver(at: keysExpiredBefore) }
@@ -567,9 +571,27 @@ final class MemoryTransaction: StoreTransaction {
 
   func content(of bundle: BundleID) -> [UInt8]? { state.bundleContents[bundle] }
 
-  func released(by series: String, from start: TemporaryExposureKey, limit: Int) -> [ReleasedKey] {
+  func released(
+    by series: String, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
+  ) -> [ReleasedKey] {
     let all = (state.released[series] ?? [:]).filter { $0.key.key >= start }.sorted { $0.key < $1.key }
-    return all.prefix(max(0, limit)).map(\.value)
+    guard let bundle else { return all.prefix(max(0, limit)).map(\.value) }
+    let then = all.lazy.compactMap { [state] subject, key -> ReleasedKey? in
+      let earlier = state.earlierReleases[series]?[subject]
+      guard earlier?.first ?? key.bundle < bundle else { return nil }
+      if let revision = earlier?.revision, revision.bundle >= bundle { return revision.before }
+      return key
+    }
+    return Array(then.prefix(max(0, limit)))
+  }
+
+  func recipe(of bundle: BundleID) -> StagedRecipe? { state.recipes[bundle] }
+
+  func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) {
+    guard let first = bundles.first, let last = bundles.last else { return }
+    for (bundle, own) in zip(bundles, recipe.bundles) {
+      state.recipes[bundle] = StagedRecipe(event: event, first: first, last: last, round: recipe.round, bundle: own)
+    }
   }
 
   func note(named name: String) -> [UInt8]? { state.notes[name] }
@@ -593,7 +615,13 @@ final class MemoryTransaction: StoreTransaction {
       }
       var tidied = key.withoutTables
       let subject = KeySubject(key: tidied.key.key, rollingStart: tidied.key.rollingStartWord)
-      if let known = state.released[series]?[subject] { tidied.origins = known.origins }
+      if let known = state.released[series]?[subject] {
+        tidied.origins = known.origins
+        var earlier =
+          state.earlierReleases[series]?[subject] ?? MemoryState.EarlierRelease(first: known.bundle, revision: nil)
+        if tidied.revisions > known.revisions { earlier.revision = (tidied.bundle, known) }
+        state.earlierReleases[series, default: [:]][subject] = earlier
+      }
       state.released[series, default: [:]][subject] = tidied
     }
   }

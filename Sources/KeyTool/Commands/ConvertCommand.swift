@@ -39,13 +39,15 @@ struct ConvertCommand: ParsableCommand {
           --origin DE --default-days-since-onset 4000
       """)
 
-  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
+  @Argument(
+    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"), completion: .file())
   var inputs: [String] = []
 
   @Option(
     name: [.short, .long],
     help: ArgumentHelp(
-      "A file, - for standard output, or a folder (ending in /) for one output an input.", valueName: "out"))
+      "A file, - for standard output, or a folder (ending in /) for one output an input.", valueName: "out"),
+    completion: .file())
   var output: String
 
   @Flag(
@@ -244,7 +246,9 @@ struct DefaultOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Transmission risk level.", valueName: "0...8"))
   var defaultTransmissionRisk: Int32?
 
-  @Option(help: ArgumentHelp("Report type, name or number: CONFIRMED_TEST or 1.", valueName: "type"))
+  @Option(
+    help: ArgumentHelp("Report type, name or number: CONFIRMED_TEST or 1.", valueName: "type"),
+    completion: .list(ReportTypeArgument.allValueStrings))
   var defaultReportType: ReportTypeArgument?
 
   @Option(

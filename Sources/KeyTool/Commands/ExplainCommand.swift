@@ -34,16 +34,19 @@ struct ExplainCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The key data.", valueName: "key"))
   var key: String
 
-  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+  @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"), completion: .file())
   var inputs: [String] = []
 
   @OptionGroup(title: "Policies") var sources: SourceOptions
 
-  @Option(help: ArgumentHelp("What is published: a policy that ships, or a file.", valueName: "policy"))
+  @Option(
+    help: ArgumentHelp("What is published: a policy that ships, or a file.", valueName: "policy"), completion: .policy)
   var publishing = "default"
 
   @Option(
-    name: [.short, .long], help: ArgumentHelp("The configuration of a gateway, whose store answers.", valueName: "file")
+    name: [.short, .long],
+    help: ArgumentHelp("The configuration of a gateway, whose store answers.", valueName: "file"),
+    completion: .configuration
   )
   var config: String?
 

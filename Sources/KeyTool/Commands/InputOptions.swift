@@ -62,15 +62,19 @@ struct DocumentReading {
   ///
   /// - Parameter outputFolder: is not read where it lies in a folder that is.
   func walk(
-    _ paths: [String], _ containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil
+    _ paths: [String], _ containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil,
+    fetched: [String: [FetchedDocument]] = [:]
   ) -> InputWalk {
-    InputWalk(paths, format: format, limits: limits, containers: containers, outputFolder: outputFolder)
+    InputWalk(
+      paths, format: format, limits: limits, containers: containers, outputFolder: outputFolder, fetched: fetched)
   }
 }
 
 /// Which keys sign: `--sign-key`, `--key-id` and `--key-version` in the same number and order.
 struct SigningOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Sign with this P-256 private key, PEM. Repeatable, at most ten.", valueName: "key.pem"))
+  @Option(
+    help: ArgumentHelp("Sign with this P-256 private key, PEM. Repeatable, at most ten.", valueName: "key.pem"),
+    completion: .file())
   var signKey: [String] = []
 
   @Option(

@@ -29,7 +29,8 @@ struct InspectCommand: ParsableCommand {
         curl -s https://example.org/export.zip | keyferry inspect -
       """)
 
-  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "file"))
+  @Argument(
+    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "file"), completion: .file())
   var files: [String]
 
   @Flag(help: "List the keys, one a line, instead of the report.")

@@ -18,10 +18,12 @@ struct KeygenCommand: ParsableCommand {
           --country US --mcc 310 > registration.txt
       """)
 
-  @Option(name: [.short, .long], help: ArgumentHelp("Where the private key goes.", valueName: "key.pem"))
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("Where the private key goes.", valueName: "key.pem"), completion: .file())
   var output: String
 
-  @Option(help: ArgumentHelp("Also write the public key, for a trust ring.", valueName: "public.pem"))
+  @Option(
+    help: ArgumentHelp("Also write the public key, for a trust ring.", valueName: "public.pem"), completion: .file())
   var publicKey: String?
 
   @Option(help: ArgumentHelp("The id to register, by convention the mobile country code.", valueName: "id"))

@@ -27,12 +27,14 @@ struct NormalizeCommand: ParsableCommand {
           --to csv -o keys.csv --json
       """)
 
-  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
+  @Argument(
+    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"), completion: .file())
   var inputs: [String] = []
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("A file, - for standard output, or a folder (ending in /) for keys.*.", valueName: "out"))
+    help: ArgumentHelp("A file, - for standard output, or a folder (ending in /) for keys.*.", valueName: "out"),
+    completion: .file())
   var output: String
 
   @OptionGroup(title: "Policies") var sources: SourceOptions
@@ -60,7 +62,7 @@ struct PublishingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "What is published and in which form: a policy that ships, or a file; see keyferry policy list.",
-      valueName: "policy"))
+      valueName: "policy"), completion: .policy)
   var publishing: String?
 
   @Option(
@@ -68,7 +70,9 @@ struct PublishingOptions: ParsableArguments {
   )
   var audience: AudienceArgument?
 
-  @Option(help: ArgumentHelp("Write every key that did not get through, as JSON lines.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Write every key that did not get through, as JSON lines.", valueName: "file"),
+    completion: .file())
   var rejected: String?
 
   @Flag(help: "Print the receipt as JSON (schemas/receipt.schema.json; of convert schemas/conversion.schema.json).")

@@ -10,7 +10,7 @@ struct PauseTarget: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "A source or destination of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.",
-      valueName: "subject"))
+      valueName: "subject"), completion: .pauseSubject)
   var subject: String
 
   @OptionGroup var gateway: GatewayOptions

@@ -51,7 +51,7 @@ struct PolicyCommand: ParsableCommand {
           keyferry policy check mine.yaml
         """)
 
-    @Argument(help: ArgumentHelp("Policy files.", valueName: "file"))
+    @Argument(help: ArgumentHelp("Policy files.", valueName: "file"), completion: .file(extensions: ["yaml", "yml"]))
     var files: [String]
 
     @Flag(help: "Print faults and warnings as JSON (schemas/policy-report.schema.json).")
@@ -99,7 +99,7 @@ struct PolicyCommand: ParsableCommand {
           keyferry policy show default --yaml > mine.yaml
         """)
 
-    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "policy"))
+    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "policy"), completion: .policy)
     var policy = "default"
 
     @Flag(help: "Print the table in Markdown, with what each rule does.")
@@ -151,13 +151,13 @@ struct PolicyCommand: ParsableCommand {
           keyferry policy diff default efgs archive/*.zip
         """)
 
-    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "before"))
+    @Argument(help: ArgumentHelp("A policy that ships, or a file.", valueName: "before"), completion: .policy)
     var before: String
 
-    @Argument(help: ArgumentHelp("The other one.", valueName: "after"))
+    @Argument(help: ArgumentHelp("The other one.", valueName: "after"), completion: .policy)
     var after: String
 
-    @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"))
+    @Argument(help: ArgumentHelp("Key files; - is standard input.", valueName: "in"), completion: .file())
     var inputs: [String] = []
 
     @Option(help: ArgumentHelp("Only what this region would get.", valueName: "region"))

@@ -34,12 +34,14 @@ struct SourceOptions: ParsableArguments {
         + "may speak for (its own alone; or speaks-for=DE+IT, speaks-for=any), the regions that it may name, and relay "
         + "for a source that passes on others' keys, of any origin or of those named: relay=DE+IT. Repeatable.",
       valueName: "name=file[,policy=...][,origin=...][,speaks-for=...][,regions=...][,relay[=...]]"),
+    completion: .file(),
     transform: NamedInput.init(argument:))
   var named: [NamedInput] = []
 
   @Option(
     help: ArgumentHelp(
-      "How inputs without a policy of their own are read; see keyferry policy list.", valueName: "policy"))
+      "How inputs without a policy of their own are read; see keyferry policy list.", valueName: "policy"),
+    completion: .policy)
   var reading: String?
 
   @Option(

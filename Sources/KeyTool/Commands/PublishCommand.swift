@@ -35,7 +35,8 @@ struct PublishCommand: AsyncParsableCommand {
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let receipts = try await Publisher(
-      ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder, log: plan.log, caller: WitnessPath()
+      ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder, program: KeyferryCommand.program,
+      log: plan.log, caller: WitnessPath()
     ).round(at: clock.look())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
@@ -78,7 +79,8 @@ struct PreviewCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customLong("region"), .customLong("series")],
-    help: ArgumentHelp("Only this series; repeatable. All, where it is absent.", valueName: "name"))
+    help: ArgumentHelp("Only this series; repeatable. All, where it is absent.", valueName: "name"), completion: .series
+  )
   var series: [String] = []
 
   @Flag(help: "Print the previews as JSON (schemas/preview.schema.json).")

@@ -30,7 +30,7 @@ struct PullCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Option(help: ArgumentHelp("Only this source; repeatable.", valueName: "name"))
+  @Option(help: ArgumentHelp("Only this source; repeatable.", valueName: "name"), completion: .source)
   var source: [String] = []
 
   @Flag(help: "Leave out the sources that failed not long ago or are not due by their schedule.")

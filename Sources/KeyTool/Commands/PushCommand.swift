@@ -38,7 +38,9 @@ struct PushCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Argument(help: ArgumentHelp("Only these destinations; all where none is named.", valueName: "name"))
+  @Argument(
+    help: ArgumentHelp("Only these destinations; all where none is named.", valueName: "name"), completion: .destination
+  )
   var names: [String] = []
 
   @Flag(help: "Send one batch only, even where there are more keys.")

@@ -74,7 +74,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     @Option(
       name: [.short, .long],
       help: ArgumentHelp(
-        "Write the bytes that were received; an export.bin and its export.sig as one archive.", valueName: "file"))
+        "Write the bytes that were received; an export.bin and its export.sig as one archive.", valueName: "file"),
+      completion: .file())
     var output: String?
 
     @Flag(help: "Print it as JSON (schemas/quarantine.schema.json).")

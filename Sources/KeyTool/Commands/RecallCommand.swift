@@ -28,7 +28,8 @@ struct RecallCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Only what came in with this document; its number.", valueName: "number"))
   var batch: Int64?
 
-  @Option(help: ArgumentHelp("Only what came in by this source or door for uploads.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("Only what came in by this source or door for uploads.", valueName: "name"), completion: .sender)
   var source: String?
 
   @Flag(help: "Do it.")

@@ -24,7 +24,7 @@ struct RegistrationCommand: ParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
-  @Argument(help: ArgumentHelp("Only these series.", valueName: "series"))
+  @Argument(help: ArgumentHelp("Only these series.", valueName: "series"), completion: .series)
   var series: [String] = []
 
   @Option(help: "ISO 3166 code of the country or state.")

@@ -21,7 +21,7 @@ struct RereadCommand: AsyncParsableCommand {
         keyferry reread efgs --reason "risk levels of DE" --yes
       """)
 
-  @Argument(help: ArgumentHelp("A source of the configuration.", valueName: "source"))
+  @Argument(help: ArgumentHelp("A source of the configuration.", valueName: "source"), completion: .source)
   var source: String
 
   @Flag(help: "Do it.")

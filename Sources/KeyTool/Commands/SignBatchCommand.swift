@@ -22,18 +22,24 @@ struct SignBatchCommand: ParsableCommand {
           -o signature.txt --json
       """)
 
-  @Argument(help: ArgumentHelp("The batch, efgs-protobuf or efgs-json; - is standard input.", valueName: "batch"))
+  @Argument(
+    help: ArgumentHelp("The batch, efgs-protobuf or efgs-json; - is standard input.", valueName: "batch"),
+    completion: .file())
   var batch: String
 
-  @Option(help: ArgumentHelp("The country's certificate for signing, PEM.", valueName: "certificate.pem"))
+  @Option(
+    help: ArgumentHelp("The country's certificate for signing, PEM.", valueName: "certificate.pem"), completion: .file()
+  )
   var certificate: String
 
-  @Option(help: ArgumentHelp("Its private key, PEM: RSA or P-256.", valueName: "key.pem"))
+  @Option(help: ArgumentHelp("Its private key, PEM: RSA or P-256.", valueName: "key.pem"), completion: .file())
   var key: String
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("Write the header's text into this new file instead of printing it.", valueName: "signature.txt")
+    help: ArgumentHelp(
+      "Write the header's text into this new file instead of printing it.", valueName: "signature.txt"),
+    completion: .file()
   )
   var output: String?
 

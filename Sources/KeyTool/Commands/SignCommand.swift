@@ -26,14 +26,16 @@ struct SignCommand: ParsableCommand {
           --sign-key key.pem --key-id 310 --key-version v2
       """)
 
-  @Argument(help: ArgumentHelp("The bundle: zip or .bin; - is standard input.", valueName: "bundle"))
+  @Argument(
+    help: ArgumentHelp("The bundle: zip or .bin; - is standard input.", valueName: "bundle"), completion: .file())
   var bundle: String
 
   @OptionGroup var signing: SigningOptions
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("Where the result goes: zip, or .bin with a .sig beside it.", valueName: "out"))
+    help: ArgumentHelp("Where the result goes: zip, or .bin with a .sig beside it.", valueName: "out"),
+    completion: .file())
   var output: String
 
   @Flag(help: "Keep the others' signatures beside ours.")

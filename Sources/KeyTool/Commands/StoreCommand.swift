@@ -85,7 +85,7 @@ struct StoreCommand: AsyncParsableCommand {
           keyferry store backup /backup/keyferry-2020-12-01.age --recipient age1… --config gateway.yaml
         """)
 
-    @Argument(help: ArgumentHelp("The new file; nothing is overwritten.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The new file; nothing is overwritten.", valueName: "file"), completion: .file())
     var file: String
 
     @Option(help: ArgumentHelp("Seal the copy for this public key of age; repeatable.", valueName: "age1…"))
@@ -126,10 +126,11 @@ struct StoreCommand: AsyncParsableCommand {
           keyferry store restore /backup/keyferry-2020-12-01.age --identity backup-key.txt --config gateway.yaml
         """)
 
-    @Argument(help: ArgumentHelp("What keyferry store backup wrote.", valueName: "file"))
+    @Argument(help: ArgumentHelp("What keyferry store backup wrote.", valueName: "file"), completion: .file())
     var file: String
 
-    @Option(help: ArgumentHelp("The file with the private key, for a sealed copy.", valueName: "file"))
+    @Option(
+      help: ArgumentHelp("The file with the private key, for a sealed copy.", valueName: "file"), completion: .file())
     var identity: String?
 
     @OptionGroup var gateway: GatewayOptions

@@ -31,12 +31,14 @@ struct TablesCommand: ParsableCommand {
         duckdb -c "select report_type, count(*) from 'tables/keys.parquet' group by all"
       """)
 
-  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
+  @Argument(
+    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"), completion: .file())
   var inputs: [String]
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("A file ending in .sqlite or .db, or a folder (ending in /) for Parquet.", valueName: "out"))
+    help: ArgumentHelp("A file ending in .sqlite or .db, or a folder (ending in /) for Parquet.", valueName: "out"),
+    completion: .file())
   var output: String
 
   @Flag(help: "Write SHA-256 digests of the keys instead of the keys.")

@@ -42,25 +42,29 @@ struct TrustCommand: ParsableCommand {
             --host callback.example.org
         """)
 
-    @Argument(help: TrustCommand.file)
+    @Argument(help: TrustCommand.file, completion: .file())
     var file: String
 
-    @Argument(help: ArgumentHelp("The certificate, PEM.", valueName: "certificate.pem"))
+    @Argument(help: ArgumentHelp("The certificate, PEM.", valueName: "certificate.pem"), completion: .file())
     var certificate: String?
 
-    @Option(help: ArgumentHelp("The operator's certificate, PEM; for a new file.", valueName: "operator.pem"))
+    @Option(
+      help: ArgumentHelp("The operator's certificate, PEM; for a new file.", valueName: "operator.pem"),
+      completion: .file())
     var anchor: String?
 
     @Option(help: "The country, as the certificate's subject has it (C).")
     var country: String?
 
-    @Option(help: "What the certificate is for: authentication, signing or callback.")
+    @Option(
+      help: "What the certificate is for: authentication, signing or callback.",
+      completion: .list(CertificateUse.allCases.map(\.rawValue)))
     var use: CertificateUse?
 
     @Option(help: "The host that shows the certificate; for callback.")
     var host: String?
 
-    @Option(help: ArgumentHelp("The operator's signature over the PEM text.", valueName: "file"))
+    @Option(help: ArgumentHelp("The operator's signature over the PEM text.", valueName: "file"), completion: .file())
     var operatorSignature: String?
 
     func validate() throws {
@@ -178,7 +182,7 @@ struct TrustCommand: ParsableCommand {
           keyferry trust list trust.json --at +30d
         """)
 
-    @Argument(help: TrustCommand.file)
+    @Argument(help: TrustCommand.file, completion: .file())
     var file: String
 
     @Option(parsing: .unconditional, help: ArgumentHelp("Judge at this time instead of now.", valueName: "time"))
@@ -208,7 +212,7 @@ struct TrustCommand: ParsableCommand {
           keyferry trust revoke trust.json 0bddc82e5c8f
         """)
 
-    @Argument(help: TrustCommand.file)
+    @Argument(help: TrustCommand.file, completion: .file())
     var file: String
 
     @Argument(help: ArgumentHelp("The thumbprint, or its first eight digits or more.", valueName: "thumbprint"))
@@ -240,13 +244,13 @@ struct TrustCommand: ParsableCommand {
           keyferry trust sign trust.json --key operator.key.pem 0bddc82e5c8f
         """)
 
-    @Argument(help: TrustCommand.file)
+    @Argument(help: TrustCommand.file, completion: .file())
     var file: String
 
     @Argument(help: ArgumentHelp("Thumbprints, or their first eight digits or more.", valueName: "thumbprint"))
     var thumbprints: [String] = []
 
-    @Option(help: ArgumentHelp("The anchor's private key, PEM.", valueName: "operator.key.pem"))
+    @Option(help: ArgumentHelp("The anchor's private key, PEM.", valueName: "operator.key.pem"), completion: .file())
     var key: String
 
     func validate() throws {
@@ -289,7 +293,7 @@ struct TrustCommand: ParsableCommand {
           keyferry trust check trust.json --at +90d --json
         """)
 
-    @Argument(help: TrustCommand.file)
+    @Argument(help: TrustCommand.file, completion: .file())
     var file: String
 
     @Option(parsing: .unconditional, help: ArgumentHelp("Judge at this time instead of now.", valueName: "time"))

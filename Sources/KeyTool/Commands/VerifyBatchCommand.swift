@@ -31,20 +31,26 @@ struct VerifyBatchCommand: ParsableCommand {
           --at 2020-11-18 --allow chain-certificates --json
       """)
 
-  @Argument(help: ArgumentHelp("The batch, efgs-protobuf or efgs-json; - is standard input.", valueName: "batch"))
+  @Argument(
+    help: ArgumentHelp("The batch, efgs-protobuf or efgs-json; - is standard input.", valueName: "batch"),
+    completion: .file())
   var batch: String
 
-  @Option(help: ArgumentHelp("The header's text in a file, or the CMS as DER or BER.", valueName: "signature.txt"))
+  @Option(
+    help: ArgumentHelp("The header's text in a file, or the CMS as DER or BER.", valueName: "signature.txt"),
+    completion: .file())
   var signature: String
 
-  @Option(help: ArgumentHelp("The trust file; see keyferry trust.", valueName: "trust.json"))
+  @Option(help: ArgumentHelp("The trust file; see keyferry trust.", valueName: "trust.json"), completion: .file())
   var trust: String
 
   @Option(
     parsing: .unconditional, help: ArgumentHelp("Judge certificates at this time instead of now.", valueName: "time"))
   var at: Instant?
 
-  @Option(help: ArgumentHelp("A strictness to give up. Repeatable.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("A strictness to give up. Repeatable.", valueName: "name"),
+    completion: .list(SignatureAllowances.names))
   var allow: [String] = []
 
   @Flag(help: "Look for what was signed instead.")

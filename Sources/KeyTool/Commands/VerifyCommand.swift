@@ -38,10 +38,13 @@ struct VerifyCommand: ParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("Bundles: zip, or .bin with its .sig beside it; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("Bundles: zip, or .bin with its .sig beside it; - is standard input.", valueName: "file"),
+    completion: .file())
   var files: [String]
 
-  @Option(help: ArgumentHelp("The ring of public keys: a .pem file, a folder, or a .json file.", valueName: "ring"))
+  @Option(
+    help: ArgumentHelp("The ring of public keys: a .pem file, a folder, or a .json file.", valueName: "ring"),
+    completion: .file())
   var trust: String
 
   @Option(
@@ -54,10 +57,13 @@ struct VerifyCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Each bundle must be in this log: a checkpoint in a file, or the log's folder or address.", valueName: "log"))
+      "Each bundle must be in this log: a checkpoint in a file, or the log's folder or address.", valueName: "log"),
+    completion: .file())
   var log: String?
 
-  @Option(help: ArgumentHelp("The log's public key, NAME+HEX+BASE64, or a file that has it.", valueName: "key"))
+  @Option(
+    help: ArgumentHelp("The log's public key, NAME+HEX+BASE64, or a file that has it.", valueName: "key"),
+    completion: .file())
   var logKey: LogKey?
 
   @Flag(help: "Print the report as JSON (schemas/verification.schema.json).")

@@ -8,7 +8,9 @@ internal import KeyIntake
 
 /// How one document is written: shared by the commands that write keys.
 struct WritingOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"))
+  @Option(
+    help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"),
+    completion: .writtenFormat)
   var to: KeyFormat
 
   @Flag(help: "Write nothing when anything would be lost, on reading or on writing, or filled in unasked.")
@@ -19,7 +21,9 @@ struct WritingOptions: ParsableArguments {
   @Flag(help: "Write an export without a signature.")
   var unsigned = false
 
-  @Option(help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"))
+  @Option(
+    help: ArgumentHelp("Take only exports with a signature that this ring trusts.", valueName: "ring"),
+    completion: .file())
   var trust: String?
 
   @Option(

@@ -5,9 +5,6 @@ internal import ExposureKeys
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
-internal import KeyNormalization
-internal import KeyPeers
-internal import PeerTransport
 
 struct DiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -16,7 +13,8 @@ struct DiffCommand: AsyncParsableCommand {
     discussion: """
       Two keys are the same when key data and start are the same; what is said otherwise of them is a change. Of two \
       files headers are compared as well, where both formats have one, and signatures of exports; of folders, which \
-      documents are in one alone or have other bytes. Key data is shown with --keys alone.
+      documents are in one alone or have other bytes. An address is a file, or an index with the files that it lists; the \
+      folder of keyferry archive stands for the files that it keeps. Key data is shown with --keys alone.
 
       Exit codes: 0 nothing differs, 1 something does, 2 it could not be compared.
 
@@ -25,12 +23,15 @@ struct DiffCommand: AsyncParsableCommand {
         keyferry diff archive-2020/ archive-2021/ --json
         keyferry diff old.csv new.zip --keys --hash-keys
         keyferry diff https://example.org/NL/1.zip https://example.org/NL/2.zip
+        keyferry diff seen https://example.org/NL/index.txt
       """)
 
-  @Argument(help: ArgumentHelp("A file, a folder, an archive or an http or https address; - is standard input."))
+  @Argument(
+    help: ArgumentHelp("A file, a folder, an archive, or an http or https address; - is standard input."),
+    completion: .file())
   var left: String
 
-  @Argument(help: ArgumentHelp("What it is compared with."))
+  @Argument(help: ArgumentHelp("What it is compared with."), completion: .file())
   var right: String
 
   @Flag(help: "List each key that differs.")
@@ -81,25 +82,16 @@ struct DiffCommand: AsyncParsableCommand {
   }
 
   private func read(_ place: String, into side: inout ComparedKeys, _ names: inout SharedNames) async throws {
-    guard LogPlace.isAddress(place) else {
-      return try input.walk([place], containers).visit { try side.add($0, of: place, &names) }
-    }
-    let bytes = try await Self.fetch(place, limit: input.maxBytes)
-    let document = SourceDocument(name: place, source: MemorySource(bytes), format: input.from)
-    try InputWalk.visitDocuments(in: document, containers.limits) { try side.add($0, of: place, &names) }
+    let walk = try await input.walk([place], containers, asking: AddressAsking())
+    try Self.read(walk, place, into: &side, &names)
   }
 
-  private static func fetch(_ address: String, limit: Int) async throws -> [UInt8] {
-    try await LogPlace.withClients { clients in
-      let settings = SourceSettings(
-        name: "diff", peer: .index, location: LogPlace.above(address), trust: .operator, reading: Policy(name: ""))
-      let (head, body) = try await clients.transport(for: settings).ask(PeerRequest(url: address, byteLimit: limit))
-      guard head.status == 200 else {
-        throw TransportFault(
-          code: .httpStatus, reason: "\(address): the server answers with status \(head.status)", isTemporary: false)
-      }
-      return body
-    }
+  /// Of its own, as the optimizer wants it: see `explain`.
+  @inline(never)
+  private static func read(
+    _ walk: InputWalk, _ place: String, into side: inout ComparedKeys, _ names: inout SharedNames
+  ) throws {
+    try walk.visit { try side.add($0, of: place, &names) }
   }
 }
 

@@ -43,7 +43,7 @@ struct ComparedKeys {
     }
     count = keys.count
     let isExport = document.format == .gaenExport
-    let signatures = isExport ? try source.survey()?.survey.signatures ?? [] : []
+    let signatures = isExport ? try source.located { try document.signatures() } : []
     documents.append(
       ComparedDocument(
         path: Self.path(found.place, in: side), format: document.format,
@@ -163,6 +163,12 @@ struct KeyComparison {
   init(_ left: ComparedKeys, _ right: ComparedKeys, _ tell: (Change) throws -> Void) rethrows {
     var (one, other) = (left.keys[...], right.keys[...])
     while let claim = Self.earlier(one.first, other.first) {
+      let same = Self.countSame(one, other)
+      if same > 0 {
+        equal += same
+        (one, other) = (one.dropFirst(same), other.dropFirst(same))
+        continue
+      }
       let mine = Self.take(claim, from: &one)
       let theirs = Self.take(claim, from: &other)
       if mine.elementsEqual(theirs) {
@@ -177,6 +183,23 @@ struct KeyComparison {
   }
 
   var isEqual: Bool { onlyLeft + onlyRight + changed == 0 }
+
+  /// How many keys stand at the front of which both sides say one thing, and the same.
+  private static func countSame(_ left: ArraySlice<ClaimedKey>, _ right: ArraySlice<ClaimedKey>) -> Int {
+    left.withUnsafeBufferPointer { left in
+      right.withUnsafeBufferPointer { right in
+        let most = min(left.count, right.count)
+        var count = 0
+        while count < most, left[count] == right[count] {
+          let isLast = count + 1 == left.count || !ComparedKeys.isSameSubject(left[count], left[count + 1])
+          let isOtherLast = count + 1 == right.count || !ComparedKeys.isSameSubject(right[count], right[count + 1])
+          guard isLast, isOtherLast else { break }
+          count += 1
+        }
+        return count
+      }
+    }
+  }
 
   private static func earlier(_ left: ClaimedKey?, _ right: ClaimedKey?) -> ClaimedKey? {
     guard let left, let right else { return left ?? right }

@@ -13,9 +13,13 @@ struct GatewayOptions: ParsableArguments {
   @Option(
     name: [.short, .long],
     help: ArgumentHelp(
-      "The configuration of the gateway; keyferry check explains what is wrong with it.", valueName: "file")
+      "The configuration of the gateway; keyferry check explains what is wrong with it.", valueName: "file"),
+    completion: .configuration
   )
-  var config = "gateway.yaml"
+  var config = defaultConfiguration
+
+  /// The configuration where none is stated.
+  static let defaultConfiguration = "gateway.yaml"
 
   @Option(
     parsing: .unconditional,
@@ -104,7 +108,7 @@ struct GatewayOptions: ParsableArguments {
 
   /// What is said by hand comes into the log, too.
   private static func listeners(_ log: EvidenceSettings?) -> [any LedgerListener] {
-    log == nil ? [] : [EvidenceListener(program: "\(KeyferryCommand.programName) \(KeyferryCommand.version)")]
+    log == nil ? [] : [EvidenceListener(program: KeyferryCommand.program)]
   }
 
   /// The serving half of the gateway.

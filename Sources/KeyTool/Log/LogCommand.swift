@@ -52,7 +52,9 @@ struct LogCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The name of the log; of a gateway's the configuration says it.", valueName: "name"))
     var name: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("Where the public key goes, too.", valueName: "file"))
+    @Option(
+      name: [.short, .long], help: ArgumentHelp("Where the public key goes, too.", valueName: "file"),
+      completion: .file())
     var output: String?
 
     @Flag(help: LogCommand.jsonHelp)
@@ -70,12 +72,17 @@ struct LogCommand: ParsableCommand {
       guard let name = places.name ?? name else { throw ValidationError("say how the log is called: --name") }
       let file = try output.map { try OutputFile(path: $0, replacing: false) }
       let writer = try await LogWriter.create(name: name, state: places.state, folder: places.folder)
+      // A gateway attests what it publishes, with a key of its own.
+      let attester = writing.config == nil ? nil : try AttestationSigner.kept(in: places.state)
       try file?.write(Array("\(writer.verifier)\n".utf8))
       try file?.commit()
       if json { return try LogReport(writer.verifier, writer.checkpoint).tell(json: true) }
       try Console.result(line: "\(writer.verifier)")
       Console.note(
         "the private key is in \(places.state.path); keep it secret, and never restore it from an old backup")
+      if let attester {
+        Console.note("attestations are signed by the key \(attester.publicKey.id), attest.pem in the folder of the log")
+      }
     }
   }
 
@@ -98,13 +105,15 @@ struct LogCommand: ParsableCommand {
 
     @OptionGroup var writing: LogWriting
 
-    @Argument(help: ArgumentHelp("Export bundles, as they are served.", valueName: "bundle"))
+    @Argument(help: ArgumentHelp("Export bundles, as they are served.", valueName: "bundle"), completion: .file())
     var bundles: [String]
 
-    @Option(help: ArgumentHelp("The folder in which the paths of the log begin; without it they are bare names."))
+    @Option(
+      help: ArgumentHelp("The folder in which the paths of the log begin; without it they are bare names."),
+      completion: .directory)
     var base: String?
 
-    @Option(help: ArgumentHelp("The series that the bundles belong to.", valueName: "name"))
+    @Option(help: ArgumentHelp("The series that the bundles belong to.", valueName: "name"), completion: .series)
     var series: String?
 
     @Option(
@@ -218,13 +227,13 @@ struct LogCommand: ParsableCommand {
           keyferry log verify https://example.org/log --key log.vkey --since kept
         """)
 
-    @Argument(help: LogCommand.placeHelp)
+    @Argument(help: LogCommand.placeHelp, completion: .directory)
     var place: String
 
-    @Option(help: LogCommand.keyHelp)
+    @Option(help: LogCommand.keyHelp, completion: .file())
     var key: LogKey
 
-    @Option(help: ArgumentHelp("An older checkpoint of the log: a file.", valueName: "checkpoint"))
+    @Option(help: ArgumentHelp("An older checkpoint of the log: a file.", valueName: "checkpoint"), completion: .file())
     var since: String?
 
     @Flag(help: LogCommand.jsonHelp)
@@ -266,23 +275,27 @@ struct LogCommand: ParsableCommand {
           keyferry log prove public/log --key log.vkey --since kept
         """)
 
-    @Argument(help: LogCommand.placeHelp)
+    @Argument(help: LogCommand.placeHelp, completion: .directory)
     var place: String
 
-    @Option(help: LogCommand.keyHelp)
+    @Option(help: LogCommand.keyHelp, completion: .file())
     var key: LogKey
 
     @Option(help: ArgumentHelp("The entry of this index, counted from 0.", valueName: "number"))
     var index: Int?
 
-    @Option(help: ArgumentHelp("The entry that says that this bundle was published.", valueName: "file"))
+    @Option(
+      help: ArgumentHelp("The entry that says that this bundle was published.", valueName: "file"), completion: .file())
     var bundle: String?
 
-    @Option(help: ArgumentHelp("An older checkpoint that the log extends: a file.", valueName: "checkpoint"))
+    @Option(
+      help: ArgumentHelp("An older checkpoint that the log extends: a file.", valueName: "checkpoint"),
+      completion: .file())
     var since: String?
 
     @Option(
-      name: [.short, .long], help: ArgumentHelp("Where the proof goes; - is standard output.", valueName: "file"))
+      name: [.short, .long], help: ArgumentHelp("Where the proof goes; - is standard output.", valueName: "file"),
+      completion: .file())
     var output = "-"
 
     @Flag(help: "Print the proof as JSON (schemas/log.schema.json).")
@@ -371,18 +384,21 @@ struct LogCommand: ParsableCommand {
           keyferry log monitor public/log --key log.vkey --keep seen.json --json
         """)
 
-    @Argument(help: LogCommand.placeHelp)
+    @Argument(help: LogCommand.placeHelp, completion: .directory)
     var place: String
 
-    @Option(help: LogCommand.keyHelp)
+    @Option(help: LogCommand.keyHelp, completion: .file())
     var key: LogKey
 
-    @Option(help: ArgumentHelp("The file that remembers what was seen; it is begun where there is none."))
+    @Option(
+      help: ArgumentHelp("The file that remembers what was seen; it is begun where there is none."), completion: .file()
+    )
     var keep: String
 
     @Option(
       help: ArgumentHelp(
-        "Where the bundles are served: a folder or an address. Without it: what the log lies in.", valueName: "place"))
+        "Where the bundles are served: a folder or an address. Without it: what the log lies in.", valueName: "place"),
+      completion: .directory)
     var bundles: String?
 
     @Flag(help: "Look at the log alone, and at no bundle.")

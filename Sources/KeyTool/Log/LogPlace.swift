@@ -110,17 +110,19 @@ struct LogKey: ExpressibleByArgument {
 
 /// The log that a command writes: the folder that others see, and the state that only its owner has. Or the log of a gateway.
 struct LogWriting: ParsableArguments {
-  @Argument(help: ArgumentHelp("The folder in which others see the log.", valueName: "folder"))
+  @Argument(help: ArgumentHelp("The folder in which others see the log.", valueName: "folder"), completion: .directory)
   var folder: String?
 
   @Option(
     help: ArgumentHelp(
-      "The folder of the private key and of what was signed; nobody else reads it.", valueName: "folder"))
+      "The folder of the private key and of what was signed; nobody else reads it.", valueName: "folder"),
+    completion: .directory)
   var state: String?
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("The configuration of a gateway that has a log, instead of folders.", valueName: "file"))
+    help: ArgumentHelp("The configuration of a gateway that has a log, instead of folders.", valueName: "file"),
+    completion: .configuration)
   var config: String?
 
   func validate() throws {

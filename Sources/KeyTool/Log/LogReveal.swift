@@ -9,22 +9,32 @@ extension LogCommand {
   struct Reveal: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reveal", _superCommandName: "keyferry log",
-      abstract: "Print what opens a gateway's commitment to a document that came in.",
+      abstract: "Print what opens a gateway's commitment to a document that came in, or to the uploads of an hour.",
       discussion: """
         The log says of a document only its source, the hour and a commitment. Who is shown the document and the salt can \
         compute the commitment, and find it in the log: SHA-256 over "keyferry received v1", a line feed, the salt and \
         the SHA-256 of the document. The salt is kept for as long as the evidence is, and goes with it.
 
+        Of uploads the log has one entry a door and hour, whether somebody uploaded or not: SHA-256 over "keyferry uploads \
+        v1", a line feed, the salt and the SHA-256 of four lines: the door, when the hour began in seconds since 1970, how \
+        many uploads came, and the numbers of their first and last event, or none.
+
         Examples:
           keyferry log reveal 17 --config gateway.yaml
           keyferry log reveal germany/2020-12-01.zip --config gateway.yaml
+          keyferry log reveal phones/2020-12-01T13:00:00Z --config gateway.yaml --json
         """)
 
     @Argument(
-      help: ArgumentHelp("The document: its number, or its source, a slash and its name.", valueName: "document"))
+      help: ArgumentHelp(
+        "The document: its number, or its source, a slash and its name; of uploads the door, a slash and an hour.",
+        valueName: "document"))
     var document: String
 
     @OptionGroup var gateway: GatewayOptions
+
+    @Flag(help: "Print it as JSON (schemas/log-reveal.schema.json).")
+    var json = false
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
@@ -33,26 +43,47 @@ extension LogCommand {
       }
       let ledger = try gateway.ledger(plan, as: .reader)
       let sought = document
-      let (record, salt) = try await ledger.read { state in
+      let (record, salt, hour) = try await ledger.read { state in
         let record = try Self.find(sought, in: state)
-        return (record, try record.flatMap { try state.salt(of: $0.id) })
+        return (record, try record.flatMap { try state.salt(of: $0.id) }, try Self.hour(sought, in: state))
       }
-      guard let record else { throw ValidationError("there is no document \(sought); a number, or SOURCE/NAME") }
-      guard let facts = record.facts, let salt else {
-        throw LogFault(
-          .notIncluded,
-          "document \(record.id.rawValue) (\(record.source)/\(record.name)): its salt is not kept; its evidence is gone, or "
-            + "there was no log when it came in")
+      let folder = LogFolder("\(publication)/\(log.folder)")
+      let opened: OpenedCommitment
+      if let record {
+        guard let facts = record.facts, let salt else {
+          throw LogFault(
+            .notIncluded,
+            "document \(record.id.rawValue) (\(record.source)/\(record.name)): its salt is not kept; its evidence is gone, or "
+              + "there was no log when it came in")
+        }
+        let commitment = Commitment.received(facts.digest, salt: salt)
+        opened = OpenedCommitment(
+          log: log.name, document: record.id.rawValue, name: "\(record.source)/\(record.name)", digest: facts.digest,
+          salt: salt, commitment: commitment, entry: try await Self.index(of: commitment, in: folder))
+      } else if let hour {
+        let commitment = Commitment.uploads(hour)
+        opened = OpenedCommitment(
+          log: log.name, name: "\(hour.door)/\(hour.start)", uploads: hour.count, text: hour.text, salt: hour.salt,
+          commitment: commitment, entry: try await Self.index(of: commitment, in: folder))
+      } else {
+        throw ValidationError(
+          "there is no document \(sought), and no hour of uploads that is kept; a number, SOURCE/NAME, or DOOR/HOUR")
       }
-      let commitment = Commitment.received(facts.digest, salt: salt)
-      let index = try await Self.index(of: commitment, in: LogFolder("\(publication)/\(log.folder)"))
-      for (label, text) in [
-        ("document", "\(record.id.rawValue), \(record.source)/\(record.name)"), ("sha256", facts.digest),
-        ("salt", salt.map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()), ("commitment", commitment),
-        ("entry", index.map { "\($0) of \(log.name)" } ?? "none yet: the next round of publishing takes it in"),
-      ] {
+      if json { return try Console.result(line: try JSONText.render(opened)) }
+      for (label, text) in opened.lines {
         try Console.result(line: label + String(repeating: " ", count: 12 - label.count) + text)
       }
+    }
+
+    /// The hour of a door: `phones/2020-12-01T13:00:00Z`.
+    private static func hour(_ text: String, in state: any StoredState) throws -> UploadHour? {
+      for slash in text.indices where text[slash] == "/" {
+        guard let start = Instant(text[text.index(after: slash)...]) else { continue }
+        if let hour = try state.uploadHours(of: String(text[..<slash])).first(where: { $0.start == start }) {
+          return hour
+        }
+      }
+      return nil
     }
 
     private static func find(_ text: String, in state: any StoredState) throws -> DocumentRecord? {
@@ -82,5 +113,58 @@ extension LogCommand {
       }
       return nil
     }
+  }
+}
+
+/// What `keyferry log reveal --json` prints; see schemas/log-reveal.schema.json.
+private struct OpenedCommitment: Encodable {
+  let log: String
+  var document: Int64?
+  /// Of the document, or of the door and the hour.
+  let name: String
+  /// SHA-256 of the document.
+  var digest: String?
+  /// How many uploads came in the hour, and what is committed to.
+  var uploads: Int?
+  var text: String?
+  let salt: [UInt8]
+  let commitment: String
+  /// `nil` where the log does not have it yet.
+  let entry: Int?
+
+  private var saltText: String { salt.map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined() }
+
+  var lines: [(String, String)] {
+    var lines: [(String, String)] = []
+    if let document, let digest { lines = [("document", "\(document), \(name)"), ("sha256", digest)] }
+    if let uploads, let text {
+      lines = [
+        ("hour", name), ("uploads", "\(uploads)"), ("text", text.split(separator: "\n").joined(separator: ", ")),
+      ]
+    }
+    return lines + [
+      ("salt", saltText), ("commitment", commitment),
+      ("entry", entry.map { "\($0) of \(log)" } ?? "none yet: the next round of publishing takes it in"),
+    ]
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case log, document, name, uploads, text, salt, commitment, entry
+    case reportVersion = "report_version"
+    case digest = "sha256"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(1, forKey: .reportVersion)
+    try members.encode(log, forKey: .log)
+    try members.encodeIfPresent(document, forKey: .document)
+    try members.encode(name, forKey: .name)
+    try members.encodeIfPresent(digest, forKey: .digest)
+    try members.encodeIfPresent(uploads, forKey: .uploads)
+    try members.encodeIfPresent(text, forKey: .text)
+    try members.encode(saltText, forKey: .salt)
+    try members.encode(commitment, forKey: .commitment)
+    try members.encodeIfPresent(entry, forKey: .entry)
   }
 }

@@ -23,10 +23,11 @@ struct MatchLogCommand: ParsableCommand {
         keyferry match-log log.json *.zip --json
       """)
 
-  @Argument(help: ArgumentHelp("The log, JSON.", valueName: "log"))
+  @Argument(help: ArgumentHelp("The log, JSON.", valueName: "log"), completion: .file())
   var log: String
 
-  @Argument(help: ArgumentHelp("Bundles, folders and archives; - is standard input.", valueName: "file"))
+  @Argument(
+    help: ArgumentHelp("Bundles, folders and archives; - is standard input.", valueName: "file"), completion: .file())
   var files: [String]
 
   @Flag(help: "Print the result as JSON (schemas/match-log.schema.json).")

@@ -7,14 +7,14 @@ internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
 
-struct ReportCommand: ParsableCommand {
+struct ReportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report", _superCommandName: KeyferryCommand.programName,
     abstract:
       "Show what many key files say over time: figures, gaps, what looks wrong, estimates; as a page to look at.",
     discussion: """
-      One bundle, or a folder of years. The page is one file with plots and a table behind each; it needs no scripts and \
-      no network. Windows of exports give the days of publication, and their regions the regions; keys are compared by \
+      One bundle, a folder of years, the folder of a keyferry archive, or a live index at an address with all files that it \
+      lists. The page is one file with plots and a table behind each; it needs no scripts and no network. Windows of exports give the days of publication, and their regions the regions; keys are compared by \
       their key data, each once however often it was published. No key data is in it.
 
       What looks wrong (unsigned files, changed contents, keys of the future, keys that are not random and more) is listed \
@@ -27,14 +27,20 @@ struct ReportCommand: ParsableCommand {
       Examples:
         keyferry report archive/ -o report.html
         keyferry report 2020/*.zip 2021.tar.xz -o report.html --cases cases.csv
+        keyferry report https://example.org/US/index.txt -o report.html
         keyferry report archive/ --json > report.json
-        keyferry report archive/ --csv | sqlite3 -csv figures.sqlite '.import /dev/stdin figures'
+        keyferry report archive/ --csv \\
+          | sqlite3 -csv figures.sqlite '.import /dev/stdin figures'
       """)
 
-  @Argument(help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"))
+  @Argument(
+    help: ArgumentHelp("Key files, folders, archives, http and https addresses; - is standard input.", valueName: "in"),
+    completion: .file())
   var inputs: [String]
 
-  @Option(name: [.short, .long], help: ArgumentHelp("The report; - is standard output.", valueName: "out"))
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("The report; - is standard output.", valueName: "out"),
+    completion: .file())
   var output: String?
 
   @Flag(help: "Print the figures as JSON (schemas/report.schema.json) instead of the page.")
@@ -43,7 +49,9 @@ struct ReportCommand: ParsableCommand {
   @Flag(help: "Print the figures as CSV instead of the page: figure, name, value.")
   var csv = false
 
-  @Option(help: ArgumentHelp("Positive tests: CSV with the columns day, region and cases.", valueName: "cases.csv"))
+  @Option(
+    help: ArgumentHelp("Positive tests: CSV with the columns day, region and cases.", valueName: "cases.csv"),
+    completion: .file())
   var cases: String?
 
   @Flag(help: "Write over a report that is there already.")
@@ -53,6 +61,7 @@ struct ReportCommand: ParsableCommand {
   var quiet = false
 
   @OptionGroup var input: InputOptions
+  @OptionGroup(title: "Addresses") var addresses: AddressOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
   func validate() throws {
@@ -63,12 +72,19 @@ struct ReportCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  func run() async throws {
     let counts = try cases.map { try CaseFile.read($0) }
     let place = output ?? "-"
     for input in inputs + [cases].compactMap(\.self) { try Self.check(place, isNot: input) }
+    // Before what may take long.
     let file = place == "-" ? nil : try OutputFile(path: place, replacing: replace)
-    var sum = DocumentSum(input.walk(inputs, containers), isAlways: true)
+    try write(try await input.walk(inputs, containers, asking: addresses.asking), counts, to: file, place)
+  }
+
+  /// Of its own, as the optimizer wants it: see `explain`.
+  @inline(never)
+  private func write(_ walk: InputWalk, _ counts: CaseCounts?, to file: OutputFile?, _ place: String) throws {
+    var sum = DocumentSum(walk, isAlways: true)
     var collector = HistoryCollector()
     var hasRejections = false
     let progress = Progress()
@@ -121,7 +137,10 @@ struct ReportCommand: ParsableCommand {
     let digest = DigestCollector(includingBody: false)
     let document = try source.open(observeExport: digest.update)
     var report = try source.located {
-      try Inspector().examine(document, name: source.name, fileSize: source.source.byteCount) { chunk, _ in
+      // Keys are compared over all documents, so not in each.
+      try Inspector(InspectionOptions(comparedKeys: 0)).examine(
+        document, name: source.name, fileSize: source.source.byteCount
+      ) { chunk, _ in
         collector.observe(chunk)
       }.report
     }
@@ -140,11 +159,14 @@ private enum CaseFile {
     var counts = CaseCounts()
     var columns: (day: Int, region: Int, cases: Int)?
     for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-      let cells = line.split(separator: ",", omittingEmptySubsequences: false).map {
-        $0.trimmingPrefix { $0 == " " || $0 == "\"" || $0 == "\u{FEFF}" }.prefix { $0 != "\"" && $0 != " " }
-      }
+      let line = line.drop { $0 == "\u{FEFF}" }
       if line.isEmpty || line.hasPrefix("#") { continue }
       func fault(_ reason: String) -> FileFault { FileFault("read", path, reason: "line \(number + 1): \(reason)") }
+      let cells: [String]
+      switch Self.cells(of: line) {
+      case .success(let found): cells = found
+      case .failure(let wrong): throw fault(wrong.reason)
+      }
       guard let places = columns else {
         guard let day = cells.firstIndex(of: "day"), let region = cells.firstIndex(of: "region"),
           let cases = cells.firstIndex(of: "cases")
@@ -154,15 +176,53 @@ private enum CaseFile {
       }
       guard cells.count > max(places.day, places.region, places.cases) else { throw fault("it has too few cells") }
       guard let day = Day(cells[places.day]) else {
-        throw fault("day \(TerminalText.harmless(String(cells[places.day]))): needed is a day such as 2020-06-27")
+        throw fault("day \(TerminalText.harmless(cells[places.day])): needed is a day such as 2020-06-27")
       }
       guard let cases = Int(cells[places.cases]), (0...1_000_000_000).contains(cases) else {
-        throw fault("cases \(TerminalText.harmless(String(cells[places.cases]))): allowed are 0...1000000000")
+        throw fault("cases \(TerminalText.harmless(cells[places.cases])): allowed are 0...1000000000")
       }
-      counts.add(cases, region: String(cells[places.region]), day: day)
+      counts.add(cases, region: cells[places.region], day: day)
     }
     guard columns != nil else { throw FileFault("read", path, reason: "it is empty; needed are day, region and cases") }
     return counts
+  }
+
+  private struct WrongQuote: Error { let reason: String }
+
+  /// The cells of a line, without spaces around them. In quotation marks a cell has commas, and two marks for one.
+  private static func cells(of line: Substring) -> Result<[String], WrongQuote> {
+    var cells: [String] = []
+    var rest = line[...]
+    while true {
+      rest = rest.drop { $0 == " " || $0 == "\t" }
+      var cell = ""
+      if rest.first == "\"" {
+        rest = rest.dropFirst()
+        while true {
+          let part = rest.prefix { $0 != "\"" }
+          cell += part
+          rest = rest.dropFirst(part.count)
+          guard !rest.isEmpty else {
+            return .failure(WrongQuote(reason: "the quotation mark of cell \(cells.count + 1) is not closed"))
+          }
+          rest = rest.dropFirst()
+          guard rest.first == "\"" else { break }
+          cell += "\""
+          rest = rest.dropFirst()
+        }
+        rest = rest.drop { $0 == " " || $0 == "\t" }
+        guard rest.isEmpty || rest.first == "," else {
+          return .failure(WrongQuote(reason: "something stands behind the quotation marks of cell \(cells.count + 1)"))
+        }
+      } else {
+        cell = String(rest.prefix { $0 != "," })
+        rest = rest.dropFirst(cell.count)
+        while cell.last == " " || cell.last == "\t" { cell.removeLast() }
+      }
+      cells.append(cell)
+      guard !rest.isEmpty else { return .success(cells) }
+      rest = rest.dropFirst()
+    }
   }
 }
 
@@ -217,10 +277,19 @@ struct ReportFigures {
   }
 
   private mutating func add(_ figure: String, _ name: String, _ value: Int) {
+    let name = Self.isFormula(name) ? "'\(name)" : name
     let quoted =
       name.contains { ",\"\r\n".contains($0) }
       ? "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\"" : name
     rows += "\(figure),\(quoted),\(value)\n"
+  }
+
+  /// Names come out of files, and a spreadsheet would run one that begins like this; behind `'` it is text. Numbers are none.
+  private static func isFormula(_ name: String) -> Bool {
+    guard let first = name.unicodeScalars.first,
+      "=+-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}".unicodeScalars.contains(first)
+    else { return false }
+    return Int(name) == nil
   }
 
   var csv: String { rows }

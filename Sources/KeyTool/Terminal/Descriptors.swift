@@ -3,7 +3,19 @@ internal import Glibc
 /// How many files and connections the process may have open.
 enum Descriptors {
   /// Below it the event loops themselves cannot be made.
-  private static let least: rlim_t = 64
+  private static let forConnections: rlim_t = 64
+  /// Below it nothing can wait for anything.
+  private static let forThreads: rlim_t = 16
+
+  /// `O_PATH`, which Swift does not see: a descriptor that can be neither read nor written.
+  private static let placeAlone: Int32 = 0o10_000_000
+
+  /// Gives the numbers of standard input, output and error to nothing where the caller has closed them: reading and writing there
+  /// fails, and no file that is opened later gets what is meant for them.
+  static func occupyStandard() {
+    // The lowest number that is free is taken.
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 { _ = open("/", Self.placeAlone) }
+  }
 
   /// Takes what the system allows.
   static func raise() {
@@ -18,7 +30,21 @@ enum Descriptors {
   /// For commands that speak with others.
   ///
   /// - Throws: ``TooFew``.
-  static func require() throws {
+  static func require() throws { try require(forConnections) }
+
+  /// For commands that wait for something.
+  ///
+  /// - Throws: ``TooFew``, and ``NoThreads`` where the system's queues would end the process after a second.
+  static func requireThreads() throws {
+    try require(forThreads)
+    guard access("/proc/self/task", R_OK) == 0 else { throw NoThreads() }
+  }
+
+  struct NoThreads: Error, CustomStringConvertible {
+    var description: String { "/proc: nothing is mounted there, which commands that ask others or wait for them need" }
+  }
+
+  private static func require(_ least: rlim_t) throws {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < least else { return }
     throw TooFew(allowed: UInt64(limit.rlim_cur), least: UInt64(least))

@@ -21,7 +21,7 @@ enum FlatJSON {
     }
   }
 
-  private static func text(_ text: String) -> String {
+  static func text(_ text: String) -> String {
     var json = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -8,6 +8,8 @@ package struct LogEntry: Hashable, Sendable {
     case published
     /// A document came in.
     case received
+    /// An hour of an upload door is over, whether somebody uploaded or not.
+    case uploaded
     /// A bundle is not served any more.
     case withdrawn
     /// Somebody took back keys.
@@ -103,7 +105,7 @@ package struct LogEntry: Hashable, Sendable {
         "program": (.line, false), "region": (.line, false), "revised": (.count, false), "series": (.line, false),
         "start": (.seconds, false),
       ]
-    case .received: return ["at": (.seconds, true), "commitment": (.digest, true), "source": (.line, true)]
+    case .received, .uploaded: return ["at": (.seconds, true), "commitment": (.digest, true), "source": (.line, true)]
     case .withdrawn, .signedAgain: return word.merging(["path": (.path, true)]) { $1 }
     case .policyChanged: return word.merging(["policy_sha256": (.digest, true)]) { $1 }
     case .recalled, .revised, .erased: return word.merging(["keys": (.count, false)]) { $1 }

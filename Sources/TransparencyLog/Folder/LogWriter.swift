@@ -147,25 +147,35 @@ package final class LogWriter {
   private static func signer(of state: LogFolder) throws -> NoteSigner {
     guard let bytes = try state.bytes(of: LogState.keyFile, limit: 4096) else {
       throw LogFault(
-        .badState, "\(state.path): there is no \(LogState.keyFile), so no log", hint: "keyferry log init begins one")
+        .badState, "\(state.path): there is no \(LogState.keyFile), so no log", hint: lostKey)
     }
     return try NoteSigner(String(decoding: bytes, as: UTF8.self))
   }
+
+  /// A tenth of a second.
+  private static let lockAttempts = 20
 
   /// One process at a time.
   private static func take(_ state: LogFolder) throws -> Int32 {
     let place = "\(state.path)/\(LogState.lockFile)"
     guard access(state.path, F_OK) == 0 else {
-      throw LogFault(.badState, "\(state.path) is no folder of a log", hint: "keyferry log init begins one")
+      throw LogFault(.badState, "\(state.path) is no folder of a log", hint: lostKey)
     }
     let lock = Glibc.open(place, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard lock >= 0 else { throw LogFolder.fault("open", place) }
-    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-      close(lock)
-      throw LogFault(.inUse, "\(state.path): another process writes this log")
+    for attempt in 0..<lockAttempts {
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { return lock }
+      // A child that this process has just begun holds what was given back, until it is another program.
+      if attempt + 1 < lockAttempts { usleep(5000) }
     }
-    return lock
+    close(lock)
+    throw LogFault(.inUse, "\(state.path): another process writes this log")
   }
+
+  private static let lostKey = """
+    keyferry log init begins a log. If there was one already, put \(LogState.keyFile) from a safe copy there, and then \
+    keyferry log adopt goes on with it; a new log needs another name
+    """
 
   private static let recovery = """
     a backup may have been restored, or two programs write one log; signing on would be a fork that others can prove. If \

@@ -75,6 +75,11 @@ package struct NoteVerifier: Hashable, Sendable, CustomStringConvertible {
     return Cosignature.time(signature.bytes)
   }
 
+  /// The time that a witness says, in seconds since 1970; `nil` of what is no cosignature.
+  package func cosigningTime(of signature: SignedNote.Signature) -> Int64? {
+    kind == .witness ? Cosignature.time(signature.bytes) : nil
+  }
+
   private func signature(of note: SignedNote) throws -> SignedNote.Signature? {
     guard let signature = note.signatures.first(where: claims) else { return nil }
     guard isValid(signature.bytes, of: note.text) else {

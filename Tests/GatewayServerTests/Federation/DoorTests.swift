@@ -253,6 +253,28 @@ struct DoorTests {
       #expect(liar.status == 403 && liar.code == "client-certificate-forged", "\(liar)")
     }
   }
+
+  // MARK: The whitelist
+
+  @Test("A whitelist that cannot be read is told to who asks, until it is mended; the old one holds meanwhile")
+  func damagedWhitelist() throws {
+    let federation = try SimulatedFederation(["DE", "FR"])
+    let path = FileManager.default.temporaryDirectory.path + "/whitelist-\(UUID().uuidString).json"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let (held, readiness) = (HeldFederationTrust(federation.trust), Readiness())
+    let watch = TrustWatch(path, held, readiness: readiness)
+    try Data("{".utf8).write(to: URL(filePath: path))
+    watch.read()
+    #expect(readiness.reasons.count == 1)
+    #expect(readiness.reasons.first?.hasPrefix("the whitelist \(path) has changed and cannot be read") == true)
+    #expect(held.value == federation.trust)
+    var other = federation
+    other.revoke("DE", .signing)
+    try Data(other.trust.json()).write(to: URL(filePath: path))
+    watch.read()
+    #expect(readiness.reasons.isEmpty)
+    #expect(held.value == other.trust)
+  }
 }
 
 private let nginx =

@@ -87,6 +87,7 @@ struct CostLawTests {
     "GET /{series}/index.txt": .init(.publications, "/NL/index.txt"),
     "GET /{series}/manifest.json": .init(.publications, "/NL/manifest.json"),
     "GET /{series}/{file}.zip": .init(.publications, "/NL/\(archive).zip"),
+    "GET /{series}/{file}.zip.intoto.jsonl": .init(.publications, "/NL/\(archive).zip.intoto.jsonl"),
     "GET /{series}/{file}.zip.tlog-proof": .init(.publications, "/NL/\(archive).zip.tlog-proof"),
     "OPTIONS /diagnosiskeys": .init(.federation, "/diagnosiskeys"),
     "GET /diagnosiskeys/audit/download/{date}/{batchTag}": .init(
@@ -109,7 +110,10 @@ struct CostLawTests {
     init() async throws {
       fixture = try PublicationFixture()
       try fixture.publish("NL", bundles: 2, keys: 100)
-      for path in ["log/checkpoint", "log/log.vkey", "log/tile/entries/000.p/7", "NL/\(archive).zip.tlog-proof"] {
+      for path in [
+        "log/checkpoint", "log/log.vkey", "log/tile/entries/000.p/7", "NL/\(archive).zip.tlog-proof",
+        "NL/\(archive).zip.intoto.jsonl",
+      ] {
         try fixture.write(path, "content")
       }
       var settings = ServerSettings()

@@ -19,12 +19,14 @@ struct TransparencyLogTests {
       ("evidence/tile/0/000.p/2", "application/octet-stream", week),
       ("evidence/tile/1/x001/x234/067", "application/octet-stream", week),
       ("evidence/tile/entries/000.p/2", "application/octet-stream", week),
+      ("evidence/attest.pem", text, "public, max-age=300"),
       ("\(bundle.path).tlog-proof", text, "public, max-age=60"),
+      ("\(bundle.path).intoto.jsonl", "application/vnd.in-toto+json", "public, max-age=60"),
     ]
     let hidden = [
       "evidence/lock", "evidence/.checkpoint.partial", "evidence/tile/0/0", "evidence/tile/0/000.p/0",
       "evidence/tile/8/000", "evidence/tile/0/x000/001", "evidence/tile", "NL/other.zip.tlog-proof",
-      "evidence/checkpoint.tlog-proof",
+      "evidence/checkpoint.tlog-proof", "NL/other.zip.intoto.jsonl", "evidence/checkpoint.intoto.jsonl",
     ]
     for (path, _, _) in served { try fixture.write(path, "content of \(path)") }
     for path in hidden where path != "evidence/tile" { try fixture.write(path, "secret") }

@@ -47,7 +47,9 @@ import TransparencyLog
         try await CrashTests.prepare(press)
         try await press.round(CrashTests.now)
         var end = try await CrashTests.End(press)
-        end.files = end.files.filter { !$0.hasPrefix("log/") && !$0.hasSuffix(ProofFile.ending) }
+        end.files = end.files.filter {
+          !$0.hasPrefix("log/") && !$0.hasSuffix(ProofFile.ending) && !$0.hasSuffix(Envelope.ending)
+        }
         ends.append(end)
         #expect(try press.files().contains { $0.hasSuffix(ProofFile.ending) } == isLogged)
       }
@@ -88,6 +90,87 @@ import TransparencyLog
       try await press.round(at(8, days: 40))
       try await press.round(at(8, days: 44))
       #expect(try press.files().filter { $0.hasSuffix(ProofFile.ending) }.isEmpty)
+    }
+  }
+
+  // MARK: Attestations
+
+  /// Each bundle that is listed has one; lost or damaged, it comes again with the same bytes, and goes with its bundle.
+  @Test func eachBundleIsAttested() async throws {
+    try await Press.run(CrashTests.series) { press in
+      for index in press.series.indices { press.series[index].policyDigest = String(repeating: "ab", count: 32) }
+      try await press.beginLog()
+      try await CrashTests.prepare(press)
+      try await press.round(CrashTests.now)
+      let key = try AttestationKey(pem: try press.text("log/attest.pem"), name: "key")
+      var files: [String] = []
+      for settings in press.series {
+        for facts in try press.manifest(settings.name).bundles where facts.isListed {
+          let path = facts.path + Envelope.ending
+          let envelope = try Envelope(try press.bytes(path), name: path)
+          try envelope.verify(by: key, name: path)
+          let provenance = try Provenance(envelope.payload, name: path)
+          #expect(provenance.subjects.map(\.digest) == [facts.exportSHA256, facts.sha256])
+          #expect(provenance.subjects.map(\.name) == ["export.bin", facts.path])
+          #expect(provenance.externalParameters["series"] == settings.name)
+          #expect(provenance.externalParameters["ordinal"] == "\(facts.ordinal)")
+          #expect(provenance.dependencies.first?.digest == String(repeating: "ab", count: 32))
+          #expect(provenance.versions == ["keyferry": "test"])
+          files.append(path)
+        }
+      }
+      #expect(files.count > 4)
+      let whole = try files.map(press.bytes)
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(files[0])")
+      try press.write(whole[1].map { $0 == 0x41 ? 0x42 : $0 }, files[1])
+      try await press.round(at(12, 1))
+      #expect(try files.map(press.bytes) == whole)
+      try await press.round(at(8, days: 40))
+      try await press.round(at(8, days: 44))
+      #expect(try press.files().isDisjoint(with: files))
+    }
+  }
+
+  /// Each upload of a person is an event: whoever could subtract numbers of events would count persons.
+  @Test func attestationsDoNotCountEvents() async throws {
+    var said: Set<[String]> = []
+    for others in [0, 7] {
+      try await Press.run(.sample()) { press in
+        try await press.beginLog()
+        try await press.say([key(1), key(2)])
+        try await press.round(at(8))
+        for _ in 0..<others {
+          try await press.ledger.paused(.source("nobody"), by: OperatorWord(by: "ada"), at: at(9))
+          _ = try await press.ledger.resumed(.source("nobody"), by: OperatorWord(by: "ada"), at: at(9))
+        }
+        try await press.say([key(3)])
+        try await press.round(at(12))
+        var words: [String] = []
+        for path in try press.files().sorted() where path.hasSuffix(Envelope.ending) {
+          let provenance = try Provenance(try Envelope(try press.bytes(path), name: path).payload, name: path)
+          words += provenance.externalParameters.map { "\($0.key)=\($0.value)" }.sorted() + [provenance.invocation]
+        }
+        #expect(words.count > 20)
+        said.insert(words)
+      }
+    }
+    #expect(said.count == 1)
+  }
+
+  /// No secret but in the state, and no word of what is not published.
+  @Test func attestationsSayNothingOfWhatIsNotPublished() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      let document = try await press.say([key(1), key(2)], source: "germany")
+      try await press.say([key(9)], origin: "DE")
+      try await press.round(at(8))
+      let digest = try await press.ledger.read { try $0.document(document)?.facts?.digest }
+      for path in try press.files() where path.hasSuffix(Envelope.ending) {
+        let payload = String(decoding: try Envelope(try press.bytes(path), name: path).payload, as: UTF8.self)
+        #expect(!payload.contains("germany") && !payload.contains(key(9).key.bytes.map { String($0) }.joined()))
+        if let digest, !digest.isEmpty { #expect(!payload.contains(digest)) }
+      }
+      #expect(try !press.files().contains { $0.hasSuffix("attest.key") })
     }
   }
 
@@ -245,6 +328,12 @@ import TransparencyLog
       }
       try await press.say([key(4)], now: at(11))
       try await press.expectRefusal(at(12), "log-went-back", "bring back the newest copy")
+      let (settings, root) = (try #require(press.log), press.root)
+      let fault = await LogStatus.fault(of: settings, in: root)
+      let standing = try await press.ledger.read {
+        try LogStatus(of: settings, in: $0, folder: root, fault: fault, now: at(12))
+      }
+      #expect(standing.fault?.contains("bring back the newest copy") == true, "\(String(describing: standing.fault))")
       #expect(try press.text("NL/index.txt") == index)
       for (place, new) in zip(places, newest) {
         try FileManager.default.removeItem(atPath: place)

@@ -92,6 +92,10 @@ struct Press: Sendable {
   /// Stops the log at one of its steps.
   var logHook: @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
 
+  /// Further policies that an auditor has, by their digests; and the name of his program.
+  var policies: [String: Policy] = [:]
+  var program = "keyferry test"
+
   /// The way to its witnesses.
   var witnesses: (any WitnessCaller)?
 
@@ -105,7 +109,8 @@ struct Press: Sendable {
         LogKeeper(log, ledger: ledger, folder: folder, at: root, caller: witnesses, willDo: logHook)
       }
     }
-    return Publisher(ledger: ledger, series: series, folder: folder, randomBytes: Self.secret, log: keeper)
+    return Publisher(
+      ledger: ledger, series: series, folder: folder, program: "keyferry test", randomBytes: Self.secret, log: keeper)
   }
 
   /// What happens beside the publisher, past whatever stops it.

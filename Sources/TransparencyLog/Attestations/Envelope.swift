@@ -1,0 +1,204 @@
+internal import Crypto
+internal import FoundationEssentials
+
+/// A signed payload with its type: DSSE, the envelope of in-toto.
+///
+/// Source: secure-systems-lab/dsse 1.0.2. What is signed is ``preAuthenticated(_:_:)``; the name of the key beside a signature
+/// is a hint that nobody has signed. Whoever has verified an envelope goes on with the ``payload`` that was verified.
+package struct Envelope: Hashable, Sendable {
+  package struct Signature: Hashable, Sendable {
+    /// A hint; empty where there is none.
+    package var keyID: String
+    package var bytes: [UInt8]
+  }
+
+  package let payloadType: String
+  package let payload: [UInt8]
+  package let signatures: [Signature]
+
+  /// The type of a statement of in-toto.
+  package static let statementType = "application/vnd.in-toto+json"
+  /// Of a file with envelopes, one a line.
+  package static let mediaType = "application/vnd.in-toto+json"
+  /// What stands behind the name of the file that it is about.
+  package static let ending = ".intoto.jsonl"
+  /// A larger one is not read.
+  package static let byteLimit = 1 << 20
+  private static let mostSignatures = 16
+
+  /// What is signed.
+  package static func preAuthenticated(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+    Array("DSSEv1 \(type.utf8.count) \(type) \(payload.count) ".utf8) + payload
+  }
+
+  package init(_ payload: [UInt8], type: String = Self.statementType, by signer: AttestationSigner) throws {
+    self.payload = payload
+    payloadType = type
+    signatures = [try signer.sign(Self.preAuthenticated(type, payload))]
+  }
+
+  /// One line of JSON, with a line feed at its end.
+  package var bytes: [UInt8] {
+    let signatures = signatures.map { signature in
+      JSONValue.object([("keyid", .text(signature.keyID)), ("sig", .text(Base64Text.encode(signature.bytes)))])
+    }
+    let envelope = JSONValue.object([
+      ("payload", .text(Base64Text.encode(payload))), ("payloadType", .text(payloadType)),
+      ("signatures", .list(signatures)),
+    ])
+    return Array("\(envelope.text)\n".utf8)
+  }
+
+  /// Reads one envelope. Members that are not known are passed over, as the format asks.
+  ///
+  /// - Parameter name: for messages.
+  /// - Throws: ``LogFault`` `bad-attestation`.
+  package init(_ bytes: [UInt8], name: String) throws {
+    func fault(_ reason: String) -> LogFault { LogFault(.badAttestation, "\(name): \(reason)") }
+    guard bytes.count <= Self.byteLimit else {
+      throw fault("it has \(bytes.count) bytes, at most \(Self.byteLimit) are read")
+    }
+    let line = bytes.last == 0x0a ? bytes.dropLast() : bytes[...]
+    guard !line.contains(0x0a) else { throw fault("it has several lines, and one envelope is a line") }
+    guard let members = try? JSONDecoder().decode(Members.self, from: Data(line)) else {
+      throw fault("it is no JSON object with payload, payloadType and signatures")
+    }
+    guard let payload = Self.base64(members.payload) else { throw fault("its payload is no base64") }
+    guard (1...Self.mostSignatures).contains(members.signatures.count) else {
+      throw fault("it has \(members.signatures.count) signatures, allowed are 1...\(Self.mostSignatures)")
+    }
+    guard members.payloadType.utf8.count <= 200 else { throw fault("its payloadType is too long") }
+    (self.payload, payloadType) = (payload, members.payloadType)
+    signatures = try members.signatures.map { member in
+      guard let bytes = Self.base64(member.sig) else { throw fault("a signature is no base64") }
+      return Signature(keyID: member.keyid ?? "", bytes: bytes)
+    }
+  }
+
+  /// - Throws: ``LogFault`` `bad-signature` where no signature is by this key.
+  package func verify(by key: AttestationKey, name: String) throws {
+    let message = Self.preAuthenticated(payloadType, payload)
+    guard signatures.contains(where: { key.hasSigned(message, $0.bytes) }) else {
+      throw LogFault(.badSignature, "\(name): no signature of it is by the key \(key.id)")
+    }
+  }
+
+  /// Either alphabet, as the format asks, with its padding or without.
+  private static func base64(_ text: String) -> [UInt8]? {
+    var plain = text.replacing("-", with: "+").replacing("_", with: "/")
+    if !plain.hasSuffix("=") { plain += String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4) }
+    return Data(base64Encoded: plain).map(Array.init)
+  }
+
+  private struct Members: Decodable {
+    var payload: String
+    var payloadType: String
+    var signatures: [Member]
+
+    struct Member: Decodable {
+      var keyid: String?
+      var sig: String
+    }
+  }
+}
+
+/// A public Ed25519 key that may have signed attestations.
+package struct AttestationKey: Hashable, Sendable {
+  /// 32 bytes.
+  private let raw: [UInt8]
+
+  /// What stands before the key in its `SubjectPublicKeyInfo` (RFC 8410).
+  private static let prefix: [UInt8] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00]
+  private static let begin = "-----BEGIN PUBLIC KEY-----"
+  private static let end = "-----END PUBLIC KEY-----"
+
+  fileprivate init(raw: [UInt8]) { self.raw = raw }
+
+  /// - Parameter pem: as ``pem`` writes it.
+  /// - Throws: ``LogFault`` `bad-key`.
+  package init(pem: String, name: String) throws {
+    func fault(_ reason: String) -> LogFault {
+      LogFault(.badKey, "\(name): \(reason); an attestation's key is Ed25519 in PEM (\(Self.begin))")
+    }
+    guard !pem.contains("PRIVATE KEY") else { throw fault("it is a private key") }
+    guard let begin = pem.firstRange(of: Self.begin),
+      let end = pem[begin.upperBound...].firstRange(of: Self.end)
+    else { throw fault("it has no public key") }
+    let text = pem[begin.upperBound..<end.lowerBound].filter { !$0.isWhitespace }
+    guard let bytes = Base64Text.decode(text), bytes.count == Self.prefix.count + 32, bytes.starts(with: Self.prefix)
+    else { throw fault("it is another kind of key") }
+    raw = Array(bytes.dropFirst(Self.prefix.count))
+  }
+
+  package var pem: String { "\(Self.begin)\n\(Base64Text.encode(Self.prefix + raw))\n\(Self.end)\n" }
+
+  /// SHA-256 of its 32 bytes, lower-case hexadecimal: a hint beside signatures.
+  package var id: String { SHA256.hash(data: raw).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined() }
+
+  func hasSigned(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
+    guard signature.count == 64, let key = try? Curve25519.Signing.PublicKey(rawRepresentation: raw) else {
+      return false
+    }
+    return key.isValidSignature(signature, for: message)
+  }
+}
+
+/// A private key that signs attestations. It signs nothing else: neither a log's checkpoints nor bundles for phones.
+package struct AttestationSigner: Sendable, CustomStringConvertible {
+  private let key: Curve25519.Signing.PrivateKey
+
+  private static let prefix: [UInt8] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+  ]
+  private static let begin = "-----BEGIN PRIVATE KEY-----"
+  private static let end = "-----END PRIVATE KEY-----"
+
+  private init(key: Curve25519.Signing.PrivateKey) { self.key = key }
+
+  package static func generate() -> AttestationSigner { AttestationSigner(key: Curve25519.Signing.PrivateKey()) }
+
+  /// - Parameters:
+  ///   - pem: PKCS #8, as ``disclosed`` and OpenSSL write it. It is in no message.
+  ///   - name: for messages.
+  /// - Throws: ``LogFault`` `bad-key`.
+  package init(pem: String, name: String) throws {
+    let fault = LogFault(.badKey, "\(name): it is no private Ed25519 key in PEM (PKCS #8)")
+    guard let begin = pem.firstRange(of: Self.begin),
+      let end = pem[begin.upperBound...].firstRange(of: Self.end)
+    else { throw fault }
+    let text = pem[begin.upperBound..<end.lowerBound].filter { !$0.isWhitespace }
+    guard let bytes = Base64Text.decode(text), bytes.count == Self.prefix.count + 32, bytes.starts(with: Self.prefix),
+      let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes.dropFirst(Self.prefix.count))
+    else { throw fault }
+    self.key = key
+  }
+
+  package var publicKey: AttestationKey { AttestationKey(raw: Array(key.publicKey.rawRepresentation)) }
+
+  /// For a file that its owner alone can read.
+  package var disclosed: String {
+    "\(Self.begin)\n\(Base64Text.encode(Self.prefix + Array(key.rawRepresentation)))\n\(Self.end)\n"
+  }
+
+  package var description: String { "a private key of attestations" }
+
+  fileprivate func sign(_ message: [UInt8]) throws -> Envelope.Signature {
+    Envelope.Signature(keyID: publicKey.id, bytes: Array(try key.signature(for: message)))
+  }
+}
+
+extension AttestationSigner {
+  static let keyFile = "attest.key"
+
+  /// The key in the state of a log, beside the log's own; a new one where there is none.
+  ///
+  /// - Throws: ``LogFault`` `bad-key`, `input-output`.
+  package static func kept(in state: LogFolder) throws -> AttestationSigner {
+    if let bytes = try state.bytes(of: keyFile, limit: 4096) {
+      return try AttestationSigner(pem: String(decoding: bytes, as: UTF8.self), name: "\(state.path)/\(keyFile)")
+    }
+    let signer = generate()
+    try state.put([(keyFile, Array(signer.disclosed.utf8))], replacing: false, permissions: 0o600)
+    return signer
+  }
+}

@@ -1,0 +1,350 @@
+import BundleTrust
+import Foundation
+import GatewayTesting
+import KeyArchive
+import KeyFormats
+import KeyIntake
+import Synchronization
+import Testing
+
+/// The folder of an archive: what a crash leaves, and what is told of it.
+@Suite struct ArchiveFolderTests {
+  struct Killed: Error {}
+
+  /// Stops the work at one of its steps; what is dead does nothing more.
+  private final class Fuse {
+    private var left: Int?
+    private let error: any Error
+    private(set) var steps = 0
+
+    init(at step: Int?, error: any Error = Killed()) { (left, self.error) = (step, error) }
+
+    func burn(_ step: ArchiveWriter.Step, _ path: String) throws {
+      steps += 1
+      guard let count = left else { return }
+      left = count - 1
+      if count <= 0 { throw error }
+    }
+  }
+
+  private static func bytes(_ number: Int) -> [UInt8] { Array("content \(number)".utf8) }
+
+  private struct Entry: Hashable {
+    let name: String
+    let content: Int
+    var hasSignature = false
+  }
+
+  /// Four lives: some files, the same and more, one with other bytes and the first again, and what was missing.
+  private static let lives: [[Entry]] = [
+    [Entry(name: "a", content: 1), Entry(name: "b", content: 2), Entry(name: "c.bin", content: 3, hasSignature: true)],
+    [Entry(name: "a", content: 1), Entry(name: "d", content: 4), Entry(name: "copy of a", content: 1)],
+    [Entry(name: "b", content: 5), Entry(name: "a", content: 1)],
+    [Entry(name: "b", content: 2), Entry(name: "e", content: 6)],
+  ]
+
+  /// - Returns: what was told as kept.
+  private func live(_ path: String, _ fuse: Fuse) throws -> [Entry] {
+    var kept: [Entry] = []
+    for (number, entries) in Self.lives.enumerated() {
+      let writer = try ArchiveWriter(path, at: Int64(number), willDo: fuse.burn)
+      for entry in entries {
+        _ = try writer.add(
+          MemorySource(Self.bytes(entry.content)), signature: entry.hasSignature ? Self.bytes(-entry.content) : nil,
+          name: entry.name
+        ) { ContentFacts() }
+      }
+      try writer.commit()
+      kept += entries
+      told.append(contentsOf: entries)
+    }
+    return kept
+  }
+
+  private final class Told { var entries: [Entry] = [] }
+  private let toldBox = Told()
+  private var told: [Entry] {
+    get { toldBox.entries }
+    nonmutating set { toldBox.entries = newValue }
+  }
+
+  private struct End: Equatable {
+    var sightings: Set<ArchiveSighting>
+    var contents: Set<String>
+
+    init(_ catalogue: ArchiveCatalogue) {
+      sightings = Set(catalogue.sightings)
+      contents = Set(catalogue.contents.map(\.digest))
+    }
+  }
+
+  private func check(_ path: String, has entries: [Entry], _ place: String) throws {
+    let folder = ArchiveFolder(path)
+    let catalogue = try folder.read().catalogue
+    for content in catalogue.contents { try folder.verify(content) }
+    for entry in entries {
+      let bytes = Self.bytes(entry.content)
+      let found = catalogue.sightings.contains { sighting in
+        guard sighting.name == entry.name, let content = catalogue[sighting.digest],
+          let source = try? folder.source(of: content)
+        else { return false }
+        return (try? SequentialSource(source).readAll(limit: 1000)) == bytes
+      }
+      #expect(found, "\(entry.name) was kept, and is gone after \(place)")
+    }
+  }
+
+  /// Killed, or without room, at every step: what was told as kept is there, the archive is whole, and goes on.
+  @Test(arguments: [true, false]) func aDeathAtEveryStep(isKilled: Bool) throws {
+    var steps = 0
+    var end: End?
+    try withTemporaryFolder { root in
+      let fuse = Fuse(at: nil)
+      _ = try live(root.appending(path: "seen").path(), fuse)
+      steps = fuse.steps
+      end = End(try ArchiveFolder(root.appending(path: "seen").path()).read().catalogue)
+    }
+    #expect(steps > 30)
+    for step in 0..<steps {
+      try withTemporaryFolder { root in
+        let path = root.appending(path: "seen").path()
+        let error: any Error = isKilled ? Killed() : FileFault("write", "x", number: 28)
+        told = []
+        do {
+          _ = try live(path, Fuse(at: step, error: error))
+          Issue.record("step \(step) did not happen")
+        } catch {}
+        if ArchiveFolder.isArchive(path) { try check(path, has: told, "step \(step)") } else { #expect(told.isEmpty) }
+        _ = try live(path, Fuse(at: nil))
+        let catalogue = try ArchiveFolder(path).read().catalogue
+        try check(path, has: Self.lives.flatMap(\.self), "step \(step), and going on")
+        // Times may be later, since all was added again.
+        #expect(Set(catalogue.sightings.map(\.name)) == Set(end?.sightings.map(\.name) ?? []), "\(step)")
+        #expect(End(catalogue).contents == end?.contents)
+        #expect(try ArchiveFolder(path).unlisted(catalogue).allSatisfy { $0.hasSuffix(".partial") })
+      }
+    }
+  }
+
+  /// A record that was torn at any byte is healed, and told.
+  @Test func aTornRecordIsHealed() throws {
+    try withTemporaryFolder { root in
+      let path = root.appending(path: "seen").path()
+      _ = try live(path, Fuse(at: nil))
+      let catalogue = try Data(contentsOf: root.appending(path: "seen/catalogue"))
+      let size = try ArchiveFolder(path).read().catalogue.size
+      // What a later add has left: two records, the second of them torn.
+      let more = Data("{\"at\":9,\"kind\":\"seen\",\"name\":\"z\",\"sha256\":\"".utf8)
+      let digest = try #require(try ArchiveFolder(path).read().catalogue.contents.first).digest
+      let whole = more + Data("\(digest)\"}\n".utf8)
+      for length in stride(from: 0, through: whole.count, by: 7) {
+        for isFirstWhole in [true, false] {
+          let left = (isFirstWhole ? whole : Data()) + whole.prefix(isFirstWhole ? length / 2 : length)
+          try (catalogue + left).write(to: root.appending(path: "seen/catalogue"))
+          let reading = try ArchiveFolder(path).read()
+          #expect(reading.catalogue.size == reading.unfinishedRecords + size)
+          #expect(reading.checkpoint.size <= reading.catalogue.size)
+        }
+      }
+      try (catalogue + whole + whole.prefix(30)).write(to: root.appending(path: "seen/catalogue"))
+      let writer = try ArchiveWriter(path, at: 10)
+      #expect(writer.healed.records == 1 && writer.healed.bytes == 30)
+      #expect(writer.catalogue.sighting(of: "z")?.digest == digest)
+      let healed = try ArchiveFolder(path).read()
+      #expect(healed.unfinishedRecords == 0 && healed.tornBytes == 0 && healed.catalogue.size == size + 1)
+    }
+  }
+
+  /// The program itself, killed while it adds.
+  @Test func killsLoseNothing() throws {
+    let program = try #require(Workshop.program)
+    var random = SeededRandom(for: "archive kills")
+    try withTemporaryFolder { root in
+      try FileManager.default.createDirectory(at: root.appending(path: "in"), withIntermediateDirectories: true)
+      for number in 0..<600 {
+        try Data(Self.bytes(number)).write(to: root.appending(path: "in/\(number).txt"))
+      }
+      var before = 0
+      for _ in 0..<12 {
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = ["archive", "add", "seen", "in", "--quiet"]
+        process.currentDirectoryURL = root
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        usleep(UInt32.random(in: 5_000...250_000, using: &random))
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        guard ArchiveFolder.isArchive(root.appending(path: "seen").path()) else { continue }
+        let folder = ArchiveFolder(root.appending(path: "seen").path())
+        let catalogue = try folder.read().catalogue
+        #expect(catalogue.size >= before)
+        before = catalogue.size
+        for content in catalogue.contents { try folder.verify(content) }
+      }
+      let last = try Tool(path: program).run(["archive", "add", "seen", "in"], in: root)
+      #expect(last.status == 0, "\(last.errors)")
+      let catalogue = try ArchiveFolder(root.appending(path: "seen").path()).read().catalogue
+      #expect(catalogue.contents.count == 600 && catalogue.sightings.count == 600)
+    }
+  }
+
+  @Test(arguments: [
+    "", "{}", "{\"at\":1,\"kind\":\"seen\"}", " {\"kind\":\"seen\"}", "[]", "{\"kind\":\"none\"}",
+    "{\"at\":01,\"kind\":\"again\",\"records\":\"0\"}", "{\"kind\":\"again\",\"at\":1,\"records\":\"0\"}",
+    "{\"at\":1,\"kind\":\"again\",\"records\":\"99\"}", "{\"at\":1,\"kind\":\"again\",\"records\":\"1-0\"}",
+    "{\"at\":99999999999999999999,\"kind\":\"again\",\"records\":\"0\"}",
+  ]) func whatIsNoRecordIsNone(line: String) throws {
+    try withTemporaryFolder { root in
+      let path = root.appending(path: "seen").path()
+      _ = try ArchiveWriter(path, at: 1)
+      try Data("\(line)\n".utf8).write(to: root.appending(path: "seen/catalogue"))
+      let reading = try ArchiveFolder(path).read()
+      #expect(reading.catalogue.size == 0 && reading.tornBytes == line.utf8.count + 1)
+    }
+  }
+
+  /// Names have anything in them, and come back as they were.
+  @Test func anyNameComesBack() throws {
+    try withTemporaryFolder { root in
+      let path = root.appending(path: "seen").path()
+      let names = ["a\"b", "a\\b", "\u{1}\u{1f}\n\r\t", "ä…🙂", PathText.text([0x61, 0xE4, 0xFF]), "{}", "a,b"]
+      let writer = try ArchiveWriter(path, at: 1)
+      for name in names { _ = try writer.add(MemorySource([1]), name: name) { ContentFacts() } }
+      #expect(throws: ArchiveFault.self) { try writer.add(MemorySource([1]), name: "") { ContentFacts() } }
+      #expect(throws: ArchiveFault.self) {
+        try writer.add(MemorySource([1]), name: String(repeating: "x", count: 20_000)) { ContentFacts() }
+      }
+      try writer.commit()
+      #expect(try ArchiveFolder(path).read().catalogue.sightings.map(\.name) == names)
+      #expect(try ArchiveFolder(path).read().catalogue.contents.count == 1)
+    }
+  }
+}
+
+/// The hours of a day and the day are stored once, and come back byte for byte.
+@Suite struct ArchivePartsTests {
+  /// Six hours of a country and their day, zipped as Python's zlib does it at several levels, and as we do.
+  private func prepare(_ workshop: Workshop) throws {
+    try workshop.makeSigner()
+    try FileManager.default.createDirectory(atPath: workshop.path("in"), withIntermediateDirectories: true)
+    var random = SeededRandom(for: "archive parts")
+    let sign = ["--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1", "--quiet"]
+    var hours: [String] = []
+    for hour in 0..<6 {
+      let document = RandomKeys(.plausible).document(300, using: &random)
+      try workshop.write(try document.bytes(as: .csv), "\(hour).csv")
+      hours.append("\(hour).csv")
+      let window = ["--region", "DE", "--start", "2020-06-01T0\(hour):00", "--end", "2020-06-01T0\(hour + 1):00"]
+      try run(workshop, ["convert", "\(hour).csv", "--to", "gaen-export", "-o", "in/hour-\(hour).zip"] + window + sign)
+    }
+    let day = ["--region", "DE", "--start", "2020-06-01", "--end", "2020-06-02"]
+    try run(workshop, ["convert"] + hours + ["--to", "gaen-export", "-o", "in/day.zip"] + day + sign)
+  }
+
+  private func run(_ workshop: Workshop, _ arguments: [String]) throws {
+    let outcome = try workshop.keyferry(arguments)
+    #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+  }
+
+  private func contents(_ workshop: Workshop) throws -> [String] {
+    try workshop.files.filter { $0.hasPrefix("seen/content/") && $0.utf8.count > 64 }
+  }
+
+  private static let rezip = """
+    import sys, zipfile, glob
+    for number, path in enumerate(sorted(glob.glob("in/*.zip"))):
+        files = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=[1, 6, 9][number % 3]) as out:
+            for name, data in files.items(): out.writestr(name, data)
+    """
+
+  @Test(arguments: [false, true]) func aDayIsStoredOnce(isByPython: Bool) throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let python = try #require(Tool(named: "python3"))
+      if isByPython {
+        try workshop.write(Self.rezip, "rezip.py")
+        #expect(try python.run(["rezip.py"], in: workshop.folder).status == 0)
+      }
+      // Whichever comes first is kept as it is.
+      for order in [["in/day.zip", "in"], (0..<6).map { "in/hour-\($0).zip" } + ["in"]] {
+        try? FileManager.default.removeItem(atPath: workshop.path("seen"))
+        for input in order { try run(workshop, ["archive", "add", "seen", input]) }
+        let contents = try contents(workshop)
+        let parts = contents.filter { $0.hasSuffix(".parts") }
+        #expect(contents.count == 7 && !parts.isEmpty, "\(contents)")
+        let whole = try ["day", "hour-0", "hour-1", "hour-2", "hour-3", "hour-4", "hour-5"]
+          .reduce(0) { try $0 + workshop.bytes("in/\($1).zip").count }
+        let stored = try contents.reduce(0) { try $0 + workshop.bytes($1).count }
+        #expect(stored * 4 < whole * 3, "\(stored) of \(whole)")
+        for name in ["day", "hour-0", "hour-1", "hour-5"] {
+          try run(workshop, ["archive", "get", "seen", "in/\(name).zip", "-o", "back.zip", "--replace"])
+          #expect(try workshop.bytes("back.zip") == workshop.bytes("in/\(name).zip"), "\(name)")
+        }
+        try run(workshop, ["archive", "verify", "seen"])
+        try run(workshop, ["report", "seen", "-o", "page.html", "--replace", "--quiet"])
+        try checkStranger(workshop, python)
+        // What is gone is named with all that has parts of it.
+        let source = try #require(contents.first { !$0.hasSuffix(".parts") })
+        let content = try workshop.bytes(source)
+        try FileManager.default.removeItem(atPath: workshop.path(source))
+        let broken = try workshop.keyferry("archive", "verify", "seen")
+        #expect(broken.status == 1 && broken.text.contains("missing-content"), "\(broken.text)")
+        try workshop.write(content, source)
+        let changed = try workshop.bytes(parts[0])
+        let name = try #require(parts[0].split(separator: "/").last?.split(separator: ".").first.map(String.init))
+        let before = try workshop.keyferry("archive", "get", "seen", name, "-o", "-").output
+        for place in Swift.stride(from: 0, to: changed.count, by: max(changed.count / 6, 1)) {
+          var other = changed
+          other[place] ^= 0x10
+          try FileManager.default.removeItem(atPath: workshop.path(parts[0]))
+          try workshop.write(other, parts[0])
+          let verdict = try workshop.keyferry("archive", "verify", "seen")
+          // A bit that means nothing for the bytes may have any value.
+          if verdict.status == 0 {
+            #expect(try workshop.keyferry("archive", "get", "seen", name, "-o", "-").output == before, "\(place)")
+          } else {
+            #expect(verdict.status == 1, "\(place)")
+          }
+        }
+      }
+    }
+  }
+
+  /// The page's second program brings every file back.
+  private func checkStranger(_ workshop: Workshop, _ python: Tool) throws {
+    let page = try String(
+      contentsOf: PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/KeepingFiles.md"),
+      encoding: .utf8)
+    let scripts = page.components(separatedBy: "```python\n").dropFirst().map {
+      $0.components(separatedBy: "```")[0]
+    }
+    try #require(scripts.count == 2)
+    try workshop.write(scripts[1], "parts.py")
+    for name in ["day", "hour-0", "hour-5"] {
+      let bytes = try workshop.bytes("in/\(name).zip")
+      let digest = ExportDigests(of: bytes, includingBody: false).hexadecimal
+      let read = try python.run(["parts.py", "seen", digest], in: workshop.folder)
+      #expect(read.status == 0 && read.output == bytes, "\(read.errors)")
+    }
+  }
+
+  /// A day that is not the sum of its hours is kept whole, as are files of other regions.
+  @Test func whatHasNothingInCommonIsKeptAsItIs() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      var random = SeededRandom(seed: 77)
+      try workshop.write(try RandomKeys(.plausible).document(2000, using: &random).bytes(as: .csv), "other.csv")
+      try run(
+        workshop,
+        [
+          "convert", "other.csv", "--to", "gaen-export", "-o", "in/day.zip", "--region", "DE", "--start", "2020-06-01",
+          "--end", "2020-06-02", "--unsigned", "--quiet",
+        ])
+      try run(workshop, ["archive", "add", "seen", "in"])
+      #expect(try contents(workshop).allSatisfy { !$0.hasSuffix(".parts") })
+      try run(workshop, ["archive", "verify", "seen"])
+    }
+  }
+}

@@ -1,0 +1,406 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyArchive
+import KeyFormats
+import KeyIntake
+import Testing
+
+/// `keyferry archive`.
+@Suite struct ArchiveTests {
+  private static let python = ProcessInfo.processInfo.environment["KEYFERRY_PYTHON"] ?? "python3"
+
+  private struct Report: Decodable {
+    struct Change: Decodable {
+      let name: String
+      let before: String
+      let now: String
+    }
+    struct Sighting: Decodable {
+      let name: String
+      let sha256: String
+      let first: String
+      let last: String
+      let bytes: Int
+      let changed: Bool
+      let signers: [String]
+      let region: String?
+    }
+    struct Finding: Decodable {
+      let code: String
+      let names: [String]
+    }
+    let good: Bool?
+    let files: Int?
+    let new: Int?
+    let newNames: Int?
+    let again: Int?
+    let changed: [Change]?
+    let records: Int?
+    let contents: Int?
+    let sightings: [Sighting]?
+    let findings: [Finding]?
+    let extends: Int?
+    let first: String?
+    let last: String?
+
+    enum CodingKeys: String, CodingKey {
+      case good, files, new, again, changed, records, contents, sightings, findings, extends, first, last
+      case newNames = "new_names"
+    }
+  }
+
+  private func run(_ workshop: Workshop, _ status: Int32 = 0, _ arguments: String...) throws -> Report {
+    let outcome = try workshop.keyferry(["archive"] + arguments + ["--json"])
+    #expect(outcome.status == status, "\(arguments): \(outcome.text)\(outcome.errors)")
+    let definition = ["add": "addition", "list": "listing", "verify": "verdict"][arguments[0]]
+    let faults = try DocumentSchema(named: "archive.schema.json").faults(in: Data(outcome.output), at: definition)
+    #expect(faults == [], "\(outcome.text)")
+    return try JSONDecoder().decode(Report.self, from: Data(outcome.output))
+  }
+
+  /// A folder `in` with three bundles of one signer, a bare pair and something that is no key file.
+  private func prepare(_ workshop: Workshop) throws {
+    try workshop.makeSigner()
+    try FileManager.default.createDirectory(atPath: workshop.path("in/sub"), withIntermediateDirectories: true)
+    try workshop.write(Sample.csv, "keys.csv")
+    for (place, start) in [("in/1.zip", "2020-06-01"), ("in/2.zip", "2020-06-02"), ("in/sub/3.bin", "2020-06-03")] {
+      let outcome = try workshop.keyferry(
+        "convert", "keys.csv", "--to", "gaen-export", "-o", place, "--region", "DE", "--start", start, "--end",
+        "\(start)T12:00", "--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+    try workshop.write("<html>gone</html>", "in/page.zip")
+  }
+
+  @Test func filesAreKeptOnceAndComeBackByteForByte() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let first = try run(workshop, 0, "add", "seen", "in", "--at", "2020-06-04")
+      #expect(first.files == 4 && first.new == 4 && first.contents == 5)
+      try FileManager.default.copyItem(atPath: workshop.path("in/1.zip"), toPath: workshop.path("in/copy.zip"))
+      let second = try run(workshop, 0, "add", "seen", "in", "--at", "2020-06-05")
+      #expect(second.new == 0 && second.newNames == 1 && second.again == 4 && second.contents == 5)
+      let list = try run(workshop, 0, "list", "seen")
+      let sightings = try #require(list.sightings)
+      #expect(sightings.map(\.name) == ["in/1.zip", "in/2.zip", "in/copy.zip", "in/page.zip", "in/sub/3.bin"])
+      #expect(sightings[0].first == "2020-06-04T00:00:00Z" && sightings[0].last == "2020-06-05T00:00:00Z")
+      #expect(sightings[0].signers == ["310 v1"] && sightings[0].region == "DE" && !sightings[0].changed)
+      #expect(sightings[2].sha256 == sightings[0].sha256)
+      for name in ["in/1.zip", "in/page.zip", "in/sub/3.bin"] {
+        let outcome = try workshop.keyferry("archive", "get", "seen", name, "-o", "back.bin", "--replace")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try workshop.bytes("back.bin") == workshop.bytes(name))
+      }
+      #expect(try workshop.bytes("back.sig") == workshop.bytes("in/sub/3.sig"))
+      let prefix = String(sightings[1].sha256.prefix(8))
+      let piped = try workshop.keyferry("archive", "get", "seen", prefix, "-o", "-")
+      #expect(piped.status == 0)
+      #expect(try piped.output == workshop.bytes("in/2.zip"))
+      #expect(try workshop.keyferry("archive", "get", "seen", "nothing", "-o", "x").status == 1)
+      let text = try workshop.keyferry("archive", "list", "seen", "in/sub")
+      #expect(text.text.contains("in/sub/3.bin") && !text.text.contains("in/1.zip"))
+    }
+  }
+
+  @Test func otherBytesUnderANameAreToldAtOnce() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let one = try workshop.bytes("in/1.zip")
+      try workshop.write(try workshop.bytes("in/2.zip"), "in/1.zip")
+      let changed = try run(workshop, 1, "add", "seen", "in")
+      #expect(changed.changed?.map(\.name) == ["in/1.zip"] && changed.new == 0)
+      // It is told once; and once more when the old bytes are back.
+      #expect(try run(workshop, 0, "add", "seen", "in").changed?.isEmpty == true)
+      try workshop.write(one, "in/1.zip")
+      let back = try workshop.keyferry("archive", "add", "seen", "in")
+      #expect(back.status == 1 && back.errors.contains("in/1.zip: changed under its name"))
+      let sightings = try #require(try run(workshop, 0, "list", "seen", "in/1").sightings)
+      #expect(sightings.count == 2 && sightings.allSatisfy(\.changed))
+      // Another signature beside the same bytes is a change, too.
+      try workshop.write(try workshop.bytes("in/sub/3.sig") + [0x12, 0], "in/sub/3.sig")
+      let resigned = try workshop.keyferry("archive", "add", "seen", "in")
+      #expect(resigned.status == 1 && resigned.errors.contains("its signature"))
+      #expect(try run(workshop, 0, "verify", "seen").good == true)
+    }
+  }
+
+  @Test func archivesAreInputs() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      try FileManager.default.removeItem(atPath: workshop.path("in/page.zip"))
+      _ = try run(workshop, 0, "add", "seen", "in", "--as", "north")
+      #expect(
+        try run(workshop, 0, "list", "seen").sightings?.map(\.name) == [
+          "north/1.zip", "north/2.zip", "north/sub/3.bin",
+        ])
+      let diff = try workshop.keyferry("diff", "seen", "in", "--json")
+      #expect(diff.text.contains("\"only_left\" : 0") && diff.text.contains("\"only_right\" : 0"), "\(diff.errors)")
+      let report = try workshop.keyferry("report", "seen", "--json")
+      #expect(report.status == 0 && report.text.contains("\"documents\" : 3"), "\(report.errors)")
+      let same = try workshop.keyferry("report", "in", "--json")
+      let names = same.text.split(separator: "\n").count
+      #expect(names == report.text.split(separator: "\n").count)
+      let verified = try workshop.keyferry("verify", "seen", "--trust", "ring", "--summary")
+      #expect(verified.status == 0, "\(verified.text)\(verified.errors)")
+      let inspected = try workshop.keyferry("inspect", "seen/")
+      #expect(inspected.status == 0 && inspected.text.contains("seen/!north/1.zip"), "\(inspected.text)")
+      let tables = try workshop.keyferry("convert", "seen", "--to", "csv", "-o", "out/", "--quiet")
+      #expect(tables.status == 0 && workshop.exists("out/seen/north/1.csv"), "\(tables.errors)")
+      // The archive is not its own input.
+      _ = try run(workshop, 0, "add", "in/kept", "in")
+      #expect(try run(workshop, 0, "list", "in/kept").sightings?.count == 3)
+      // What was changed is never handed over.
+      let content = try #require(try contents(workshop).first)
+      try overwrite(workshop, content) { $0[40] ^= 1 }
+      let partial = try workshop.keyferry("inspect", "seen", "--summary")
+      #expect(partial.status == 1 && partial.errors.contains("has other bytes than were kept"), "\(partial.errors)")
+    }
+  }
+
+  private func contents(_ workshop: Workshop) throws -> [String] {
+    try workshop.files.filter { $0.hasPrefix("seen/content/") && $0.utf8.count > 64 }
+  }
+
+  private func overwrite(_ workshop: Workshop, _ path: String, _ change: (inout [UInt8]) -> Void) throws {
+    var bytes = try workshop.bytes(path)
+    change(&bytes)
+    try FileManager.default.removeItem(atPath: workshop.path(path))
+    try workshop.write(bytes, path)
+  }
+
+  @Test func historyOfAKey() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      try workshop.write(Sample.json, "other.json")
+      let key = Sample.document.keys[0].key
+      _ = try run(workshop, 0, "add", "seen", "in/1.zip", "--at", "2020-06-04")
+      _ = try run(workshop, 0, "add", "seen", "in", "--at", "2020-06-09")
+      let held = try run(workshop, 0, "list", "seen", "--key", key.hex)
+      #expect(held.sightings?.count == 3 && held.first == "2020-06-04T00:00:00Z" && held.last == "2020-06-09T00:00:00Z")
+      let none = try workshop.keyferry("archive", "list", "seen", "--key", String(repeating: "07", count: 16))
+      #expect(none.status == 1 && none.errors.contains("no file of the archive holds this key"))
+    }
+  }
+
+  @Test func eachDamageIsNamed() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let good = try run(workshop, 0, "verify", "seen", "--keep", "kept")
+      #expect(good.good == true && good.extends == nil && workshop.exists("kept"))
+      let list = try #require(try run(workshop, 0, "list", "seen").sightings)
+      let place = "seen/content/\(list[0].sha256.prefix(2))/\(list[0].sha256)"
+      func damaged(_ path: String, _ change: (inout [UInt8]) -> Void) throws -> [Report.Finding] {
+        let before = try workshop.bytes(path)
+        try overwrite(workshop, path, change)
+        defer { try? overwrite(workshop, path) { $0 = before } }
+        return try run(workshop, 1, "verify", "seen", "--keep", "kept").findings ?? []
+      }
+      let bit = try damaged(place) { $0[$0.count - 1] ^= 1 }
+      #expect(bit.map(\.code) == ["changed-content"] && bit[0].names == ["in/1.zip"])
+      #expect(try damaged(place) { $0.removeLast() }.map(\.code) == ["changed-content"])
+      let text = try workshop.text("seen/catalogue")
+      #expect(text.split(separator: "\n").count == good.records)
+      #expect(try damaged("seen/catalogue") { $0.removeLast(20) }.map(\.code) == ["short-catalogue"])
+      #expect(
+        try damaged("seen/catalogue") { bytes in
+          bytes = Array(text.replacingOccurrences(of: "in/1.zip", with: "in/9.zip").utf8)
+        }.map(\.code) == ["changed-catalogue"])
+      #expect(try damaged("seen/catalogue") { $0[0] = 0x20 }.map(\.code) == ["bad-record"])
+      #expect(try damaged("seen/checkpoint") { $0 = [] }.map(\.code) == ["bad-checkpoint"])
+      // An archive that has a damaged catalogue is not added to.
+      try overwrite(workshop, "seen/catalogue") { $0[3] ^= 1 }
+      #expect(try workshop.keyferry("archive", "add", "seen", "keys.csv").status == 1)
+      try overwrite(workshop, "seen/catalogue") { $0[3] ^= 1 }
+      try FileManager.default.removeItem(atPath: workshop.path(place))
+      #expect(try run(workshop, 1, "verify", "seen").findings?.map(\.code) == ["missing-content"])
+      // The same bytes, seen again, do not come back by themselves: what is missing stays told.
+      #expect(try run(workshop, 1, "verify", "seen").findings?.count == 1)
+    }
+  }
+
+  /// Who rewrites catalogue and checkpoint together is caught by the checkpoint that was kept elsewhere.
+  @Test func aRewrittenArchiveIsCaughtByTheCheckpointThatWasKept() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in/1.zip")
+      _ = try run(workshop, 0, "verify", "seen", "--keep", "kept")
+      _ = try run(workshop, 0, "add", "seen", "in/2.zip")
+      #expect(try run(workshop, 0, "verify", "seen", "--keep", "kept").extends == 2)
+      // Another history of the same archive.
+      let mark = try workshop.bytes("seen/keyferry-archive")
+      try FileManager.default.removeItem(atPath: workshop.path("seen"))
+      _ = try run(workshop, 0, "add", "seen", "in/2.zip")
+      let checkpoint = try workshop.text("seen/checkpoint").split(separator: "\n")
+      let origin = String(decoding: mark, as: UTF8.self).split(separator: "\n")[1]
+      try workshop.write(mark, "seen/keyferry-archive")
+      try workshop.write("\(origin)\n\(checkpoint[1])\n\(checkpoint[2])\n", "seen/checkpoint")
+      #expect(try run(workshop, 0, "verify", "seen").good == true)
+      #expect(try run(workshop, 1, "verify", "seen", "--keep", "kept").findings?.map(\.code) == ["rewritten"])
+      _ = try run(workshop, 0, "add", "seen", "in")
+      #expect(try run(workshop, 1, "verify", "seen", "--keep", "kept").findings?.map(\.code) == ["rewritten"])
+    }
+  }
+
+  @Test func aStrangerReadsIt() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      try FileManager.default.copyItem(atPath: workshop.path("in/1.zip"), toPath: workshop.path("in/a \"b\"\n.zip"))
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let page = try String(
+        contentsOf: PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/KeepingFiles.md"),
+        encoding: .utf8)
+      let start = try #require(page.range(of: "```python\n")).upperBound
+      let end = try #require(page.range(of: "```", range: start..<page.endIndex)).lowerBound
+      let script = String(page[start..<end])
+      #expect(script.split(separator: "\n").count <= 22)
+      try workshop.write(script, "read.py")
+      let python = try #require(Self.python.contains("/") ? Tool(path: Self.python) : Tool(named: Self.python))
+      let read = try python.run(["read.py", "seen"], in: workshop.folder)
+      #expect(read.status == 0, "\(read.errors)")
+      let list = try #require(try run(workshop, 0, "list", "seen").sightings)
+      #expect(list.count == 5)
+      for sighting in list { #expect(read.text.contains("\(sighting.sha256) ")) }
+      try overwrite(workshop, try #require(try contents(workshop).first)) { $0[0] ^= 1 }
+      #expect(try python.run(["read.py", "seen"], in: workshop.folder).status != 0)
+    }
+  }
+
+  @Test func indexesAtAddresses() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      try FileManager.default.createDirectory(atPath: workshop.path("www/US"), withIntermediateDirectories: true)
+      for name in ["1", "2"] { try workshop.write(try workshop.bytes("in/\(name).zip"), "www/US/\(name).zip") }
+      try workshop.write("US/1.zip\nUS/2.zip\n", "www/US/index.txt")
+      try workshop.write("1.zip\n2.zip\ngone.zip\n", "www/US/near.txt")
+      let server = try PlainServer(workshop.path("www"))
+      defer { server.stop() }
+      let added = try run(workshop, 0, "add", "seen", "\(server.address)/US/index.txt")
+      #expect(added.new == 2)
+      #expect(
+        try run(workshop, 0, "list", "seen").sightings?.map(\.name)
+          == ["\(server.address)/US/1.zip", "\(server.address)/US/2.zip"])
+      // The same files, listed from where they lie, and one that is gone.
+      let near = try run(workshop, 1, "add", "seen", "\(server.address)/US/near.txt")
+      #expect(near.again == 2 && near.new == 0)
+      let page = try workshop.keyferry("report", "\(server.address)/US/index.txt", "-o", "page.html")
+      #expect(page.status == 0, "\(page.errors)")
+      #expect(try workshop.text("page.html").contains("<title>Diagnosis keys: DE, "))
+      let figures = try workshop.keyferry("report", "\(server.address)/US/index.txt", "--json")
+      #expect(figures.text.contains("\"documents\" : 2"), "\(figures.errors)")
+      let diff = try workshop.keyferry("diff", "\(server.address)/US/index.txt", "\(server.address)/US/1.zip", "--json")
+      #expect(diff.status == 1 && diff.text.contains("\"only_left\" : 0"), "\(diff.text)\(diff.errors)")
+      let nowhere = try workshop.keyferry("report", "\(server.address)/none.txt", "--json")
+      #expect(nowhere.status == 2 && nowhere.errors.contains("404"), "\(nowhere.errors)")
+      // A protocol says itself what there is.
+      let immuni = try workshop.keyferry(
+        "archive", "add", "seen", "\(server.address)/US", "--protocol", "index", "--option", "index=near.txt")
+      #expect(immuni.status == 1 && immuni.text.contains("2 seen before"), "\(immuni.text)\(immuni.errors)")
+      #expect(try workshop.keyferry("archive", "add", "seen", "x", "--option", "a").status == 64)
+      #expect(try workshop.keyferry("archive", "add", "seen", "x", "--protocol", "files").status == 64)
+    }
+  }
+
+  /// What is added again is there again.
+  @Test func lostBytesAreBroughtBack() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      for damage in ["lost", "changed"] {
+        let place = try #require(try contents(workshop).first { !$0.hasSuffix(".parts") })
+        if damage == "lost" {
+          try FileManager.default.removeItem(atPath: workshop.path(place))
+        } else {
+          try overwrite(workshop, place) { $0[0] ^= 1 }
+        }
+        #expect(try run(workshop, 1, "verify", "seen").good == false)
+        let again = try workshop.keyferry("archive", "add", "seen", "in")
+        #expect(again.status == 1 && again.errors.contains("are brought back"), "\(again.errors)")
+        #expect(try run(workshop, 0, "verify", "seen").good == true)
+        #expect(try workshop.keyferry("archive", "add", "seen", "in").status == 0)
+      }
+    }
+  }
+
+  /// What a server gives is evidence, whether it can be read or not.
+  @Test func damagedAnswersAreKeptAndIncompleteListsAreTold() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      try FileManager.default.createDirectory(atPath: workshop.path("www"), withIntermediateDirectories: true)
+      let whole = try workshop.bytes("in/1.zip")
+      try workshop.write(whole, "www/1.zip")
+      try workshop.write("1.zip\n", "www/index.txt")
+      let server = try PlainServer(workshop.path("www"))
+      defer { server.stop() }
+      let index = "\(server.address)/index.txt"
+      _ = try run(workshop, 0, "add", "seen", index)
+      let broken: [[UInt8]] = [whole + [0x78], Array(whole.prefix(300)), [0x1F, 0x8B, 8, 0] + Array("noise".utf8)]
+      for bytes in broken {
+        try workshop.write(bytes, "www/1.zip")
+        let changed = try run(workshop, 1, "add", "seen", index)
+        #expect(changed.changed?.map(\.name) == ["\(server.address)/1.zip"])
+        let got = try workshop.keyferry("archive", "get", "seen", "\(server.address)/1.zip", "-o", "-")
+        #expect(got.status == 0 && got.output == bytes, "\(got.errors)")
+      }
+      try workshop.write(whole, "www/1.zip")
+      _ = try run(workshop, 1, "add", "seen", index)
+      for (list, words) in [
+        ("1.zip\nbad\u{1B}name.zip\n", "were not fetched"), ("", "it lists no file"), ("1.zip\n2.txt\n", "1 of 2"),
+      ] {
+        try workshop.write(list, "www/index.txt")
+        let told = try workshop.keyferry("archive", "add", "seen", index)
+        #expect(told.status == 1 && told.errors.contains(words), "\(list): \(told.errors)")
+      }
+    }
+  }
+
+  @Test func wrongUses() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      #expect(try workshop.keyferry("archive", "list", "in").status == 2)
+      let other = try workshop.keyferry("archive", "add", "in", "keys.csv")
+      #expect(other.status == 2 && other.errors.contains("is no archive"))
+      #expect(try workshop.keyferry("archive", "add", "seen", "-").status == 64)
+      #expect(try workshop.keyferry("archive", "add", "seen", "in", "keys.csv", "--as", "x").status == 64)
+      #expect(try workshop.keyferry("archive", "add", "seen", "nowhere").status == 2)
+      let piped = try workshop.keyferry(["archive", "add", "seen", "-", "--as", "piped"], input: Sample.csv)
+      #expect(piped.status == 0, "\(piped.errors)")
+      let writer = try ArchiveWriter(workshop.path("seen"), at: 0)
+      let busy = try workshop.keyferry("archive", "add", "seen", "in")
+      #expect(busy.status == 2 && busy.errors.contains("another process"))
+      withExtendedLifetime(writer) {}
+    }
+  }
+}
+
+/// A folder behind an address, by python3 -m http.server.
+final class PlainServer {
+  let address: String
+  private let process = Process()
+
+  init(_ folder: String) throws {
+    let output = Pipe()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = ["python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder]
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    var said = ""
+    while !said.contains("/)") {
+      let some = output.fileHandleForReading.availableData
+      if some.isEmpty { break }
+      said += String(decoding: some, as: UTF8.self)
+    }
+    let start = said.range(of: "http://")?.lowerBound ?? said.endIndex
+    address = String(said[start...].prefix { $0 != ")" }.dropLast())
+  }
+
+  func stop() {
+    // What these tests start has SIGTERM blocked.
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// What cannot be shown was not done: no failure is ever exit code 0, wherever the program runs.
+@Suite("Failing closed") struct FailsClosedTests {
+  /// A command, and whether it is done where nothing is wrong.
+  private struct Case {
+    let arguments: [String]
+    let isDone: Bool
+    /// Whether its result goes to standard output.
+    var isShown = true
+    /// Whether it may have to wait, for which the system needs /proc.
+    var waits = false
+  }
+
+  private static let cases: [Case] = [
+    Case(arguments: ["verify", "good.zip", "--trust", "ring"], isDone: true),
+    Case(arguments: ["verify", "good.zip", "--trust", "ring", "--json"], isDone: true),
+    Case(arguments: ["verify", "bad.zip", "--trust", "ring"], isDone: false),
+    Case(arguments: ["verify", "bad.zip", "--trust", "ring", "--json"], isDone: false),
+    Case(arguments: ["verify", "none.zip", "--trust", "ring"], isDone: false),
+    Case(arguments: ["verify", "noise.zip", "--trust", "ring"], isDone: false),
+    Case(arguments: ["verify", "good.zip", "--trust", "empty"], isDone: false),
+    Case(arguments: ["inspect", "good.zip"], isDone: true),
+    Case(arguments: ["inspect", "noise.zip"], isDone: false),
+    Case(arguments: ["convert", "good.zip", "--to", "csv", "-o", "-"], isDone: true),
+    Case(arguments: ["convert", "good.zip", "--to", "csv", "-o", "out.csv"], isDone: true, isShown: false),
+    Case(arguments: ["convert", "noise.zip", "--to", "csv", "-o", "out.csv"], isDone: false),
+    Case(arguments: ["diff", "good.zip", "good.zip"], isDone: true, waits: true),
+    Case(arguments: ["diff", "good.zip", "bad.zip"], isDone: false),
+    Case(arguments: ["check", "--config", "none.yaml"], isDone: false),
+    Case(arguments: ["log", "verify", "none", "--key", "none.vkey"], isDone: false),
+    Case(arguments: ["formats"], isDone: true),
+    Case(arguments: ["--version"], isDone: true),
+    Case(arguments: ["--help"], isDone: true),
+    Case(arguments: ["verify", "--help"], isDone: true),
+  ]
+
+  private func prepare(_ workshop: Workshop) throws {
+    try workshop.makeSigner()
+    try workshop.write(Sample.csv, "in.csv")
+    let signed = try workshop.keyferry(
+      "convert", "in.csv", "--to", "gaen-export", "-o", "good.zip", "--sign-key", "310-v1.key.pem", "--key-id", "310",
+      "--key-version", "v1")
+    #expect(signed.status == 0, "\(signed.errors)")
+    // One bit of a key.
+    let document = try #require(try workshop.entry("export.bin", of: "good.zip"))
+    let signature = try #require(try workshop.entry("export.sig", of: "good.zip"))
+    var changed = document
+    changed[changed.count - 20] ^= 1
+    try FileManager.default.createDirectory(
+      at: workshop.folder.appending(path: "bad"), withIntermediateDirectories: true)
+    try workshop.write(changed, "bad/export.bin")
+    try workshop.write(signature, "bad/export.sig")
+    let zip = try #require(Tool(named: "zip"), "zip is not installed")
+    _ = try zip.run(["-q", "-j", "../bad.zip", "export.bin", "export.sig"], in: workshop.folder.appending(path: "bad"))
+    try workshop.write(Array("PK\u{3}\u{4}noise".utf8), "noise.zip")
+    try FileManager.default.createDirectory(
+      at: workshop.folder.appending(path: "empty"), withIntermediateDirectories: true)
+  }
+
+  /// Each is a line of a shell, in which `"$@"` is the command.
+  @Test(
+    "No place makes a failure a success",
+    arguments: [
+      ("exec \"$@\" >/dev/full", false), ("exec \"$@\" >&-", false), ("exec \"$@\" 2>&-", true),
+      ("exec \"$@\" <&- >&- 2>&-", false), ("ulimit -n 4; exec \"$@\"", nil), ("ulimit -f 0; exec \"$@\"", nil),
+    ] as [(String, Bool?)])
+  func everywhere(_ line: String, canShow: Bool?) throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let program = try #require(Workshop.program)
+      let (shell, limit) = (try #require(Tool(named: "sh")), try #require(Tool(named: "timeout")))
+      for one in Self.cases {
+        try? FileManager.default.removeItem(atPath: workshop.path("out.csv"))
+        let words = ["10", shell.path, "-c", line, "sh", program] + one.arguments
+        let outcome = try limit.run(words, in: workshop.folder)
+        let comment = Comment(rawValue: "\(line): keyferry \(one.arguments.joined(separator: " "))\n\(outcome.errors)")
+        if !one.isDone { #expect(outcome.status != 0, comment) }
+        guard let canShow else { continue }
+        if one.isDone { #expect((outcome.status == 0) == (canShow || !one.isShown), comment) }
+        // A message, and no trap.
+        #expect([0, 1, 2].contains(outcome.status), comment)
+      }
+    }
+  }
+
+  @Test("Nor does a bare root, without /proc, /dev and /etc") func bareRoot() throws {
+    guard getuid() == 0, let chroot = Tool(named: "chroot"), let env = Tool(named: "env"), let ldd = Tool(named: "ldd")
+    else {
+      print("skipped: a bare root is for root alone")
+      return
+    }
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let program = try #require(Workshop.program)
+      let libraries = try ldd.run([program]).text.split(separator: "\n").compactMap { line in
+        line.split(whereSeparator: \.isWhitespace).first { $0.hasPrefix("/") }.map(String.init)
+      }
+      let files = FileManager.default
+      for library in libraries {
+        let place = workshop.folder.path() + library
+        try files.createDirectory(
+          atPath: URL(filePath: place).deletingLastPathComponent().path(), withIntermediateDirectories: true)
+        try files.copyItem(at: URL(filePath: library).resolvingSymlinksInPath(), to: URL(filePath: place))
+      }
+      try files.copyItem(atPath: program, toPath: workshop.path("keyferry"))
+      try files.createDirectory(atPath: workshop.path("tmp"), withIntermediateDirectories: true)
+      for one in Self.cases {
+        let outcome = try env.run(["-i", chroot.path, workshop.folder.path(), "/keyferry"] + one.arguments)
+        let comment = Comment(rawValue: "keyferry \(one.arguments.joined(separator: " "))\n\(outcome.errors)")
+        #expect((outcome.status == 0) == (one.isDone && !one.waits), comment)
+        #expect([0, 1, 2].contains(outcome.status), comment)
+      }
+    }
+  }
+}
