@@ -175,7 +175,7 @@ struct UploadTests {
       #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: body).code == 400)
     }
     let time = ContinuousClock.now - start
-    #expect(time < .seconds(2), "\(time)")
+    #expect(time < .seconds(10), "\(time)")
   }
 
   @Test("Uploads have a limit of their own")
