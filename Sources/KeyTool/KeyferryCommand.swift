@@ -46,7 +46,8 @@ package struct KeyferryCommand: ParsableCommand {
       AuditCommand.self,
       SignBatchCommand.self,
       VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,
-      RegistrationCommand.self, PullCommand.self, PushCommand.self, StatusCommand.self, EventsCommand.self,
+      InitCommand.self, RegistrationCommand.self, PullCommand.self, PushCommand.self,
+      StatusCommand.self, EventsCommand.self,
       QuarantineCommand.self, CallbacksCommand.self,
       PauseCommand.self, ResumeCommand.self, ClockCommand.self, StoreCommand.self, RecallCommand.self,
       RereadCommand.self, DiscloseCommand.self, EraseCommand.self, PublishCommand.self, PreviewCommand.self,
@@ -96,6 +97,10 @@ package struct KeyferryCommand: ParsableCommand {
     } catch let status as ExitCode {
       return status.rawValue
     } catch {
+      if exitCode(for: error) == .validationFailure, let unknown = UnknownCommand.first(in: arguments, of: Self.self) {
+        Console.error("keyferry: \(TerminalText.harmless("\(unknown)"))\n")
+        return ExitStatus.usage.rawValue
+      }
       return report(error)
     }
   }

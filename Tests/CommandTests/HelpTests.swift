@@ -64,7 +64,9 @@ import Testing
     ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
     ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["pull", "x"], ["pause"], ["recall"],
     ["quarantine", "show", "x"], ["events", "--limit", "0"], ["events", "--from", "x"], ["preview", "NL"],
-    ["serve", "--port", "x"],
+    ["serve", "--port", "x"], ["inspect"], ["init"], ["init", "--region", "nl", "--key-id", "204"],
+    ["init", "--region", "NL"], ["init", "--region", "NL", "--key-id", "204", "--url", "keys.example.nl"],
+    ["keygen", "-o", "-", "--public-key", "-"], ["keygen", "-o", "-", "--json"],
     ["policy", "diff", "default", "efgs"], ["policy", "diff", "default", "efgs", "-"],
   ])
   func wrongCommandLines(arguments: [String]) throws {
@@ -73,6 +75,20 @@ import Testing
       #expect(outcome.status == 64, "\(outcome.errors)")
       #expect(outcome.output.isEmpty)
       #expect(try workshop.files.isEmpty)
+    }
+  }
+
+  @Test(arguments: [
+    (["inspct", "x"], "Did you mean 'inspect'?"), (["log", "verfy"], "Did you mean 'verify'?"),
+    (["qarantine", "list"], "Did you mean 'quarantine'?"), (["keys.csv"], "keyferry inspect keys.csv"),
+    (["log", "keys.csv"], "See 'keyferry log --help'"), (["zzzzzzzz"], "unknown command 'zzzzzzzz'\n"),
+  ])
+  func anUnknownCommandIsToldFromAWrongArgument(arguments: [String], hint: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write("", "keys.csv")
+      let outcome = try workshop.keyferry(arguments)
+      #expect(outcome.status == 64 && outcome.errors.contains(hint), "\(outcome.errors)")
+      #expect(outcome.errors.hasPrefix("keyferry: unknown command '"))
     }
   }
 

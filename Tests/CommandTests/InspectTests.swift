@@ -2,6 +2,16 @@ import GatewayTesting
 import Testing
 
 @Suite struct InspectTests {
+  @Test(arguments: [["inspect"], ["inspect", "--json"], ["convert", "--to", "json", "-o", "-"]])
+  func standardInputIsReadWhereNoFileIsNamed(arguments: [String]) throws {
+    try Workshop.run { workshop in
+      let bytes = Array(NormalizeTests.german.utf8)
+      let piped = try workshop.keyferry(arguments, input: bytes)
+      #expect(piped.status == 0, "\(piped.errors)")
+      #expect(try workshop.keyferry([arguments[0], "-"] + arguments.dropFirst(), input: bytes).output == piped.output)
+    }
+  }
+
   /// Paths alone are not read by the parser. Behind `--` they are, and mean the same.
   @Test(arguments: [
     (0, ["keys.csv"]), (1, ["short.json", "keys.csv"]), (2, ["missing.zip"]), (1, ["keys.csv", "missing.zip"]),

@@ -26,6 +26,19 @@ import Testing
     }
   }
 
+  @Test func aKeyGoesToStandardOutputAlone() throws {
+    try Workshop.run { workshop in
+      let outcome = try workshop.keyferry("keygen", "-o", "-", "--public-key", "public.pem")
+      #expect(outcome.status == 0 && outcome.errors.isEmpty)
+      let key = try SigningKey(pem: outcome.text)
+      #expect(try workshop.text("public.pem") == key.publicKey.pem)
+      #expect(outcome.text == key.pemRepresentation)
+      #expect(try workshop.files == ["public.pem"])
+      let halves = try workshop.keyferry("keygen", "-o", "key.pem", "--public-key", "-")
+      #expect(halves.text == (try SigningKey(pem: workshop.text("key.pem"))).publicKey.pem)
+    }
+  }
+
   @Test(arguments: [["-o", "there.pem"], ["-o", "new.pem", "--public-key", "there.pem"], ["-o", "folder"]])
   func nothingIsOverwritten(arguments: [String]) throws {
     try Workshop.run { workshop in

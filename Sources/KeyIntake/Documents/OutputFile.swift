@@ -22,6 +22,10 @@ package final class OutputFile: PatchableSink {
   ///   - permissions: of the new file, before the process's mask: 0o600 for a secret.
   ///   - replacing: whether a file that stands there already is replaced; otherwise it is a fault, here or at ``commit()``.
   package init(path: String, permissions: UInt32 = 0o666, replacing: Bool = true) throws {
+    // A reader of the documentation means standard output by it, and would look for the file in vain.
+    guard path != "-" else {
+      throw FileFault("write", "-", reason: "standard output is no place for this; ./- is a file of that name")
+    }
     // A link that leads nowhere stands there, too.
     var place = stat()
     guard replacing || lstat(PathText.system(path), &place) != 0 else { throw Self.wouldOverwrite(path) }

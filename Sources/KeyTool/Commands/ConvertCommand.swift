@@ -40,7 +40,8 @@ struct ConvertCommand: ParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "in"), completion: .file())
+    help: ArgumentHelp("Key files, folders and archives; - or none is standard input.", valueName: "in"),
+    completion: .file())
   var inputs: [String] = []
 
   @Option(
@@ -72,7 +73,7 @@ struct ConvertCommand: ParsableCommand {
   /// Whether keys are admitted and folded by policies; otherwise they pass as they were sent.
   private var normalizes: Bool { sources.reading != nil || publishing.publishing != nil }
 
-  func validate() throws {
+  mutating func validate() throws {
     let table = withSource ? "--with-source" : "--hash-keys"
     if withSource || hashKeys {
       guard to == .csv || to == .json else {
@@ -83,7 +84,7 @@ struct ConvertCommand: ParsableCommand {
       }
     }
     guard normalizes else {
-      guard !inputs.isEmpty else { throw ValidationError("missing inputs: give files, or - for standard input") }
+      inputs = try InputOptions.orStandardInput(inputs)
       guard sources.named.isEmpty, sources.now == nil, publishing.audience == nil, publishing.rejected == nil else {
         throw ValidationError(
           "--input, --now, --audience and --rejected go with --reading or --publishing; see keyferry help normalize")

@@ -2,6 +2,7 @@ public import ArgumentParser
 internal import BundleTrust
 internal import Containers
 package import ExposureKeys
+internal import Glibc
 package import KeyConversion
 package import KeyFormats
 package import KeyInspection
@@ -27,6 +28,18 @@ struct InputOptions: ParsableArguments {
   /// All documents that these paths lead to.
   func walk(_ paths: [String], _ containers: ContainerOptions? = nil, outputFolder: String? = nil) -> InputWalk {
     reading.walk(paths, containers?.limits ?? ContainerLimits(), outputFolder: outputFolder)
+  }
+
+  /// The paths, or standard input where none is given and something is handed over there: a pipe or a file.
+  static func orStandardInput(_ paths: [String]) throws -> [String] {
+    guard paths.isEmpty else { return paths }
+    var status = stat()
+    guard fstat(STDIN_FILENO, &status) == 0, [S_IFIFO, S_IFREG, S_IFSOCK].contains(status.st_mode & S_IFMT),
+      status.st_mode & S_IFMT != S_IFREG || status.st_size > 0
+    else {
+      throw ValidationError("Missing expected argument '<file> ...'; - is standard input")
+    }
+    return ["-"]
   }
 
   static func checkPaths(_ paths: [String]) throws {

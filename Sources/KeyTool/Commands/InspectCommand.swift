@@ -30,8 +30,9 @@ struct InspectCommand: ParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("Key files, folders and archives; - is standard input.", valueName: "file"), completion: .file())
-  var files: [String]
+    help: ArgumentHelp(
+      "Key files, folders and archives; - or none is standard input.", valueName: "file"), completion: .file())
+  var files: [String] = []
 
   @Flag(help: "List the keys, one a line, instead of the report.")
   var keys = false
@@ -54,7 +55,8 @@ struct InspectCommand: ParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
-  func validate() throws {
+  mutating func validate() throws {
+    files = try InputOptions.orStandardInput(files)
     try InputOptions.checkPaths(files)
     guard !(json || jsonLines) || !keys else {
       throw ValidationError("--keys and --json exclude each other; convert --to json lists keys")

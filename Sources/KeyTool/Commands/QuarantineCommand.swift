@@ -74,12 +74,19 @@ struct QuarantineCommand: AsyncParsableCommand {
     @Option(
       name: [.short, .long],
       help: ArgumentHelp(
-        "Write the bytes that were received; an export.bin and its export.sig as one archive.", valueName: "file"),
+        "Write the bytes that were received; an export.bin and its export.sig as one archive; - is standard output.",
+        valueName: "file"),
       completion: .file())
     var output: String?
 
     @Flag(help: "Print it as JSON (schemas/quarantine.schema.json).")
     var json = false
+
+    func validate() throws {
+      guard !json || output != "-" else {
+        throw ValidationError("-o - and --json exclude each other: each is alone on standard output")
+      }
+    }
 
     func run() async throws {
       let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .reader)
@@ -90,12 +97,15 @@ struct QuarantineCommand: AsyncParsableCommand {
       if json {
         try Console.result(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document)])))
       } else {
-        for line in document.lines(hasBytes: bytes != nil) { try Console.result(line: line) }
+        for line in document.lines(hasBytes: bytes != nil) {
+          if output == "-" { Console.note(line) } else { try Console.result(line: line) }
+        }
       }
       guard let output else { return }
       guard let bytes else {
         throw StorageFault(.notFound, "the bytes of document \(document.id.rawValue) are not kept any more")
       }
+      guard output != "-" else { return try StandardOutput().write(bytes) }
       let file = try OutputFile(path: output, replacing: false)
       try file.write(bytes)
       try file.commit()

@@ -38,9 +38,11 @@ struct VerifyCommand: ParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("Bundles: zip, or .bin with its .sig beside it; - is standard input.", valueName: "file"),
+    help: ArgumentHelp(
+      "Bundles: zip, or .bin with its .sig beside it; - or none is standard input.",
+      valueName: "file"),
     completion: .file())
-  var files: [String]
+  var files: [String] = []
 
   @Option(
     help: ArgumentHelp("The ring of public keys: a .pem file, a folder, or a .json file.", valueName: "ring"),
@@ -78,7 +80,8 @@ struct VerifyCommand: ParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
-  func validate() throws {
+  mutating func validate() throws {
+    files = try InputOptions.orStandardInput(files)
     try InputOptions.checkPaths(files)
     guard !(json && jsonLines) else { throw ValidationError("--json and --json-lines exclude each other") }
     guard (log == nil) == (logKey == nil) else {

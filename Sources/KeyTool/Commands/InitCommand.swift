@@ -1,0 +1,197 @@
+internal import ArgumentParser
+internal import BundleTrust
+internal import Containers
+internal import FoundationEssentials
+internal import GatewayDaemon
+internal import GatewaySettings
+internal import Glibc
+internal import KeyFormats
+internal import KeyIntake
+
+struct InitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init", _superCommandName: KeyferryCommand.programName,
+    abstract: "Set up a gateway for one region: configuration, signing key and folders.",
+    discussion: """
+      Five questions are asked on a terminal, of which options answer some or all. Without a terminal the options alone \
+      count. What is made is what keyferry check calls sound: gateway.yaml, with one source that reads key files from the \
+      folder drop, and one series; a signing key in secrets, which only its owner can open; its public half in keys. \
+      Nothing that is there already is written over.
+
+      Examples:
+        keyferry init gateway/
+        keyferry init gateway/ --region NL --key-id 204 \\
+          --app-bundle-id nl.example.app --android-package nl.example.app \\
+          --url https://keys.example.nl
+        cp keys.csv gateway/drop/ && keyferry run --config gateway/gateway.yaml
+      """)
+
+  @Argument(help: ArgumentHelp("Where to; it is made.", valueName: "folder"), completion: .directory)
+  var folder = "."
+
+  @Option(help: ArgumentHelp("The region: an ISO 3166 code such as NL or US-VA.", valueName: "code"))
+  var region: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The id of the signing key and the region in bundles, by convention the mobile country code.", valueName: "id"))
+  var keyID: String?
+
+  @Option(name: .customLong("app-bundle-id"), help: "The iOS app that will read the bundles; empty for none.")
+  var appBundleID: String?
+
+  @Option(help: "The Android app that will read the bundles; empty for none.")
+  var androidPackage: String?
+
+  @Option(help: "Where apps will reach the gateway; empty where that is not known yet.")
+  var url: String?
+
+  func run() throws {
+    let answers = try Answers(self)
+    let root = folder.hasSuffix("/") && folder != "/" ? String(folder.dropLast()) : folder
+    let (key, publicKey) = ("secrets/\(answers.region)-v1.key.pem", "keys/\(answers.keyID)-v1.pem")
+    let configuration = GatewayOptions.defaultConfiguration
+    // Before anything is made.
+    for file in [configuration, key, publicKey] where FileIdentity(path: "\(root)/\(file)") != nil {
+      throw FileFault("write", "\(root)/\(file)", reason: "it is there already, and nothing is written over")
+    }
+    try make(root)
+    for (name, mode) in [("drop", 0o777), ("keys", 0o777), ("secrets", 0o700), ("state", 0o700)] {
+      try make("\(root)/\(name)", mode: mode_t(mode))
+    }
+    let signer = SigningKey.generate()
+    try write(signer.pemRepresentation, "\(root)/\(key)", permissions: 0o600)
+    try write(signer.publicKey.pem, "\(root)/\(publicKey)")
+    try write(answers.settings(key: key), "\(root)/\(configuration)")
+    // What is said to be sound was read.
+    let (_, warnings) = try GatewayConfiguration.read(
+      "\(root)/\(configuration)", environment: ProcessInfo.processInfo.environment, now: Clock.now)
+    for warning in warnings { Console.note("\(warning)") }
+    try Console.result(
+      """
+      \(root)/\(configuration)  the configuration; every setting of it can be changed
+      \(root)/\(key)  the signing key; keep it secret, and keep a copy
+      \(root)/\(publicKey)  its public half, for whoever verifies
+      \(root)/drop/  put key files here
+
+      Next:
+        keyferry check --config \(root)/\(configuration)
+        keyferry registration --config \(root)/\(configuration)   what Apple and Google ask for
+        keyferry run --config \(root)/\(configuration)
+
+      """)
+  }
+
+  private func make(_ path: String, mode: mode_t = 0o777) throws {
+    guard mkdir(PathText.system(path), mode) == 0 || InputWalk.isFolder(path) else {
+      throw FileFault("create", path, number: errno)
+    }
+  }
+
+  private func write(_ text: String, _ path: String, permissions: UInt32 = 0o666) throws {
+    let file = try OutputFile(path: path, permissions: permissions, replacing: false)
+    try file.write(Array(text.utf8))
+    try file.commit()
+  }
+
+  /// The five answers, each of a form that can stand between quotes.
+  private struct Answers {
+    let region: String
+    let keyID: String
+    let appBundleID: String
+    let androidPackage: String
+    let url: String
+
+    init(_ options: InitCommand) throws {
+      let isAsked = isatty(STDIN_FILENO) == 1 && Console.isErrorTerminal
+      /// - Parameter isOptional: whether there may be no answer.
+      func answer(
+        _ given: String?, _ option: String, _ question: String, isOptional: Bool, _ allowed: String,
+        _ isAllowed: (Substring) -> Bool
+      ) throws -> String {
+        if let given {
+          guard given.isEmpty && isOptional || isAllowed(given[...]) else {
+            throw ValidationError("\(option) \(given.debugDescription): allowed is \(allowed)")
+          }
+          return given
+        }
+        guard isAsked else {
+          guard isOptional else { throw ValidationError("\(option) is missing: \(allowed)") }
+          return ""
+        }
+        // As often as it is answered, and no longer than there is somebody.
+        while true {
+          Console.error("\(question) (\(allowed)\(isOptional ? "; Enter for none" : "")): ")
+          guard let line = readLine() else { throw ValidationError("\(option) is missing: \(allowed)") }
+          let word = line.trimmingPrefix { $0.isWhitespace }
+          if word.isEmpty && isOptional || isAllowed(word) { return String(word) }
+          Console.note("\(word.debugDescription) is not \(allowed)")
+        }
+      }
+      region = try answer(
+        options.region, "--region", "Region whose keys these are", isOptional: false,
+        "an ISO 3166 code such as NL or US-VA"
+      ) { $0.wholeMatch(of: /[A-Z]{2}(-[A-Z0-9]{1,3})?/) != nil }
+      keyID = try answer(
+        options.keyID, "--key-id", "Mobile country code, for the id of the signing key", isOptional: false,
+        "letters, digits and . _ -, such as 204"
+      ) { $0.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._\-]{0,63}/) != nil }
+      let app = "letters, digits and . _ -, such as nl.example.app"
+      appBundleID = try answer(
+        options.appBundleID, "--app-bundle-id", "Bundle id of the iOS app", isOptional: true, app
+      ) { $0.wholeMatch(of: /[A-Za-z0-9._\-]{1,155}/) != nil }
+      androidPackage = try answer(
+        options.androidPackage, "--android-package", "Package name of the Android app", isOptional: true, app
+      ) { $0.wholeMatch(of: /[A-Za-z0-9._\-]{1,155}/) != nil }
+      url = try answer(
+        options.url, "--url", "Address where apps will reach this gateway", isOptional: true,
+        "an address such as https://keys.example.nl"
+      ) { $0.wholeMatch(of: /https?:\/\/[A-Za-z0-9._~:\/\-\[\]]{1,200}/) != nil }
+    }
+
+    func settings(key: String) -> String {
+      var lines = """
+        # A gateway for \(region). keyferry check says everything that is wrong with this file.
+        # Relative paths are relative to this file's folder.
+
+        state: state                   # the store, and what is being fetched
+
+        own-origins: ["\(region)"]           # recognised when they come back
+
+        sources:
+          - name: drop
+            protocol: files            # key files of any format, put into the folder
+            location: drop
+            trust: operator            # you answer for them; a ring of public keys verifies signatures
+            origin: "\(region)"
+            speaks-for: ["\(region)"]
+            every: 1 min
+
+        series:
+          - name: "\(region)"
+            include: ["\(region)"]
+            region: "\(keyID)"
+            every: 2 hours
+            listed: 14 days
+            minimum: {keys: 100, too-few: pad}
+            sign:
+              - key: {file: \(key)}
+                id: "\(keyID)"
+                version: v1
+
+        """
+      if !appBundleID.isEmpty { lines += "        app: \"\(appBundleID)\"\n" }
+      if !androidPackage.isEmpty { lines += "        android: \"\(androidPackage)\"\n" }
+      lines += """
+
+        publication: {folder: public}
+
+        server:
+          listen: 127.0.0.1:8080       # behind a proxy that speaks TLS
+
+        """
+      if !url.isEmpty { lines += "  url: \"\(url)\"\n" }
+      return lines
+    }
+  }
+}

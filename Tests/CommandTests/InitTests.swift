@@ -1,0 +1,79 @@
+import BundleTrust
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `keyferry init` through the program.
+@Suite struct InitTests {
+  private static let flags = [
+    "--region", "NL", "--key-id", "204", "--app-bundle-id", "nl.example.app", "--android-package", "nl.example.app",
+    "--url", "https://keys.example.nl",
+  ]
+
+  private func mode(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+  }
+
+  @Test(arguments: [flags, Array(flags.prefix(4)), ["--region", "US-VA", "--key-id", "310"]])
+  func whatIsMadeIsSoundAndPublishes(flags: [String]) throws {
+    try Workshop.run { workshop in
+      let made = try workshop.keyferry(["init", "gateway/"] + flags)
+      #expect(made.status == 0 && made.errors.isEmpty, "\(made.errors)")
+      #expect(!made.text.contains("PRIVATE KEY"))
+      let (region, id) = (flags[1], flags[3])
+      let key = "gateway/secrets/\(region)-v1.key.pem"
+      #expect(try mode(workshop.path(key)) == 0o600)
+      #expect(try mode(workshop.path("gateway/secrets")) == 0o700)
+      #expect(
+        try workshop.text("gateway/keys/\(id)-v1.pem") == SigningKey(pem: workshop.text(key)).publicKey.pem)
+      let config = ["--config", "gateway/gateway.yaml"]
+      let check = try workshop.keyferry(["check"] + config)
+      #expect(check.status == 0 && check.text.contains("sound, 1 source, 1 series, 0 warnings"), "\(check.text)")
+      #expect(try workshop.keyferry(["registration"] + config).status == 0)
+      try workshop.write(NormalizeTests.german, "gateway/drop/keys.csv")
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)],
+        ofItemAtPath: workshop.path("gateway/drop/keys.csv"))
+      let noon = ["--now", "2020-11-25T12:00:00Z"] + config
+      #expect(try workshop.keyferry(["pull"] + noon).status <= 1)
+      #expect(try workshop.keyferry(["publish"] + noon).status == 0)
+      let bundles = try #require(FileManager.default.enumerator(atPath: workshop.path("gateway/public")))
+        .compactMap { $0 as? String }.filter { $0.hasSuffix(".zip") }
+      let bundle = try #require(bundles.first)
+      let verdict = try workshop.keyferry("verify", "gateway/public/\(bundle)", "--trust", "gateway/keys")
+      #expect(verdict.status == 0, "\(verdict.text)")
+      let again = try workshop.keyferry(["init", "gateway/"] + flags)
+      #expect(again.status == 2 && again.errors.contains("it is there already"), "\(again.errors)")
+    }
+  }
+
+  @Test func whatStandsThereStays() throws {
+    try Workshop.run { workshop in
+      try workshop.write("precious", "gateway.yaml")
+      let outcome = try workshop.keyferry(["init"] + Self.flags)
+      #expect(outcome.status == 2)
+      #expect(try workshop.files == ["gateway.yaml"])
+      #expect(try workshop.text("gateway.yaml") == "precious")
+    }
+  }
+
+  /// A wrong answer is asked for again, and the end of answers ends the questions.
+  @Test func fiveQuestionsAreAskedOnATerminal() throws {
+    let script = try #require(Tool(named: "script"))
+    let program = try #require(Workshop.program)
+    try Workshop.run { workshop in
+      let ask = { (answers: String) in
+        try script.run(
+          ["--quiet", "--return", "--command", "'\(program)' init made", "/dev/null"], input: Array(answers.utf8),
+          in: workshop.folder)
+      }
+      #expect(try ask("NL\n\u{4}").status == 64)
+      #expect(!workshop.exists("made"))
+      let outcome = try ask("nl\nNL\n204\nnl.example.app\n\nhttps://keys.example.nl\n")
+      #expect(outcome.status == 0, "\(outcome.text)")
+      let text = try workshop.text("made/gateway.yaml")
+      #expect(text.contains("app: \"nl.example.app\"") && !text.contains("android:"))
+      #expect(text.contains("url: \"https://keys.example.nl\""))
+    }
+  }
+}
