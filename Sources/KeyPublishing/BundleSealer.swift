@@ -31,6 +31,13 @@ struct SealedBundle: Sendable {
 struct BundleSealer {
   let settings: SeriesSettings
   let signer: SigningIdentity
+  /// Where its archives lie.
+  private let shelf = ArchiveShelf()
+
+  init(settings: SeriesSettings, signer: SigningIdentity) {
+    self.settings = settings
+    self.signer = signer
+  }
 
   /// As many bundles as the settings ask for, the keys dealt out among them like cards: each has its share, and key data
   /// that stands under two rolling starts goes to two bundles, because devices want it once in a file.
@@ -52,8 +59,7 @@ struct BundleSealer {
             + "\(grouped(settings.maximumKeys)) keys and \(grouped(settings.maximumBytes)) bytes")
       }
       var bundles: [SealedBundle] = []
-      for part in 0..<parts {
-        let share = KeyShare(run: keys, part: part, parts: parts)
+      for (part, share) in try keys.dealt(among: parts).enumerated() {
         bundles.append(try seal(share, start: start, windowEnd: windowEnd, end: end + Int64(part)))
         // One that is too large is a reason to begin again with more of them.
         if bundles[part].content.byteCount > settings.maximumBytes { break }
@@ -61,13 +67,6 @@ struct BundleSealer {
       guard let last = bundles.last, last.content.byteCount > settings.maximumBytes else { return bundles }
       parts = max(parts + 1, parts * last.content.byteCount / max(1, settings.maximumBytes))
     }
-  }
-
-  /// One bundle of few keys in any order, whatever its size.
-  func sealOne(_ keys: [ClaimedKey], start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
-    var keys = keys
-    keys.withUnsafeMutableBufferPointer { KeyOrder(unknownFields: UnknownFieldTable()).sort($0) }
-    return try sealOne(KeyRun(keys), start: start, windowEnd: windowEnd, end: end)
   }
 
   /// One bundle, whatever its size.
@@ -78,7 +77,7 @@ struct BundleSealer {
   }
 
   private func seal(_ keys: KeyShare, start: Int64, windowEnd: Int64, end: Int64) throws -> SealedBundle {
-    let archive = ArchiveSpool()
+    let archive = ArchiveSpool(on: shelf)
     let written = try BundleWriter(signers: [signer], packing: .archive).write(
       keys, under: ExportHeader(start: start, end: end, region: settings.headerRegion, signedBy: signer.info),
       to: ConversionOutput(document: archive))

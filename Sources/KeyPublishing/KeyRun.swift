@@ -76,6 +76,48 @@ struct KeyRun: Sendable {
     try forEachPiece { for record in $0 { try body(record) } }
   }
 
+  /// Hands over every `step`-th key, from place `first` on.
+  func read(every step: Int, from first: Int, _ body: (NumberedKey) throws -> Void) throws {
+    guard spool != nil else {
+      for place in stride(from: first, to: back.count, by: step) { try body(back[place]) }
+      return
+    }
+    var place = 0
+    try read { record in
+      if place % step == first { try body(record) }
+      place += 1
+    }
+  }
+
+  /// Dealt out like cards among so many shares. The run is read once for all of them.
+  ///
+  /// - Throws: ``FileFault``.
+  func dealt(among parts: Int) throws -> [KeyShare] {
+    guard parts > 1, spool != nil else {
+      return (0..<parts).map { KeyShare(run: self, part: $0, parts: parts) }
+    }
+    let hands = KeyHands(parts)
+    var place = 0
+    try read { record in
+      try hands.deal(record, to: place % parts)
+      place += 1
+    }
+    return (0..<parts).map { KeyShare(run: self, part: $0, parts: parts, hands: hands) }
+  }
+
+  /// The same keys, none of them in memory: they lie behind those of other runs.
+  ///
+  /// - Throws: ``FileFault``.
+  func kept(on shelf: KeyShelf) throws -> KeyRun {
+    if isEmpty { return self }
+    let spool = try shelf.newSpool()
+    try forEachPiece { try spool.append($0) }
+    var kept = self
+    kept.back = []
+    kept.spool = spool
+    return kept
+  }
+
   /// All of them in memory: for runs that are known to be short.
   func keys() throws -> [ClaimedKey] {
     var keys: [ClaimedKey] = []
@@ -88,16 +130,83 @@ struct KeyRun: Sendable {
 /// Every `parts`-th key of a run, from `part` on: what one of several bundles holds.
 struct KeyShare: Sendable {
   let run: KeyRun
-  var part = 0
-  var parts = 1
+  let part: Int
+  let parts: Int
+  /// Where the shares of all parts lie; `nil` where the run is read for each.
+  private let hands: KeyHands?
+
+  init(run: KeyRun, part: Int = 0, parts: Int = 1, hands: KeyHands? = nil) {
+    self.run = run
+    self.part = part
+    self.parts = parts
+    self.hands = hands
+  }
 
   func read(_ body: (NumberedKey) throws -> Void) throws {
     if parts == 1 { return try run.read(body) }
-    var place = 0
-    try run.read { record in
-      if place % parts == part { try body(record) }
-      place += 1
+    guard let hands else { return try run.read(every: parts, from: part, body) }
+    try hands.read(part, body)
+  }
+}
+
+/// Keys that are dealt out to many hands, each of which keeps them in the order in which it got them: one temporary file without
+/// a name, and some thousand keys in memory.
+///
+/// One owner deals, before it is shared; then it is only read, from any thread.
+final class KeyHands: @unchecked Sendable {
+  private struct Hand {
+    /// Those that are not in the file yet.
+    var waiting: [NumberedKey] = []
+    /// The places in the file where its pieces begin.
+    var pieces: [Int] = []
+  }
+
+  private var hands: [Hand]
+  private let pieceSize: Int
+  private var spool: KeySpool?
+
+  /// Keys in memory at most.
+  private static let capacity = 1 << 14
+
+  init(_ count: Int) {
+    hands = Array(repeating: Hand(), count: count)
+    pieceSize = max(1, Self.capacity / max(1, count))
+  }
+
+  /// - Throws: ``FileFault``.
+  func deal(_ key: NumberedKey, to hand: Int) throws {
+    hands[hand].waiting.append(key)
+    guard hands[hand].waiting.count == pieceSize else { return }
+    let spool = try self.spool ?? KeySpool()
+    self.spool = spool
+    hands[hand].pieces.append(spool.count)
+    try hands[hand].waiting.withUnsafeBufferPointer { try spool.append($0) }
+    hands[hand].waiting.removeAll(keepingCapacity: true)
+  }
+
+  func read(_ hand: Int, _ body: (NumberedKey) throws -> Void) throws {
+    if let spool {
+      let room = UnsafeMutableBufferPointer<NumberedKey>.allocate(capacity: pieceSize)
+      defer { room.deallocate() }
+      for start in hands[hand].pieces {
+        guard try spool.read(at: start, into: room) == pieceSize else { throw KeySpool.endsEarly }
+        for key in room { try body(key) }
+      }
     }
+    for key in hands[hand].waiting { try body(key) }
+  }
+}
+
+/// One temporary file without a name for many runs of keys, one behind the other.
+///
+/// One owner adds runs; each is whole before the next begins.
+final class KeyShelf {
+  private var file: SpoolFile?
+
+  fileprivate func newSpool() throws -> KeySpool {
+    let file = try self.file ?? SpoolFile()
+    self.file = file
+    return KeySpool(behind: file)
   }
 }
 
@@ -106,26 +215,45 @@ struct KeyShare: Sendable {
 /// One owner appends, before it is shared; then it is only read, at given places, from any thread.
 final class KeySpool: @unchecked Sendable {
   private let file: SpoolFile
+  /// The byte of the file where it begins.
+  private let start: Int
+  private(set) var count = 0
   private static let stride = MemoryLayout<NumberedKey>.stride
 
-  init() throws { file = try SpoolFile() }
+  init() throws {
+    file = try SpoolFile()
+    start = 0
+  }
 
-  var count: Int { file.byteCount / Self.stride }
+  /// Behind everything that the file has.
+  fileprivate init(behind file: SpoolFile) {
+    self.file = file
+    start = file.byteCount
+  }
 
-  func append(_ keys: [NumberedKey]) throws { try keys.withUnsafeBytes { try file.write($0) } }
+  func append(_ keys: [NumberedKey]) throws { try keys.withUnsafeBufferPointer { try append($0) } }
 
-  /// Reads keys from place `start` on into `room`, and says how many: fewer only at the end.
-  func read(at start: Int, into room: UnsafeMutableBufferPointer<NumberedKey>) throws -> Int {
-    let bytes = UnsafeMutableRawBufferPointer(room)
+  func append(_ keys: UnsafeBufferPointer<NumberedKey>) throws {
+    try file.write(UnsafeRawBufferPointer(keys))
+    count += keys.count
+  }
+
+  /// Reads keys from a place on into `room`, and says how many: fewer only at the end.
+  func read(at place: Int, into room: UnsafeMutableBufferPointer<NumberedKey>) throws -> Int {
+    let bytes = UnsafeMutableRawBufferPointer(
+      rebasing: UnsafeMutableRawBufferPointer(room)[
+        ..<(max(0, min(room.count, count - place)) * Self.stride)])
     var filled = 0
     while filled < bytes.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
-      let count = try file.read(at: start * Self.stride + filled, into: rest)
+      let count = try file.read(at: start + place * Self.stride + filled, into: rest)
       if count == 0 { break }
       filled += count
     }
     return filled / Self.stride
   }
+
+  static var endsEarly: FileFault { FileFault("read", "temporary file", reason: "it ends early") }
 
   func forEachPiece(_ body: (UnsafeBufferPointer<NumberedKey>) throws -> Void) throws {
     let room = UnsafeMutableBufferPointer<NumberedKey>.allocate(capacity: 1 << 12)
@@ -133,7 +261,7 @@ final class KeySpool: @unchecked Sendable {
     var place = 0
     while place < count {
       let read = try read(at: place, into: room)
-      guard read > 0 else { throw FileFault("read", "temporary file", reason: "it ends early") }
+      guard read > 0 else { throw Self.endsEarly }
       try body(UnsafeBufferPointer(rebasing: room[..<read]))
       place += read
     }

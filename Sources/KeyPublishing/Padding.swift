@@ -66,13 +66,6 @@ struct Padding: Sendable {
 
   /// How many look-alikes each of these keys went out with in a series.
   static func releasedRounds(
-    of keys: [ClaimedKey], by series: String, from state: any PublishingState
-  ) throws -> [KeySubject: UInt32] {
-    try RoundTable(of: Set(keys.map(\.subject.day)), of: series, from: state).rounds
-  }
-
-  /// How many look-alikes each of these keys went out with in a series.
-  static func releasedRounds(
     of keys: KeyRun, by series: String, from state: any PublishingState
   ) throws -> [KeySubject: UInt32] {
     try RoundTable(of: keys.days(), of: series, from: state).rounds

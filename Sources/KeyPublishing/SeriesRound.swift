@@ -307,18 +307,15 @@ struct SeriesRound: Sendable {
     let increments = records.filter { lost.contains($0.id) && $0.bundle.kind == .increment }
     if let last = increments.map(\.bundle.ordinal).max() {
       let moving = increments + listing.listed(.increment).filter { $0.bundle.ordinal < last }
-      let contents = try await releasedKeys(of: Set(moving.map(\.id)))
-      let firsts = try firstReleases(of: contents, lostWith: increments)
+      let released = try await releasedKeys(
+        of: moving.map(\.id), revisedIn: increments + listing.listed(.increment))
+      let firsts = try await firstReleases(of: released, lostWith: increments)
+      let shelf = KeyShelf()
       for record in moving.sorted(by: { $0.bundle.ordinal < $1.bundle.ordinal }) {
-        let released = contents.keys[record.id] ?? []
-        let isLost = lost.contains(record.id)
-        let repeated = firsts[record.id] ?? []
-        let keys = (isLost ? released : try keys(of: record) ?? released) + repeated
-        for key in released {
-          if let origins = contents.origins[key.subject] { staging.released.add(key.subject, origins) }
-        }
-        for key in repeated { staging.repeated.insert(key.subject) }
+        var keys = lost.contains(record.id) ? nil : try keys(of: record, among: released)
+        if keys == nil { keys = try await keysAgain(of: record, released, with: firsts[record.id] ?? []) }
         replaced.insert(record.id)
+        guard let keys = try keys?.kept(on: shelf) else { continue }
         if keys.isEmpty && record.bundle.keyCount + record.bundle.revisedKeyCount > 0 { continue }
         try staging.add(
           sealer.sealOne(
@@ -359,10 +356,7 @@ struct SeriesRound: Sendable {
       // Of an edition in several parts the others are there still, and nobody is to get their keys twice.
       var held: Set<KeySubject> = []
       let others = listing.listed(.edition).filter { $0.bundle.start == start }
-      for record in others {
-        guard let content = try content(of: record) else { continue }
-        try PublishedKeys.read(of: content, path: record.bundle.path) { held.insert($0.subject) }
-      }
+      for record in others { try read(record) { held.insert($0.subject) } }
       var keys = KeyRun()
       try said.sorter.drainUnion { if !held.contains($0.subject) { try keys.append($0) } }
       if keys.isEmpty { continue }
@@ -379,31 +373,41 @@ struct SeriesRound: Sendable {
   /// a revised key by its revision alone, and a phone that has never seen it takes it from the `keys` of a file only. A
   /// key that is revoked is for nobody who has not seen it.
   private mutating func firstReleases(
-    of contents: ReleasedContents, lostWith increments: [BundleRecord]
-  ) throws -> [BundleID: [ClaimedKey]] {
-    let listed = listing.listed(.increment)
-    let places = Dictionary(uniqueKeysWithValues: (increments + listed).map { ($0.id, $0.bundle.ordinal) })
-    let oldest = now.secondsSince1970 - settings.listedDays * 86_400
-    let revised = contents.revised.filter { places[$0.bundle] != nil && $0.expiry.secondsSince1970 > oldest }
-    guard !revised.isEmpty else { return [:] }
-
-    var plain: Set<KeySubject> = []
-    for record in listed { for key in try keys(of: record) ?? [] where !key.isRevised { plain.insert(key.subject) } }
+    of released: ReleasedContents, lostWith increments: [BundleRecord]
+  ) async throws -> [BundleID: [ClaimedKey]] {
+    let missing = try missingReleases(released)
+    guard !missing.isEmpty else { return [:] }
+    let lookalikes = try await padding(of: missing)?.byOwner ?? [:]
     let lost = increments.sorted { $0.bundle.ordinal < $1.bundle.ordinal }
     // Devices want key data once in a file.
-    var held = Dictionary(
-      uniqueKeysWithValues: lost.map { ($0.id, Set((contents.keys[$0.id] ?? []).map(\.key))) })
+    var named: Set<TemporaryExposureKey> = []
+    try missing.read { named.insert($0.key.key) }
+    for (_, keys) in lookalikes { named.formUnion(keys.map(\.key)) }
+    var held: [BundleID: Set<TemporaryExposureKey>] = [:]
+    for record in lost {
+      held[record.id] = []
+      try released.read(record.id) { if named.contains($0.key) { held[record.id]?.insert($0.key) } }
+    }
+    // A look-alike may stand in a file that is there.
+    var plain: Set<KeySubject> = []
+    if !lookalikes.isEmpty {
+      for record in listing.listed(.increment) {
+        try read(record) { if !$0.isRevised, named.contains($0.key) { plain.insert($0.subject) } }
+      }
+    }
+    let places = Dictionary(uniqueKeysWithValues: released.others.map { ($0.id, $0.bundle.ordinal) })
     var additions: [BundleID: [ClaimedKey]] = [:]
-    for release in revised where !plain.contains(release.subject) {
+    try missing.read { record in
+      let (key, bundle) = (record.key, released.others[Int(record.number)].id)
       // It was published before its revision, in a file whose end lies behind the key's own by the time that devices ask.
       let fitting = lost.filter {
-        $0.id != release.bundle && $0.bundle.end >= release.expiry.secondsSince1970 + Self.embargoSeconds
-          && held[$0.id]?.contains(release.key.key) == false
+        $0.id != bundle && $0.bundle.end >= key.expiry.secondsSince1970 + Self.embargoSeconds
+          && held[$0.id]?.contains(key.key) == false
       }
-      let place = fitting.last { $0.bundle.ordinal < places[release.bundle] ?? .max } ?? fitting.first
-      guard let place else { continue }
+      let place = fitting.last { $0.bundle.ordinal < places[bundle] ?? .max } ?? fitting.first
+      guard let place else { return }
       // What was taken over from a folder has its look-alikes among the releases, and beside its keys.
-      for key in [release.key] + (contents.lookalikes[release.subject] ?? [])
+      for key in [key] + (lookalikes[key.subject] ?? [])
       where plain.insert(key.subject).inserted && held[place.id]?.insert(key.key).inserted == true {
         additions[place.id, default: []].append(key)
       }
@@ -411,38 +415,86 @@ struct SeriesRound: Sendable {
     return additions
   }
 
+  /// Revised keys whose first release stands in no listed increment any more, plain, each with the place of the bundle that has
+  /// the revision.
+  private mutating func missingReleases(_ released: ReleasedContents) throws -> KeyRun {
+    var missing = KeyRun()
+    if released.revised.isEmpty { return missing }
+    // Before the revisions of a subject come the files that have it plain.
+    var sorter = KeySorter()
+    for record in listing.listed(.increment) { try read(record) { if !$0.isRevised { try sorter.add($0) } } }
+    try released.revised.read { try sorter.add($0.key, number: $0.number + 1) }
+    var plain: KeySubject?
+    try sorter.drain { record in
+      if record.number == 0 {
+        plain = record.key.subject
+      } else if plain != record.key.subject {
+        try missing.append(record.key, number: record.number - 1)
+      }
+    }
+    return missing
+  }
+
   /// A key has expired for this long when it is published.
   private static let embargoSeconds: Int64 = 7200
 
-  /// What bundles released, as the store has it: look-alikes beside the keys, revised ones as such.
-  private func releasedKeys(of bundles: Set<BundleID>) async throws -> ReleasedContents {
+  /// What bundles released, as the store has it, revised keys as such.
+  ///
+  /// - Parameter others: bundles whose revised keys are listed, too.
+  private func releasedKeys(
+    of bundles: [BundleID], revisedIn others: [BundleRecord] = []
+  ) async throws -> ReleasedContents {
     let name = settings.name
+    let oldest = now.secondsSince1970 - settings.listedDays * 86_400
     return try await ledger.read { state in
-      var contents = ReleasedContents()
-      var all = ReleasedKeys(by: name, from: state, pageSize: 50_000, only: nil)
+      var contents = ReleasedContents(of: bundles, others)
+      var all = ReleasedKeys(by: name, from: state, pageSize: 1 << 13, only: nil)
       while let released = try all.peek() {
         all.advance()
-        if released.revisions > 0, !released.key.isRevocation { contents.revised.append(released) }
-        guard bundles.contains(released.bundle) else { continue }
-        var key = released.key
-        key.isRevised = released.revisions > 0
-        contents.keys[released.bundle, default: []].append(key)
-        contents.origins[key.subject] = .some(released.origins)
-      }
-      if let secret = try state.note(.paddingSecret) {
-        let padding = Padding(secret: secret, rounds: [:])
-        for (bundle, keys) in contents.keys {
-          let rounds = try Padding.releasedRounds(of: keys, by: name, from: state)
-          // What was taken over from a folder has its look-alikes among its keys.
-          let known = Set(padding.lookalikes(of: keys, rounds: rounds).map(\.subject))
-          let real = keys.filter { !known.contains($0.subject) }
-          contents.keys[bundle] = real + padding.lookalikes(of: real, rounds: rounds)
-        }
-        let revised = contents.revised.map(\.key)
-        let rounds = try Padding.releasedRounds(of: revised, by: name, from: state)
-        for key in revised { contents.lookalikes[key.subject] = padding.lookalikes(of: [key], rounds: rounds) }
+        try contents.add(released, youngerThan: oldest)
       }
       return contents
+    }
+  }
+
+  /// What a lost bundle held: the keys that it released, with their look-alikes, and those that are to stand in it, too.
+  private func keysAgain(
+    of record: BundleRecord, _ released: ReleasedContents, with others: [ClaimedKey]
+  ) async throws -> KeyRun {
+    var keys = KeyRun()
+    try released.read(record.id) { try keys.append($0, number: OriginNumbers.releasedBefore) }
+    let padding = try await padding(of: keys)
+    if padding == nil, others.isEmpty { return keys }
+    var sorter = KeySorter()
+    // What was taken over from a folder has its look-alikes among its keys.
+    let known = Set((padding?.lookalikes ?? []).map(\.subject))
+    try keys.read { record in
+      guard !known.contains(record.key.subject) else { return }
+      try sorter.add(record.key, number: record.number)
+      for key in padding?.byOwner[record.key.subject] ?? [] { try sorter.add(key, number: OriginNumbers.none) }
+    }
+    for key in others { try sorter.add(key, number: OriginNumbers.none) }
+    var all = KeyRun()
+    try sorter.drain { try all.append($0.key, number: $0.number) }
+    return all
+  }
+
+  /// The look-alikes of keys, as the series has released them; `nil` where they have none. Only small windows are padded.
+  private func padding(
+    of keys: KeyRun
+  ) async throws -> (lookalikes: [ClaimedKey], byOwner: [KeySubject: [ClaimedKey]])? {
+    let name = settings.name
+    return try await ledger.read { state in
+      guard let secret = try state.note(.paddingSecret) else { return nil }
+      let rounds = try Padding.releasedRounds(of: keys, by: name, from: state)
+      if rounds.isEmpty { return nil }
+      let padding = Padding(secret: secret, rounds: [:])
+      var byOwner: [KeySubject: [ClaimedKey]] = [:]
+      try keys.read { record in
+        let lookalikes = padding.lookalikes(of: [record.key], rounds: rounds)
+        if !lookalikes.isEmpty { byOwner[record.key.subject] = lookalikes }
+      }
+      return byOwner.isEmpty ? nil : (byOwner.values.flatMap(\.self), byOwner)
     }
   }
 
@@ -461,15 +513,16 @@ struct SeriesRound: Sendable {
     if let first = state.firstEdition { staging.beginEditions(at: first) }
     let sealer = BundleSealer(settings: settings, signer: signer)
     // So that the store knows what the new bundles hold, should they be lost.
-    let contents = try await releasedKeys(of: listing.listed)
-    for (subject, origins) in contents.origins { staging.released.add(subject, origins) }
+    let released = try await releasedKeys(of: listing.listed(.increment).map(\.id))
+    let shelf = KeyShelf()
     var old: [BundleRecord] = []
     for record in BundleKind.allCases.flatMap(listing.listed) {
-      guard let published = try keys(of: record) else { continue }
+      let isIncrement = record.bundle.kind == .increment
+      guard let published = try keys(of: record, among: isIncrement ? released : nil) else { continue }
       old.append(record)
       let sealed = try sealer.sealOne(
-        published, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
-        end: record.bundle.end)
+        isIncrement ? try published.kept(on: shelf) : published, start: record.bundle.start,
+        windowEnd: record.bundle.windowEnd(settings.period), end: record.bundle.end)
       try staging.add(sealed, record.bundle.kind, made: .copy(record.bundle))
     }
     var newState = state
@@ -480,12 +533,38 @@ struct SeriesRound: Sendable {
     try await settle()
   }
 
-  /// What a published bundle holds, without keys that were erased since; `nil` with a warning when its file is not what
-  /// was published.
-  private mutating func keys(of record: BundleRecord) throws -> [ClaimedKey]? {
-    guard let content = try content(of: record) else { return nil }
-    let keys = try PublishedKeys.keys(of: content, path: record.bundle.path)
-    return erasures.moments.isEmpty ? keys : keys.filter { !isErased($0, of: record) }
+  /// What a published bundle holds, in the order of subjects, without keys that were erased since; `nil` with a warning when
+  /// its file is not what was published.
+  ///
+  /// - Parameter released: of its keys, those that stand in it are marked as released before.
+  private mutating func keys(of record: BundleRecord, among released: ReleasedContents? = nil) throws -> KeyRun? {
+    // Before the key of a subject comes what the store says of it.
+    var sorter = KeySorter()
+    guard try read(record, { try sorter.add($0, number: 1) }) else { return nil }
+    try released?.read(record.id) { try sorter.add($0) }
+    try released?.revisedHere.read { try sorter.add($0.key) }
+    var (keys, known) = (KeyRun(), KeySubject?.none)
+    try sorter.drain { record in
+      if record.number == 0 {
+        known = record.key.subject
+      } else {
+        let isKnown = known == record.key.subject
+        try keys.append(record.key, number: isKnown ? OriginNumbers.releasedBefore : OriginNumbers.none)
+      }
+    }
+    return keys
+  }
+
+  /// Hands over what a published bundle holds, without keys that were erased since.
+  ///
+  /// - Returns: whether its file is what was published; where it is not, there is a warning.
+  @discardableResult
+  private mutating func read(_ record: BundleRecord, _ body: (ClaimedKey) throws -> Void) throws -> Bool {
+    guard let content = try content(of: record) else { return false }
+    try PublishedKeys.read(of: content, path: record.bundle.path) { key in
+      if !isErased(key, of: record) { try body(key) }
+    }
+    return true
   }
 
   private func isErased(_ key: ClaimedKey, of record: BundleRecord) -> Bool {
@@ -825,30 +904,58 @@ struct SeriesRound: Sendable {
   /// - Returns: whether all were there; up to the first that was not they were added.
   private mutating func gather(_ records: [BundleRecord], into said: inout BundleUnion) throws -> Bool {
     for record in records {
-      guard let content = try content(of: record) else { return false }
       said.begin()
-      try PublishedKeys.read(of: content, path: record.bundle.path) { key in
-        if !isErased(key, of: record) { try said.add(key) }
-      }
+      guard try read(record, { try said.add($0) }) else { return false }
     }
     return true
   }
 }
 
-/// What bundles released.
+/// What bundles released, outside of memory: there are as many keys as were published.
 private struct ReleasedContents: Sendable {
-  var keys: [BundleID: [ClaimedKey]] = [:]
-  /// Whose opinions were in the first release.
-  var origins: [KeySubject: ReleasingOrigins?] = [:]
-  /// Keys that a revision went out about, but for revocations, in whatever bundle; and their look-alikes, plain as in the
-  /// first release.
-  var revised: [ReleasedKey] = []
-  var lookalikes: [KeySubject: [ClaimedKey]] = [:]
+  /// Bundles whose revised keys are listed.
+  let others: [BundleRecord]
+  /// The keys of each bundle, in order, and its place.
+  private let keys: KeyHands
+  private let places: [BundleID: Int]
+  private let placesOfOthers: [BundleID: Int]
+  /// Keys of the bundles that a revision went out about, in order.
+  private(set) var revisedHere = KeyRun()
+  /// Keys of the others that a revision went out about, but for revocations; plain, in order, with the places of the bundles.
+  private(set) var revised = KeyRun()
+
+  init(of bundles: [BundleID], _ others: [BundleRecord]) {
+    self.others = others
+    keys = KeyHands(bundles.count)
+    places = Dictionary(uniqueKeysWithValues: zip(bundles, bundles.indices))
+    placesOfOthers = Dictionary(uniqueKeysWithValues: zip(others.map(\.id), others.indices))
+  }
+
+  /// - Parameter oldest: what expired before is not listed among the revised ones; seconds since 1970.
+  mutating func add(_ released: ReleasedKey, youngerThan oldest: Int64) throws {
+    var key = released.key
+    let isRevised = released.revisions > 0
+    if isRevised, !key.isRevocation, key.expiry.secondsSince1970 > oldest,
+      let place = placesOfOthers[released.bundle]
+    {
+      try revised.append(key, number: UInt32(place))
+    }
+    guard let place = places[released.bundle] else { return }
+    key.isRevised = isRevised
+    try keys.deal(NumberedKey(key: key, number: OriginNumbers.releasedBefore), to: place)
+    if isRevised { try revisedHere.append(key) }
+  }
+
+  /// Hands over what a bundle released, in order.
+  func read(_ bundle: BundleID, _ body: (ClaimedKey) throws -> Void) throws {
+    guard let place = places[bundle] else { return }
+    try keys.read(place) { try body($0.key) }
+  }
 }
 
-extension ReleasedKey {
+extension ClaimedKey {
   /// When it was no longer in use.
   fileprivate var expiry: Instant {
-    IntervalNumber(Int64(key.rollingStartWord) + Int64(key.rollingPeriodWord)).start
+    IntervalNumber(Int64(rollingStartWord) + Int64(rollingPeriodWord)).start
   }
 }

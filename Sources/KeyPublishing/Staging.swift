@@ -3,52 +3,6 @@ internal import ExposureKeys
 internal import KeyNormalization
 internal import KeyStorage
 
-/// Keys that are released, each with whose opinions published it first. There are as many as keys, and few who publish: a
-/// key takes 24 bytes.
-struct ReleasedOrigins: Sendable {
-  private struct Entry: Sendable {
-    var subject: KeySubject
-    var origins: UInt32
-  }
-
-  private var entries: [Entry] = []
-  private var isSorted = true
-  private var names: [ReleasingOrigins?] = []
-  private var numbers: [ReleasingOrigins?: UInt32] = [:]
-
-  /// - Parameter origins: `nil` where it was released before.
-  mutating func add(_ subject: KeySubject, _ origins: ReleasingOrigins?) {
-    let number = numbers[origins] ?? UInt32(names.count)
-    if number == names.count {
-      names.append(origins)
-      numbers[origins] = number
-    }
-    if let last = entries.last, !(last.subject < subject) { isSorted = false }
-    entries.append(Entry(subject: subject, origins: number))
-  }
-
-  /// Must come before anything is looked up.
-  mutating func sort() {
-    if !isSorted { entries.sort { $0.subject < $1.subject } }
-    isSorted = true
-  }
-
-  /// `nil` for a key that is not released.
-  subscript(subject: KeySubject) -> ReleasingOrigins?? {
-    var range = entries.startIndex..<entries.endIndex
-    while !range.isEmpty {
-      let middle = range.lowerBound + range.count / 2
-      if entries[middle].subject < subject {
-        range = middle + 1..<range.upperBound
-      } else {
-        range = range.lowerBound..<middle
-      }
-    }
-    guard range.lowerBound < entries.endIndex, entries[range.lowerBound].subject == subject else { return nil }
-    return .some(names[Int(entries[range.lowerBound].origins)])
-  }
-}
-
 /// Numbers for those whose opinions publish keys: few publish, and a key that waits outside of memory has a number.
 struct OriginNumbers: Sendable {
   private var origins: [ReleasingOrigins] = []
@@ -81,15 +35,11 @@ struct OriginNumbers: Sendable {
 /// What one transaction is to stage: bundles with their numbers and names.
 struct Staging: Sendable {
   private(set) var bundles: [(bundle: NewBundle, sealed: SealedBundle, recipe: BundleRecipe)] = []
-  /// The keys that are released, and of first releases whose opinions publish them; all others in the bundles are
-  /// look-alikes, or were released before.
-  var released = ReleasedOrigins()
-  /// What the numbers of the keys stand for, where they have numbers: these do not stand in ``released``.
+  /// What the numbers of the keys stand for: which are released, and of first releases whose opinions publish them. All
+  /// others in the bundles are look-alikes, or stay as they were released.
   var origins = OriginNumbers()
   /// Of the released keys the first releases, which have look-alikes beside them.
   var padded = KeyRun()
-  /// Keys that stand plain in a bundle that is made again, and were revised since: the series remembers the revision.
-  var repeated: Set<KeySubject> = []
   /// By kind, the number of the first bundle that is staged.
   private(set) var firstOrdinals: [String: Int]
 
@@ -129,22 +79,18 @@ struct Staging: Sendable {
   /// What the increments release, as the series remembers it. Of bundles among which a run was dealt out, in the order of
   /// the run.
   var releases: ReleaseReading {
-    var released = released
-    released.sort()
     var runs: [(keys: KeyRun, bundles: [Int])] = []
     for (index, (bundle, sealed, _)) in bundles.enumerated() where bundle.kind == .increment {
       if sealed.keys.part == 0 { runs.append((sealed.keys.run, [])) }
       runs[runs.count - 1].bundles.append(index)
     }
-    return { [released, origins, repeated, runs] release in
+    return { [origins, runs] release in
       for (keys, bundles) in runs {
         var place = 0
         try keys.read { record in
           defer { place += 1 }
           let key = record.key
-          guard let origins = origins[record.number] ?? released[key.subject],
-            key.isRevised || !repeated.contains(key.subject)
-          else { return }
+          guard let origins = origins[record.number] else { return }
           var plain = key
           plain.isRevised = false
           try release(

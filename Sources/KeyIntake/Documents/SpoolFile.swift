@@ -66,6 +66,12 @@ package final class SpoolFile: SeekableSource, PatchableSink {
     byteCount += bytes.count
   }
 
+  /// Writes anywhere, also behind the end.
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
+    try writeFully(bytes, to: descriptor, at: offset, path: "temporary file")
+    byteCount = max(byteCount, offset + bytes.count)
+  }
+
   package func overwrite(at offset: Int, with bytes: [UInt8]) throws {
     try bytes.withUnsafeBytes { try writeFully($0, to: descriptor, at: offset, path: "temporary file") }
   }
