@@ -307,6 +307,11 @@ final class ArrivalReader {
     return true
   }
 
+  /// The chunk that was handed over last, once more.
+  func last<Result>(_ use: (borrowing KeyChunk, VerifiedArrival.Context) throws -> Result) rethrows -> Result {
+    try use(chunk, context)
+  }
+
   /// Hands over what was decoded last, before a fault.
   func useAgain(_ use: (inout KeyChunk, VerifiedArrival.Context) throws -> Void) throws {
     starts.convert(&chunk)

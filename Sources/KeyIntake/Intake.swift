@@ -61,15 +61,13 @@ package struct Intake: Sendable {
   ///
   /// - Parameters:
   ///   - size: keys of a piece.
-  ///   - today: how many keys each origin has sent today.
   /// - Returns: `nil` where its door has decoded the keys already.
   /// - Throws: `FormatError`, ``FileFault``.
   package func pieces(
-    of verified: VerifiedArrival, by policy: ReadingPolicy, size: Int, today: [String: Int]
+    of verified: VerifiedArrival, by policy: ReadingPolicy, size: Int
   ) throws -> IntakePieces? {
     guard let reader = try verified.reader(chunkSize: size) else { return nil }
-    return IntakePieces(
-      reader, admission(of: verified, by: policy, today: usualVolumes == nil ? [:] : today), IntakeSummary(verified))
+    return IntakePieces(reader, admission(of: verified, by: policy), IntakeSummary(verified))
   }
 
   /// How the keys of an arrival are judged.
@@ -138,30 +136,36 @@ package struct IntakeSummary: Sendable {
 package final class IntakePieces {
   private let reader: ArrivalReader
   private var admission: Admission
+  /// With the piece that was admitted last, which may have to be admitted once more.
+  private var next: Admission
   private var summary: IntakeSummary
 
   fileprivate init(_ reader: ArrivalReader, _ admission: Admission, _ summary: IntakeSummary) {
     self.reader = reader
     self.admission = admission
+    next = admission
     self.summary = summary
   }
 
-  /// Admits the next piece, which is to be recorded before the one after it is asked for; `nil` behind the last.
-  package func next() throws -> AdmittedBatch? {
-    var batch: AdmittedBatch?
-    _ = try reader.next { chunk, context in
-      let admitted = admission.admit(chunk, regions: context.regions)
-      summary.reject(chunk.rejections) { _ in }
-      batch = admitted
-    }
-    return batch
+  /// Decodes the next piece, which is to be recorded before the one after it is asked for.
+  ///
+  /// - Returns: whether there was one.
+  package func advance() throws -> Bool {
+    try reader.next { chunk, _ in summary.reject(chunk.rejections) { _ in } }
+  }
+
+  /// Admits the piece. It may be asked again, with other volumes: what counts is what was recorded.
+  ///
+  /// - Parameter today: how many keys each origin has sent today, through whatever source.
+  package func admit(volumes today: [String: Int]) throws -> AdmittedBatch {
+    next = admission
+    if next.countsVolumes { next.correct(volumes: today) }
+    return reader.last { next.admit($0, regions: $1.regions) }
   }
 
   /// Hears what became of a piece.
-  ///
-  /// - Parameter volumes: how many keys each origin has sent today, after it.
-  package func took(_ batch: AdmittedBatch, _ receipt: ImportReceipt, volumes: [String: Int]) {
-    if admission.countsVolumes, receipt.new < batch.claims.count { admission.correct(volumes: volumes) }
+  package func took(_ batch: AdmittedBatch, _ receipt: ImportReceipt) {
+    admission = next
     summary.add(receipt)
     for rejection in batch.rejected { summary.show(RejectedKey(rejection, of: summary.name)) { _ in } }
   }

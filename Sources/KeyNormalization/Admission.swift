@@ -13,7 +13,7 @@ package struct Admission: Sendable {
   private let own: Set<String>
   /// The origin of keys that name none; in capitals.
   private let sendersOrigin: String?
-  private let volumes: OriginVolumes?
+  private var volumes: OriginVolumes?
 
   /// The origins met so far; the first is the lost one.
   private var origins: [OriginEntry]
@@ -109,6 +109,8 @@ package struct Admission: Sendable {
 
   /// Corrects how much of each origin has come today: a claim that was known already is no volume.
   package mutating func correct(volumes today: [String: Int]) {
+    // Also of an origin that is met later.
+    volumes?.today = today
     for number in origins.indices { origins[number].volume.admitted = today[originNames[number]] ?? 0 }
   }
 

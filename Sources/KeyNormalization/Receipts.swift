@@ -132,6 +132,13 @@ package struct KeyCounts: Hashable, Sendable {
     held = 0
   }
 
+  /// So many of the keys that are known came with an earlier piece of the same document: they were new.
+  package mutating func knownWasNew(_ count: Int) {
+    let count = max(0, min(count, known))
+    new += count
+    known -= count
+  }
+
   /// The held keys were refused.
   ///
   /// - Parameter reasons: why they were held, by the code of the reason; what is missing is of older times.

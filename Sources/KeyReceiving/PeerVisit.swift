@@ -394,10 +394,9 @@ struct PeerVisit {
       }
       let facts: DocumentFacts
       if let size = try pieceSize(for: record, verified) {
-        let (stamp, summary) = try await recordPieces(of: record, verified, size, intake, by: policy, at: now)
-        facts = describe(summary)
-        try await ledger.recorded(
-          record.id, in: stamp, facts, evidence: evidence, cursor: move(to: cursor), at: now)
+        let summary = try await recordPieces(of: record, verified, size, intake, by: policy)
+        facts = try await ledger.recorded(
+          record.id, inPieces: describe(summary), evidence: evidence, cursor: move(to: cursor), at: clock())
       } else {
         facts = try await ledger.recorded(record.id, evidence: evidence, cursor: move(to: cursor), at: now) {
           var recorder = $0
@@ -430,20 +429,21 @@ struct PeerVisit {
 
   /// Records all keys of a document without a fault, so many at a time.
   private func recordPieces(
-    of record: DocumentRecord, _ verified: VerifiedArrival, _ size: Int, _ intake: Intake, by policy: ReadingPolicy,
-    at now: Instant
-  ) async throws -> (EventStamp, IntakeSummary) {
-    let stamp = try await ledger.recordingBegun(record.id, at: now)
-    let today = try await ledger.read { try $0.volumes(on: now.day) }
-    guard let pieces = try intake.pieces(of: verified, by: policy, size: size, today: today) else {
+    of record: DocumentRecord, _ verified: VerifiedArrival, _ size: Int, _ intake: Intake, by policy: ReadingPolicy
+  ) async throws -> IntakeSummary {
+    guard let all = try intake.pieces(of: verified, by: policy, size: size) else {
       throw FileFault("read", record.name, reason: "its door has decoded it")
     }
-    while let batch = try pieces.next() {
+    // Nobody but the body uses it while it runs.
+    nonisolated(unsafe) let pieces = all
+    while try pieces.advance() {
       try Task.checkCancellation()
-      let (receipt, volumes) = try await ledger.recordedPiece(batch, of: record.id, in: stamp)
-      pieces.took(batch, receipt, volumes: volumes)
+      let (batch, receipt) = try await ledger.recordedPiece(of: record.id, at: clock()) {
+        try pieces.admit(volumes: $0)
+      }
+      pieces.took(batch, receipt)
     }
-    return (stamp, pieces.finish())
+    return pieces.finish()
   }
 
   private func verified(

@@ -137,7 +137,9 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as Descriptors.TooFew: Console.note("\(error)")
-    case let error as Descriptors.NoThreads: Console.note("\(error)")
+    case let error as Descriptors.NoThreads:
+      Console.note("\(error)")
+      Console.hint(error.hint)
     case let error as ServerFault: Console.note("\(error)")
     case let error as LossRefusal: Console.note("\(error)")
     case let error as NothingRead: Console.note("\(error)")

@@ -162,6 +162,15 @@ extension SQLiteTransaction {
     try Int.fetchOne(database, sql: "SELECT claims FROM totals") ?? 0
   }
 
+  func claimCount(broughtBy document: DocumentID) throws -> Int {
+    try Int.fetchOne(
+      database,
+      sql: """
+        SELECT ifnull(sum(volumes.claims), 0) FROM arrivals JOIN volumes ON volumes.arrival = arrivals.id
+        WHERE arrivals.document = ?
+        """, arguments: [document.rawValue]) ?? 0
+  }
+
   func volumes(on day: Day) throws -> [String: Int] {
     let start = day.start.secondsSince1970
     // Numbers of arrivals go up with time, so yesterday's last one is found from the end.

@@ -112,6 +112,11 @@ import Testing
         let comment = Comment(rawValue: "keyferry \(one.arguments.joined(separator: " "))\n\(outcome.errors)")
         #expect((outcome.status == 0) == (one.isDone && !one.waits), comment)
         #expect([0, 1, 2].contains(outcome.status), comment)
+        if one.isDone, one.waits {
+          let lines = outcome.errors.split(separator: "\n")
+          #expect(lines.first?.hasPrefix("keyferry: /proc: ") == true, comment)
+          #expect(lines.last?.hasPrefix("keyferry: hint: mount it ") == true, comment)
+        }
       }
     }
   }

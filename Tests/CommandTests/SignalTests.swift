@@ -9,6 +9,7 @@ import Testing
   /// The commands read standard input, which does not end.
   private static let commands = [
     ["convert", "-", "--from", "csv", "--to", "csv", "-o", "out.csv"],
+    ["report", "-", "--from", "csv", "-o", "out.csv", "--replace"],
     ["tables", "-", "--from", "csv", "-o", "out.sqlite"],
     ["tables", "-", "--from", "csv", "-o", "out/"],
   ]

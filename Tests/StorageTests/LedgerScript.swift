@@ -31,6 +31,9 @@ enum LedgerScript {
       Step(.fetching) { try await $0.fetching([first, second], at: Times.now) },
       Step(.interrupted) { try await $0.interrupted("DE", at: Times.now) },
       Step(.postponed) { try await $0.postponed([first], at: Times.now) },
+      Step(.recordedPiece) { ledger in
+        _ = try await ledger.recordedPiece(of: first, at: Times.now) { _ in .piece }
+      },
       Step(.recorded) { ledger in
         let evidence = KeptBytes([9], until: Times.days(1))
         _ = try await ledger.recorded(first, evidence: evidence, cursor: cursor, at: Times.now) {
@@ -156,6 +159,16 @@ enum LedgerScript {
         return (key, RegionClaim(origin: "IT", visited: ["new \(number)"]))
       }, from: Source(name: "flood", provenance: .assertedByOperator), usual: 1)
   }
+}
+
+extension AdmittedBatch {
+  /// Keys that nothing else in the script names.
+  fileprivate static let piece = admit(
+    (0..<3).map { number in
+      var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number), low: 77))
+      (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+      return (key, RegionClaim(origin: "PT", visited: ["PT"]))
+    }, from: Source(name: "DE", provenance: .assertedByOperator))
 }
 
 /// Queues an entry for each event, and can be told to fail.

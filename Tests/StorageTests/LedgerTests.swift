@@ -81,6 +81,60 @@ struct LedgerTests {
     }
   }
 
+  @Test(
+    "a document that was cut between its pieces is recorded once, with all that it brought",
+    arguments: StoreKind.allCases)
+  func pieces(kind: StoreKind) async throws {
+    var arrivals = Arrivals(random: SeededRandom(for: "pieces \(kind)"))
+    let others = arrivals.batch(20)
+    let pieces = (0..<4).map { number in
+      admit(
+        (0..<5).map { place in
+          var key = ClaimedKey(key: TemporaryExposureKey(high: UInt64(number * 5 + place), low: 99))
+          (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+          return (key, RegionClaim(origin: "PT", visited: ["PT"]))
+        }, from: Source(name: "PT", provenance: .assertedByOperator))
+    }
+    try await withStore(kind) { store in
+      let listener = RecordingListener()
+      let ledger = Ledger(store, listeners: [listener])
+      let documents = try await ledger.discovered(["a", "b"], of: "PT", at: Times.now).map(\.id)
+      let (large, small) = (documents[0], documents[1])
+      func record(_ piece: AdmittedBatch, at now: Instant) async throws -> ImportReceipt {
+        try await ledger.recordedPiece(of: large, at: now) { _ in piece }.receipt
+      }
+      for piece in pieces[..<2] { #expect(try await record(piece, at: Times.now).new == 5) }
+      _ = try await ledger.recorded(small, evidence: nil, cursor: nil, at: Times.after(1)) {
+        DocumentFacts(try $0.record(others))
+      }
+      let (event, known) = try await ledger.read { (try $0.lastEvent()?.id, try allClaims($0, limit: 100)) }
+      // The program was killed; now it comes again from its start.
+      var counts = DocumentFacts(ImportReceipt())
+      for piece in pieces { counts.counts.add(try await record(piece, at: Times.after(60))) }
+      #expect(counts.new == 10 && counts.known == 10)
+      let nothing = try await ledger.recordedPiece(of: large, at: Times.after(60)) { _ in
+        admit([], from: Source(name: "PT", provenance: .assertedByOperator))
+      }
+      #expect(nothing.receipt == ImportReceipt())
+      let cursor = CursorMove(of: "PT", to: "next")
+      let facts = try await ledger.recorded(large, inPieces: counts, evidence: nil, cursor: cursor, at: Times.after(61))
+      #expect(facts.new == 20 && facts.known == 0 && facts.received == 20)
+      try await ledger.read { state throws in
+        let document = try state.document(large)
+        #expect(document?.facts == facts && document?.state == .recorded)
+        #expect(try state.source(named: "PT")?.cursor == "next")
+        let events = try state.events(from: EventID(rawValue: 0), limit: 100)
+        #expect(events.count { $0.event.kind == .recorded && $0.event.subject == "PT/a" } == 1)
+        #expect(events.count { $0.event.kind == .recordedPiece } == 6, "a piece without a claim is no event")
+        let entries = try state.queuedEntries(limit: .max).filter { $0.kind == "recorded" }
+        #expect(entries.count == 2)
+        // A piece that came later was not known before.
+        let before = try allClaims(state, limit: 100, asOf: event)
+        #expect(before == known && before.count { $0.origin == "PT" } == 10)
+      }
+    }
+  }
+
   @Test("what changed under its name is put aside once for each content", arguments: StoreKind.allCases)
   func changed(kind: StoreKind) async throws {
     try await withStore(kind) { store in

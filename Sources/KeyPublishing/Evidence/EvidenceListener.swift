@@ -61,6 +61,8 @@ package struct EvidenceListener: LedgerListener {
     // Neither the digest, which is one of a key, nor the reason, which may be about a person.
     case .erased(digest: _, _, let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)
     // Bundles are told of when they are staged; the others change nothing that is published or kept.
+    // A document is told of once, when it is recorded as a whole.
+    case .recordedPiece: break
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .quarantined, .givenUp, .postponed,
       .attempted, .cursorMoved, .paddingPlanned, .published, .unlisted, .removed, .indexRestored, .mirrored, .batched,
       .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended, .callbackResumed, .pushStaged,

@@ -18,6 +18,8 @@ package protocol ClaimState: AnyObject {
   /// What of a document is put aside for the operator.
   func held(of document: DocumentID) throws -> [StatedClaim]
   func claimCount() throws -> Int
+  /// How many claims a document brought that nobody else had brought before it; those that were withdrawn since do not count.
+  func claimCount(broughtBy document: DocumentID) throws -> Int
   /// How many keys each origin sent on an average day with any before this one, for the flood rule; by the names of
   /// ``OriginVolumes``.
   func usualVolumes(before day: Day) throws -> [String: Int]

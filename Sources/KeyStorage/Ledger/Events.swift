@@ -15,6 +15,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case fetching
   case interrupted
   case recorded
+  /// Some keys of a large document came in; it is recorded with its last ones.
+  case recordedPiece = "recorded-piece"
   case unchanged
   case changedUnderItsName = "changed-under-its-name"
   case quarantined
@@ -81,6 +83,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .promised
     // A subscriber that is told of a batch twice has heard of it.
     case .callbackAttempted, .callbackSuspended: .local
+    // The document promises for all its pieces, once it is recorded.
+    case .recordedPiece: .local
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
       .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired, .pushAttempted:
       .local
@@ -103,8 +107,10 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
       .clockAccepted, .pushRetryAsked, .pushRepeatAsked:
       true
-    case .discovered, .fetching, .interrupted, .recorded, .unchanged, .changedUnderItsName, .quarantined, .givenUp,
-      .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published, .unlisted,
+    case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
+      .quarantined,
+      .givenUp, .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published,
+      .unlisted,
       .removed, .indexRestored, .mirrored, .batched, .clockSeen, .uploadsCounted, .expired, .logged, .pushStaged,
       .pushSettled, .pushAttempted:
       false
@@ -119,8 +125,9 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
       .clockSeen, .uploadsCounted, .expired, .logged, .pushAttempted:
       true
-    case .recorded, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .unlisted,
-      .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused,
+    case .recorded, .recordedPiece, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged,
+      .published, .unlisted, .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded,
+      .retryAsked, .paused,
       .resumed, .recalled,
       .reread,
       .erased,
@@ -185,6 +192,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case fetching([DocumentID])
   case interrupted([DocumentID], source: String)
   case recorded(DocumentID, DocumentFacts, cursor: CursorMove?, ReceivedMark)
+  case recordedPiece(DocumentID, new: Int)
   case unchanged(DocumentID, DocumentFacts, cursor: CursorMove?)
   case changedUnderItsName(DocumentID, putAside: DocumentID?)
   case quarantined(DocumentID, DocumentFault, cursor: CursorMove?)
@@ -240,6 +248,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .fetching: .fetching
     case .interrupted: .interrupted
     case .recorded: .recorded
+    case .recordedPiece: .recordedPiece
     case .unchanged: .unchanged
     case .changedUnderItsName: .changedUnderItsName
     case .quarantined: .quarantined

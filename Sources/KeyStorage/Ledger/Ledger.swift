@@ -36,15 +36,8 @@ package struct Ledger: Sendable {
     try await transact([kind], at: now, body)
   }
 
-  /// Runs one transaction that is a part of an event: another one tells that it has happened, and makes both durable.
   func transact<Result: Sendable>(
-    partOf kind: EventKind, at now: Instant, _ body: @escaping @Sendable (LedgerPage) throws -> Result
-  ) async throws -> Result {
-    try await transact([kind], at: now, durability: .local, body)
-  }
-
-  func transact<Result: Sendable>(
-    _ kinds: [EventKind], at now: Instant, durability: Durability? = nil,
+    _ kinds: [EventKind], at now: Instant,
     _ body: @escaping @Sendable (LedgerPage) throws -> Result
   ) async throws -> Result {
     let refused = kinds.filter { store.role != .owner && !(store.role == .operator && $0.mayHappenBesideOwner) }
@@ -56,7 +49,7 @@ package struct Ledger: Sendable {
           ? "the store was opened to be read alone"
           : "the store was opened beside its owner, and \(names) is the gateway's own")
     }
-    let durability = durability ?? (kinds.contains { $0.durability == .promised } ? .promised : .local)
+    let durability: Durability = kinds.contains { $0.durability == .promised } ? .promised : .local
     return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in
       try body(LedgerPage(transaction: transaction, listeners: listeners, now: now))
     }

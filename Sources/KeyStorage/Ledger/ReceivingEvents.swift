@@ -167,45 +167,53 @@ extension Ledger {
     }
   }
 
-  /// A large document begins to be recorded in pieces, each a transaction of its own: between two of them others have
-  /// their turn. ``recorded(_:in:_:evidence:cursor:at:)`` ends it.
+  /// A piece of a large document is recorded, in a transaction and an event of its own: between two of them others have
+  /// their turn, and what was known at an event of theirs is what had come by then.
+  /// ``recorded(_:inPieces:evidence:cursor:at:)`` ends it.
   ///
   /// The document must be known to have no fault. Its claims count from the piece on that they come with, as if they had
   /// come in smaller documents; what was recorded when a crash comes in between stays, and the document comes again. It
   /// must not have been refused before: what is held of a refused document is forgotten in the transaction that records it.
   ///
-  /// - Returns: the event that all pieces belong to.
-  package func recordingBegun(_ document: DocumentID, at now: Instant) async throws -> EventStamp {
-    try await transact(partOf: .recorded, at: now) { page in
-      try page.open(.recorded, about: try page.subject(document))
-    }
-  }
-
-  /// A piece of a document is recorded.
-  ///
-  /// - Returns: what became of it, and how many keys each origin has sent today with it.
+  /// - Parameter admit: admits the piece, given how many new keys each origin has sent today, through whatever source. It may
+  ///   be run again.
+  /// - Returns: what was admitted, and what became of it.
   package func recordedPiece(
-    _ batch: AdmittedBatch, of document: DocumentID, in stamp: EventStamp
-  ) async throws -> (receipt: ImportReceipt, volumes: [String: Int]) {
-    try await transact(partOf: .recorded, at: stamp.time) { page in
+    of document: DocumentID, at now: Instant,
+    _ admit: @escaping @Sendable (_ today: [String: Int]) throws -> AdmittedBatch
+  ) async throws -> (batch: AdmittedBatch, receipt: ImportReceipt) {
+    try await transact(.recordedPiece, at: now) { page in
+      let batch = try admit(try page.transaction.volumes(on: now.day))
+      guard !batch.claims.isEmpty || !batch.held.isEmpty else { return (batch, ImportReceipt(beforeRecording: batch)) }
+      let stamp = try page.open(.recordedPiece, about: try page.subject(document))
       let receipt = try page.transaction.record(batch, of: document, in: stamp)
-      let isShort = receipt.new < batch.claims.count
-      return (receipt, isShort ? try page.transaction.volumes(on: stamp.time.day) : [:])
+      try page.close(stamp, .recordedPiece(document, new: receipt.new))
+      return (batch, receipt)
     }
   }
 
-  /// The last piece was recorded: now the document is, with the cursor behind it.
+  /// The last piece was recorded: now the document is, once, with the cursor behind it. What pieces of it brought before a
+  /// crash counts as new, like all that it brought.
+  ///
+  /// - Parameter facts: of the pieces since the last crash.
+  /// - Returns: those of the document.
   package func recorded(
-    _ document: DocumentID, in stamp: EventStamp, _ facts: DocumentFacts, evidence: KeptBytes?, cursor: CursorMove?,
-    at now: Instant
-  ) async throws {
+    _ document: DocumentID, inPieces facts: DocumentFacts, evidence: KeptBytes?, cursor: CursorMove?, at now: Instant
+  ) async throws -> DocumentFacts {
     let salt = newSalt()
-    try await transact(.recorded, at: now) { page in
+    return try await transact(.recorded, at: now) { page in
+      let stamp = try page.open(.recorded, about: try page.subject(document))
+      var facts = facts
+      // A document that was recorded before has told of its older claims.
+      if try page.transaction.document(document)?.facts == nil {
+        facts.counts.knownWasNew(try page.transaction.claimCount(broughtBy: document) - facts.new)
+      }
       try page.transaction.complete(document, facts, at: now)
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       try page.move(cursor)
       let mark = try page.receivedMark(of: document, salt)
       try page.close(stamp, .recorded(document, facts, cursor: cursor, mark))
+      return facts
     }
   }
 

@@ -199,6 +199,10 @@ final class MemoryTransaction: StoreTransaction {
     state.claims.values.reduce(0) { $0 + $1.values.count { !$0.isRecalled } }
   }
 
+  func claimCount(broughtBy document: DocumentID) -> Int {
+    state.volumes.reduce(0) { $0 + ($1.key.document == document ? $1.value : 0) }
+  }
+
   func volumes(on day: Day) -> [String: Int] {
     state.volumes.reduce(into: [:]) { sum, volume in
       if volume.key.time.day == day { sum[name(of: volume.key), default: 0] += volume.value }

@@ -42,6 +42,7 @@ enum Descriptors {
 
   struct NoThreads: Error, CustomStringConvertible {
     var description: String { "/proc: nothing is mounted there, which commands that ask others or wait for them need" }
+    let hint = "mount it where the program runs, as root: mount -t proc proc /proc; in a container, give it /proc"
   }
 
   private static func require(_ least: rlim_t) throws {
