@@ -10,77 +10,20 @@ import Testing
     return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
   }()
 
-  private static func blocks(_ kind: String) -> [String] {
-    readme.components(separatedBy: "```\(kind)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
-  }
-
-  /// A command line and the lines that it prints.
-  private struct Step {
-    var command: String
-    var output: [Substring] = []
-  }
-
-  private static func steps(of session: String) -> [Step] {
-    session.split(separator: "\n", omittingEmptySubsequences: false).dropLast().reduce(into: []) { steps, line in
-      if line.hasPrefix("$ ") {
-        steps.append(Step(command: String(line.dropFirst(2))))
-      } else if line.hasPrefix("> "), let last = steps.indices.last, steps[last].command.hasSuffix("\\") {
-        // A command that goes on.
-        steps[last].command += "\n" + line.dropFirst(2)
-      } else if let last = steps.indices.last {
-        steps[last].output.append(line)
-      }
-    }
-  }
-
   @Test func theSessionIsTrue() throws {
-    let sessions = Self.blocks("console")
-    #expect(sessions.count == 1)
-    let steps = sessions.flatMap(Self.steps)
-    #expect(steps.count >= 5)
-    let program = try #require(Workshop.program, "the program keyferry was not built")
-    let products = URL(filePath: program).deletingLastPathComponent().path()
-    let shell = try #require(Tool(named: "bash"), "bash is missing")
-    try Workshop.run { workshop in
-      for step in steps {
-        let script = "set -e; export PATH=\"$1:$PATH\"; exec 2>&1\n\(step.command)"
-        let outcome = try shell.run(["-c", script, "session", products], in: workshop.folder)
-        #expect(outcome.status == 0, "$ \(step.command)\n\(outcome.text)")
-        let printed = outcome.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-        #expect(Self.fits(Array(printed), step.output[...]), "$ \(step.command)\n\(outcome.text)")
-      }
-    }
-  }
-
-  /// Whether the lines are those that were expected, where a line `…` stands for any lines and `…` in a line for any
-  /// text.
-  private static func fits(_ lines: [Substring], _ expected: ArraySlice<Substring>) -> Bool {
-    guard let first = expected.first else { return lines.isEmpty }
-    let rest = expected.dropFirst()
-    if first == "…" { return (0...lines.count).contains { fits(Array(lines[$0...]), rest) } }
-    guard let line = lines.first, fits(line, first) else { return false }
-    return fits(Array(lines.dropFirst()), rest)
-  }
-
-  private static func fits(_ line: Substring, _ expected: Substring) -> Bool {
-    let pieces = expected.split(separator: "…", omittingEmptySubsequences: false)
-    guard pieces.count > 1, let first = pieces.first, let last = pieces.last else { return line == expected }
-    guard line.hasPrefix(first), line.dropFirst(first.count).hasSuffix(last) else { return false }
-    var rest = line.dropFirst(first.count).dropLast(last.count)
-    for piece in pieces.dropFirst().dropLast() where !piece.isEmpty {
-      guard let place = rest.range(of: piece) else { return false }
-      rest = rest[place.upperBound...]
-    }
-    return true
+    let session = PageSession(Self.readme)
+    #expect(PageSession.blocks("console", of: Self.readme).count == 1)
+    #expect(session.steps.count >= 5)
+    try Workshop.run { try session.run(in: $0) }
   }
 
   @Test func theMatcherTellsDifferences() {
-    #expect(Self.fits(["a", "b", "c"], ["a", "…"]))
-    #expect(Self.fits(["a", "b", "c"], ["…", "c"]))
-    #expect(Self.fits(["key 12 of 13"], ["key … of 13"]))
-    #expect(!Self.fits(["a", "b"], ["a"]))
-    #expect(!Self.fits(["a"], ["a", "b"]))
-    #expect(!Self.fits(["key 12 of 14"], ["key … of 13"]))
+    #expect(PageSession.fits(["a", "b", "c"], ["a", "…"]))
+    #expect(PageSession.fits(["a", "b", "c"], ["…", "c"]))
+    #expect(PageSession.fits(["key 12 of 13"], ["key … of 13"]))
+    #expect(!PageSession.fits(["a", "b"], ["a"]))
+    #expect(!PageSession.fits(["a"], ["a", "b"]))
+    #expect(!PageSession.fits(["key 12 of 14"], ["key … of 13"]))
   }
 
   @Test func theTableOfFormatsIsTheCatalogue() {

@@ -218,7 +218,7 @@ def tree(parts, bin="/usr/local/bin", zsh="site-functions"):
     documents = "share/doc/keyferry"
     for name in ("gateway.yaml", "nginx-federation.conf"):
         files.add(f"{documents}/examples/{name}", (deploy / name).read_bytes())
-    for policy in sorted((root / "Sources/PolicyFiles/Policies").glob("*.yaml")):
+    for policy in sorted([*(deploy / "policies").glob("*.yaml"), *(root / "Sources/PolicyFiles/Policies").glob("*.yaml")]):
         files.add(f"{documents}/examples/policies/{policy.name}", policy.read_bytes())
     files.add(f"{documents}/README.md", (root / "README.md").read_bytes())
     files.add(f"{documents}/Deploying.md", (deploy / "README.md").read_bytes())
