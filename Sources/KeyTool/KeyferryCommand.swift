@@ -24,35 +24,53 @@ package struct KeyferryCommand: ParsableCommand {
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
       output, everything else to standard error.
 
-      Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, 2020-06-01T14:00:00+02:00, seconds since 1970, or a
+      Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, 2020-06-01T14:00:00+02:00, seconds since 1970, or a \
       distance from now: -2h, +1d, -30m, now. Without a zone they are UTC.
 
       Exit codes:
         0   done
-        1   done, but keys were rejected, documents were left out, a verification or a check failed, or a key is not
-            known
+        1   done, but keys were rejected, documents were left out, a verification
+            or a check failed, or a key is not known
         2   it could not be done
         64  the command line is wrong
 
       Shell completions: keyferry --generate-completion-script bash, or zsh, or fish
       """,
     version: "\(programName) \(version) (\(build))",
-    subcommands: [
-      InspectCommand.self, VerifyCommand.self, DiffCommand.self, ReportCommand.self, MatchLogCommand.self,
-      ArchiveCommand.self,
-      ConvertCommand.self, TablesCommand.self,
-      NormalizeCommand.self, ExplainCommand.self,
-      PolicyCommand.self, KeygenCommand.self, SignCommand.self, TrustCommand.self, LogCommand.self,
-      AuditCommand.self,
-      SignBatchCommand.self,
-      VerifyBatchCommand.self, FormatsCommand.self, CheckCommand.self,
-      InitCommand.self, RegistrationCommand.self, PullCommand.self, PushCommand.self,
-      StatusCommand.self, EventsCommand.self,
-      QuarantineCommand.self, CallbacksCommand.self,
-      PauseCommand.self, ResumeCommand.self, ClockCommand.self, StoreCommand.self, RecallCommand.self,
-      RereadCommand.self, DiscloseCommand.self, EraseCommand.self, PublishCommand.self, PreviewCommand.self,
-      RunCommand.self,
-      ServeCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Key file",
+        subcommands: [
+          InspectCommand.self, VerifyCommand.self, ConvertCommand.self, SignCommand.self, DiffCommand.self,
+          TablesCommand.self, FormatsCommand.self,
+        ]),
+      CommandGroup(
+        name: "Research",
+        subcommands: [ArchiveCommand.self, ReportCommand.self, MatchLogCommand.self]),
+      CommandGroup(
+        name: "Reconciling",
+        subcommands: [NormalizeCommand.self, ExplainCommand.self, PolicyCommand.self]),
+      CommandGroup(
+        name: "Gateway set-up",
+        subcommands: [InitCommand.self, CheckCommand.self, KeygenCommand.self, RegistrationCommand.self]),
+      CommandGroup(
+        name: "Gateway",
+        subcommands: [
+          RunCommand.self, ServeCommand.self, PullCommand.self, PreviewCommand.self, PublishCommand.self,
+          StatusCommand.self, EventsCommand.self, StoreCommand.self, ClockCommand.self,
+        ]),
+      CommandGroup(
+        name: "Intervention",
+        subcommands: [
+          QuarantineCommand.self, PauseCommand.self, ResumeCommand.self, RecallCommand.self, RereadCommand.self,
+          DiscloseCommand.self, EraseCommand.self,
+        ]),
+      CommandGroup(name: "Audit", subcommands: [LogCommand.self, AuditCommand.self]),
+      CommandGroup(
+        name: "Federation",
+        subcommands: [
+          PushCommand.self, TrustCommand.self, SignBatchCommand.self, VerifyBatchCommand.self, CallbacksCommand.self,
+        ]),
     ])
 
   /// The program's version: that of the tag. It is what others are told; `--version` says the commit, too.

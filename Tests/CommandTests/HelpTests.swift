@@ -1,3 +1,4 @@
+import Foundation
 import GatewayTesting
 import KeyFormats
 import Testing
@@ -35,6 +36,30 @@ import Testing
       #expect(version.status == 0 && version.text.wholeMatch(of: build) != nil, "\(version.text)")
       let script = try workshop.keyferry("--generate-completion-script", "bash")
       #expect(script.status == 0 && script.text.contains("keyferry"))
+    }
+  }
+
+  /// Text is wrapped once, where a line is full, and not a second time at the line ends of the source.
+  @Test(arguments: [[]] + commands.map { [$0] })
+  func linesAreFull(words: [String]) throws {
+    try Workshop.run { workshop in
+      let help = try workshop.keyferry(words + ["--help"]).text
+      let lines = help.split(separator: "\n", omittingEmptySubsequences: false).prefix { !$0.hasPrefix("USAGE:") }
+      for (line, next) in zip(lines, lines.dropFirst()) where !line.isEmpty && line.first != " " && next.first != " " {
+        let word = next.prefix { $0 != " " }
+        #expect(line.count <= 80 && (next.isEmpty || line.count + 1 + word.count >= 80), "\(line)\n\(next)")
+      }
+    }
+  }
+
+  @Test func theCommandsAreGroupedByTask() throws {
+    try Workshop.run { workshop in
+      let help = try workshop.keyferry("--help").text
+      let groups = help.components(separatedBy: " SUBCOMMANDS:\n")
+      #expect(groups.count >= 8)
+      for command in Self.commands {
+        #expect(groups.dropFirst().count { $0.contains("\n  \(command) ") || $0.hasPrefix("  \(command) ") } == 1)
+      }
     }
   }
 

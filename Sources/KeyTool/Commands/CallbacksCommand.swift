@@ -9,9 +9,9 @@ struct CallbacksCommand: AsyncParsableCommand {
     commandName: "callbacks",
     abstract: "Look at where national back ends want to be called, and let a suspended subscription go on.",
     discussion: """
-      A federation gateway calls those who asked for it when there is a new download batch. A subscriber that does not
-      answer is asked again every five minutes; after five retries its subscription is suspended, and nothing is
-      forgotten: once it goes on, it hears of everything behind the last batch that it has heard of, as far as that is
+      A federation gateway calls those who asked for it when there is a new download batch. A subscriber that does not \
+      answer is asked again every five minutes; after five retries its subscription is suspended, and nothing is \
+      forgotten: once it goes on, it hears of everything behind the last batch that it has heard of, as far as that is \
       still kept.
 
       Examples:

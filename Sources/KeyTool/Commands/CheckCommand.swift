@@ -20,8 +20,8 @@ struct CheckCommand: AsyncParsableCommand {
       opened. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; warnings are for \
       what can be used and most likely does not do what was meant.
 
-      With --publication every file of the publication folder is read as well: a damaged one, one that is gone, and one that
-      nothing of the series knows are told, and the exit code is 1. keyferry publish makes damaged files again. A damaged
+      With --publication every file of the publication folder is read as well: a damaged one, one that is gone, and one that \
+      nothing of the series knows are told, and the exit code is 1. keyferry publish makes damaged files again. A damaged \
       file that no index names any more is told, and is no fault: it goes when its grace is over.
 
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \

@@ -9,9 +9,9 @@ struct ClockCommand: AsyncParsableCommand {
     commandName: "clock", _superCommandName: KeyferryCommand.programName,
     abstract: "Show whether the gateway believes this machine's clock, or say that it is right.",
     discussion: """
-      A clock that is far ahead would remove keys that are still wanted, and publish what is still held. So a step of more
-      than clock.back or clock.ahead is not believed at once: nothing is removed or unlisted, and pulling and publishing go
-      on by the time that has passed. The step is believed when the clock is right again, after a day when the clocks of
+      A clock that is far ahead would remove keys that are still wanted, and publish what is still held. So a step of more \
+      than clock.back or clock.ahead is not believed at once: nothing is removed or unlisted, and pulling and publishing go \
+      on by the time that has passed. The step is believed when the clock is right again, after a day when the clocks of \
       two peers of different operators agree with it (over TLS alone), or when an operator says so.
 
       The exit code is 1 while the clock is in doubt.
@@ -52,7 +52,7 @@ struct ClockCommand: AsyncParsableCommand {
       commandName: "accept", _superCommandName: "keyferry clock",
       abstract: "Say that this machine's clock is right now, although it stepped.",
       discussion: """
-        Compare it with another clock first: what is removed afterwards does not come back. A gateway that runs heeds it
+        Compare it with another clock first: what is removed afterwards does not come back. A gateway that runs heeds it \
         within seconds, another at its next start; a clock that steps again meanwhile is doubted again.
         """)
 

@@ -10,8 +10,8 @@ struct DiscloseCommand: AsyncParsableCommand {
     commandName: "disclose", _superCommandName: KeyferryCommand.programName,
     abstract: "Gather everything that a gateway has about one key.",
     discussion: """
-      Claims with what they came in, who vouched for it and when; withdrawn and held ones; what was released; and every
-      document in whose kept bytes the key is, those in quarantine included. All bytes that are kept are read, which can take
+      Claims with what they came in, who vouched for it and when; withdrawn and held ones; what was released; and every \
+      document in whose kept bytes the key is, those in quarantine included. All bytes that are kept are read, which can take \
       minutes. The exit code is 1 when the gateway has nothing.
 
       Examples:
@@ -45,12 +45,12 @@ struct EraseCommand: AsyncParsableCommand {
     commandName: "erase", _superCommandName: KeyferryCommand.programName,
     abstract: "Remove everything about one key from a gateway, but for what is published.",
     discussion: """
-      Without --yes nothing changes: it shows what would be removed. Claims, held claims and the lists of what was released
-      are removed, and the bytes of every document that holds the key, since what is signed cannot be changed; the other
-      claims of these documents stay, but cannot be read again. Who did it and why stands among the events, with the SHA-256
+      Without --yes nothing changes: it shows what would be removed. Claims, held claims and the lists of what was released \
+      are removed, and the bytes of every document that holds the key, since what is signed cannot be changed; the other \
+      claims of these documents stay, but cannot be read again. Who did it and why stands among the events, with the SHA-256 \
       of the key in its place.
 
-      Files that are published stay as they are, and whoever fetched them has them. So do backups: erase there as well, or
+      Files that are published stay as they are, and whoever fetched them has them. So do backups: erase there as well, or \
       let them go. A source that sends the key again brings it back.
 
       Examples:

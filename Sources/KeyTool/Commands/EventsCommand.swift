@@ -8,7 +8,7 @@ struct EventsCommand: AsyncParsableCommand {
     commandName: "events", _superCommandName: KeyferryCommand.programName,
     abstract: "List what happened in the gateway, in its order: what came, what went out, who did what and why.",
     discussion: """
-      Every change of the store is an event with a number. Numbers grow, and some are left out: routine events, such as
+      Every change of the store is an event with a number. Numbers grow, and some are left out: routine events, such as \
       a pull that brought nothing, are dropped when their time is over. It works beside a gateway that runs.
 
       Examples:

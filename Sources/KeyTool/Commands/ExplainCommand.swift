@@ -15,12 +15,12 @@ struct ExplainCommand: AsyncParsableCommand {
     commandName: "explain", _superCommandName: KeyferryCommand.programName,
     abstract: "Tell what each source said about one key, how that was decided, and what each region gets.",
     discussion: """
-      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. The first line says
+      The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. The first line says \
       what becomes of the key.
 
-      Without files the store of a gateway answers: of the one whose configuration --config names, or gateway.yaml. For each
-      of its series it tells whether it carries the key, since which bundle, or why not and when it goes out at the earliest;
-      of mirrors, which archives hold it; and the same of series that are served and configured no more. Claims that are withdrawn, paused or held are
+      Without files the store of a gateway answers: of the one whose configuration --config names, or gateway.yaml. For each \
+      of its series it tells whether it carries the key, since which bundle, or why not and when it goes out at the earliest; \
+      of mirrors, which archives hold it; and the same of series that are served and configured no more. Claims that are withdrawn, paused or held are \
       told as well, and what was rejected or refused, as far as the bytes of the documents are kept.
 
       Examples:

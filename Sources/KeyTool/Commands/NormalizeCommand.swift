@@ -11,10 +11,10 @@ struct NormalizeCommand: ParsableCommand {
     commandName: "normalize", _superCommandName: KeyferryCommand.programName,
     abstract: "Reconcile what several sources say about keys, and write what is believed.",
     discussion: """
-      Every key of every input is admitted or rejected by its source's reading policy; all admitted claims about one
-      key become one published key by the publishing policy, or the key is held, or left out. The receipt on standard
-      error adds up and names each reason and each allowance with its count. The order of the inputs makes no
-      difference. Inputs of which nobody says whose they are count as an origin each, and are named in no output; the
+      Every key of every input is admitted or rejected by its source's reading policy; all admitted claims about one \
+      key become one published key by the publishing policy, or the key is held, or left out. The receipt on standard \
+      error adds up and names each reason and each allowance with its count. The order of the inputs makes no \
+      difference. Inputs of which nobody says whose they are count as an origin each, and are named in no output; the \
       rules about own keys and floods are asked in a gateway alone.
 
       Examples:

@@ -51,8 +51,8 @@ struct PauseCommand: AsyncParsableCommand {
     commandName: "pause", _superCommandName: KeyferryCommand.programName,
     abstract: "Stop a source, a destination or an origin at once: it is not asked, and nothing of it is released.",
     discussion: """
-      A paused source is not asked, and nothing is handed to a paused destination. Claims of a paused origin are still recorded, so that nothing is lost, but keys that
-      only paused sources and origins stand behind are not released. What was released stays as it is; keyferry recall
+      A paused source is not asked, and nothing is handed to a paused destination. Claims of a paused origin are still recorded, so that nothing is lost, but keys that \
+      only paused sources and origins stand behind are not released. What was released stays as it is; keyferry recall \
       withdraws.
 
       Examples:

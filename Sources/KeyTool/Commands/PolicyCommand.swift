@@ -144,7 +144,7 @@ struct PolicyCommand: ParsableCommand {
       discussion: """
         Each change is told with the origins that claim its keys, the regions they go to, and a key for keyferry explain.
 
-        Each policy reads and publishes for itself. An --input that names a policy of its own is read by that one on
+        Each policy reads and publishes for itself. An --input that names a policy of its own is read by that one on \
         both sides.
 
         Example:

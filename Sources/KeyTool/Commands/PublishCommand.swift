@@ -11,12 +11,12 @@ struct PublishCommand: AsyncParsableCommand {
     commandName: "publish", _superCommandName: KeyferryCommand.programName,
     abstract: "Publish the bundles that are due, once.",
     discussion: """
-      For every series the windows that are over are closed: what became publishable goes into signed bundles, what was
-      revised follows, and the index comes last. A round that is interrupted, at any moment and in any way, is completed
-      by the next one with the same bytes under the same names. A series without a key that is valid now publishes
+      For every series the windows that are over are closed: what became publishable goes into signed bundles, what was \
+      revised follows, and the index comes last. A round that is interrupted, at any moment and in any way, is completed \
+      by the next one with the same bytes under the same names. A series without a key that is valid now publishes \
       nothing. What has been kept long enough (retention in the configuration) is removed at the end.
 
-      The exit code is 2 when a series could not be published, and 1 when published files were lost, the store is behind
+      The exit code is 2 when a series could not be published, and 1 when published files were lost, the store is behind \
       its folder, or the clock is in doubt.
 
       Examples:
@@ -67,7 +67,7 @@ struct PreviewCommand: AsyncParsableCommand {
     commandName: "preview", _superCommandName: KeyferryCommand.programName,
     abstract: "Show what the next bundle of a series would hold, without publishing it.",
     discussion: """
-      Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It
+      Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It \
       works beside a gateway that runs.
 
       Examples:

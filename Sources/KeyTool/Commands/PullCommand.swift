@@ -15,9 +15,9 @@ struct PullCommand: AsyncParsableCommand {
     commandName: "pull", _superCommandName: KeyferryCommand.programName,
     abstract: "Fetch what is new from the configured sources, verify it, admit it, and record it.",
     discussion: """
-      Every source is asked at the same time, until it has nothing new; one that is slow or broken delays no other.
-      What is refused goes into quarantine with its reason and is tried again later; see keyferry quarantine. A pull
-      that is interrupted, at any moment and in any way, is completed by the next one. What has been kept long enough
+      Every source is asked at the same time, until it has nothing new; one that is slow or broken delays no other. \
+      What is refused goes into quarantine with its reason and is tried again later; see keyferry quarantine. A pull \
+      that is interrupted, at any moment and in any way, is completed by the next one. What has been kept long enough \
       (retention in the configuration) is removed at the end.
 
       The exit code is 1 when documents were refused or keys rejected, and 2 when a source could not be asked.

@@ -10,14 +10,14 @@ struct PushCommand: AsyncParsableCommand {
     commandName: "push", _superCommandName: KeyferryCommand.programName,
     abstract: "Hand own keys to federation gateways, each once.",
     discussion: """
-      Keys of a destination's origin go there, of the sources and doors that the configuration names for it: when they have
-      expired and the policy's hold is over, and while they are not too old. Nothing goes that a gateway brought, that another
-      origin said, or that a relay passed on. Batches are signed and kept before they are sent; a push that is interrupted, at
+      Keys of a destination's origin go there, of the sources and doors that the configuration names for it: when they have \
+      expired and the policy's hold is over, and while they are not too old. Nothing goes that a gateway brought, that another \
+      origin said, or that a relay passed on. Batches are signed and kept before they are sent; a push that is interrupted, at \
       any moment and in any way, is completed by the next one, which sends the same bytes under the same tag again.
 
-      A gateway that has some keys of a batch already (207) has stored nothing: these are noted, and the others are signed anew
-      and sent again. A key that the gateway refuses is left out and told; keyferry push --refused tries such keys again.
-      Where a gateway has lost keys, or says that it has what nobody sent there, keyferry push NAME --again offers all that it
+      A gateway that has some keys of a batch already (207) has stored nothing: these are noted, and the others are signed anew \
+      and sent again. A key that the gateway refuses is left out and told; keyferry push --refused tries such keys again. \
+      Where a gateway has lost keys, or says that it has what nobody sent there, keyferry push NAME --again offers all that it \
       is said to have once more; what it has already, it tells by 207, and no key is there twice.
 
       A key that came by an upload door and is for its origin alone stays at home: who uploaded it said so.

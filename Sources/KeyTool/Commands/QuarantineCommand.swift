@@ -14,8 +14,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     commandName: "quarantine",
     abstract: "Look at what was refused, try it again, or drop it; admit or drop what is held.",
     discussion: """
-      A document gets here when it could be fetched and not be admitted: its signature is not trusted, its bytes are
-      broken, or they changed under their name. Its bytes are kept for as long as the configuration says. Claims of an
+      A document gets here when it could be fetched and not be admitted: its signature is not trusted, its bytes are \
+      broken, or they changed under their name. Its bytes are kept for as long as the configuration says. Claims of an \
       origin that sent far more than usual are held here too.
 
       Examples:
@@ -116,8 +116,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retry", abstract: "Try to admit a document again, with today's keys and policies.",
       discussion: """
-        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again; where origins
-        must have signed and nothing is proved by what is kept, the next pull asks the gateway for the batch and its audit answer
+        For claims that are held, it admits them. Where the bytes are not kept, the next pull fetches them again; where origins \
+        must have signed and nothing is proved by what is kept, the next pull asks the gateway for the batch and its audit answer \
         again. Beside a gateway that runs, that does it at its next pull of the source.
 
         Example:

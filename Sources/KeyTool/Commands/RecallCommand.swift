@@ -7,8 +7,8 @@ struct RecallCommand: AsyncParsableCommand {
     commandName: "recall", _superCommandName: KeyferryCommand.programName,
     abstract: "Withdraw what an origin sent, after showing what would change.",
     discussion: """
-      Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose
-      their last one. Withdrawn claims stay known, so that the same ones coming in again change nothing. The next
+      Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose \
+      their last one. Withdrawn claims stay known, so that the same ones coming in again change nothing. The next \
       publishing round tells apps, as far as their devices accept that.
 
       Examples:

@@ -10,10 +10,10 @@ struct RereadCommand: AsyncParsableCommand {
     commandName: "reread", _superCommandName: KeyferryCommand.programName,
     abstract: "Read the kept documents of a source again, by the policy that is configured now.",
     discussion: """
-      Without --yes nothing changes: it shows which keys would be read otherwise. With it, what the old reading said is
-      replaced in one transaction; no peer is asked. Every document is judged as at the time when it came. What was held,
-      discarded or recalled stays so. Documents whose bytes are not kept any more (retention.evidence), and uploads, stay as
-      they were read. keyferry check says which sources need it. The exit code is 1 when a document cannot be read or
+      Without --yes nothing changes: it shows which keys would be read otherwise. With it, what the old reading said is \
+      replaced in one transaction; no peer is asked. Every document is judged as at the time when it came. What was held, \
+      discarded or recalled stays so. Documents whose bytes are not kept any more (retention.evidence), and uploads, stay as \
+      they were read. keyferry check says which sources need it. The exit code is 1 when a document cannot be read or \
       trusted any more.
 
       Examples:

@@ -13,9 +13,9 @@ struct RunCommand: AsyncParsableCommand {
     commandName: "run", _superCommandName: KeyferryCommand.programName,
     abstract: "Run the gateway as a service: pull, publish and serve.",
     discussion: """
-      Each source is pulled by its schedule, each series is published when a window is over, and what is published is
-      served, until SIGTERM or SIGINT; then what has begun is ended first. SIGHUP reads the configuration again: sources,
-      series and policies change at once, and where it has a fault, the old one stays. The address, the folders and the
+      Each source is pulled by its schedule, each series is published when a window is over, and what is published is \
+      served, until SIGTERM or SIGINT; then what has begun is ended first. SIGHUP reads the configuration again: sources, \
+      series and policies change at once, and where it has a fault, the old one stays. The address, the folders and the \
       own origins take a restart. /health, /ready and /metrics tell how it goes.
 
       Examples:

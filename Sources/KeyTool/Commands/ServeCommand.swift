@@ -11,8 +11,8 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve", _superCommandName: KeyferryCommand.programName,
     abstract: "Serve what is published to apps, and do nothing else.",
     discussion: """
-      For machines that have only the publication folder. It sees at once what a publisher writes into the folder, and
-      needs no store, unless the configuration has a door for uploads or a federation: what comes in is recorded in the store
+      For machines that have only the publication folder. It sees at once what a publisher writes into the folder, and \
+      needs no store, unless the configuration has a door for uploads or a federation: what comes in is recorded in the store \
       of the gateway that publishes, beside whatever else runs. keyferry run pulls, publishes and serves.
 
       Examples:

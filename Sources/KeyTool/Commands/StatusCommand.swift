@@ -10,13 +10,13 @@ struct StatusCommand: AsyncParsableCommand {
     commandName: "status", _superCommandName: KeyferryCommand.programName,
     abstract: "Show how the gateway's sources and series stand.",
     discussion: """
-      For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine.
-      For each series: its last window, when the next one is over, what waits for it, and why it would have nothing. With
+      For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine. \
+      For each series: its last window, when the next one is over, what waits for it, and why it would have nothing. With \
       --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
 
-      It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing,
-      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's
-      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, or the clock is in
+      It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing, \
+      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
+      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, or the clock is in \
       doubt.
 
       Examples:

@@ -21,10 +21,10 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "check", _superCommandName: "keyferry store",
       abstract: "Read the whole store and say what is damaged.",
       discussion: """
-        It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks
+        It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks \
         at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong.
 
-        The exit code is 1 when something is damaged: stop the gateway and restore the last copy with keyferry store
+        The exit code is 1 when something is damaged: stop the gateway and restore the last copy with keyferry store \
         restore, which keeps the damaged file; the publication folder makes up for what went out since.
 
         Examples:
@@ -75,8 +75,8 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "backup", _superCommandName: "keyferry store",
       abstract: "Copy the store into a new file, while the gateway runs.",
       discussion: """
-        The copy is one state of the store. It holds keys of people: it is readable by its owner alone, and must not be kept
-        for longer than the store keeps keys (retention.keys). With --recipient it is sealed, and nobody reads it without
+        The copy is one state of the store. It holds keys of people: it is readable by its owner alone, and must not be kept \
+        for longer than the store keeps keys (retention.keys). With --recipient it is sealed, and nobody reads it without \
         the private key: the format is that of age, whose age-keygen makes the keys and whose age reads the copy as well.
 
         Examples:
@@ -116,9 +116,9 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "restore", _superCommandName: "keyferry store",
       abstract: "Put a copy in the place of the store, while no gateway runs.",
       discussion: """
-        The copy is read and checked first; a damaged one changes nothing. The store that was there is kept beside it, as
-        keyferry.sqlite-replaced-… in the state folder: remove it when all is well, since it holds keys of people. What was
-        published since the copy was made is taken over from the publication folder at the next round, and sources send
+        The copy is read and checked first; a damaged one changes nothing. The store that was there is kept beside it, as \
+        keyferry.sqlite-replaced-… in the state folder: remove it when all is well, since it holds keys of people. What was \
+        published since the copy was made is taken over from the publication folder at the next round, and sources send \
         what is missing; words of operators since then (pauses, recalls, erasures) have to be said again.
 
         Examples:
