@@ -21,7 +21,7 @@ release := KEYFERRY_BUILD="$$(interop/package/revision)" swift build --configura
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
-documented := ExposureKeys KeyFormats BundleTrust GatewayDaemon
+documented := ExposureKeys KeyFormats BundleTrust KeyferryClient
 
 .PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences man dist deb image packaging install completions clean help packages
 
@@ -85,7 +85,7 @@ federation: packages ## let four countries exchange keys through two gateways, w
 	swift build
 	Tests/Federation/run
 
-docs: packages ## write the libraries' documentation to build/docs
+docs: packages ## write one site of all pages to build/docs: the manual, and the libraries
 	interop/docs $(documented)
 
 licences: packages release ## list what the program is linked with, and the licences, as SPDX in build/keyferry.spdx.json

@@ -3,7 +3,7 @@ public import ExposureKeys
 /// Reads the keys of one document, chunk by chunk.
 public protocol KeyDecoder: AnyObject {
   /// What the document says about itself, as far as it has been read; complete after the last chunk. Where several
-  /// documents stand in the same bytes, it is their ``headers`` as one.
+  /// documents stand in the same bytes, it is their `headers` as one.
   var header: ExportHeader { get }
   /// What each of the documents says that stand in these bytes; most often it is one.
   var headers: HeaderMerge { get }

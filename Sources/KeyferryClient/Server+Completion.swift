@@ -9,7 +9,9 @@ extension Server {
 
   /// The addresses of the archives from this file on.
   ///
-  /// - Parameter index: counted in files, two an archive, as the sample does: it adds the number of local files.
+  /// - Parameters:
+  ///   - index: counted in files, two an archive, as the sample does: it adds the number of local files.
+  ///   - completion: is handed the addresses, or what went wrong, once.
   public func getDiagnosisKeyFileURLs(
     startingAt index: Int, completion: @escaping (Result<[URL], any Error>) -> Void
   ) {

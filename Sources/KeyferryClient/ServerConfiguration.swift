@@ -19,7 +19,12 @@ public struct ServerConfiguration: Hashable, Sendable {
   /// Seconds without a byte after which a call fails.
   public var idleTimeout: TimeInterval = 30
 
-  /// - Parameter downloadFolder: `nil` is a folder of its own among the caches.
+  /// - Parameters:
+  ///   - baseURL: the beginning of every address.
+  ///   - series: the name of the series; `nil` is the server's default.
+  ///   - uploadURL: where keys are posted; `nil` is the server's own door.
+  ///   - uploadToken: sent with posts as `Authorization: Bearer …`.
+  ///   - downloadFolder: `nil` is a folder of its own among the caches.
   public init(
     baseURL: URL, series: String? = nil, uploadURL: URL? = nil, uploadToken: String? = nil, downloadFolder: URL? = nil
   ) {

@@ -3,7 +3,7 @@ public import ExposureKeys
 /// Reads keys from CSV: our own layout, described in `schemas/csv.md`, and the key lists of other tools.
 ///
 /// Columns are found by name in any order. What a row states wrongly is a rejection; the other rows go on. What a row
-/// means is said by ``CSVRowScanner`` and ``CSVRowReader``; most rows are read by a shortcut that says the same.
+/// means is said by `CSVRowScanner` and `CSVRowReader`; most rows are read by a shortcut that says the same.
 public final class CSVKeyDecoder: KeyDecoder {
   public var header: ExportHeader { documents.merged }
   public var headers: HeaderMerge { documents.all }

@@ -9,8 +9,10 @@ public final class CSVKeyEncoder: KeyEncoder {
   private let statesMetadata: Bool
   private var written = ExportHeader()
 
-  /// - Parameter statesMetadata: whether comment lines say what is known of the document; most readers of tables know
-  ///   no comments.
+  /// - Parameters:
+  ///   - output: where the rows go.
+  ///   - statesMetadata: whether comment lines say what is known of the document; most readers of tables know no
+  ///     comments.
   public init(_ output: OutputBuffer, statesMetadata: Bool = true) {
     self.output = output
     self.statesMetadata = statesMetadata

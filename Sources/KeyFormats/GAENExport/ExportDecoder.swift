@@ -28,8 +28,11 @@ public final class ExportDecoder: KeyDecoder {
   private let limits: ReadLimits
   private let place: String
 
-  /// - Parameter place: what the file is called in errors, such as `export.bin` in an archive; empty to leave that to
-  ///   the caller.
+  /// - Parameters:
+  ///   - window: the bytes of the file, its header included.
+  ///   - limits: how much is read at most.
+  ///   - place: what the file is called in errors, such as `export.bin` in an archive; empty to leave that to the
+  ///     caller.
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), place: String = "") {
     self.window = window
     self.limits = limits
