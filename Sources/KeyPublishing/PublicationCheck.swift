@@ -5,13 +5,29 @@ internal import TransparencyLog
 /// What is wrong with the files of a publication folder, after every byte of them was read.
 package struct PublicationCheck: Sendable {
   package struct Fault: Hashable, Sendable, Encodable {
-    package enum Kind: String, Sendable, Encodable {
+    package enum Kind: String, Sendable, Encodable, CaseIterable {
       /// It has other bytes than were published.
       case damaged
       /// An index names it, and it is not there.
       case gone
       /// Nothing of the series knows it.
       case strange
+
+      package var meaning: String {
+        switch self {
+        case .damaged: "A file has other bytes than were published."
+        case .gone: "An index names a file, or a series has files, and the file or the manifest is not there."
+        case .strange: "A file lies in the folder of a series that nothing of the series knows."
+        }
+      }
+
+      package var advice: String {
+        switch self {
+        case .damaged: "Find out who writes there, and look at the disk; `keyferry publish` makes the file again."
+        case .gone: "`keyferry publish` makes it again from the store."
+        case .strange: "Move it out of the folder; find out who put it there."
+        }
+      }
     }
 
     package let kind: Kind

@@ -111,6 +111,36 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     case revocationOutvoted = "revocation-outvoted"
     /// A witness of the log has not signed a checkpoint.
     case witness
+
+    package var meaning: String {
+      switch self {
+      case .signingKeyEnds: "The last signing key of a series ends within thirty days."
+      case .fileMissing: "A published file is gone; no index names it any more."
+      case .fileDamaged: "A published file has other bytes; no index names it any more."
+      case .indexChanged: "An index was not as it was written; it was written anew."
+      case .nameRefused: "An archive of a mirrored source has a name that can be no file's here; it is not shown."
+      case .notVerified: "An archive of a mirrored source is not signed by its keys; it is not shown."
+      case .folderAhead: "The folder has bundles that the store does not know: the store was lost, or is older."
+      case .windowAhead: "The last window ended in the future: a clock that was ahead has closed it."
+      case .windowFull: "A window has no room for all keys that are due."
+      case .revocationOutvoted: "An origin has revoked keys behind which another one stands: they go out."
+      case .witness: "A witness of the public log has not signed a checkpoint."
+      }
+    }
+
+    package var advice: String {
+      switch self {
+      case .signingKeyEnds: "Make a new key, register it with Apple and Google, and add it under `sign` with `from`."
+      case .fileMissing, .fileDamaged: "Find out who writes there, and look at the disk; the file is made again."
+      case .indexChanged: "Find out who writes there: apps may have seen the other index."
+      case .nameRefused, .notVerified: "Ask the origin of the archive."
+      case .folderAhead: "Nothing, if the store was restored; what it lacks is pulled again."
+      case .windowAhead: "Look at the system's clock; windows go on by the time as it is."
+      case .windowFull: "Nothing: the rest goes out with the next windows. See `split.window` if it happens often."
+      case .revocationOutvoted: "Ask both origins; `precedence` in a policy names one whose word decides."
+      case .witness: "Look at the reason; ask the witness when it lasts."
+      }
+    }
   }
 
   init(_ code: Code, _ reason: String) {

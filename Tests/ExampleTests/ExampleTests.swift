@@ -31,6 +31,18 @@ import Testing
     #expect(days.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" } == ["2020-12-04 1", "2020-12-05 2"])
   }
 
+  @Test func firstWordsAreKept() throws {
+    let kept = try keepFirst([csv, csv])
+    #expect(kept.count == 3 && kept.first?.key.hex.hasPrefix("0001") == true)
+  }
+
+  @Test func onlyExpiredKeysGoOut() throws {
+    let document = try DecodedDocument(csv)
+    // The first key's day is over at midnight; noon is later than two hours behind it.
+    #expect(whatMayGoOut(document, at: Instant(secondsSince1970: 1_607_126_400 + 7200)).count == 1)
+    #expect(whatMayGoOut(document, at: Instant(secondsSince1970: 1_607_126_400 + 7199)).isEmpty)
+  }
+
   @Test func keysAreCountedInAStream() throws {
     #expect(try countRevoked(MemorySource(csv)) == (1, 1))
   }

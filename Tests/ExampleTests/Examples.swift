@@ -38,6 +38,27 @@ func convertToCSV(_ bytes: [UInt8]) throws -> [UInt8] {
   return csv
 }
 
+/// TutorialSwiftProgrammer.md
+func keepFirst(_ files: [[UInt8]]) throws -> [ClaimedKey] {
+  var seen: Set<TemporaryExposureKey> = []
+  var kept: [ClaimedKey] = []
+  for bytes in files {
+    let document = try DecodedDocument(bytes)
+    kept += document.keys.filter { seen.insert($0.key).inserted }
+  }
+  return kept
+}
+
+/// TutorialSwiftProgrammer.md
+func whatMayGoOut(_ document: DecodedDocument, at now: Instant) -> [ClaimedKey] {
+  let publishable = document.keys.filter { claim in
+    guard let start = claim.rollingStart, let period = claim.rollingPeriod else { return false }
+    let expiry = IntervalNumber(Int64(start) + Int64(period)).start
+    return expiry.secondsSince1970 + 7200 <= now.secondsSince1970
+  }
+  return publishable
+}
+
 /// ReadingKeys.md
 func countRevoked(_ source: any SeekableSource) throws -> (revoked: Int, rejected: Int) {
   let document = try KeyDocument(source)

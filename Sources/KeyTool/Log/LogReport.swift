@@ -101,3 +101,16 @@ struct LogReport: Encodable {
 
   var status: ExitStatus { isGood ? .done : .rejected }
 }
+
+extension LogFinding.Code {
+  /// What is wrong, in one sentence: for the reference page.
+  package var meaning: String {
+    switch self {
+    case .badEntry: "An entry of the log says nothing that entries say."
+    case .repeated: "A path, or a number of a series, was given to two bundles."
+    case .missingBundle: "A bundle that the log lists is not served."
+    case .changedBundle: "Other bytes are served than were published."
+    case .unlogged: "A series lists a bundle that is not in the log, or with other digests."
+    }
+  }
+}

@@ -1,5 +1,5 @@
 /// What the program's exit code says. Also in `keyferry --help`.
-package enum ExitStatus: Int32, Sendable {
+package enum ExitStatus: Int32, Sendable, CaseIterable {
   /// Done.
   case done = 0
   /// Done, but keys were rejected, documents were left out, a verification or a check failed, or the key that was asked
@@ -9,4 +9,15 @@ package enum ExitStatus: Int32, Sendable {
   case failed = 2
   /// The command line is wrong.
   case usage = 64
+
+  /// As the README and the reference page have it.
+  package var meaning: String {
+    switch self {
+    case .done: "done"
+    case .rejected:
+      "done, but keys were rejected, documents were left out, a verification or a check failed, or a key is not known"
+    case .failed: "it could not be done"
+    case .usage: "the command line is wrong"
+    }
+  }
 }
