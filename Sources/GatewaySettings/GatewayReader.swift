@@ -101,6 +101,7 @@ final class GatewayReader {
       check(
         log, state: state, publication: publication, names: series.map(\.settings.name) + mirrors.map(\.name),
         server: server?.settings)
+      checkRetention(retention, of: series, beside: log)
       server?.settings.logFolder = log.settings?.folder
     }
     let entrances = (server?.uploads ?? []).map { ($0, uploadSource($0, sources: sources, series: series)) }

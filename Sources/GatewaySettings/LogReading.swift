@@ -1,5 +1,7 @@
 internal import GatewayServer
+internal import KeyIntake
 internal import KeyPublishing
+internal import KeyReceiving
 internal import PolicyFiles
 internal import TransparencyLog
 
@@ -24,6 +26,24 @@ extension GatewayReader {
     }
     return stated
   }
+
+  /// A key may be 14 days old when it comes, and then stands in bundles for as long as these are listed.
+  func checkRetention(_ retention: Retention, of series: [StatedSeries], beside log: StatedLog) {
+    guard let longest = series.map(\.settings).max(by: { $0.listedDays < $1.listedDays }) else { return }
+    let needed = longest.listedDays + oldestKeyDays
+    guard retention.keyDays < needed else { return }
+    let most = Allowed.keyDays.upperBound
+    let advice =
+      needed <= most ? "write retention: {keys: \(needed) days}" : "list it for at most \(most - oldestKeyDays) days"
+    document.add(
+      log.section.place,
+      "series \(longest.name) is listed for \(counted(Int(longest.listedDays), "day")), and retention.keys keeps keys for "
+        + "\(counted(Int(retention.keyDays), "day")): keyferry audit rebuild could not make its oldest bundles again; "
+        + advice, isWarning: true)
+  }
+
+  /// What phones keep and upload.
+  private var oldestKeyDays: Int64 { 14 }
 
   private func witness(_ setting: Setting) -> WitnessSettings? {
     guard let section = setting.section() else { return nil }

@@ -58,6 +58,9 @@ struct SeriesListing {
 
   func isListed(_ record: BundleRecord) -> Bool { listed.contains(record.id) }
 
+  /// Whether its file is there, for those who have an older index too.
+  func isServed(_ record: BundleRecord) -> Bool { isKept(record) && (record.state != .staged || isListed(record)) }
+
   /// Drops from the listing what has no file.
   mutating func drop(_ record: BundleRecord) { listed.remove(record.id) }
 

@@ -187,7 +187,7 @@ struct SeriesRound: Sendable {
     for (path, content) in try await log.missingProofs(of: records.filter(listing.isListed), at: now) {
       try folder.put(content, at: path)
     }
-    for (path, content) in try await log.missingAttestations(of: records.filter(listing.isListed)) {
+    for (path, content) in try await log.missingAttestations(of: records.filter(listing.isServed)) {
       try folder.put(content, at: path)
     }
   }

@@ -128,6 +128,18 @@ import Testing
       try workshop.write(try workshop.bytes("public/DE/day/\(day).intoto.jsonl"), path + ".intoto.jsonl")
       let other = try workshop.keyferry(verify)
       #expect(other.status == 1 && other.text.contains("bad-attestation"), "\(other.text)")
+      // What cannot be read is named, and the others are looked at.
+      try workshop.write(attestation, path + ".intoto.jsonl")
+      try workshop.write("no bundle", "broken.zip")
+      try workshop.write(attestation, "broken.zip.intoto.jsonl")
+      let several = ["audit", "verify", "nowhere.zip", "broken.zip", path, "--key", key]
+      let mixed = try workshop.keyferry(several)
+      #expect(mixed.status == 1 && mixed.text.contains("\(path): attested\n"), "\(mixed.text)\(mixed.errors)")
+      #expect(
+        mixed.text.contains("nowhere.zip: cannot be read\n") && mixed.text.contains("broken.zip: "), "\(mixed.text)")
+      try check(try workshop.keyferry(several + ["--json"]), "attestation.schema.json", 1)
+      try check(
+        try workshop.keyferry("audit", "verify", "nowhere.zip", "--key", key, "--json"), "attestation.schema.json", 2)
       // By another key.
       try workshop.write(attestation, path + ".intoto.jsonl")
       let stranger = try workshop.keyferry("audit", "verify", path, "--key", "310-v1.key.pem")
@@ -136,11 +148,80 @@ import Testing
     }
   }
 
+  /// Who verifies a bundle is told of what lies beside it and was not looked at.
+  @Test func anAttestationThatIsNotLookedAtIsNamed() throws {
+    try withGateway { workshop in
+      let path = "public/" + (try bundle(workshop))
+      let verify = ["verify", path, "--trust", "ring"]
+      let told = try workshop.keyferry(verify)
+      #expect(told.status == 0, "\(told.text)\(told.errors)")
+      #expect(
+        told.text.contains("was not looked at: keyferry audit verify \(path) --key attest.pem\n"), "\(told.text)")
+      let json = try workshop.keyferry(verify + ["--json"])
+      try check(json, "verification.schema.json", 0)
+      #expect(json.text.contains("\"verdict\" : \"not-checked\""), "\(json.text)")
+      try FileManager.default.removeItem(atPath: workshop.path(path + ".intoto.jsonl"))
+      let alone = try workshop.keyferry(verify)
+      #expect(alone.status == 0 && !alone.text.contains("attestation"), "\(alone.text)")
+    }
+  }
+
+  /// The key of attestations is lost, and the operator says yes to a new one.
+  @Test func aLostAttestationKeyIsAnErrorWithAWayOn() throws {
+    try withGateway { workshop in
+      let path = "public/" + (try bundle(workshop))
+      let shown = try workshop.bytes("public/log/attest.pem")
+      try FileManager.default.removeItem(atPath: workshop.path("state/log/attest.key"))
+      let later = ["--now", "2020-11-25T15:00:00Z"]
+      let refused = try workshop.keyferry(["publish"] + later)
+      #expect(refused.status == 2 && refused.errors.contains("attest.key is gone"), "\(refused.errors)")
+      #expect(refused.errors.contains("keyferry log adopt --new-attestation-key"), "\(refused.errors)")
+      let status = try workshop.keyferry(["status"] + later)
+      #expect(status.status == 1 && status.text.contains("attest.key"), "\(status.text)\(status.errors)")
+      #expect(try workshop.bytes("public/log/attest.pem") == shown)
+      #expect(
+        try workshop.keyferry("log", "adopt", "public/log", "--state", "state/log", "--new-attestation-key").status
+          == 64)
+      let renewed = try workshop.keyferry("log", "adopt", "--config", "gateway.yaml", "--new-attestation-key")
+      #expect(renewed.status == 0, "\(renewed.errors)")
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      #expect(try workshop.bytes("public/log/attest.pem") != shown)
+      let verified = try workshop.keyferry("audit", "verify", path, "--key", "public/log/attest.pem")
+      #expect(verified.status == 0, "\(verified.text)")
+      let twice = try workshop.keyferry("log", "adopt", "--config", "gateway.yaml", "--new-attestation-key")
+      #expect(twice.status == 2 && twice.errors.contains("is not lost"), "\(twice.errors)")
+    }
+  }
+
+  /// The store of an old backup: the folder shows what it does not know.
+  @Test func bundlesThatTheStoreDoesNotKnowAreTold() throws {
+    try withGateway { workshop in
+      let path = try bundle(workshop)
+      let good = try workshop.keyferry("audit", "rebuild", "--all", "--json")
+      #expect(good.text.contains("\"proofs_verified\" : true"), "\(good.text)")
+      try FileManager.default.removeItem(atPath: workshop.path("state/keyferry.sqlite"))
+      for name in ["state/keyferry.sqlite-wal", "state/keyferry.sqlite-shm"] {
+        try? FileManager.default.removeItem(atPath: workshop.path(name))
+      }
+      #expect([0, 1].contains(try workshop.keyferry(["pull"] + Self.noon).status))
+      let old = try workshop.keyferry("audit", "rebuild", "--all")
+      #expect(old.status == 1 && old.errors.contains("that the store does not know, such as DE/"), "\(old.errors)")
+      try check(try workshop.keyferry("audit", "rebuild", "--all", "--json"), "audit.schema.json", 1)
+      let one = try workshop.keyferry("audit", "rebuild", "--bundle", path)
+      #expect(one.status == 64 && one.errors.contains("and the folder shows it"), "\(one.errors)")
+    }
+  }
+
   @Test func commitmentsAreOpenedForPrograms() throws {
     try withGateway { workshop in
       let opened = try workshop.keyferry("log", "reveal", "1", "--json")
       try check(opened, "log-reveal.schema.json", 0)
       #expect(opened.text.contains("\"entry\""), "\(opened.text)")
+      // Another program comes to the same.
+      let commitment = try #require(opened.text.split(separator: "\n").first { $0.contains("\"commitment\"") })
+      let script = PackageFolder.root.appending(path: "interop/log/commitment.py").path()
+      let other = try #require(Tool(named: "python3")).run([script], input: opened.output)
+      #expect(other.status == 0 && commitment.contains(other.text.dropLast()), "\(other.text)\(other.errors)")
       let missing = try workshop.keyferry("log", "reveal", "phones/2020-11-25T12:00:00Z")
       #expect(missing.status == 64 && missing.errors.contains("no hour of uploads"), "\(missing.errors)")
     }

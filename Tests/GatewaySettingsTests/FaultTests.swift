@@ -579,6 +579,30 @@ import Testing
       })
   }
 
+  /// What is listed can be made again only while the store has its keys.
+  @Test func keysThatGoBeforeTheirBundles() {
+    func faults(_ keys: Int64, listed: Int64, log: String = "log: {name: a}") -> [String] {
+      Fixture.faults(
+        """
+        state: /s
+        retention: {keys: \(keys) days}
+        publication: {folder: /p}
+        \(log)
+        series:
+          - {name: NL, listed: \(listed) days, sign: [{key: {file: a.key}, id: "1", version: v1}]}
+        """
+      ).filter { $0.contains("audit rebuild") }
+    }
+    #expect(
+      faults(27, listed: 14) == [
+        "4:1: warning: log: series NL is listed for 14 days, and retention.keys keeps keys for 27 days: keyferry audit "
+          + "rebuild could not make its oldest bundles again; write retention: {keys: 28 days}"
+      ])
+    #expect(faults(28, listed: 14) == [] && faults(20, listed: 6) == [] && faults(19, listed: 6) != [])
+    #expect(faults(60, listed: 50).first?.hasSuffix("; list it for at most 46 days") == true)
+    #expect(faults(14, listed: 14, log: "") == [])
+  }
+
   @Test func logsThatCannotBe() {
     #expect(
       Fixture.faults(

@@ -18,7 +18,7 @@ import Testing
   @Test func everySettingIsRead() throws {
     let (plan, warnings) = try Fixture.parse(Fixture.full)
     // Its certificates are of a later year.
-    #expect(warnings.map(\.place) == ["federation.trust", "federation.trust"])
+    #expect(warnings.map(\.place) == ["log", "federation.trust", "federation.trust"])
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
     #expect(

@@ -137,6 +137,37 @@ import TransparencyLog
     }
   }
 
+  /// Programs differ in which of two members of one name they take.
+  @Test func repeatedMembersAreRefused() throws {
+    let signer = try Self.signer()
+    let line = String(decoding: try Envelope(Self.provenance.bytes, by: signer).bytes, as: UTF8.self)
+    for (old, new) in [
+      ("{\"payload\"", "{\"payload\":\"e30=\",\"payload\""), ("{\"keyid\"", "{\"sig\":\"\",\"keyid\""),
+      ("{\"payload\"", "{\"other\":{\"a\":[],\"a\":1},\"payload\""),
+      ("{\"payload\"", "{ \"p\\u0061yload\" : \"e30=\", \"payload\""),
+      ("{\"payload\"", "{\"b\":1,\"\\u0062\":1,\"payload\""),
+    ] {
+      let text = line.replacing(old, with: new, maxReplacements: 1)
+      #expect(text != line)
+      let fault = #expect(throws: LogFault.self) { try Envelope(Array(text.utf8), name: "a") }
+      #expect(fault?.code == .badAttestation && fault?.reason.contains("twice") == true, "\(new)")
+    }
+    // A name in two objects, a text that is one, and a list of equal ones.
+    let sound = line.replacing(
+      "{\"payload\"", with: "{\"x\":[\"a\",\"a\",{\"a\":\"a\"},{\"a\":\"\\\"\"}],\"payload\"", maxReplacements: 1)
+    #expect(throws: Never.self) { try Envelope(Array(sound.utf8), name: "a") }
+    let statement = String(decoding: Self.provenance.bytes, as: UTF8.self)
+    for (old, new) in [
+      ("\"predicateType\"", "\"subject\":[],\"predicateType\""), ("\"series\"", "\"series\":\"US\",\"series\""),
+      ("\"sha256\":\"1a", "\"sha256\":\"00\",\"sha256\":\"1a"),
+    ] {
+      let text = statement.replacing(old, with: new, maxReplacements: 1)
+      #expect(text != statement)
+      let fault = #expect(throws: LogFault.self) { try Provenance(Array(text.utf8), name: "a") }
+      #expect(fault?.reason.contains("twice") == true, "\(new)")
+    }
+  }
+
   // MARK: Others
 
   private static let openSSL = Tool(named: "openssl")

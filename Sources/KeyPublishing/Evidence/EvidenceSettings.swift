@@ -19,7 +19,7 @@ package struct EvidenceSettings: Hashable, Sendable {
   /// The public key, beside what it signs. Who wants to rely on it is told it by another way.
   package static let keyFile = "log.vkey"
   /// The public key of attestations, likewise.
-  package static let attestationKeyFile = "attest.pem"
+  package static let attestationKeyFile = AttestationSigner.publicFile
 
   package init(name: String, folder: String = Self.usualFolder, state: String) {
     self.name = name

@@ -61,6 +61,8 @@ package actor LogKeeper {
     if let fault = LogFault.otherName(writer.verifier.name, settings) { throw fault }
     let (settings, size) = (settings, writer.checkpoint.size)
     if let fault = try await ledger.read({ try LogFault.wentBack(settings, to: size, in: $0) }) { throw fault }
+    // The log goes on by itself, but what is attested by another key than others were told helps nobody.
+    try AttestationSigner.check(state, shownIn: logFolder)
     let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
     for witness in settings.witnesses where writer.checkpoint.note.signatures.contains(where: witness.key.claims) {
       signedSizes[witness.key] = writer.checkpoint.size
@@ -319,12 +321,13 @@ package actor LogKeeper {
   /// The attestations that are missing beside bundles, or are not what they should be: of each bundle whose making was noted.
   /// They belong behind the proofs, which say where bundles are in the log. Made again, one has the same bytes.
   ///
+  /// - Parameter bundles: those that are served, also those that no index names any more.
   /// - Returns: paths and contents of files with one envelope.
   package func missingAttestations(of bundles: [BundleRecord]) async throws -> [(path: String, content: [UInt8])] {
     var files: [(path: String, content: [UInt8])] = []
     let recipes = try await ledger.read { state in try bundles.map { try state.recipe(of: $0.id) } }
     guard recipes.contains(where: { $0 != nil }) else { return [] }
-    let signer = try AttestationSigner.kept(in: state)
+    let signer = try AttestationSigner.kept(in: state, shownIn: logFolder)
     let keyPath = "\(settings.folder)/\(EvidenceSettings.attestationKeyFile)"
     let key = Array(signer.publicKey.pem.utf8)
     if (try? folder.content(of: keyPath, limit: 4096)) != key { try folder.put(key, at: keyPath) }

@@ -72,7 +72,9 @@ package struct LogStatus: Hashable, Sendable {
     do {
       let signed = try await LogWriter.look(
         state: LogFolder(settings.state), folder: LogFolder("\(folder)/\(settings.folder)"))
-      return LogFault.otherName(signed.checkpoint.origin, settings)?.advice
+      if let fault = LogFault.otherName(signed.checkpoint.origin, settings) { return fault.advice }
+      try AttestationSigner.check(LogFolder(settings.state), shownIn: LogFolder("\(folder)/\(settings.folder)"))
+      return nil
     } catch let fault as LogFault {
       // Who is not the gateway's user cannot read its private key.
       guard fault.code != .inputOutput else { return nil }

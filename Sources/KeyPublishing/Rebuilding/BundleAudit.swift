@@ -5,7 +5,7 @@ internal import KeyFormats
 internal import KeyIntake
 package import KeyNormalization
 package import KeyStorage
-internal import TransparencyLog
+package import TransparencyLog
 
 /// Makes published bundles again from what the store has, and compares them with what was published.
 ///
@@ -18,6 +18,7 @@ package actor BundleAudit {
   private let policies: [String: Policy]
   private let settings: [String: SeriesSettings]
   private let program: String
+  private let log: NoteVerifier?
   /// What was found out about bundles.
   private var known: [BundleID: RebuildVerdict] = [:]
 
@@ -26,10 +27,12 @@ package actor BundleAudit {
   ///   - series: as they are configured now; their policies are known by their digests.
   ///   - policies: further ones, by the SHA-256 of their files in lower-case hexadecimal.
   ///   - program: name and version of this program.
+  ///   - log: the public key of the log by which the proofs beside bundles are verified; `nil` verifies none.
   package init(
     ledger: Ledger, folder: any PublicationFolder, series: [SeriesSettings], policies: [String: Policy] = [:],
-    program: String
+    program: String, log: NoteVerifier? = nil
   ) {
+    self.log = log
     self.ledger = ledger
     self.folder = folder
     self.program = program
@@ -54,6 +57,27 @@ package actor BundleAudit {
     }
   }
 
+  /// The bundles that the folder shows and the store does not know: it was lost, or is older than the folder. Their paths, as the
+  /// manifests name them.
+  ///
+  /// - Parameter series: `nil` is every one that is configured, or known to the store.
+  /// - Throws: what the store and the folder throw; a manifest that cannot be read names nothing.
+  package func unknown(of series: String?) async throws -> [String] {
+    let records = try await ledger.read { try $0.bundles(of: series, in: Set(BundleState.allCases)) }
+    let known = Set(records.map(\.bundle.path))
+    let names = series.map { [$0] } ?? Set(records.map(\.bundle.series)).union(settings.keys).sorted()
+    var unknown: [String] = []
+    for name in names {
+      guard let bytes = try folder.content(of: SeriesManifest.path(of: name), limit: 1 << 30),
+        let manifest = try? SeriesManifest(document: bytes)
+      else { continue }
+      for bundle in manifest.bundles where !known.contains(bundle.path) && bundle.path.hasPrefix("\(name)/") {
+        if (try? folder.byteCount(of: bundle.path)) != nil { unknown.append(bundle.path) }
+      }
+    }
+    return unknown
+  }
+
   /// Makes a bundle again and compares it.
   ///
   /// - Throws: what the store and the folder throw.
@@ -61,7 +85,7 @@ package actor BundleAudit {
     if let verdict = known[record.id] { return verdict }
     let bench = RebuildBench(
       record, folder: folder, policies: policies, settings: settings[record.bundle.series], program: program,
-      known: known)
+      known: known, log: log)
     let (verdict, others) = try await ledger.read { state in
       var bench = bench
       let verdict = try bench.verdict(of: record, in: state)
@@ -79,6 +103,7 @@ private struct RebuildBench: Sendable {
   private let settings: SeriesSettings?
   private let program: String
   private let series: String
+  private let log: NoteVerifier?
   private(set) var known: [BundleID: RebuildVerdict]
   /// The bundles of the series by kind and number.
   private var records: [BundleKind: [Int: BundleRecord]]?
@@ -88,8 +113,9 @@ private struct RebuildBench: Sendable {
 
   init(
     _ record: BundleRecord, folder: any PublicationFolder, policies: [String: Policy], settings: SeriesSettings?,
-    program: String, known: [BundleID: RebuildVerdict]
+    program: String, known: [BundleID: RebuildVerdict], log: NoteVerifier?
   ) {
+    self.log = log
     (self.folder, self.policies, self.settings, self.program, self.known) = (folder, policies, settings, program, known)
     series = record.bundle.series
   }
@@ -119,15 +145,7 @@ private struct RebuildBench: Sendable {
   /// The file as it is in the folder; `nil` where there is none.
   private func look(at record: BundleRecord, _ verdict: inout RebuildVerdict) throws -> [UInt8]? {
     let bundle = record.bundle
-    let proof = bundle.path + ProofFile.ending
-    if (try? folder.byteCount(of: proof)) != nil { verdict.isLogged = false }
-    if let bytes = try? folder.content(of: proof, limit: ProofFile.byteLimit),
-      let extra = (try? ProofFile(bytes, name: proof))?.extra, let entry = try? LogEntry(extra, name: proof)
-    {
-      verdict.isLogged =
-        entry.text("path") == bundle.path && entry.text("export_sha256") == bundle.exportDigest
-        && entry.text("archive_sha256") == bundle.archiveDigest
-    }
+    (verdict.isLogged, verdict.logFault) = standing(of: record)
     guard let count = try folder.byteCount(of: bundle.path) else { return nil }
     // What somebody has put in its place is read as far as a bundle goes.
     guard count <= max(bundle.byteCount, 64 << 20),
@@ -138,6 +156,31 @@ private struct RebuildBench: Sendable {
     }
     verdict.file = sha256(content) == bundle.archiveDigest ? .whole : .changed
     return content
+  }
+
+  /// What the proof beside a bundle says, and why it is not good: that the log has this very bundle.
+  private func standing(of record: BundleRecord) -> (isLogged: Bool?, fault: String?) {
+    let bundle = record.bundle
+    let place = bundle.path + ProofFile.ending
+    do {
+      guard let bytes = try folder.content(of: place, limit: ProofFile.byteLimit) else {
+        let isNeeded = try log != nil && record.state == .published && folder.byteCount(of: bundle.path) != nil
+        guard isNeeded else { return (nil, nil) }
+        return (false, "there is no proof beside it, though it is published: the next round makes one")
+      }
+      let proof = try ProofFile(bytes, name: place)
+      guard let extra = proof.extra else { return (false, "\(place) has no entry, so it is of no bundle") }
+      let entry = try LogEntry(extra, name: place)
+      guard entry.text("path") == bundle.path, entry.text("export_sha256") == bundle.exportDigest,
+        entry.text("archive_sha256") == bundle.archiveDigest
+      else { return (false, "\(place) is of another file") }
+      if let log { _ = try proof.verify(extra, by: log, name: place) }
+      return (true, nil)
+    } catch let fault as LogFault {
+      return (false, fault.reason)
+    } catch {
+      return (false, "\(place) cannot be read")
+    }
   }
 
   private mutating func make(
@@ -202,7 +245,7 @@ private struct RebuildBench: Sendable {
       verdict.result = .different
       verdict.reason = RebuildVerdict.Reason(
         code: .log,
-        text: "the proof beside it is of another file, or cannot be read: keyferry verify --log says more")
+        text: verdict.logFault ?? "the proof beside it is of another file, or cannot be read")
     } else if verdict.file == .missing, record.state == .published {
       verdict.result = .different
       verdict.reason = RebuildVerdict.Reason(

@@ -75,8 +75,11 @@ package struct RebuildVerdict: Hashable, Sendable {
   package internal(set) var policy: String?
   package internal(set) var program: String?
   package internal(set) var file = File.missing
-  /// Whether the proof beside the file can be read and says the same of it as the store; `nil` where there is none.
+  /// Whether the proof beside the file can be read and says the same of it as the store, and leads into the log where its key
+  /// is known; `nil` where there is none.
   package internal(set) var isLogged: Bool?
+  /// Why not.
+  var logFault: String?
   /// SHA-256 of `export.bin` as it was made again.
   package internal(set) var digest: String?
   /// How many keys were compared.

@@ -9,6 +9,7 @@ internal import KeyNormalization
 internal import KeyPublishing
 internal import KeyStorage
 internal import PolicyFiles
+internal import TransparencyLog
 
 struct AuditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -35,6 +36,10 @@ struct AuditCommand: ParsableCommand {
         A bundle is equal, or the first difference is told with its reason, as far as that can be known: a key that was \
         erased, documents that were read again, what expired from the store, another policy or program. Of keys that the \
         published file does not have, nothing is told. The exit code is 1 where one is not equal, or cannot be made again.
+
+        Where the gateway has a log, the proof beside each bundle is verified by the key in the log's folder. With --all, \
+        bundles of the folder that the store does not know are named, and the exit code is 1: the store was lost, or is an \
+        older one.
 
         Examples:
           keyferry audit rebuild --series NL --bundle NL/1606780800-1606788000-00001.zip
@@ -79,10 +84,12 @@ struct AuditCommand: ParsableCommand {
       }
       let series = try self.series.map { try Self.name($0, plan) }
       let ledger = try gateway.ledger(plan, as: .reader)
+      let log = try Self.log(plan, folder)
       let audit = BundleAudit(
         ledger: ledger, folder: LocalFolder(folder), series: plan.series, policies: try Self.policies(policies),
-        program: KeyferryCommand.program)
+        program: KeyferryCommand.program, log: log)
       let records = try await all ? audit.bundles(of: series) : named(series, audit)
+      let unknown = try await all ? audit.unknown(of: series) : []
 
       let progress = Progress()
       var verdicts: [RebuildVerdict] = []
@@ -95,7 +102,7 @@ struct AuditCommand: ParsableCommand {
         for line in verdict.lines { try Console.result(line: line) }
       }
       progress.clear()
-      let report = AuditReport(verdicts)
+      let report = AuditReport(verdicts, areProofsVerified: log != nil, unknown: unknown)
       if json {
         try Console.result(line: try JSONText.render(report))
       } else if records.isEmpty {
@@ -103,9 +110,24 @@ struct AuditCommand: ParsableCommand {
       } else if records.count > 1 {
         try Console.result(line: report.sum)
       }
+      if let text = report.unknownText { Console.note(text) }
+      if log == nil, verdicts.contains(where: { $0.isLogged != nil }) {
+        Console.note("the proofs of the log beside them were read and not verified: keyferry verify --log does that")
+      }
       let wanted = Set(verdicts.filter { $0.reason?.code == .policy }.compactMap(\.policy)).sorted()
       for digest in wanted { Console.hint("--policy FILE, whose SHA-256 is \(digest)") }
       try exit(report.isEqual ? .done : .rejected)
+    }
+
+    /// The key of the log, as it lies beside it; `nil` where there is no log, or no key that can be read.
+    private static func log(_ plan: OperatorsPlan, _ folder: String) throws -> NoteVerifier? {
+      guard let log = plan.log,
+        let bytes = try LogFolder("\(folder)/\(log.folder)").bytes(of: EvidenceSettings.keyFile, limit: 4096)
+      else { return nil }
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard let key = try? NoteVerifier(text.hasSuffix("\n") ? String(text.dropLast()) : text), key.name == log.name
+      else { return nil }
+      return key
     }
 
     private func named(_ series: String?, _ audit: BundleAudit) async throws -> [BundleRecord] {
@@ -113,7 +135,10 @@ struct AuditCommand: ParsableCommand {
       for name in bundles {
         let found = try await audit.bundles(named: name, of: series)
         guard let first = found.first else {
-          throw ValidationError("the store knows no bundle \(name)\(series.map { " of series \($0)" } ?? "")")
+          let isShown = try await audit.unknown(of: series).contains { $0 == name || $0.hasSuffix("/\(name)") }
+          throw ValidationError(
+            "the store knows no bundle \(name)\(series.map { " of series \($0)" } ?? "")"
+              + (isShown ? ", and the folder shows it: the store was lost, or is an older one" : ""))
         }
         guard found.count == 1 else {
           throw ValidationError(
@@ -151,16 +176,30 @@ private struct AuditReport: Encodable {
   let reportVersion = 1
   let isEqual: Bool
   let bundles: [RebuildVerdict]
+  /// By the key of the log that lies beside it.
+  let areProofsVerified: Bool
+  /// Paths in the folder.
+  let unknown: [String]
 
   enum CodingKeys: String, CodingKey {
-    case bundles
+    case bundles, unknown
     case reportVersion = "report_version"
     case isEqual = "equal"
+    case areProofsVerified = "proofs_verified"
   }
 
-  init(_ verdicts: [RebuildVerdict]) {
+  init(_ verdicts: [RebuildVerdict], areProofsVerified: Bool, unknown: [String]) {
     bundles = verdicts
-    isEqual = verdicts.allSatisfy { $0.result == .equal }
+    self.areProofsVerified = areProofsVerified
+    self.unknown = unknown
+    isEqual = verdicts.allSatisfy { $0.result == .equal } && unknown.isEmpty
+  }
+
+  var unknownText: String? {
+    guard let first = unknown.first else { return nil }
+    return
+      "the folder has \(counted(unknown.count, "bundle")) that the store does not know, such as \(first): the store was lost, "
+      + "or is older than the folder; nobody can make them again here"
   }
 
   var sum: String {

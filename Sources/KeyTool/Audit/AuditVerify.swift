@@ -15,7 +15,8 @@ extension AuditCommand {
         An attestation is the file FILE.intoto.jsonl: a statement of in-toto with the provenance of SLSA, in a DSSE \
         envelope. Its signature must be by the key, and its subjects must be this archive and its export.bin. The key is \
         attest.pem in the folder of the log; be told it by another way than the server that the bundles came from. The exit \
-        code is 1 where one is missing, is not signed by the key, or is of another file.
+        code is 1 where one is missing, is not signed by the key, or is of another file, or where a file cannot be read; 2 \
+        where none can.
 
         Examples:
           keyferry audit verify NL/1606780800-1606788000-00001.zip --key attest.pem
@@ -35,14 +36,24 @@ extension AuditCommand {
       let pem = String(decoding: try FileSource.contents(of: key, limit: 1 << 16), as: UTF8.self)
       let key = try AttestationKey(pem: pem, name: self.key)
       var verdicts: [AttestationVerdict] = []
-      var isRefuted = false
       for file in files {
-        let verdict = try AttestationVerdict(of: file, by: key)
-        if json { verdicts.append(verdict) } else { try Console.result(verdict.text) }
-        if !verdict.isGood { isRefuted = true }
+        let verdict = try Self.verdict(of: file, by: key)
+        verdicts.append(verdict)
+        if !json { try Console.result(verdict.text) }
       }
       if json { try Console.result(line: try JSONText.render(AttestationReport(documents: verdicts))) }
-      try exit(isRefuted ? .rejected : .done)
+      let isNothingRead = verdicts.allSatisfy(\.isUnreadable)
+      try exit(isNothingRead ? .failed : verdicts.allSatisfy(\.isGood) ? .done : .rejected)
+    }
+
+    /// What cannot be read is a verdict, too: the others are looked at all the same.
+    private static func verdict(of file: String, by key: AttestationKey) throws -> AttestationVerdict {
+      do {
+        return try AttestationVerdict(of: file, by: key)
+      } catch {
+        guard let unreadable = LeftOutDocument(file, error) else { throw error }
+        return AttestationVerdict(unreadable)
+      }
     }
   }
 }
@@ -61,7 +72,7 @@ private struct AttestationReport: Encodable {
 /// Whether a bundle's attestation is of it.
 private struct AttestationVerdict: Encodable {
   let file: String
-  /// `attested`, `no-attestation`, or the code of what is wrong.
+  /// `attested`, `no-attestation`, `unreadable`, or the code of what is wrong.
   let verdict: String
   let reason: String?
   var builder: String?
@@ -71,6 +82,7 @@ private struct AttestationVerdict: Encodable {
   var parameters: [String: String]?
 
   var isGood: Bool { verdict == "attested" }
+  var isUnreadable: Bool { verdict == "unreadable" }
 
   enum CodingKeys: String, CodingKey {
     case file, verdict, reason, builder, program, invocation, parameters
@@ -80,6 +92,8 @@ private struct AttestationVerdict: Encodable {
   private init(_ file: String, _ verdict: String, _ reason: String?) {
     (self.file, self.verdict, self.reason) = (file, verdict, reason)
   }
+
+  init(_ document: LeftOutDocument) { self.init(document.name, "unreadable", document.reason) }
 
   /// - Throws: what reading the files throws.
   init(of file: String, by key: AttestationKey) throws {
@@ -119,6 +133,7 @@ private struct AttestationVerdict: Encodable {
   }
 
   var text: String {
+    if isUnreadable { return "\(file): cannot be read\n  \(reason ?? "")\n" }
     guard isGood else { return "\(file): not attested\n  \(verdict): \(reason ?? "")\n" }
     var lines = ["\(file): attested", "  made by \(program ?? "") at \(builder ?? "")"]
     if let parameters {

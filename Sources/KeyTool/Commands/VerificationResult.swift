@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
+internal import TransparencyLog
 
 /// What `keyferry verify --json` prints; see schemas/verification.schema.json.
 struct VerificationDocument: Encodable {
@@ -32,6 +33,8 @@ struct VerificationResult: Encodable {
   let profile: ProfileReport?
   /// What the log that was asked for says; absent without one.
   let log: LogStanding?
+  /// What lies beside it and says how it was made; absent where nothing does.
+  let attestation: UncheckedAttestation?
 
   struct Signature: Encodable {
     /// Counted from 1 in `export.sig`.
@@ -57,7 +60,7 @@ struct VerificationResult: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case name, sha256, signatures, faults, profile, log
+    case name, sha256, signatures, faults, profile, log, attestation
     case isTrusted = "trusted"
   }
 
@@ -65,6 +68,7 @@ struct VerificationResult: Encodable {
     _ document: SourceDocument, ring: TrustRing, at instant: Instant, profile: DeviceProfile?, log: TrustedLog? = nil
   ) throws {
     name = document.name
+    attestation = UncheckedAttestation(beside: document)
     guard let report = try document.verify(trusting: ring, at: instant) else {
       let format = try document.open().format.rawValue
       isTrusted = false
@@ -103,5 +107,22 @@ struct VerificationResult: Encodable {
     } catch let error as FormatError {
       return profile.judge(unreadable: error)
     }
+  }
+}
+
+/// An attestation that lies beside a bundle, and at which this command does not look.
+struct UncheckedAttestation: Encodable {
+  /// Always `not-checked`: another command, and another key, say whether it is right.
+  let verdict = "not-checked"
+  let file: String
+  let text: String
+
+  /// `nil` where there is none.
+  init?(beside document: SourceDocument) {
+    let place = document.file + Envelope.ending
+    guard document.entry == nil, FileIdentity(path: place) != nil else { return nil }
+    file = place
+    text =
+      "there is an attestation beside it, which was not looked at: keyferry audit verify \(document.file) --key attest.pem"
   }
 }

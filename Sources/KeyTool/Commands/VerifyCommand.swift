@@ -19,6 +19,9 @@ struct VerifyCommand: ParsableCommand {
       writes and servers hand out. A checkpoint in a file is enough where the proof is for its size; otherwise the log \
       itself proves that one extends the other.
 
+      An attestation beside a bundle, FILE.intoto.jsonl, has a key of its own; it is named, and not looked at. keyferry \
+      audit verify does that.
+
       The ring is one of these:
         FILE.pem   public keys that match every id and version
         FOLDER/    files ID-VERSION.pem, such as 310-v1.pem

@@ -73,7 +73,7 @@ struct LogCommand: ParsableCommand {
       let file = try output.map { try OutputFile(path: $0, replacing: false) }
       let writer = try await LogWriter.create(name: name, state: places.state, folder: places.folder)
       // A gateway attests what it publishes, with a key of its own.
-      let attester = writing.config == nil ? nil : try AttestationSigner.kept(in: places.state)
+      let attester = writing.config == nil ? nil : try AttestationSigner.kept(in: places.state, shownIn: places.folder)
       try file?.write(Array("\(writer.verifier)\n".utf8))
       try file?.commit()
       if json { return try LogReport(writer.verifier, writer.checkpoint).tell(json: true) }
@@ -466,20 +466,38 @@ struct LogCommand: ParsableCommand {
         for a state that was restored from a backup, when the folder, or a mirror that was copied into it, has \
         everything that anybody was shown.
 
+        A gateway signs its attestations by a key of their own. Where that is lost, publishing stops; with \
+        --new-attestation-key it goes on with a new one, and all attestations beside bundles that are served are signed \
+        by it. Tell it to those who have the old attest.pem.
+
         Examples:
           keyferry log adopt public/log --state log-state
           keyferry log adopt --config gateway.yaml
+          keyferry log adopt --config gateway.yaml --new-attestation-key
         """)
 
     @OptionGroup var writing: LogWriting
 
+    @Flag(help: "The key of a gateway's attestations is lost: make a new one, and show it.")
+    var newAttestationKey = false
+
     @Flag(help: LogCommand.jsonHelp)
     var json = false
+
+    func validate() throws {
+      guard !newAttestationKey || writing.config != nil else {
+        throw ValidationError("--new-attestation-key is for a gateway: say which with --config gateway.yaml")
+      }
+    }
 
     func run() async throws {
       let places = try writing.places()
       _ = try await LogWriter.adopt(state: places.state, folder: places.folder)
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
+      if newAttestationKey {
+        let signer = try AttestationSigner.renew(in: places.state, shownIn: places.folder)
+        Console.note("attestations are signed by the key \(signer.publicKey.id) from the next round on; see attest.pem")
+      }
       try LogReport(writer.verifier, writer.checkpoint).tell(json: json)
     }
   }

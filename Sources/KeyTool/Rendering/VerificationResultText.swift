@@ -4,7 +4,8 @@ extension VerificationResult {
     let verdict = isTrusted ? "verified" : "not verified"
     let logged = log.map { ["\($0.isLogged ? "in the log" : "not in the log"): \($0.text)"] } ?? []
     let details =
-      signatures.map(\.text) + faults.map(\.text) + logged + (sha256.map { ["export.bin SHA-256 \($0)"] } ?? [])
+      signatures.map(\.text) + faults.map(\.text) + logged + (attestation.map { [$0.text] } ?? [])
+      + (sha256.map { ["export.bin SHA-256 \($0)"] } ?? [])
     let judgement = profile.map { InspectionText.render($0) } ?? ""
     return "\(name): \(verdict)\n" + details.map { "  \($0)\n" }.joined() + judgement
   }

@@ -60,8 +60,12 @@ package struct Envelope: Hashable, Sendable {
     }
     let line = bytes.last == 0x0a ? bytes.dropLast() : bytes[...]
     guard !line.contains(0x0a) else { throw fault("it has several lines, and one envelope is a line") }
-    guard let members = try? JSONDecoder().decode(Members.self, from: Data(line)) else {
+    // Other encodings than UTF-8 have such bytes.
+    guard !line.contains(0), let members = try? JSONDecoder().decode(Members.self, from: Data(line)) else {
       throw fault("it is no JSON object with payload, payloadType and signatures")
+    }
+    if let name = RepeatedMember.name(in: line) {
+      throw fault("it has the member \(quoted(name)) twice; an object has each once")
     }
     guard let payload = Self.base64(members.payload) else { throw fault("its payload is no base64") }
     guard (1...Self.mostSignatures).contains(members.signatures.count) else {
@@ -189,16 +193,67 @@ package struct AttestationSigner: Sendable, CustomStringConvertible {
 
 extension AttestationSigner {
   static let keyFile = "attest.key"
+  /// The public key, in the folder that others see.
+  package static let publicFile = "attest.pem"
 
-  /// The key in the state of a log, beside the log's own; a new one where there is none.
+  /// The key in the state of a log, beside the log's own; a new one where there is none, and none was ever shown.
   ///
-  /// - Throws: ``LogFault`` `bad-key`, `input-output`.
-  package static func kept(in state: LogFolder) throws -> AttestationSigner {
-    if let bytes = try state.bytes(of: keyFile, limit: 4096) {
-      return try AttestationSigner(pem: String(decoding: bytes, as: UTF8.self), name: "\(state.path)/\(keyFile)")
-    }
+  /// - Parameter folder: what others see of the log.
+  /// - Throws: ``LogFault`` `bad-key`, `input-output`, and `bad-state` where others were shown another key.
+  package static func kept(in state: LogFolder, shownIn folder: LogFolder) throws -> AttestationSigner {
+    try check(state, shownIn: folder)
+    if let signer = try present(in: state) { return signer }
     let signer = generate()
     try state.put([(keyFile, Array(signer.disclosed.utf8))], replacing: false, permissions: 0o600)
     return signer
   }
+
+  /// Whoever was told the public key would find that nothing is signed by it any more: that does not happen unasked.
+  ///
+  /// - Throws: ``LogFault`` `bad-state` where the key that was shown is lost, or is not the one in the state.
+  package static func check(_ state: LogFolder, shownIn folder: LogFolder) throws {
+    guard let shown = try folder.bytes(of: publicFile, limit: 1 << 16) else { return }
+    let place = "\(folder.path)/\(publicFile)"
+    guard let signer = try present(in: state) else {
+      throw LogFault(
+        .badState,
+        "\(state.path)/\(keyFile) is gone, the key by which attestations are signed, and \(place) was shown to others",
+        hint: recovery)
+    }
+    // What nobody can read as a key is written again.
+    guard let key = try? AttestationKey(pem: String(decoding: shown, as: UTF8.self), name: place) else { return }
+    guard key == signer.publicKey else {
+      throw LogFault(
+        .badState, "\(state.path)/\(keyFile) is not the key that others were shown, which \(place) has: \(key.id)",
+        hint: recovery)
+    }
+  }
+
+  /// Makes another key, because the one that was shown is lost; or shows the one of the state, where that is another one.
+  ///
+  /// - Throws: ``LogFault`` `would-overwrite` where the key that was shown is there.
+  package static func renew(in state: LogFolder, shownIn folder: LogFolder) throws -> AttestationSigner {
+    let present = try present(in: state)
+    let shown = try folder.bytes(of: publicFile, limit: 1 << 16)
+    if let present, shown == nil || shown == Array(present.publicKey.pem.utf8) {
+      throw LogFault(
+        .wouldOverwrite, "\(state.path)/\(keyFile) is there: the key \(present.publicKey.id) is not lost",
+        hint: "nothing is to be done; leave out --new-attestation-key")
+    }
+    let signer = present ?? generate()
+    if present == nil { try state.put([(keyFile, Array(signer.disclosed.utf8))], replacing: false, permissions: 0o600) }
+    try folder.put([(publicFile, Array(signer.publicKey.pem.utf8))], replacing: true)
+    return signer
+  }
+
+  private static func present(in state: LogFolder) throws -> AttestationSigner? {
+    try state.bytes(of: keyFile, limit: 4096).map {
+      try AttestationSigner(pem: String(decoding: $0, as: UTF8.self), name: "\(state.path)/\(keyFile)")
+    }
+  }
+
+  private static let recovery = """
+    bring \(keyFile) back from a safe copy; where there is none, keyferry log adopt --new-attestation-key makes a new key, \
+    and those who have the old \(publicFile) are to be told
+    """
 }

@@ -105,8 +105,11 @@ package struct Provenance: Hashable, Sendable {
   /// - Throws: ``LogFault`` `bad-attestation`.
   package init(_ bytes: [UInt8], name: String) throws {
     func fault(_ reason: String) -> LogFault { LogFault(.badAttestation, "\(name): \(reason)") }
-    guard let statement = try? JSONDecoder().decode(Members.self, from: Data(bytes)) else {
+    guard !bytes.contains(0), let statement = try? JSONDecoder().decode(Members.self, from: Data(bytes)) else {
       throw fault("its payload is no statement of in-toto with a provenance of SLSA")
+    }
+    if let name = RepeatedMember.name(in: bytes) {
+      throw fault("its payload has the member \(quoted(name)) twice; an object has each once")
     }
     guard statement._type == Self.statementType else {
       throw fault("its _type is \(quoted(statement._type)), allowed is \(Self.statementType)")

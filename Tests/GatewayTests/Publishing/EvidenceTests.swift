@@ -131,6 +131,83 @@ import TransparencyLog
     }
   }
 
+  /// Who was told the key of attestations is not shown another one unasked.
+  @Test(arguments: [true, false]) func aLostKeyOfAttestationsIsNotReplacedInSecret(isGone: Bool) async throws {
+    try await Press.run(CrashTests.series) { press in
+      try await press.beginLog()
+      try await CrashTests.prepare(press)
+      try await press.round(CrashTests.now)
+      let settings = try #require(press.log)
+      let (state, folder) = (LogFolder(settings.state), LogFolder("\(press.root)/log"))
+      let shown = try press.text("log/attest.pem")
+      let index = try press.text("NL/index.txt")
+      let whole = try Data(contentsOf: URL(filePath: settings.state + "/attest.key"))
+      #expect(throws: LogFault.self) { try AttestationSigner.renew(in: state, shownIn: folder) }
+      try FileManager.default.removeItem(atPath: settings.state + "/attest.key")
+      if !isGone {
+        try Data(AttestationSigner.generate().disclosed.utf8).write(
+          to: URL(filePath: settings.state + "/attest.key"))
+      }
+      try await press.say([key(77)], now: at(13))
+      try await press.expectRefusal(at(16), "log-bad-state", "--new-attestation-key")
+      #expect(try press.text("log/attest.pem") == shown && press.text("NL/index.txt") == index)
+      #expect(await LogStatus.fault(of: settings, in: press.root)?.contains("attest.key") == true)
+      #expect(!isGone || !FileManager.default.fileExists(atPath: settings.state + "/attest.key"))
+
+      // The old one is found.
+      let other = try? Data(contentsOf: URL(filePath: settings.state + "/attest.key"))
+      try whole.write(to: URL(filePath: settings.state + "/attest.key"))
+      try await press.round(at(16, 1))
+      #expect(try press.text("log/attest.pem") == shown)
+      #expect(await LogStatus.fault(of: settings, in: press.root) == nil)
+
+      // It is not, and the operator says so.
+      try FileManager.default.removeItem(atPath: settings.state + "/attest.key")
+      try other?.write(to: URL(filePath: settings.state + "/attest.key"))
+      let signer = try AttestationSigner.renew(in: state, shownIn: folder)
+      #expect(try press.text("log/attest.pem") == signer.publicKey.pem && signer.publicKey.pem != shown)
+      // Bundles that no index names any more are served all the same, and are attested by the new key, too.
+      try await press.round(at(16, 2))
+      let served = try press.series.flatMap { try press.manifest($0.name).bundles }
+      #expect(served.contains { !$0.isListed } && served.contains { $0.isListed })
+      for facts in served where FileManager.default.fileExists(atPath: "\(press.root)/\(facts.path)") {
+        let path = facts.path + Envelope.ending
+        try Envelope(try press.bytes(path), name: path).verify(by: signer.publicKey, name: path)
+      }
+    }
+  }
+
+  /// The vectors that other programs compute commitments by.
+  @Test func commitmentsAreThoseOfTheVectors() throws {
+    struct Vector: Decodable {
+      var salt: String
+      var sha256: String?
+      var door: String?
+      var start: Int64?
+      var count: Int?
+      var first: Int64?
+      var last: Int64?
+      var text: String?
+      var commitment: String
+    }
+    let place = PackageFolder.root.appending(path: "interop/log/commitments.json")
+    let vectors = try JSONDecoder().decode([Vector].self, from: Data(contentsOf: place))
+    #expect(vectors.count == 3)
+    for vector in vectors {
+      let digits = Array(vector.salt)
+      let salt = stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0..<$0 + 2]), radix: 16)! }
+      if let digest = vector.sha256 {
+        #expect(Commitment.received(digest, salt: salt) == vector.commitment)
+        continue
+      }
+      let hour = UploadHour(
+        door: try #require(vector.door), start: Instant(secondsSince1970: try #require(vector.start)),
+        count: try #require(vector.count), first: vector.first.map { EventID(rawValue: $0) },
+        last: vector.last.map { EventID(rawValue: $0) }, salt: salt, until: at(0))
+      #expect(hour.text == vector.text && Commitment.uploads(hour) == vector.commitment)
+    }
+  }
+
   /// Each upload of a person is an event: whoever could subtract numbers of events would count persons.
   @Test func attestationsDoNotCountEvents() async throws {
     var said: Set<[String]> = []
@@ -429,6 +506,7 @@ extension Press {
   }
 
   private static let logSigner = try! NoteSigner.generate(name: "keys.example.org/log")
+  static var logVerifier: NoteVerifier { logSigner.verifier }
 
   func write(_ content: [UInt8], _ path: String) throws {
     try Data(content).write(to: URL(filePath: "\(root)/\(path)"))

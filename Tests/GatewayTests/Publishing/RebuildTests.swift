@@ -2,10 +2,12 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyFormats
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
 import Testing
+import TransparencyLog
 
 /// Every bundle that was published can be made again from what the store has, as long as it has it.
 @Suite struct RebuildTests {
@@ -171,6 +173,57 @@ import Testing
     }
   }
 
+  /// What the document said before is gone with the old reading.
+  @Test func whatWasReadAgainIsNamed() async throws {
+    let verdicts = try await reasons { press in
+      try await press.ledger.reread("peer", by: word, at: at(9)) { state, replacer in
+        let documents = try state.documents(of: "peer", in: [.recorded], limit: .max)
+        let document = try #require(documents.first)
+        var change = ReadingChange()
+        change.removed = Array(try state.claims(from: key(2).key, limit: 1).claims.statedClaims)
+        #expect(change.removed.map(\.key.key) == [key(2).key])
+        let facts = try #require(document.facts)
+        try replacer.replace(document, change, from: at(0)) { _ in facts }
+      }
+    }
+    #expect(verdicts.map(\.result) == [.different] && verdicts[0].reason?.code == .reread)
+    #expect(verdicts[0].difference?.place == "keys" && verdicts[0].reason?.text.contains("1 time") == true)
+  }
+
+  /// What a refused document says about how long a key is in use kept it back; given up, it is not known any more.
+  @Test func whatWasDecidedSinceIsNamed() async throws {
+    try await Press.run(
+      .sample {
+        $0.policyDigest = Self.digest
+        $0.makesDays = false
+        $0.editionsPerDay = 0
+      }
+    ) { press in
+      let short = key(2, age: -1, period: 40)
+      try await press.say([key(1), short, key(3)])
+      let refused = try await press.ledger.discovered(["bad"], of: "other", at: at(0))[0].id
+      let fault = DocumentFault(code: FaultCode(rawValue: "cut-off"), reason: "a test")
+      try await press.ledger.quarantined(
+        refused, RefusedDocument(fault, nextAttempt: nil, content: nil), cursor: nil, at: at(0)
+      ) { recorder in
+        var policy = ReadingPolicy()
+        policy.declaredRegions = ["NL"]
+        var regions = RegionTable()
+        let own = regions.intern(RegionClaim(origin: "NL", visited: nil)) ?? .none
+        let table = regions
+        let said = [key(2, age: -1, period: 144).with { $0.regions = own }]
+        var admission = Admission(of: .assertedByOperator(), from: Sender(name: "other"), policy: policy, now: at(0))
+        _ = try recorder.record(said.withUnsafeBufferPointer { admission.admit($0, regions: table) })
+      }
+      try await press.round(at(12))
+      #expect(subjects(try press.increments("NL").flatMap(\.keys)) == subjects([key(1), key(3)]))
+      #expect(try await press.audit().map(\.result) == [.equal])
+      try await press.ledger.discarded(refused, by: word, at: at(13))
+      let verdicts = try await press.audit()
+      #expect(verdicts.map(\.result) == [.different] && verdicts[0].reason?.code == .heldDecided)
+    }
+  }
+
   @Test func aRecallChangesNothingAndIsTold() async throws {
     let verdicts = try await reasons { press in
       _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(9))
@@ -244,6 +297,56 @@ import Testing
     }
   }
 
+  // MARK: The log, and the folder
+
+  /// The proof is verified, not only read; what is published has one.
+  @Test func aProofThatLeadsNowhereIsNamed() async throws {
+    try await Press.run(.sample { $0.policyDigest = Self.digest }) { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let good = try await press.audit()
+      #expect(good.count == 2 && good.allSatisfy { $0.result == .equal && $0.isLogged == true })
+      let path = good[0].bundle.path + ProofFile.ending
+      let whole = try ProofFile(try press.bytes(path), name: path)
+      let other = ProofFile(
+        index: whole.index, hashes: whole.hashes.map { .node($0, $0) }, extra: whole.extra, checkpoint: whole.checkpoint
+      )
+      #expect(!whole.hashes.isEmpty)
+      try press.write(other.bytes, path)
+      let forged = try await press.audit()[0]
+      #expect(forged.result == .different && forged.isLogged == false && forged.reason?.code == .log)
+      // Who has no key of the log cannot tell, and says so elsewhere.
+      let log = press.log
+      press.log = nil
+      #expect(try await press.audit()[0].result == .equal)
+      press.log = log
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(path)")
+      let missing = try await press.audit()[0]
+      #expect(missing.reason?.code == .log && missing.reason?.text.contains("no proof beside it") == true)
+      try await press.round(at(8, 1))
+      #expect(try await press.audit().allSatisfy { $0.result == .equal })
+    }
+  }
+
+  /// A store that was brought back from an old backup.
+  @Test func whatTheStoreDoesNotKnowIsNamed() async throws {
+    try await Press.run(.sample { $0.policyDigest = Self.digest }) { press in
+      try await press.say([key(1)])
+      try await press.round(at(8))
+      #expect(try await press.audit(Ledger(press.base)).unknown(of: nil) == [])
+      let old = Ledger(MemoryStore())
+      let shown = try press.manifest("NL").bundles.map(\.path)
+      #expect(shown.count == 2)
+      #expect(try await press.audit(old).unknown(of: nil) == shown)
+      #expect(try await press.audit(old).unknown(of: "NL") == shown)
+      #expect(try await press.audit(old).unknown(of: "DE") == [])
+      // One whose file is gone is shown to nobody.
+      try FileManager.default.removeItem(atPath: "\(press.root)/\(shown[0])")
+      #expect(try await press.audit(old).unknown(of: nil) == [shown[1]])
+    }
+  }
+
   /// Of a key that the published file does not have, nothing is told.
   @Test func noHiddenKeyIsTold() async throws {
     let verdicts = try await reasons({ $0.policyDigest = nil }) { press in
@@ -275,10 +378,15 @@ extension Press {
     #expect(receipts.map(\.new) == [keys.count])
   }
 
+  func audit(_ ledger: Ledger) -> BundleAudit {
+    BundleAudit(
+      ledger: ledger, folder: folder, series: series, policies: policies, program: program,
+      log: log == nil ? nil : Self.logVerifier)
+  }
+
   /// All bundles that were ever staged, made again.
   func audit() async throws -> [RebuildVerdict] {
-    let audit = BundleAudit(
-      ledger: Ledger(base), folder: folder, series: series, policies: policies, program: program)
+    let audit = audit(Ledger(base))
     let records = try await ledger.read { try $0.bundles(of: nil, in: Set(BundleState.allCases)) }
     var verdicts: [RebuildVerdict] = []
     for record in records { verdicts.append(try await audit.verdict(of: record)) }
