@@ -284,7 +284,7 @@ let package = Package(
       dependencies: [
         "GatewayDaemon", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
-        "GatewayTesting",
+        "TransparencyLog", "GatewayTesting",
       ],
       swiftSettings: strict),
     // Runs many seeds of it.

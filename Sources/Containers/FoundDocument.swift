@@ -73,7 +73,12 @@ package struct PassedOver: Sendable, Hashable {
   /// The folder that outputs go to, where it lies in one that is read.
   package internal(set) var outputFolders = 0
 
-  package var count: Int { macFiles + links + others + outputFolders }
+  /// Files of an archive that were no key files when they were kept: a page with an error, an index.
+  package internal(set) var noKeyFiles = 0
+
+  package init() {}
+
+  package var count: Int { macFiles + links + others + outputFolders + noKeyFiles }
 
   /// - Parameter path: with its folders.
   static func isMacFile(_ path: String) -> Bool {

@@ -7,7 +7,7 @@ package import KeyIntake
 /// from addresses. Every document is handed over with its place, one at a time.
 ///
 /// The folder of a `keyferry archive` stands for the files that it keeps, each once, by the name that it was first seen under. Their
-/// bytes are compared with their digests first.
+/// bytes are compared with their digests first. What was no key file when it was kept is passed over.
 package final class InputWalk {
   private let paths: [String]
   private let format: KeyFormat?
@@ -151,6 +151,11 @@ package final class InputWalk {
     let name = archive.path.split(separator: "/").last.map(String.init) ?? archive.path
     let place = DocumentPlace(file: path, argument: argument, path: name)
     for sighting in catalogue.files {
+      // It is evidence, and no keys are looked for in it.
+      if !keepsUnreadable, format == nil, catalogue[sighting.digest]?.facts.format == nil {
+        passedOver.noKeyFiles += 1
+        continue
+      }
       let found: SourceDocument
       do {
         found = try ArchivedDocument.open(sighting, in: archive, catalogue, file: path, format: format, limits: limits)
@@ -238,10 +243,11 @@ package struct FetchedDocument {
 }
 
 extension PassedOver {
-  fileprivate mutating func add(_ other: PassedOver) {
+  package mutating func add(_ other: PassedOver) {
     macFiles += other.macFiles
     links += other.links
     others += other.others
     outputFolders += other.outputFolders
+    noKeyFiles += other.noKeyFiles
   }
 }

@@ -95,8 +95,17 @@ final class Disk {
     return manifest
   }
 
+  /// The log is brought back from a mirror, which has what others were shown.
   func loseFolder() throws {
-    if FileManager.default.fileExists(atPath: publicFolder) { try FileManager.default.removeItem(atPath: publicFolder) }
+    let files = FileManager.default
+    guard files.fileExists(atPath: publicFolder) else { return }
+    let (log, mirror) = ("\(publicFolder)/\(PublicLog.folder)", "\(root)/mirror")
+    let isLogged = files.fileExists(atPath: log)
+    if isLogged { try files.moveItem(atPath: log, toPath: mirror) }
+    try files.removeItem(atPath: publicFolder)
+    guard isLogged else { return }
+    try files.createDirectory(atPath: publicFolder, withIntermediateDirectories: true)
+    try files.moveItem(atPath: mirror, toPath: log)
   }
 
   func copyFolder() {
@@ -109,7 +118,7 @@ final class Disk {
 
   func restoreFolder(_ number: Int) throws {
     try loseFolder()
-    for (path, bytes) in folderCopies[number].files.sorted(by: { $0.key < $1.key }) {
+    for (path, bytes) in folderCopies[number].files.sorted(by: { $0.key < $1.key }) where !PublicLog.has(path) {
       let file = URL(filePath: "\(publicFolder)/\(path)")
       try FileManager.default.createDirectory(
         at: file.deletingLastPathComponent(), withIntermediateDirectories: true)

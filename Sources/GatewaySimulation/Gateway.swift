@@ -19,8 +19,11 @@ struct Gateway {
   private let puller: Puller
   private let publisher: Publisher
 
-  static func start(on machine: Machine, _ disk: Disk, _ series: [SeriesSettings]) async throws -> Gateway {
-    let ledger = Ledger(try disk.openStore(at: machine.reading.wall))
+  static func start(
+    on machine: Machine, _ disk: Disk, _ series: [SeriesSettings], log: PublicLog?
+  ) async throws -> Gateway {
+    let listeners: [any LedgerListener] = log == nil ? [] : [EvidenceListener(program: PublicLog.program)]
+    let ledger = Ledger(try disk.openStore(at: machine.reading.wall), listeners: listeners)
     let clock = try await GatewayClock.opened(
       ledger, bounds: ClockBounds(), folder: LocalFolder(disk.publicFolder), series: series.map(\.name)
     ) { machine.reading }
@@ -28,9 +31,10 @@ struct Gateway {
       ledger: ledger, clock: clock, publications: PublicationStore(folder: disk.publicFolder, checkInterval: 0),
       machine: machine, hosts: HostTimes { machine.reading },
       puller: try Puller(ledger: ledger, spool: disk.spool, ownOrigins: ["NL"], clock: clock.time),
-      publisher: Publisher(ledger: ledger, series: series, folder: disk.fuse.folder(disk.publicFolder)) { count in
-        (0..<count).map { UInt8(truncatingIfNeeded: $0) }
-      })
+      publisher: Publisher(
+        ledger: ledger, series: series, folder: disk.fuse.folder(disk.publicFolder), program: PublicLog.program,
+        randomBytes: { count in (0..<count).map { UInt8(truncatingIfNeeded: $0) } },
+        log: log?.keeper(of: ledger, on: disk)))
   }
 
   struct Turn {

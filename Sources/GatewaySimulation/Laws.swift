@@ -4,6 +4,7 @@ import KeyNormalization
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
+import TransparencyLog
 
 /// What must hold whatever happens.
 struct Laws {
@@ -104,11 +105,27 @@ struct Laws {
     }
   }
 
+  /// Whoever follows the log from its first checkpoint on finds that it only grows, and at the end nothing at all.
+  mutating func check(_ log: PublicLog, in world: World, isCalm: Bool) async throws {
+    do {
+      for text in try await log.follow(world.disk, bundles: isCalm) { fail("a monitor of the log finds: \(text)") }
+      for settings in world.series {
+        guard let manifest = world.disk.manifest(of: settings.name) else { continue }
+        for facts in manifest.bundles where facts.isListed {
+          if let reason = try await log.fault(of: facts, on: world.disk) { fail("\(facts.path) is listed: \(reason)") }
+        }
+      }
+    } catch let fault as LogFault {
+      fail("the log cannot be followed: \(fault.code.rawValue): \(fault.reason)")
+    }
+  }
+
   // MARK: At the end
 
   mutating func judge(_ world: World) async throws {
     guard let gateway = world.gateway else { return fail("the gateway does not run at the end") }
     if let doubt = gateway.clock.look().doubt { fail("the clock is in doubt at the end: \(doubt.reason)") }
+    if let log = world.log { try await check(log, in: world, isCalm: true) }
     for phone in world.phones {
       for name in phone.shelf.changedNames { fail("\(phone.name): \(name) has two contents") }
       var missing: [(KeySubject, String)] = []

@@ -19,6 +19,8 @@ final class World {
   let servers: [ForeignServer]
   let drop: DropFolder
   let series: [SeriesSettings]
+  /// `nil` where what is published is not logged.
+  let log: PublicLog?
   var phones: [any Phone] = allPhones()
   var truth = Truth()
   /// `nil` while no process runs.
@@ -52,6 +54,8 @@ final class World {
     self.servers = servers
     drop = try DropFolder(below: disk.root)
     series = [try Self.series(&random, from: machine.truth)]
+    // Not drawn, so that each seed means what it meant before there was a log.
+    log = PublicLog.isKept(seed: seed) ? PublicLog(on: disk) : nil
     self.random = random
     note(
       "\(disk.storeKind.rawValue) store; \(servers.map { "\($0.name) speaks \($0.speech.rawValue)" }.joined(separator: ", "))"
@@ -121,7 +125,8 @@ final class World {
     do {
       if gateway == nil {
         disk.fuse.arm(nil)
-        gateway = try await Gateway.start(on: machine, disk, series)
+        if let log { try await log.begin(on: disk) }
+        gateway = try await Gateway.start(on: machine, disk, series, log: log)
       }
       if isTroubled, random.once(in: 8) {
         let steps = Int.random(in: 0...120, using: &random)
@@ -133,6 +138,7 @@ final class World {
       if disk.fuse.isBurnt { return kill() }
       note(turn.summary)
       let isWell = laws.check(turn, in: self)
+      if isWell, let log { try await laws.check(log, in: self, isCalm: false) }
       if isWell { wound = nil }
     } catch {
       if disk.fuse.isBurnt { return kill() }
@@ -350,7 +356,7 @@ final class World {
 
   private func hurtFolder(_ kind: Trouble) throws {
     guard wound != .store else { return }
-    let files = disk.files().filter { $0.contains("/") && !$0.hasSuffix(".partial") }
+    let files = disk.files().filter { $0.contains("/") && !$0.hasSuffix(".partial") && !PublicLog.has($0) }
     switch kind {
     case .folderLost:
       try disk.loseFolder()

@@ -15,6 +15,8 @@ package struct ArchiveCatalogue: Sendable {
   private var sightingNumbers: [Identity: Int] = [:]
   /// By name, the sighting that was told of it last.
   private var newest: [String: Int] = [:]
+  /// Names in front of a `!` that stood for a container of others when they were seen last, and not for a file.
+  private var containers: Set<String> = []
   /// By the number of a record of the kind `seen`, its sighting.
   private var sightingOfRecord: [Int: Int] = [:]
   private var recordOfSighting: [Int] = []
@@ -48,6 +50,26 @@ package struct ArchiveCatalogue: Sendable {
 
   /// What was seen under a name last.
   package func sighting(of name: String) -> ArchiveSighting? { newest[name].map { sightings[$0] } }
+
+  /// A name that was a file when it was seen last, and holds others now, or the other way round.
+  ///
+  /// - Parameter name: of a document that is seen now.
+  package func turn(to name: String) -> ArchiveTurn? {
+    for holder in Self.holders(of: name) where !containers.contains(holder) {
+      if let before = sighting(of: holder) { return ArchiveTurn(name: holder, before: before) }
+    }
+    return containers.contains(name) ? ArchiveTurn(name: name, before: nil) : nil
+  }
+
+  /// What stands in front of each `!` of a name.
+  private static func holders(of name: String) -> [String] {
+    name.utf8.indices.filter { name.utf8[$0] == UInt8(ascii: "!") }.map { String(name[..<$0]) }
+  }
+
+  private mutating func see(_ name: String) {
+    containers.remove(name)
+    containers.formUnion(Self.holders(of: name))
+  }
 
   func number(of name: String, _ digest: String, _ signature: String?) -> Int? {
     sightingNumbers[Identity(name: name, digest: digest, signature: signature)]
@@ -108,6 +130,7 @@ package struct ArchiveCatalogue: Sendable {
       guard sightingNumbers[identity] == nil else { return "name and content stand there already" }
       sightingNumbers[identity] = sightings.count
       newest[name] = sightings.count
+      see(name)
       sightingOfRecord[edge.size] = sightings.count
       recordOfSighting.append(edge.size)
       sightings.append(
@@ -120,12 +143,20 @@ package struct ArchiveCatalogue: Sendable {
           sightings[number].first = min(sightings[number].first, time)
           sightings[number].last = max(sightings[number].last, time)
           newest[sightings[number].name] = number
+          see(sightings[number].name)
         }
       }
     }
     edge.append(.leaf(line))
     return nil
   }
+}
+
+/// A name that stood for a file, and stands for a container of others now, or the other way round.
+package struct ArchiveTurn: Hashable, Sendable {
+  package let name: String
+  /// The file that it was; `nil` where it was a container.
+  package let before: ArchiveSighting?
 }
 
 /// How long an archive is, and what is in it, in three lines: kept elsewhere, it shows later that nothing was taken back.

@@ -61,25 +61,37 @@ package struct ArchiveFolder: Sendable {
   package func read(rootsAt sizes: Set<Int> = []) throws -> Reading {
     let origin = try readOrigin()
     let checkpoint = try ArchiveCheckpoint(
-      try FileSource.contents(of: place(Self.checkpointName), limit: ArchiveCheckpoint.byteLimit),
-      name: place(Self.checkpointName))
+      try own(Self.checkpointName, limit: ArchiveCheckpoint.byteLimit, .badCheckpoint), name: place(Self.checkpointName)
+    )
     guard checkpoint.origin == origin else {
       throw ArchiveFault(
         .badCheckpoint, "\(place(Self.checkpointName)) is of the archive \(checkpoint.origin), this is \(origin)")
     }
-    let bytes = try FileSource.contents(of: place(Self.catalogueName), limit: Self.catalogueLimit)
-    var catalogue = ArchiveCatalogue(origin: origin)
-    var roots: [Int: TreeHash] = sizes.contains(0) ? [0: .empty] : [:]
+    let bytes = try own(Self.catalogueName, limit: Self.catalogueLimit, .shortCatalogue)
+    return try Self.reading(of: bytes, against: checkpoint, rootsAt: sizes, name: place(Self.catalogueName))
+  }
+
+  /// Reads the bytes of a catalogue.
+  ///
+  /// - Parameters:
+  ///   - checkpoint: which of its records were told as kept.
+  ///   - sizes: of earlier trees whose roots are wanted.
+  ///   - name: for messages.
+  /// - Throws: ``ArchiveFault`` `bad-record`, `short-catalogue`, `changed-catalogue`.
+  package static func reading(
+    of bytes: [UInt8], against checkpoint: ArchiveCheckpoint, rootsAt sizes: Set<Int> = [], name: String
+  ) throws -> Reading {
+    var catalogue = ArchiveCatalogue(origin: checkpoint.origin)
+    var roots: [Int: TreeHash] = sizes.contains(0) || checkpoint.size == 0 ? [0: .empty] : [:]
     var end = 0
     try bytes.withUnsafeBytes { bytes in
-      while let line = Self.line(bytes, end) {
+      while let line = line(bytes, end) {
         let isKept = catalogue.size < checkpoint.size
         let reason = ArchiveRecord(line).map { catalogue.take($0, line: line) } ?? "it is no record of an archive"
         if let reason {
           // What no checkpoint vouches for is what a crash has left.
           guard isKept else { break }
-          throw ArchiveFault(
-            .badRecord, "\(place(Self.catalogueName)): line \(catalogue.size + 1): \(reason)", hint: Self.recovery)
+          throw ArchiveFault(.badRecord, "\(name): line \(catalogue.size + 1): \(reason)", hint: recovery)
         }
         end += line.count + 1
         if sizes.contains(catalogue.size) || catalogue.size == checkpoint.size {
@@ -87,27 +99,35 @@ package struct ArchiveFolder: Sendable {
         }
       }
     }
-    if checkpoint.size == 0 { roots[0] = .empty }
-    try check(catalogue, checkpoint, roots)
-    return Reading(
-      catalogue: catalogue, checkpoint: checkpoint, unfinishedRecords: catalogue.size - checkpoint.size,
-      tornBytes: bytes.count - end, end: end, roots: roots)
-  }
-
-  private func check(_ catalogue: ArchiveCatalogue, _ checkpoint: ArchiveCheckpoint, _ roots: [Int: TreeHash]) throws {
     guard catalogue.size >= checkpoint.size else {
       throw ArchiveFault(
-        .shortCatalogue,
-        "\(place(Self.catalogueName)) has \(catalogue.size) records, \(checkpoint.size) were told as kept",
-        hint: Self.recovery)
+        .shortCatalogue, "\(name) has \(catalogue.size) records, \(checkpoint.size) were told as kept", hint: recovery)
     }
     guard let root = roots[checkpoint.size], root == checkpoint.root else {
       throw ArchiveFault(
         .changedCatalogue,
         """
-        \(place(Self.catalogueName)): its first \(checkpoint.size) records are not those that were told as kept: their root \
-        is \((roots[checkpoint.size] ?? .empty).base64), not \(checkpoint.root.base64)
-        """, hint: Self.recovery)
+        \(name): its first \(checkpoint.size) records are not those that were told as kept: their root is \
+        \((roots[checkpoint.size] ?? .empty).base64), not \(checkpoint.root.base64)
+        """, hint: recovery)
+    }
+    return Reading(
+      catalogue: catalogue, checkpoint: checkpoint, unfinishedRecords: catalogue.size - checkpoint.size,
+      tornBytes: bytes.count - end, end: end, roots: roots)
+  }
+
+  /// The bytes of one of the archive's own files, which is a file and no link to one.
+  ///
+  /// - Parameter code: of the fault where it is not.
+  private func own(_ name: String, limit: Int, _ code: ArchiveFault.Code) throws -> [UInt8] {
+    let place = place(name)
+    switch OwnFile(place) {
+    case .missing: throw ArchiveFault(code, "\(place) is not there", hint: Self.recovery)
+    case .strange(let kind):
+      throw ArchiveFault(code, "\(place) is \(kind), allowed is a file", hint: Self.recovery)
+    case .file(let size) where size > limit:
+      throw ArchiveFault(code, "\(place) has \(size) bytes, at most \(limit) are read", hint: Self.recovery)
+    case .file: return try FileSource.contents(of: place, limit: limit)
     }
   }
 
@@ -145,8 +165,11 @@ package struct ArchiveFolder: Sendable {
   /// - Throws: ``ArchiveFault`` `missing-content`.
   package func source(of content: ArchivedContent) throws -> any SeekableSource {
     let place = place(Self.contentPath(content))
-    guard FileIdentity(path: place) != nil else {
+    switch OwnFile(place) {
+    case .missing:
       throw ArchiveFault(.missingContent, "\(place) is not there: \(content.byteCount) bytes that were kept are gone")
+    case .strange(let kind): throw ArchiveFault(.changedContent, "\(place) is \(kind), and a file was kept")
+    case .file: break
     }
     guard content.isInParts else { return try FileSource(path: place) }
     let parts = try FileSource.contents(of: place, limit: FileParts.byteLimit)
@@ -159,8 +182,11 @@ package struct ArchiveFolder: Sendable {
   /// The `export.bin` of a bundle of which others are parts.
   private func document(_ digest: String, neededBy other: String) throws -> [UInt8]? {
     let place = place(Self.contentPath(digest, false))
-    guard FileIdentity(path: place) != nil else {
-      throw ArchiveFault(.missingContent, "\(place) is not there, of which \(other) has parts")
+    switch OwnFile(place) {
+    case .missing: throw ArchiveFault(.missingContent, "\(place) is not there, of which \(other) has parts")
+    case .strange(let kind):
+      throw ArchiveFault(.changedContent, "\(place) is \(kind), and a file was kept, of which \(other) has parts")
+    case .file: break
     }
     let bytes = try FileSource.contents(of: place, limit: FileParts.byteLimit)
     guard ExportDigests(of: bytes, includingBody: false).hexadecimal == digest else {
@@ -211,5 +237,29 @@ package struct ArchiveFolder: Sendable {
       if name != ".", name != ".." { names.append(name) }
     }
     return names.sorted()
+  }
+}
+
+/// What stands where an archive has a file of its own. Nothing is followed: a link could lead to what somebody changes elsewhere.
+private enum OwnFile {
+  case missing
+  /// With its length.
+  case file(Int)
+  /// Something else, in words.
+  case strange(String)
+
+  /// What cannot be looked at is said when it is opened.
+  init(_ path: String) {
+    var status = stat()
+    guard lstat(PathText.system(path), &status) == 0 else {
+      self = errno == ENOENT || errno == ENOTDIR ? .missing : .file(0)
+      return
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: self = .file(Int(status.st_size))
+    case S_IFLNK: self = .strange("a link")
+    case S_IFDIR: self = .strange("a folder")
+    default: self = .strange("a pipe or a device")
+    }
   }
 }

@@ -40,6 +40,9 @@ package final class ArchiveWriter {
 
   private let willDo: (Step, String) throws -> Void
   private let time: Int64
+  /// Seconds of a clock that nobody sets.
+  private let uptime: () -> Int64
+  private var committed: Int64
   private let lock: Int32
   /// The length of the catalogue on the disk.
   private var end: Int
@@ -58,11 +61,15 @@ package final class ArchiveWriter {
 
   /// - Parameters:
   ///   - time: when what is added was seen, in seconds since 1970.
+  ///   - uptime: seconds of a clock that nobody sets: what waits for longer than ``secondsAtOnce`` is kept.
   ///   - willDo: is told each change before it is made, and can make it fail.
   /// - Throws: ``ArchiveFault`` `in-use`, `not-an-archive` for a folder that has something else in it, and what reading throws.
   package init(
-    _ path: String, at time: Int64, willDo: @escaping (Step, String) throws -> Void = { _, _ in }
+    _ path: String, at time: Int64, uptime: @escaping () -> Int64 = ArchiveWriter.uptime,
+    willDo: @escaping (Step, String) throws -> Void = { _, _ in }
   ) throws {
+    self.uptime = uptime
+    committed = uptime()
     let folder = ArchiveFolder(path)
     self.folder = folder
     self.time = time
@@ -88,6 +95,13 @@ package final class ArchiveWriter {
   }
 
   deinit { close(lock) }
+
+  /// Of the machine.
+  package static func uptime() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec)
+  }
 
   /// - Returns: whether there is no archive yet.
   private static func prepare(_ folder: ArchiveFolder, _ willDo: (Step, String) throws -> Void) throws -> Bool {
@@ -179,6 +193,7 @@ package final class ArchiveWriter {
         try commit()
         return .changed(from: before)
       }
+      if uptime() - committed >= Self.secondsAtOnce { try commit() }
       return .again
     }
     let before = catalogue.sighting(of: name)
@@ -193,13 +208,16 @@ package final class ArchiveWriter {
       try keep(source, digest, try facts())
     }
     try append(.seen(name: name, digest: digest, signature: signatureDigest, at: time))
-    if pendingBytes > Self.bytesAtOnce || pendingContents >= Self.contentsAtOnce { try commit() }
+    let isLong = uptime() - committed >= Self.secondsAtOnce
+    if isLong || pendingBytes > Self.bytesAtOnce || pendingContents >= Self.contentsAtOnce { try commit() }
     if let before { return .changed(from: before) }
     return isNew ? .new : .newName
   }
 
   private static let bytesAtOnce = 64 << 20
   private static let contentsAtOnce = 256
+  /// A slow server gives a few files in that time.
+  package static let secondsAtOnce: Int64 = 30
 
   private func keep(_ source: any SeekableSource, _ digest: String, _ facts: ContentFacts) throws {
     let parts = try self.parts(of: source, digest, facts)
@@ -304,6 +322,7 @@ package final class ArchiveWriter {
   package func commit() throws {
     if !again.isEmpty { try append(.again(Self.ranges(again), at: time)) }
     again = []
+    committed = uptime()
     guard !pending.isEmpty else { return }
     isBroken = true
     for name in folders.sorted() { try Self.sync(folder.place(name), willDo) }

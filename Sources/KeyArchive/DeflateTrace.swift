@@ -4,14 +4,14 @@
 /// Source: RFC 1951. A trace is, for each block, a byte (its first three bits); of a stored one its length; of one with codes of
 /// its own the number of bits of their description and these bits; and then matches, as literals in front, length and distance,
 /// until a length of 0. Numbers are LEB128.
-enum DeflateTrace {
+package enum DeflateTrace {
   private static let endOfBlock = 256
   private static let windowBytes = 32_768
 
   // MARK: Reading a stream
 
   /// - Returns: `nil` for what is no whole stream, or has anything odd in it.
-  static func read(_ stream: [UInt8], limit: Int) -> (document: [UInt8], trace: [UInt8])? {
+  package static func read(_ stream: [UInt8], limit: Int) -> (document: [UInt8], trace: [UInt8])? {
     var bits = TraceBits(stream)
     var document: [UInt8] = []
     var trace: [UInt8] = []
@@ -72,7 +72,7 @@ enum DeflateTrace {
   // MARK: Writing it again
 
   /// - Returns: `nil` where trace and document do not belong together.
-  static func write(_ trace: ArraySlice<UInt8>, of document: [UInt8]) -> [UInt8]? {
+  package static func write(_ trace: ArraySlice<UInt8>, of document: [UInt8]) -> [UInt8]? {
     var rest = trace
     var output = TraceOutput()
     var place = 0

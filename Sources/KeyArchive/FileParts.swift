@@ -11,7 +11,7 @@ internal import KeyFormats
 /// other files there are, and the SHA-256 of each; what stands in front of the compressed `export.bin`, and behind it; the bytes of
 /// `export.bin` that are in no other file; how many pieces it has, and for each which file it is from (0: these bytes), how far in
 /// front of or behind the end of that file's last piece it begins (zigzag), and how many bytes it has; then the trace.
-enum FileParts {
+package enum FileParts {
   static let mark = Array("keyferry parts 1\n".utf8)
   /// Larger bundles are kept whole.
   static let byteLimit = 32 << 20
@@ -133,6 +133,11 @@ enum FileParts {
   /// - Returns: `nil` where a bundle is missing, or the parts do not fit together.
   static func decode(_ parts: [UInt8], source: (String) throws -> [UInt8]?) rethrows -> [UInt8]? {
     guard parts.starts(with: mark), let body = inflate(parts[mark.count...]) else { return nil }
+    return try decode(body: body, source: source)
+  }
+
+  /// - Parameter body: what the compressed part says.
+  package static func decode(body: [UInt8], source: (String) throws -> [UInt8]?) rethrows -> [UInt8]? {
     var rest = body[...]
     func take(_ count: Int) -> ArraySlice<UInt8>? {
       guard count <= rest.count else { return nil }

@@ -1,7 +1,7 @@
 /// A line of the catalogue: a JSON object of whole numbers and texts in one spelling. Members stand in the order of their names,
 /// without spaces, and only what must be escaped is.
-enum RecordText {
-  enum Value: Hashable, Sendable {
+package enum RecordText {
+  package enum Value: Hashable, Sendable {
     case number(Int64)
     case text(String)
   }
@@ -9,7 +9,7 @@ enum RecordText {
   // MARK: Decode
 
   /// - Returns: `nil` for anything that ``encode(_:)`` would not write.
-  static func decode(_ line: UnsafeRawBufferPointer) -> [String: Value]? {
+  package static func decode(_ line: UnsafeRawBufferPointer) -> [String: Value]? {
     var reader = Reader(bytes: line)
     guard let members = reader.object(), reader.isAtEnd else { return nil }
     return members
@@ -110,7 +110,7 @@ enum RecordText {
 
   // MARK: Encode
 
-  static func encode(_ members: [String: Value]) -> [UInt8] {
+  package static func encode(_ members: [String: Value]) -> [UInt8] {
     var bytes: [UInt8] = []
     for (name, value) in members.sorted(by: { $0.key < $1.key }) {
       bytes.append(bytes.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))

@@ -189,6 +189,34 @@ import Testing
     }
   }
 
+  /// A slow server is not lost with the process that waits for it.
+  @Test func whatWaitsIsKeptAfterAWhile() throws {
+    try withTemporaryFolder { root in
+      let path = root.appending(path: "seen").path()
+      var uptime: Int64 = 100
+      let writer = try ArchiveWriter(path, at: 1, uptime: { uptime })
+      func add(_ number: Int) throws {
+        _ = try writer.add(MemorySource(Self.bytes(number)), name: "\(number)") { ContentFacts() }
+      }
+      func size() throws -> Int { try ArchiveFolder(path).read().checkpoint.size }
+      try add(1)
+      uptime += ArchiveWriter.secondsAtOnce - 1
+      try add(2)
+      #expect(try size() == 0)
+      uptime += 1
+      try add(3)
+      #expect(try size() == 6)
+      try add(1)
+      #expect(try size() == 6)
+      uptime += ArchiveWriter.secondsAtOnce
+      try add(2)
+      // What was seen again is true until then.
+      #expect(try size() == 7)
+      try add(4)
+      #expect(try size() == 7)
+    }
+  }
+
   @Test(arguments: [
     "", "{}", "{\"at\":1,\"kind\":\"seen\"}", " {\"kind\":\"seen\"}", "[]", "{\"kind\":\"none\"}",
     "{\"at\":01,\"kind\":\"again\",\"records\":\"0\"}", "{\"kind\":\"again\",\"at\":1,\"records\":\"0\"}",

@@ -26,6 +26,11 @@ import Testing
       let signers: [String]
       let region: String?
     }
+    struct Turn: Decodable {
+      let name: String
+      let container: Bool
+      let before: String?
+    }
     struct Finding: Decodable {
       let code: String
       let names: [String]
@@ -36,6 +41,8 @@ import Testing
     let newNames: Int?
     let again: Int?
     let changed: [Change]?
+    let turned: [Turn]?
+    let indexes: Int?
     let records: Int?
     let contents: Int?
     let sightings: [Sighting]?
@@ -45,7 +52,8 @@ import Testing
     let last: String?
 
     enum CodingKeys: String, CodingKey {
-      case good, files, new, again, changed, records, contents, sightings, findings, extends, first, last
+      case good, files, new, again, changed, turned, indexes, records, contents, sightings, findings, extends, first,
+        last
       case newNames = "new_names"
     }
   }
@@ -279,10 +287,21 @@ import Testing
       let server = try PlainServer(workshop.path("www"))
       defer { server.stop() }
       let added = try run(workshop, 0, "add", "seen", "\(server.address)/US/index.txt")
-      #expect(added.new == 2)
+      #expect(added.new == 2 && added.files == 2 && added.indexes == 1)
+      // What named them is kept as well, as it was served.
       #expect(
         try run(workshop, 0, "list", "seen").sightings?.map(\.name)
-          == ["\(server.address)/US/1.zip", "\(server.address)/US/2.zip"])
+          == ["1.zip", "2.zip", "index.txt"].map { "\(server.address)/US/\($0)" })
+      let list = try workshop.keyferry("archive", "get", "seen", "\(server.address)/US/index.txt", "-o", "-")
+      #expect(list.text == "US/1.zip\nUS/2.zip\n")
+      // That a list grows is no news, and it is no document for others.
+      try workshop.write("US/1.zip\nUS/2.zip\nUS/2.zip\n", "www/US/index.txt")
+      let grown = try run(workshop, 0, "add", "seen", "\(server.address)/US/index.txt")
+      #expect(grown.indexes == 1 && grown.changed?.isEmpty == true && grown.again == grown.files)
+      let kept = try workshop.keyferry("report", "seen", "--json")
+      #expect(kept.status == 0 && kept.text.contains("\"documents\" : 2"), "\(kept.text)\(kept.errors)")
+      #expect(kept.errors.contains("passed over: 2 files of an archive that were no key files"), "\(kept.errors)")
+      try workshop.write("US/1.zip\nUS/2.zip\n", "www/US/index.txt")
       // The same files, listed from where they lie, and one that is gone.
       let near = try run(workshop, 1, "add", "seen", "\(server.address)/US/near.txt")
       #expect(near.again == 2 && near.new == 0)
@@ -301,6 +320,127 @@ import Testing
       #expect(immuni.status == 1 && immuni.text.contains("2 seen before"), "\(immuni.text)\(immuni.errors)")
       #expect(try workshop.keyferry("archive", "add", "seen", "x", "--option", "a").status == 64)
       #expect(try workshop.keyferry("archive", "add", "seen", "x", "--protocol", "files").status == 64)
+    }
+  }
+
+  /// Who is stopped keeps what was fetched.
+  @Test(.timeLimit(.minutes(3))) func aKilledFetchKeepsWhatItHad() throws {
+    try Workshop.run { workshop in
+      try FileManager.default.createDirectory(atPath: workshop.path("www"), withIntermediateDirectories: true)
+      for number in 0..<300 { try workshop.write("file \(number)", "www/\(number).zip") }
+      try workshop.write((0..<300).map { "\($0).zip\n" }.joined() + "hang.zip\n", "www/index.txt")
+      let server = try PlainServer(workshop.path("www"), waitingAt: "/hang.zip")
+      defer { server.stop() }
+      let process = Process()
+      process.executableURL = URL(filePath: try #require(Workshop.program))
+      process.arguments = ["archive", "add", "seen", "\(server.address)/index.txt"]
+      process.currentDirectoryURL = workshop.folder
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      func keptFiles() -> Int {
+        (try? ArchiveFolder(workshop.path("seen")).read())?.catalogue.contents.count ?? 0
+      }
+      while process.isRunning, keptFiles() < 256 { usleep(20_000) }
+      #expect(process.isRunning)
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+      #expect(keptFiles() >= 256)
+      #expect(try run(workshop, 0, "verify", "seen").good == true)
+    }
+  }
+
+  /// An archive of others in the place of a file, and the other way round: told once each.
+  @Test func aNameThatBecomesAContainerIsTold() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let file = try workshop.bytes("in/1.zip")
+      try FileManager.default.removeItem(atPath: workshop.path("in/1.zip"))
+      let python = try #require(Tool(named: "python3"))
+      let zipped = try python.run(
+        ["-m", "zipfile", "-c", "in/1.zip", "in/2.zip", "in/page.zip"], in: workshop.folder)
+      #expect(zipped.status == 0, "\(zipped.errors)")
+      let turned = try run(workshop, 1, "add", "seen", "in")
+      #expect(turned.turned?.map(\.name) == ["in/1.zip"] && turned.turned?.first?.container == true)
+      #expect(turned.turned?.first?.before?.utf8.count == 64 && turned.changed?.isEmpty == true)
+      #expect(try run(workshop, 0, "add", "seen", "in").turned?.isEmpty == true)
+      try workshop.write(file, "in/1.zip")
+      let back = try workshop.keyferry("archive", "add", "seen", "in")
+      #expect(back.status == 1 && back.errors.contains("in/1.zip: it held other files before"), "\(back.errors)")
+      #expect(try run(workshop, 0, "add", "seen", "in").turned?.isEmpty == true)
+      #expect(try run(workshop, 0, "verify", "seen").good == true)
+    }
+  }
+
+  /// Something else in the place of a file of the archive is a verdict, and nothing is waited for.
+  @Test(.timeLimit(.minutes(2))) func whatIsNoFileIsAVerdict() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      _ = try run(workshop, 0, "verify", "seen", "--keep", "kept")
+      let content = try #require(try contents(workshop).first)
+      for (name, code) in [
+        ("checkpoint", "bad-checkpoint"), ("catalogue", "short-catalogue"),
+        (String(content.dropFirst(5)), "changed-content"),
+      ] {
+        let place = workshop.path("seen/\(name)")
+        try FileManager.default.moveItem(atPath: place, toPath: workshop.path("elsewhere"))
+        let isContent = code == "changed-content"
+        #expect(
+          try run(workshop, 1, "verify", "seen").findings?.map(\.code) == [isContent ? "missing-content" : code],
+          "\(name)")
+        #expect(mkfifo(place, 0o600) == 0)
+        #expect(try run(workshop, 1, "verify", "seen").findings?.map(\.code) == [code], "a pipe as \(name)")
+        try FileManager.default.removeItem(atPath: place)
+        // The very bytes, by a link: who changes them need not come near the archive.
+        try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: workshop.path("elsewhere"))
+        #expect(try run(workshop, 1, "verify", "seen").findings?.map(\.code) == [code], "a link as \(name)")
+        try FileManager.default.removeItem(atPath: place)
+        try FileManager.default.moveItem(atPath: workshop.path("elsewhere"), toPath: place)
+      }
+      #expect(try run(workshop, 0, "verify", "seen", "--keep", "kept").good == true)
+      try workshop.write("nothing of ours", "kept")
+      #expect(try run(workshop, 1, "verify", "seen", "--keep", "kept").findings?.map(\.code) == ["bad-checkpoint"])
+    }
+  }
+
+  /// A page with an error in the place of a bundle is evidence, and nobody's document.
+  @Test func whatIsNoKeyFileIsPassedOver() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let line = "passed over: 1 file of an archive that was no key file"
+      let report = try workshop.keyferry("report", "seen", "--json")
+      #expect(report.status == 0 && report.text.contains("\"documents\" : 3"), "\(report.errors)")
+      #expect(report.errors.contains(line), "\(report.errors)")
+      try FileManager.default.removeItem(atPath: workshop.path("in/page.zip"))
+      let diff = try workshop.keyferry("diff", "seen", "in", "--json")
+      #expect(!diff.errors.contains("cannot") && diff.errors.contains(line), "\(diff.errors)")
+      #expect(diff.text.contains("\"only_left\" : 0") && diff.status < 2, "\(diff.text)")
+      let verified = try workshop.keyferry("verify", "seen", "--trust", "ring", "--summary")
+      #expect(verified.status == 0 && verified.errors.contains(line), "\(verified.errors)")
+      // Another archive takes everything.
+      #expect(try run(workshop, 0, "add", "other", "seen").files == 4)
+    }
+  }
+
+  @Test func namesThatAreNoUTF8AreKeptAndListedEscaped() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let file = Array(workshop.path("in/").utf8) + [0x62, 0xE4, 0x2E, 0x7A, 0x69, 0x70, 0]
+      let bytes = try workshop.bytes("in/1.zip")
+      let descriptor = open(file.map { CChar(bitPattern: $0) }, O_WRONLY | O_CREAT, 0o600)
+      #expect(write(descriptor, bytes, bytes.count) == bytes.count)
+      close(descriptor)
+      _ = try run(workshop, 0, "add", "seen", "in")
+      let text = try workshop.keyferry("archive", "list", "seen")
+      #expect(text.text.contains("in/b\\xE4.zip") && !text.output.contains(0xF4), "\(text.text)")
+      let names = try #require(try run(workshop, 0, "list", "seen").sightings).map(\.name)
+      #expect(names.contains("in/b\\xE4.zip"))
+      let got = try workshop.keyferry("archive", "get", "seen", "in/b\\xE4.zip", "-o", "-")
+      #expect(got.status == 0 && got.output == bytes, "\(got.errors)")
+      #expect(try run(workshop, 0, "add", "seen", "in").again == 5)
     }
   }
 
@@ -366,6 +506,10 @@ import Testing
       #expect(try workshop.keyferry("archive", "add", "seen", "-").status == 64)
       #expect(try workshop.keyferry("archive", "add", "seen", "in", "keys.csv", "--as", "x").status == 64)
       #expect(try workshop.keyferry("archive", "add", "seen", "nowhere").status == 2)
+      let when = try workshop.keyferry("archive", "add", "seen", "in", "--at", "yesterday")
+      #expect(when.status == 64 && when.errors.contains("--at yesterday: it is a day (2020-06-04)"), "\(when.errors)")
+      let short = try workshop.keyferry("archive", "get", "seen", "3f2a", "-o", "x")
+      #expect(short.status == 1 && short.errors.contains("4 digits are given, allowed are 8...64"), "\(short.errors)")
       let piped = try workshop.keyferry(["archive", "add", "seen", "-", "--as", "piped"], input: Sample.csv)
       #expect(piped.status == 0, "\(piped.errors)")
       let writer = try ArchiveWriter(workshop.path("seen"), at: 0)
@@ -376,15 +520,18 @@ import Testing
   }
 }
 
-/// A folder behind an address, by python3 -m http.server.
+/// A folder behind an address, by Python's http.server.
 final class PlainServer {
   let address: String
   private let process = Process()
 
-  init(_ folder: String) throws {
+  /// - Parameter path: is not answered.
+  init(_ folder: String, waitingAt path: String? = nil) throws {
     let output = Pipe()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder]
+    process.arguments =
+      path.map { ["python3", "-u", "-c", Self.waiting, folder, $0] }
+      ?? ["python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder]
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()
@@ -397,6 +544,17 @@ final class PlainServer {
     let start = said.range(of: "http://")?.lowerBound ?? said.endIndex
     address = String(said[start...].prefix { $0 != ")" }.dropLast())
   }
+
+  private static let waiting = """
+    import functools, http.server, sys, threading
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            if self.path == sys.argv[2]: threading.Event().wait()
+            super().do_GET()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=sys.argv[1]))
+    print(f"(http://127.0.0.1:{server.server_port}/)")
+    server.serve_forever()
+    """
 
   func stop() {
     // What these tests start has SIGTERM blocked.

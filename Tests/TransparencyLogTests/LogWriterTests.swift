@@ -113,12 +113,11 @@ import TransparencyLog
     try await withHistory { bench, _ in
       try bench.restore("public")
       #expect(await code { _ = try await bench.open() } == .missingTile)
-      let adopted = await code {
-        _ = try await LogWriter.adopt(state: LogFolder(bench.statePlace), folder: LogFolder(bench.place))
+      // Nothing is signed, and the reason is that the folder is behind.
+      let fault = await #expect(throws: LogFault.self) {
+        try await LogWriter.adopt(state: LogFolder(bench.statePlace), folder: LogFolder(bench.place))
       }
-      // Refused it is, and nothing is signed; but the reason should be that the folder is behind.
-      withKnownIssue(isIntermittent: true) { #expect(adopted == .wentBack) }
-      #expect(adopted != nil)
+      #expect(fault?.code == .wentBack, "\(String(describing: fault))")
     }
   }
 

@@ -39,7 +39,11 @@ struct ArchiveCommand: ParsableCommand {
         asked as that kind of server is. What cannot be read as keys is kept all the same.
 
         The same bytes are kept once, whatever they are called. Other bytes under a name that was seen before are told \
-        at once; both are kept, and the exit code is 1. It is made for a line in cron.
+        at once; both are kept, and the exit code is 1. So is a name that was a file and is an archive of others now, or the \
+        other way round. It is made for a line in cron.
+
+        What comes from an address is kept while it comes: who is stopped keeps what was fetched, up to the last half \
+        minute. The lists by which servers name their files are kept, too; that they change is no news.
 
         Bytes that the archive should have, and has not any more, are brought back where they are added again.
 
@@ -68,7 +72,9 @@ struct ArchiveCommand: ParsableCommand {
 
     @Option(
       parsing: .unconditional,
-      help: ArgumentHelp("When the files were seen; now, unless it is said.", valueName: "time"))
+      help: ArgumentHelp(
+        "When the files were seen: 2020-06-04, 2020-06-04T12:00, or -2d; now, unless it is said.", valueName: "time"),
+      transform: Self.time)
     var at: Instant?
 
     @Flag(help: ArchiveCommand.jsonHelp)
@@ -80,6 +86,13 @@ struct ArchiveCommand: ParsableCommand {
     @OptionGroup var input: InputOptions
     @OptionGroup(title: "Addresses") var addresses: AddressOptions
     @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+    private static func time(_ text: String) throws -> Instant {
+      if let instant = Instant(argument: text) { return instant }
+      throw ValidationError(
+        "--at \(text): it is a day (2020-06-04), a time in UTC or with its zone (2020-06-04T12:00, 2020-06-04T14:00+02:00), or a "
+          + "distance from now (-90m, -2h, -3d)")
+    }
 
     func validate() throws {
       try InputOptions.checkPaths(inputs)
@@ -95,68 +108,125 @@ struct ArchiveCommand: ParsableCommand {
     func run() async throws {
       // First, so that it is not read where it lies in a folder that is added, and nothing is fetched in vain.
       let writer = try ArchiveWriter(archive, at: (at ?? Clock.now).secondsSince1970)
-      let walk = try await input.walk(inputs, containers, asking: addresses.asking, outputFolder: archive)
-      try add(walk, to: writer)
+      let adding = Adding(self, writer)
+      for input in inputs {
+        guard LogPlace.isAddress(input) else {
+          try adding.take(self.input.walk([input], containers, outputFolder: archive))
+          continue
+        }
+        do {
+          // What came is kept, whatever comes of the rest.
+          try await self.input.fetch(input, addresses.asking, spooled: false) { piece in
+            switch piece {
+            case .index(let address, let bytes): try adding.take(index: bytes, name(of: address))
+            case .documents(let documents):
+              try adding.take(
+                self.input.reading.walk([input], containers.limits, outputFolder: archive, fetched: [input: documents]))
+            }
+          }
+        } catch {
+          try writer.commit()
+          throw error
+        }
+      }
+      try adding.finish()
     }
 
-    /// Of its own, as the optimizer wants it: see `explain`.
-    @inline(never)
-    private func add(_ walk: InputWalk, to writer: ArchiveWriter) throws {
-      if writer.healed.records > 0 || writer.healed.bytes > 0 {
+    /// Puts documents into the archive, and says what becomes of them.
+    private final class Adding {
+      private let command: Add
+      private let writer: ArchiveWriter
+      private var report: ArchiveAddition
+      private var leftOut: [LeftOutDocument] = []
+      private var passedOver = PassedOver()
+      private let progress = Progress()
+
+      init(_ command: Add, _ writer: ArchiveWriter) {
+        (self.command, self.writer) = (command, writer)
+        report = ArchiveAddition(command.archive)
+        guard writer.healed.records > 0 || writer.healed.bytes > 0 else { return }
         Console.note(
-          "\(archive): an add was stopped before it ended; \(counted(writer.healed.records, "record")) of it "
+          "\(command.archive): an add was stopped before it ended; \(counted(writer.healed.records, "record")) of it "
             + "\(writer.healed.records == 1 ? "is" : "are") kept, and \(counted(writer.healed.bytes, "byte")) of a torn one "
             + "\(writer.healed.bytes == 1 ? "is" : "are") gone; what it was given can be added again")
       }
-      var report = ArchiveAddition(archive)
-      // What nobody can read is evidence as well.
-      walk.keepsUnreadable = true
-      var leftOut: [LeftOutDocument] = []
-      let keepsGoing = containers.keepGoing ?? true
-      let progress = Progress()
-      func leaveOut(_ document: LeftOutDocument) throws {
-        guard keepsGoing else { throw document.fault }
+
+      private func leaveOut(_ document: LeftOutDocument) throws {
+        guard command.containers.keepGoing ?? true else { throw document.fault }
         leftOut.append(document)
       }
-      try walk.visit(
-        { found in
-          let name = name(of: found.place, found.document)
-          do {
-            let document = progress.watching(found.document)
-            let outcome = try writer.add(
-              document.source, signature: document.signatureFile, name: name, facts: { ContentFacts(document) })
-            report.count(outcome)
-            if case .changed(let before) = outcome, let now = writer.catalogue.sighting(of: name) {
-              progress.clear()
-              let change = ArchiveAddition.Change(before, now)
-              report.changed.append(change)
-              Console.note(change.text)
-            }
-          } catch let fault as ArchiveFault where fault.code == .badName {
-            try leaveOut(LeftOutDocument(name, code: fault.code.rawValue, fault))
-          } catch {
-            guard let document = LeftOutDocument(name, error) else { throw error }
-            try leaveOut(document)
+
+      @inline(never)
+      func take(_ walk: InputWalk) throws {
+        // What nobody can read is evidence as well.
+        walk.keepsUnreadable = true
+        try walk.visit({ try take($0) }, leaveOut: leaveOut)
+        passedOver.add(walk.passedOver)
+      }
+
+      private func take(_ found: FoundDocument) throws {
+        let name = command.name(of: found.place, found.document)
+        do {
+          let document = progress.watching(found.document)
+          if let turn = writer.catalogue.turn(to: name), report.add(turn) {
+            tell(report.turned[report.turned.count - 1].text)
           }
-        }, leaveOut: leaveOut)
-      try writer.commit()
-      progress.clear()
-      report.restored = writer.restored.sorted()
-      for digest in report.restored {
-        Console.note(
-          "\(archive): the bytes with the SHA-256 \(digest.prefix(16))… were missing or changed, and are brought back")
+          let outcome = try writer.add(
+            document.source, signature: document.signatureFile, name: name, facts: { ContentFacts(document) })
+          report.count(outcome)
+          if case .changed(let before) = outcome, let now = writer.catalogue.sighting(of: name) {
+            let change = ArchiveAddition.Change(before, now)
+            report.changed.append(change)
+            tell(change.text)
+          }
+        } catch let fault as ArchiveFault where fault.code == .badName {
+          try leaveOut(LeftOutDocument(name, code: fault.code.rawValue, fault))
+        } catch {
+          guard let document = LeftOutDocument(name, error) else { throw error }
+          try leaveOut(document)
+        }
       }
-      report.finish(writer.catalogue, leftOut)
-      if json {
-        try Console.result(line: try JSONText.render(report))
-      } else if !quiet {
-        try Console.result(report.text)
+
+      /// What names the documents. That it is another one each time is no news.
+      func take(index bytes: [UInt8], _ name: String) throws {
+        do {
+          _ = try writer.add(MemorySource(bytes), name: name) { ContentFacts() }
+          report.countIndex()
+        } catch let fault as ArchiveFault where fault.code == .badName {
+          try leaveOut(LeftOutDocument(name, code: fault.code.rawValue, fault))
+        }
       }
-      for line in LeftOutText.lines(leftOut, of: report.files + leftOut.count) { Console.note(line) }
-      if let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
-      let hasFailed = report.files == 0 && !leftOut.isEmpty
-      let isRight = leftOut.isEmpty && report.changed.isEmpty && report.restored.isEmpty
-      try exit(hasFailed ? .failed : isRight ? .done : .rejected)
+
+      private func tell(_ text: String) {
+        progress.clear()
+        Console.note(text)
+      }
+
+      func finish() throws {
+        try writer.commit()
+        progress.clear()
+        report.restored = writer.restored.sorted()
+        for digest in report.restored {
+          Console.note(
+            "\(command.archive): the bytes with the SHA-256 \(digest.prefix(16))… were missing or changed, and are brought back"
+          )
+        }
+        report.finish(writer.catalogue, leftOut)
+        if command.json {
+          try Console.result(line: try JSONText.render(report))
+        } else if !command.quiet {
+          try Console.result(report.text)
+        }
+        for line in LeftOutText.lines(leftOut, of: report.files + leftOut.count) { Console.note(line) }
+        if let line = LeftOutText.line(passedOver) { Console.note(line) }
+        let hasFailed = report.files == 0 && !leftOut.isEmpty
+        try command.exit(hasFailed ? .failed : report.isRight ? .done : .rejected)
+      }
+    }
+
+    private func name(of address: String) -> String {
+      guard let name, let input = inputs.first else { return address }
+      return address == input ? name : "\(name)/\(address)"
     }
 
     private func name(of place: DocumentPlace, _ document: SourceDocument) -> String {
@@ -286,7 +356,7 @@ struct ArchiveCommand: ParsableCommand {
       let folder = ArchiveFolder(archive)
       let catalogue = try folder.read().catalogue
       var contents: [(content: ArchivedContent, ending: String?)] = []
-      if let sighting = catalogue.sighting(of: file) {
+      if let sighting = catalogue.sighting(of: file) ?? Self.sighting(shown: file, catalogue) {
         let names = [sighting.digest, sighting.signature].compactMap(\.self).compactMap { catalogue[$0] }
         contents = zip(names, [nil, "sig"]).map { ($0, $1) }
       } else {
@@ -317,11 +387,25 @@ struct ArchiveCommand: ParsableCommand {
       path.hasSuffix(".bin") ? path.dropLast(3) + "sig" : path + ".sig"
     }
 
+    /// A name that is no UTF-8, as it is listed.
+    private static func sighting(shown text: String, _ catalogue: ArchiveCatalogue) -> ArchiveSighting? {
+      catalogue.sightings.first { TerminalText.harmless($0.name) == text }
+        .flatMap { catalogue.sighting(of: $0.name) }
+    }
+
     private func content(_ catalogue: ArchiveCatalogue) throws -> ArchivedContent {
       let digits = file.lowercased()
-      let isDigest = (8...64).contains(digits.utf8.count) && digits.utf8.allSatisfy { $0 < 0x80 }
+      let areDigits = !digits.isEmpty && digits.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+      let isDigest = areDigits && (8...64).contains(digits.utf8.count)
       let found = isDigest ? catalogue.contents.filter { $0.digest.hasPrefix(digits) } : []
       guard let first = found.first else {
+        guard !areDigits || isDigest else {
+          throw ArchiveFault(
+            .unknownFile,
+            "\(archive): nothing was seen as \(file), and of a SHA-256 \(counted(digits.utf8.count, "digit")) are given, allowed "
+              + "are 8...64",
+            hint: "keyferry archive list \(archive) says what there is")
+        }
         throw ArchiveFault(
           .unknownFile, "\(archive): nothing was seen as \(file), and no file has it as its SHA-256",
           hint: "keyferry archive list \(archive) says what there is")
@@ -364,13 +448,13 @@ struct ArchiveCommand: ParsableCommand {
     func run() throws {
       let folder = ArchiveFolder(archive)
       var report = ArchiveVerdict(archive)
-      let kept = try keep.flatMap { path in
-        try FileIdentity(path: path).map { _ in
-          try ArchiveCheckpoint(
-            try FileSource.contents(of: path, limit: ArchiveCheckpoint.byteLimit), name: path)
-        }
-      }
       do {
+        let kept = try keep.flatMap { path in
+          try FileIdentity(path: path).map { _ in
+            try ArchiveCheckpoint(
+              try FileSource.contents(of: path, limit: ArchiveCheckpoint.byteLimit), name: path)
+          }
+        }
         let reading = try folder.read(rootsAt: Set([kept?.size].compactMap(\.self)))
         report.take(reading)
         if let kept { try report.check(reading, extends: kept) }

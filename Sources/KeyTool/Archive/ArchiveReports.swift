@@ -16,6 +16,10 @@ struct ArchiveAddition: Encodable {
   private(set) var newNames = 0
   private(set) var again = 0
   var changed: [Change] = []
+  /// Names that were files and are containers now, or the other way round.
+  private(set) var turned: [Turn] = []
+  /// Lists by which servers name their files.
+  private(set) var indexes = 0
   /// SHA-256 of contents that were missing or changed, and are brought back.
   var restored: [String] = []
   private(set) var leftOut: [LeftOutDocument] = []
@@ -53,8 +57,34 @@ struct ArchiveAddition: Encodable {
     }
   }
 
+  struct Turn: Encodable {
+    let name: String
+    let isContainer: Bool
+    /// The SHA-256 of the file that it was, and when that was seen last.
+    let before: String?
+    let seen: String?
+
+    enum CodingKeys: String, CodingKey {
+      case name, before, seen
+      case isContainer = "container"
+    }
+
+    init(_ turn: ArchiveTurn) {
+      name = turn.name
+      isContainer = turn.before != nil
+      before = turn.before?.digest
+      seen = turn.before.map { Instant(secondsSince1970: $0.last).description }
+    }
+
+    var text: String {
+      guard let before, let seen else { return "\(name): it held other files before, and is a file now; all are kept" }
+      return
+        "\(name): it was a file with the SHA-256 \(before.prefix(16))… until \(seen), and holds other files now; all are kept"
+    }
+  }
+
   enum CodingKeys: String, CodingKey {
-    case archive, files, new, again, changed, restored, records, contents, root
+    case archive, files, new, again, changed, turned, indexes, restored, records, contents, root
     case reportVersion = "report_version"
     case newNames = "new_names"
     case leftOut = "left_out"
@@ -73,6 +103,17 @@ struct ArchiveAddition: Encodable {
     }
   }
 
+  mutating func countIndex() { indexes += 1 }
+
+  /// - Returns: whether it was not told yet.
+  mutating func add(_ turn: ArchiveTurn) -> Bool {
+    guard !turned.contains(where: { $0.name == turn.name }) else { return false }
+    turned.append(Turn(turn))
+    return true
+  }
+
+  var isRight: Bool { leftOut.isEmpty && changed.isEmpty && turned.isEmpty && restored.isEmpty }
+
   mutating func finish(_ catalogue: ArchiveCatalogue, _ leftOut: [LeftOutDocument]) {
     self.leftOut = leftOut
     (records, contents) = (catalogue.size, catalogue.contents.count)
@@ -86,6 +127,7 @@ struct ArchiveAddition: Encodable {
     if !changed.isEmpty { parts.append("\(ReadableNumber.grouped(changed.count)) changed under their name") }
     return
       "\(counted(files, "file")): \(parts.joined(separator: ", "))\n"
+      + (indexes > 0 ? "and \(counted(indexes, "list", "lists")) of files as served\n" : "")
       + "\(archive) has \(counted(contents, "file")), \(ReadableNumber.bytes(byteCount)), \(counted(records, "record"))\n"
   }
 }

@@ -62,25 +62,47 @@ extension InputOptions {
   ///
   /// - Throws: `TransportFault` where an address, or the index there, cannot be fetched.
   func walk(
-    _ paths: [String], _ containers: ContainerOptions? = nil, asking: AddressAsking, outputFolder: String? = nil
+    _ paths: [String], _ containers: ContainerOptions? = nil, asking: AddressAsking
   ) async throws -> InputWalk {
     var fetched: [String: [FetchedDocument]] = [:]
-    let wanted = paths.filter(LogPlace.isAddress)
-    if !wanted.isEmpty {
-      fetched = try await LogPlace.withClients { clients in
-        var inputs = AddressInputs(clients, asking, byteLimit: maxBytes)
-        for address in wanted { try await inputs.fetch(address) }
-        return inputs.fetched
+    for address in paths where LogPlace.isAddress(address) && fetched[address] == nil {
+      fetched[address] = []
+      try await fetch(address, asking) { piece in
+        if case .documents(let documents) = piece { fetched[address]? += documents }
       }
     }
-    return reading.walk(
-      paths, containers?.limits ?? ContainerLimits(), outputFolder: outputFolder, fetched: fetched)
+    return reading.walk(paths, containers?.limits ?? ContainerLimits(), fetched: fetched)
   }
+
+  /// Fetches what stands at an address, and hands it over while it comes.
+  ///
+  /// - Parameters:
+  ///   - spooled: whether the documents go into a file, because they are all wanted together.
+  ///   - take: what it throws ends the fetching.
+  /// - Throws: `TransportFault` where the address, or the index there, cannot be fetched.
+  func fetch(
+    _ address: String, _ asking: AddressAsking, spooled: Bool = true, _ take: @escaping (FetchedPiece) throws -> Void
+  ) async throws {
+    let byteLimit = maxBytes
+    try await LogPlace.withClients { clients in
+      var inputs = AddressInputs(clients, asking, byteLimit: byteLimit, isSpooled: spooled, take: take)
+      try await inputs.fetch(address)
+    }
+  }
+}
+
+/// What came from an address.
+enum FetchedPiece {
+  /// Some of the documents; more may follow.
+  case documents([FetchedDocument])
+  /// What names the documents, or which of them there are, as it was served.
+  case index(address: String, [UInt8])
 }
 
 /// What stands at http and https addresses: files, and indexes with all that they list.
 private struct AddressInputs {
-  private(set) var fetched: [String: [FetchedDocument]] = [:]
+  private let take: (FetchedPiece) throws -> Void
+  private let isSpooled: Bool
   private let clients: PeerClients
   private let asking: AddressAsking
   private let byteLimit: Int
@@ -95,18 +117,21 @@ private struct AddressInputs {
   /// No protocol asks that often.
   private static let questionLimit = 10_000
 
-  init(_ clients: PeerClients, _ asking: AddressAsking, byteLimit: Int) {
+  init(
+    _ clients: PeerClients, _ asking: AddressAsking, byteLimit: Int, isSpooled: Bool,
+    take: @escaping (FetchedPiece) throws -> Void
+  ) {
+    (self.isSpooled, self.take) = (isSpooled, take)
     (self.clients, self.asking, self.byteLimit) = (clients, asking, min(byteLimit, Self.memoryLimit))
   }
 
   mutating func fetch(_ address: String) async throws {
-    guard fetched[address] == nil else { return }
     defer { progress.clear() }
     if let peer = asking.peer {
       let settings = SourceSettings(
         name: peer.rawValue, peer: peer, location: address, options: asking.options, trust: .operator,
         reading: Policy(name: ""))
-      return fetched[address] = try await converse(settings, address, answer: nil)
+      return try await converse(settings, address, answer: nil)
     }
     let base = asking.options["base"] ?? LogPlace.above(address)
     let transport = try clients.transport(
@@ -133,9 +158,10 @@ private struct AddressInputs {
           if case .fail(let fault) = step { fault.reason } else { "it lists no file" }
         documents.append(Self.notFetched(address, "the files that it lists were not fetched: \(reason)"))
       }
-      return fetched[address] = documents
+      return try take(.documents(documents))
     }
-    fetched[address] = try await converse(index, address, answer: .response(head, body))
+    try take(.index(address: address, body))
+    try await converse(index, address, answer: .response(head, body))
   }
 
   /// An index may name its files from where it lies, or from further above: `US/index.txt` lists `US/1.zip`.
@@ -168,11 +194,11 @@ private struct AddressInputs {
   /// - Parameter answer: to the first question, where it was asked already.
   private mutating func converse(
     _ settings: SourceSettings, _ address: String, answer: PeerAnswer?
-  ) async throws -> [FetchedDocument] {
+  ) async throws {
     let transport = try clients.transport(for: settings)
     var machine = try PeerCatalog.machine(for: settings, cursor: nil, now: Clock.now)
     var answer = answer
-    var documents: [FetchedDocument] = []
+    var count = 0
     for _ in 0..<Self.questionLimit {
       switch machine.next() {
       case .ask(let request):
@@ -183,24 +209,30 @@ private struct AddressInputs {
         }
         do {
           let (head, body) = try await transport.ask(request)
+          if head.status == 200 {
+            try take(.index(address: Self.url(of: request.url, settings.location), body))
+          }
           machine.take(.response(head, body))
         } catch let fault as TransportFault {
           machine.take(.fault(fault.documentFault))
         }
       case .collect(let listed):
         for start in stride(from: 0, to: listed.count, by: Self.ahead) {
-          progress.enter("fetching \(documents.count) of \(documents.count + listed.count - start) files")
+          progress.enter("fetching \(count) of \(count + listed.count - start) files")
           let some = Array(listed[start..<min(start + Self.ahead, listed.count)])
           let answers = try await Self.answers(to: some, transport, byteLimit)
+          var documents: [FetchedDocument] = []
           for (document, answer) in zip(some, answers) {
             machine.take(Self.outcome(of: answer, document), of: document)
-            let name = Self.url(of: document, settings.location)
+            let name = Self.url(of: document.request.url, settings.location)
             if let one = try fetchedDocument(document, answer, name: name) { documents.append(one) }
           }
+          count += documents.count
+          try take(.documents(documents))
         }
       case .done:
         // What is not said of all, nobody shall take for all.
-        return documents + machine.notices.map { Self.notFetched(address, $0.reason) }
+        return try take(.documents(machine.notices.map { Self.notFetched(address, $0.reason) }))
       case .fail(let fault):
         throw TransportFault(code: fault.code, reason: "\(address): \(fault.reason)", isTemporary: false)
       }
@@ -210,8 +242,7 @@ private struct AddressInputs {
       isTemporary: false)
   }
 
-  private static func url(of document: PeerDocument, _ location: String) -> String {
-    let url = document.request.url
+  private static func url(of url: String, _ location: String) -> String {
     if LogPlace.isAddress(url) { return url }
     return "\(location.hasSuffix("/") ? String(location.dropLast()) : location)/\(url.drop { $0 == "/" })"
   }
@@ -269,6 +300,9 @@ private struct AddressInputs {
               name, code: "http-status", NotFetched(reason: "the server answers with status \(head.status)"))))
       }
       if document.otherStatuses.contains(204), body.isEmpty { return nil }
+      guard isSpooled else {
+        return FetchedDocument(name: name, entry: document.name, .success(MemorySource(body)))
+      }
       let spool = try self.spool ?? SpoolFile()
       self.spool = spool
       let start = spool.byteCount

@@ -92,6 +92,7 @@ struct DiffCommand: AsyncParsableCommand {
     _ walk: InputWalk, _ place: String, into side: inout ComparedKeys, _ names: inout SharedNames
   ) throws {
     try walk.visit { try side.add($0, of: place, &names) }
+    if let line = LeftOutText.line(walk.passedOver) { Console.note("\(place): \(line)") }
   }
 }
 

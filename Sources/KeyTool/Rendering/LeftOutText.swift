@@ -19,6 +19,9 @@ enum LeftOutText {
       passedOver.links > 0 ? counted(passedOver.links, "link") : nil,
       passedOver.others > 0 ? counted(passedOver.others, "pipe or device", "pipes or devices") : nil,
       passedOver.outputFolders > 0 ? "the folder of the outputs" : nil,
+      passedOver.noKeyFiles > 0
+        ? counted(passedOver.noKeyFiles, "file") + " of an archive that "
+          + (passedOver.noKeyFiles == 1 ? "was no key file" : "were no key files") : nil,
     ].compactMap { $0 }
     return parts.isEmpty ? nil : "passed over: \(parts.joined(separator: ", "))"
   }

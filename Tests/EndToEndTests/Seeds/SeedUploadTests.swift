@@ -94,6 +94,76 @@ import Testing
     }
   }
 
+  /// The log of what is published has an entry for each hour of each door, and what opens it is what came.
+  @Test(.timeLimit(.minutes(3))) func hoursOfUploadsAreInTheLog() async throws {
+    let service = try #require(CodeService())
+    defer { service.stop() }
+    try await Neighbourhood.visit { place in
+      try makeGateway(in: place, codesAt: service.port, log: "log: {name: 127.0.0.1/log}\nretention: {keys: 28 days}\n")
+      try place.keyferry("log", "init", "--config", "gateway.yaml", "-o", "log.vkey")
+      // The hour before the first round is the first one that is told of.
+      try place.keyferry("publish", "--config", "gateway.yaml", "--now", "2020-12-01T11:59:00Z")
+      try await serving(place, at: "2020-12-01T12:00:00Z") { address in
+        for name in ["publish_confirmed", "dp3t_exposed", "dp3t_v2_federated"] {
+          let (_, response) = try await post(try Vector(name), to: address)
+          #expect(response.statusCode == 200, "\(name)")
+        }
+      }
+      try place.keyferry("publish", "--config", "gateway.yaml", "--now", "2020-12-01T12:59:00Z")
+      #expect(try hours(in: place).allSatisfy { $0.hour < "2020-12-01T12" && $0.uploads == 0 }, "none is over")
+      try place.keyferry("publish", "--config", "gateway.yaml", "--now", "2020-12-01T14:01:00Z")
+      let told = try hours(in: place)
+      let doors = Set(told.map(\.door))
+      #expect(told.count == doors.count * 4 && !doors.isEmpty, "\(told)")
+      #expect(told.filter { $0.hour == "2020-12-01T12:00:00Z" }.map(\.uploads).reduce(0, +) == 3, "\(told)")
+      #expect(told.filter { $0.hour != "2020-12-01T12:00:00Z" }.allSatisfy { $0.uploads == 0 }, "\(told)")
+      try place.keyferry("log", "verify", "public/log", "--key", "log.vkey")
+      let missing = try place.keyferry(
+        "log", "reveal", "\(told[0].door)/2020-12-01T14:00:00Z", "--config", "gateway.yaml", status: 64)
+      #expect(missing.errors.contains("no hour of uploads"), "\(missing.errors)")
+    }
+  }
+
+  /// What the log says of uploads, each opened by the operator and computed by a program that is not ours.
+  private func hours(in place: Neighbourhood) throws -> [(door: String, hour: String, uploads: Int)] {
+    struct Opened: Decodable {
+      var uploads: Int
+      var commitment: String
+      var entry: Int
+    }
+    let script = PackageFolder.root.appending(path: "interop/log/commitment.py").path()
+    var found: [(String, String, Int)] = []
+    for (index, entry) in try entries(in: place).enumerated() where entry["kind"] as? String == "uploaded" {
+      let door = try #require(entry["source"] as? String)
+      let start = Date(timeIntervalSince1970: try #require(entry["at"] as? Double))
+      let hour = start.formatted(.iso8601)
+      let reveal = try place.keyferry("log", "reveal", "\(door)/\(hour)", "--config", "gateway.yaml", "--json")
+      let opened = try JSONDecoder().decode(Opened.self, from: Data(reveal.output))
+      #expect(opened.entry == index && opened.commitment == entry["commitment"] as? String)
+      let other = try #require(Tool(named: "python3")).run([script], input: reveal.output)
+      #expect(other.text == opened.commitment + "\n", "\(other.errors)")
+      found.append((door, hour, opened.uploads))
+    }
+    return found
+  }
+
+  /// Of a log with one tile of entries.
+  private func entries(in place: Neighbourhood) throws -> [[String: Any]] {
+    let log = place.folder.appending(path: "public/log")
+    let checkpoint = try String(contentsOf: log.appending(path: "checkpoint"), encoding: .utf8)
+    let size = checkpoint.split(separator: "\n")[1]
+    let bytes = [UInt8](try Data(contentsOf: log.appending(path: "tile/entries/000.p/\(size)")))
+    var entries: [[String: Any]] = []
+    var offset = 0
+    while offset + 2 <= bytes.count {
+      let end = offset + 2 + (Int(bytes[offset]) << 8 | Int(bytes[offset + 1]))
+      let members = try JSONSerialization.jsonObject(with: Data(bytes[(offset + 2)..<end])) as? [String: Any]
+      entries.append(try #require(members))
+      offset = end
+    }
+    return entries
+  }
+
   // MARK: The apps
 
   private func post(_ vector: Vector, to address: URL) async throws -> (Data, HTTPURLResponse) {
@@ -164,7 +234,7 @@ import Testing
 
   // MARK: The gateway
 
-  private func makeGateway(in place: Neighbourhood, codesAt port: UInt16) throws {
+  private func makeGateway(in place: Neighbourhood, codesAt port: UInt16, log: String = "") throws {
     for name in ["sign", "next-day"] { try place.keyferry("keygen", "-o", "\(name).key") }
     for name in ["TEST-KEY-dp3t.pem", "TEST-KEYS.jwks"] {
       try place.write(try String(contentsOf: Self.requests.appending(path: name), encoding: .utf8), name)
@@ -197,6 +267,7 @@ import Testing
           dp3t: {keys: [TEST-KEY-dp3t.pem], next-day-key: {file: next-day.key}}
           revision-key: {file: revision}
           answer-after: 2 s
+      \(log)
       """, "gateway.yaml")
   }
 
