@@ -30,6 +30,34 @@ import Testing
     }
   }
 
+  /// The ring that ships is sound, and each of its keys stands in the table of sources beside it.
+  @Test func publishedKeysOfHealthAuthoritiesShip() throws {
+    let rings = PackageFolder.root.appending(path: "interop/rings")
+    let table = try String(contentsOf: rings.appending(path: "README.md"), encoding: .utf8)
+    struct Ring: Decodable {
+      struct Key: Decodable {
+        let id: String
+        let version: String
+        let publicKey: String
+      }
+      let keys: [Key]
+    }
+    let file = rings.appending(path: "health-authorities.json")
+    let keys = try JSONDecoder().decode(Ring.self, from: Data(contentsOf: file)).keys
+    #expect(!keys.isEmpty)
+    for key in keys { #expect(table.contains("| \(key.id) | \(key.version) | "), "\(key.id)") }
+    try Workshop.run { workshop in
+      for key in keys {
+        // Signed by a stranger under the same name: the ring knows the name, and says that it does not verify.
+        let stranger = try workshop.makeSigner(key.id, key.version)
+        try write(workshop, "stranger", infos: [stranger.info]) { try sign($0, with: [stranger]) }
+        let outcome = try workshop.keyferry("verify", "stranger.bin", "--trust", file.path())
+        #expect(outcome.status == 1 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(outcome.text.contains("does not verify under id \"\(key.id)\""), "\(outcome.text)")
+      }
+    }
+  }
+
   /// Writes `NAME.bin` and `NAME.sig`, signed by `signatures` over the bytes as they are.
   private func write(
     _ workshop: Workshop, _ name: String, infos: [SignatureInfo],

@@ -220,6 +220,8 @@ def tree(parts, bin="/usr/local/bin", zsh="site-functions"):
         files.add(f"{documents}/examples/{name}", (deploy / name).read_bytes())
     for policy in sorted([*(deploy / "policies").glob("*.yaml"), *(root / "Sources/PolicyFiles/Policies").glob("*.yaml")]):
         files.add(f"{documents}/examples/policies/{policy.name}", policy.read_bytes())
+    for name in ("health-authorities.json", "README.md"):
+        files.add(f"{documents}/rings/{name}", (root / "interop/rings" / name).read_bytes())
     files.add(f"{documents}/README.md", (root / "README.md").read_bytes())
     files.add(f"{documents}/Deploying.md", (deploy / "README.md").read_bytes())
     files.add(f"{documents}/SECURITY.md", (root / "SECURITY.md").read_bytes())
