@@ -47,6 +47,25 @@ import Testing
     }
   }
 
+  /// The lines that are printed can be typed as they stand, and a link that leads nowhere is there, too.
+  @Test(arguments: ["my gateway", "it's", "-g"])
+  func oddFolders(folder: String) throws {
+    try Workshop.run { workshop in
+      let made = try workshop.keyferry(["init"] + Self.flags + ["--", folder])
+      #expect(made.status == 0, "\(made.errors)")
+      let line = try #require(made.text.split(separator: "\n").first { $0.hasPrefix("  keyferry check ") })
+      let shell = try #require(Tool(named: "bash"))
+      let program = try #require(Workshop.program)
+      let typed = "keyferry() { \"$0\" \"$@\"; };\(line)"
+      #expect(try shell.run(["-c", typed, program], in: workshop.folder).status == 0)
+      try FileManager.default.createSymbolicLink(
+        atPath: workshop.path("gateway.yaml"), withDestinationPath: workshop.path("nowhere"))
+      let refused = try workshop.keyferry(["init"] + Self.flags)
+      #expect(refused.status == 2 && refused.errors.contains("it is there already"))
+      #expect(!workshop.exists("secrets"))
+    }
+  }
+
   @Test func whatStandsThereStays() throws {
     try Workshop.run { workshop in
       try workshop.write("precious", "gateway.yaml")
@@ -69,7 +88,7 @@ import Testing
       }
       #expect(try ask("NL\n\u{4}").status == 64)
       #expect(!workshop.exists("made"))
-      let outcome = try ask("nl\nNL\n204\nnl.example.app\n\nhttps://keys.example.nl\n")
+      let outcome = try ask("nl\n NL \n204\nnl.example.app\n\nhttps://keys.example.nl\n")
       #expect(outcome.status == 0, "\(outcome.text)")
       let text = try workshop.text("made/gateway.yaml")
       #expect(text.contains("app: \"nl.example.app\"") && !text.contains("android:"))

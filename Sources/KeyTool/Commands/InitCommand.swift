@@ -47,14 +47,16 @@ struct InitCommand: ParsableCommand {
   var url: String?
 
   func run() throws {
+    var root = folder.hasSuffix("/") && folder != "/" ? String(folder.dropLast()) : folder
+    // So that it can be named behind an option.
+    if root.hasPrefix("-") { root = "./\(root)" }
+    // Before anything is asked.
+    try checkFree("\(root)/\(GatewayOptions.defaultConfiguration)")
     let answers = try Answers(self)
-    let root = folder.hasSuffix("/") && folder != "/" ? String(folder.dropLast()) : folder
     let (key, publicKey) = ("secrets/\(answers.region)-v1.key.pem", "keys/\(answers.keyID)-v1.pem")
     let configuration = GatewayOptions.defaultConfiguration
     // Before anything is made.
-    for file in [configuration, key, publicKey] where FileIdentity(path: "\(root)/\(file)") != nil {
-      throw FileFault("write", "\(root)/\(file)", reason: "it is there already, and nothing is written over")
-    }
+    for file in [key, publicKey] { try checkFree("\(root)/\(file)") }
     try make(root)
     for (name, mode) in [("drop", 0o777), ("keys", 0o777), ("secrets", 0o700), ("state", 0o700)] {
       try make("\(root)/\(name)", mode: mode_t(mode))
@@ -67,6 +69,7 @@ struct InitCommand: ParsableCommand {
     let (_, warnings) = try GatewayConfiguration.read(
       "\(root)/\(configuration)", environment: ProcessInfo.processInfo.environment, now: Clock.now)
     for warning in warnings { Console.note("\(warning)") }
+    let option = "--config \(Self.quoted("\(root)/\(configuration)"))"
     try Console.result(
       """
       \(root)/\(configuration)  the configuration; every setting of it can be changed
@@ -75,17 +78,31 @@ struct InitCommand: ParsableCommand {
       \(root)/drop/  put key files here
 
       Next:
-        keyferry check --config \(root)/\(configuration)
-        keyferry registration --config \(root)/\(configuration)   what Apple and Google ask for
-        keyferry run --config \(root)/\(configuration)
+        keyferry check \(option)
+        keyferry registration \(option)   what Apple and Google ask for
+        keyferry run \(option)
 
       """)
   }
 
-  private func make(_ path: String, mode: mode_t = 0o777) throws {
-    guard mkdir(PathText.system(path), mode) == 0 || InputWalk.isFolder(path) else {
-      throw FileFault("create", path, number: errno)
+  /// - Throws: `FileFault` where anything has that name, a link that leads nowhere too.
+  private func checkFree(_ path: String) throws {
+    var status = stat()
+    guard lstat(PathText.system(path), &status) != 0 else {
+      throw FileFault("write", path, reason: "it is there already, and nothing is written over")
     }
+  }
+
+  private func make(_ path: String, mode: mode_t = 0o777) throws {
+    guard mkdir(PathText.system(path), mode) != 0 else { return }
+    let number = errno
+    if !InputWalk.isFolder(path) { throw FileFault("create", path, number: number) }
+  }
+
+  /// As a shell takes it for one word.
+  private static func quoted(_ path: String) -> String {
+    if path.wholeMatch(of: /[A-Za-z0-9_\/.,:@%+=\-]+/) != nil { return path }
+    return "'\(path.replacing("'", with: "'\\''"))'"
   }
 
   private func write(_ text: String, _ path: String, permissions: UInt32 = 0o666) throws {
@@ -122,8 +139,12 @@ struct InitCommand: ParsableCommand {
         // As often as it is answered, and no longer than there is somebody.
         while true {
           Console.error("\(question) (\(allowed)\(isOptional ? "; Enter for none" : "")): ")
-          guard let line = readLine() else { throw ValidationError("\(option) is missing: \(allowed)") }
-          let word = line.trimmingPrefix { $0.isWhitespace }
+          guard let line = readLine() else {
+            Console.error("\n")
+            throw ValidationError("\(option) is missing: \(allowed)")
+          }
+          var word = line.trimmingPrefix { $0.isWhitespace }
+          while word.last?.isWhitespace == true { word.removeLast() }
           if word.isEmpty && isOptional || isAllowed(word) { return String(word) }
           Console.note("\(word.debugDescription) is not \(allowed)")
         }
