@@ -57,6 +57,22 @@ import Testing
     try workshop.write(bytes, "state/keyferry.sqlite")
   }
 
+  /// Nothing but what was received is on standard output then.
+  @Test func whatIsInQuarantineGoesToStandardOutput() throws {
+    try withGateway { workshop in
+      let refused = "{\"this is\": \"no key file\"}"
+      try drop(refused, "refused.json", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 1)
+      let list = try JSONSerialization.jsonObject(with: Data(try workshop.keyferry("quarantine", "--json").output))
+      let documents = try #require((list as? [String: Any])?["documents"] as? [[String: Any]])
+      let id = "\(try #require(documents.first?["id"] as? Int))"
+      let shown = try workshop.keyferry("quarantine", "show", id, "-o", "-")
+      #expect(shown.status == 0 && shown.text == refused, "\(shown.text) \(shown.errors)")
+      #expect(!workshop.exists("-"))
+      #expect(try workshop.keyferry("quarantine", "show", id, "-o", "-", "--json").status == 64)
+    }
+  }
+
   @Test func aDamagedStoreIsFoundAndRestored() throws {
     try withGateway { workshop in
       let whole = try workshop.keyferry("store", "check")

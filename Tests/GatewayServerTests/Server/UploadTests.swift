@@ -169,13 +169,17 @@ struct UploadTests {
   @Test("A body of brackets from anyone costs no time")
   func brackets() async throws {
     let app = try application()
-    let start = ContinuousClock.now
-    for bracket in ["[", "{\"a\":"] {
-      let body = [UInt8](String(repeating: bracket, count: 60_000 / bracket.utf8.count).utf8)
-      #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: body).code == 400)
+    // Of some tries on a busy machine one is undisturbed.
+    var quickest = Duration.seconds(1000)
+    for _ in 0..<3 {
+      let start = ContinuousClock.now
+      for bracket in ["[", "{\"a\":"] {
+        let body = [UInt8](String(repeating: bracket, count: 60_000 / bracket.utf8.count).utf8)
+        #expect(try await app.ask("/v1/publish", .post, headers: Self.json, body: body).code == 400)
+      }
+      quickest = min(quickest, ContinuousClock.now - start)
     }
-    let time = ContinuousClock.now - start
-    #expect(time < .seconds(10), "\(time)")
+    #expect(quickest < .seconds(2), "\(quickest)")
   }
 
   @Test("Uploads have a limit of their own")

@@ -114,8 +114,8 @@ struct ChaffTests {
       let own = try #require(times[number])
       print("upload, \(request.name): AUC of time beside one that is taken \(auc(times[0] ?? [], own))")
       #expect(own.allSatisfy { $0 >= 0.1 }, "\(request.name): \(own.min() ?? 0) s")
-      // Some of them, at least, in the first step and its chance; a busy machine is later.
-      #expect(own.sorted()[rounds / 10] < 0.25, "\(request.name)")
+      // Half of them, at least, in the first step and its chance; a busy machine is later.
+      #expect(own.sorted()[rounds / 2] < 0.25, "\(request.name)")
     }
   }
 
