@@ -93,6 +93,12 @@ struct StoreCommand: AsyncParsableCommand {
 
     @OptionGroup var gateway: GatewayOptions
 
+    func validate() throws {
+      guard file != "-" else {
+        throw ValidationError("a store is copied to a file, not to standard output; ./- is a file of that name")
+      }
+    }
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .reader)
