@@ -15,16 +15,18 @@ package struct Daemon: Sendable {
   private let serving: Serving?
   private let version: String
   private let clock: GatewayClock
+  private let manager: ServiceManager?
   private let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
 
   /// - Parameters:
   ///   - ledger: of a store that was opened as its owner.
   ///   - serving: `nil` where nothing is served.
   ///   - version: what peers are told of this program.
+  ///   - manager: who has started this process and wants to know how it is.
   ///   - readAgain: reads the configuration once more, on SIGHUP.
   package init(
     _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, version: String,
-    clock: GatewayClock,
+    clock: GatewayClock, manager: ServiceManager? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
@@ -32,6 +34,7 @@ package struct Daemon: Sendable {
     self.serving = serving
     self.version = version
     self.clock = clock
+    self.manager = manager
     self.readAgain = readAgain
   }
 
@@ -74,6 +77,7 @@ package struct Daemon: Sendable {
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }
+    if let manager { services.append(NotifyService(manager, after: serving?.listening)) }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.

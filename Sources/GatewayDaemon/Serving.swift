@@ -15,6 +15,8 @@ package struct Serving {
   /// For pulling and publishing; whoever only serves does not know.
   package let publishing: Readiness?
   package let server: ServerService
+  /// Has an element once the server listens.
+  package let listening: AsyncStream<Void>
   /// Can be replaced while the server runs.
   let exposure: ServedConfiguration
   /// The whitelist can be replaced while the server runs.
@@ -71,8 +73,11 @@ package struct Serving {
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil
     let door = settings.federationDoor
+    let (listening, listens) = AsyncStream.makeStream(of: Void.self)
+    self.listening = listening
     server = ServerService(application) { port in
       onListening(isPublic ? address : "\(address):\(port)/")
+      listens.yield()
     } onFederationBound: { port in
       let isSecure = (door?.certificatePEM ?? settings.certificatePEM) != nil
       onListening("\(isSecure ? "https" : "http")://\(door?.listen?.host ?? ""):\(port)/ for national back ends")

@@ -62,15 +62,19 @@ struct Neighbourhood {
     return process.terminationReason == .uncaughtSignal
   }
 
-  /// Starts `keyferry` with everything that it says in `log`.
-  func start(_ arguments: [String], log: String? = nil) throws -> Process {
+  /// Starts `keyferry` with everything that it says in `log`, and with more in its environment.
+  func start(_ arguments: [String], log: String? = nil, environment: [String: String] = [:]) throws -> Process {
     let process = Process()
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.executableURL = URL(filePath: try #require(Self.program, "the program keyferry was not built"))
     process.arguments = arguments
     process.currentDirectoryURL = folder
     process.standardOutput = FileHandle.nullDevice
     if let log {
-      _ = FileManager.default.createFile(atPath: path(log), contents: nil)
+      // Who wants to know which file it is has made it.
+      if !FileManager.default.fileExists(atPath: path(log)) {
+        _ = FileManager.default.createFile(atPath: path(log), contents: nil)
+      }
       let file = try FileHandle(forWritingTo: folder.appending(path: log))
       process.standardOutput = file
       process.standardError = file

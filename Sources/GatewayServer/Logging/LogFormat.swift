@@ -10,17 +10,24 @@ package enum LogFormat: String, Hashable, Sendable, CaseIterable {
   case text
 
   /// Makes every logger of the process write lines like this to standard error. Once in a process.
-  package func bootstrap(level: Logger.Level = .info) {
-    LoggingSystem.bootstrap { handler(label: $0, level: level) }
+  ///
+  /// - Parameter journal: `JOURNAL_STREAM` of the environment. Where standard error is systemd's journal, each line begins
+  ///   with its priority, which the journal takes away and keeps.
+  package func bootstrap(level: Logger.Level = .info, journal: String? = nil) {
+    let isJournal = journal.map { JournalPriority.isStandardError($0) } ?? false
+    LoggingSystem.bootstrap { handler(label: $0, level: level, hasPriority: isJournal) }
   }
 
   /// A handler that writes lines like this.
   ///
-  /// - Parameter write: takes whole lines with their line feed; standard error by default.
+  /// - Parameters:
+  ///   - hasPriority: whether a line begins with its priority as systemd's journal reads it: `<4>`.
+  ///   - write: takes whole lines with their line feed; standard error by default.
   package func handler(
-    label: String, level: Logger.Level = .info, write: @escaping @Sendable (String) -> Void = LogFormat.standardError
+    label: String, level: Logger.Level = .info, hasPriority: Bool = false,
+    write: @escaping @Sendable (String) -> Void = LogFormat.standardError
   ) -> some LogHandler {
-    LineLogHandler(format: self, label: label, logLevel: level, write: write)
+    LineLogHandler(format: self, label: label, logLevel: level, hasPriority: hasPriority, write: write)
   }
 
   /// Lines of several threads do not mix.
@@ -46,12 +53,17 @@ private struct LineLogHandler: LogHandler {
   var logLevel: Logger.Level
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
+  let hasPriority: Bool
   let write: @Sendable (String) -> Void
 
-  init(format: LogFormat, label: String, logLevel: Logger.Level, write: @escaping @Sendable (String) -> Void) {
+  init(
+    format: LogFormat, label: String, logLevel: Logger.Level, hasPriority: Bool,
+    write: @escaping @Sendable (String) -> Void
+  ) {
     self.format = format
     self.label = label
     self.logLevel = logLevel
+    self.hasPriority = hasPriority
     self.write = write
   }
 
@@ -66,9 +78,10 @@ private struct LineLogHandler: LogHandler {
     if let own = event.metadata { data.merge(own) { _, new in new } }
     if let error = event.error { data["error"] = .string("\(error)") }
     let sorted = data.sorted { $0.key < $1.key }
+    let priority = hasPriority ? JournalPriority(event.level).prefix : ""
     switch format {
-    case .json: write(jsonLine(event, sorted))
-    case .text: write(textLine(event, sorted))
+    case .json: write(priority + jsonLine(event, sorted))
+    case .text: write(priority + textLine(event, sorted))
     }
   }
 

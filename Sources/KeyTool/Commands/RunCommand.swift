@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
@@ -44,7 +45,8 @@ struct RunCommand: AsyncParsableCommand {
       serving: try plan.server.map { _ in
         try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
       },
-      version: KeyferryCommand.version, clock: clock
+      version: KeyferryCommand.version, clock: clock,
+      manager: ServiceManager(environment: ProcessInfo.processInfo.environment)
     ) { [gateway] in try gateway.read() }
     try await daemon.run(hangups: hangups)
   }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyStorage
@@ -34,10 +35,14 @@ struct ServeCommand: AsyncParsableCommand {
     log.bootstrap()
     let clock = try await gateway.servingClock(plan)
     let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
+    var services: [any Service] = [serving.server]
+    if let watch = serving.watch { services.append(watch) }
+    if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
+      services.append(NotifyService(manager, after: serving.listening))
+    }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [serving.server] + (serving.watch.map { [$0] } ?? []), gracefulShutdownSignals: [.sigterm, .sigint],
-        logger: Logger(label: "keyferry")))
+        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry")))
     try await group.run()
   }
 

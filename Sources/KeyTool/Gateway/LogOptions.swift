@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import GatewayServer
 internal import Logging
 
@@ -11,7 +12,10 @@ struct LogOptions: ParsableArguments {
   var logLevel = LogLevel.info
 
   /// Once in a process.
-  func bootstrap() { logFormat.format.bootstrap(level: logLevel.level) }
+  func bootstrap() {
+    logFormat.format.bootstrap(
+      level: logLevel.level, journal: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
+  }
 }
 
 enum LogStyle: String, ExpressibleByArgument, CaseIterable {

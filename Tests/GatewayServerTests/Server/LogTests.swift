@@ -37,6 +37,17 @@ struct LogTests {
     #expect(data["region"] as? String == "NL")
   }
 
+  @Test("A line for systemd's journal begins with its priority", arguments: [LogFormat.json, .text])
+  func priorities(format: LogFormat) {
+    let lines = Lines()
+    let logger = Logger(label: "test") {
+      format.handler(label: $0, level: .trace, hasPriority: true) { lines.add($0) }
+    }
+    for level in Logger.Level.allCases { logger.log(level: level, "said") }
+    #expect(lines.all.map { String($0.prefix(3)) } == ["<7>", "<7>", "<6>", "<5>", "<4>", "<3>", "<2>"])
+    #expect(lines.all.allSatisfy { !$0.dropFirst(3).hasPrefix("<") })
+  }
+
   @Test("Text lines are one line each, and quote what would be ambiguous")
   func text() throws {
     let lines = Lines()
