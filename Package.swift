@@ -36,7 +36,7 @@ let package = Package(
       name: "_KeyferryInternals",
       targets: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
-        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage",
+        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage", "TransparencyLog",
       ]),
   ],
   traits: [

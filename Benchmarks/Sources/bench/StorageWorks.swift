@@ -290,7 +290,7 @@ private final class OutcomeBox<Value>: @unchecked Sendable {
 }
 
 /// Waits for asynchronous work; the harness measures one thread.
-private func waiting<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
+func waiting<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
   let box = OutcomeBox<Result>()
   let isDone = DispatchSemaphore(value: 0)
   Task {
