@@ -428,6 +428,8 @@ final class World {
         let document = random.pick(recorded)
         let country = servers.first { $0.name == document.source }?.country ?? drop.country
         let request = RecallRequest(origin: country, document: document.id)
+        // After a kill in the midst of it the recall may stand: whichever it is, nobody has a right to these keys.
+        defer { if disk.fuse.isBurnt { truth.release(document: document.name, of: document.source) } }
         let effect = try await ledger.recalled(request, by: Self.word, at: now)
         truth.release(document: document.name, of: document.source)
         note("the operator recalls \(document.source)/\(document.name): \(effect.claims) claims")

@@ -151,6 +151,15 @@ struct SeriesRound: Sendable {
       [name = settings.name, newState] state in
       [try newState.change(for: name, replacing: oldState, in: state)]
     }
+    try removeDamaged(found.unlisted)
+  }
+
+  /// Removes files that have other bytes than were published and that no index names any more: nobody shall be given them
+  /// for as long as a bundle that has left is served to those who have an old index. Each is looked at once more.
+  private func removeDamaged(_ bundles: some Sequence<NewBundle>) throws {
+    for bundle in bundles where try folder.fault(of: bundle, digest: true)?.code == .fileDamaged {
+      try folder.remove(bundle.path)
+    }
   }
 
   /// Writes the files of all staged bundles, then the log and their proofs, then the index, marks them, and retires old
@@ -336,8 +345,11 @@ struct SeriesRound: Sendable {
     if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
     try await stage(staging, state)
     receipt.madeAgain = staging.bundles.count
+    let gone = records.filter { lost.contains($0.id) }.map(\.bundle)
     lost = []
     try await settle()
+    // What stands in their place is listed by now.
+    try removeDamaged(gone)
   }
 
   /// Each holds what the increments of its time hold now.

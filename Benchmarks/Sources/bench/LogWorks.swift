@@ -16,9 +16,9 @@ let logWorks = [
       }.handling(appended),
       .yardstick("among 0", reach: 1 / 1.2) {
         let folder = try ScratchFolder()
-        let state = LogFolder(folder / "state")
+        let (state, shown) = (LogFolder(folder / "state"), LogFolder(folder / "public"))
         let writer = try waiting {
-          Opened(try await LogWriter.create(name: LogEntries.log, state: state, folder: LogFolder(folder / "public")))
+          Opened(try await LogWriter.create(name: LogEntries.log, state: state, folder: shown))
         }.writer
         try writer.append(entries)
         return appended

@@ -445,6 +445,31 @@ import Testing
       #expect(after == before)
       #expect(try await press.publisher.round(now: at(16))[0].warnings == [])
       #expect(try press.listed("NL", .increment) == listed)
+      // Who has an old index is given nothing rather than other bytes.
+      #expect(!FileManager.default.fileExists(atPath: path))
+      #expect(FileManager.default.fileExists(atPath: "\(press.root)/\(index[0])"))
+    }
+  }
+
+  /// A file that was damaged and has left the index stays for nobody when the store is lost with what it knew of it.
+  @Test func aDamagedFileThatNoIndexNamesGoesWhenTheStoreIsLost() async throws {
+    var settings = SeriesSettings.sample()
+    settings.makesSince = true
+    try await Press.run(settings) { press in
+      for number in [UInt64(1), 2] {
+        try await press.say([key(number)])
+        try await press.round(at(8 + 2 * Int64(number)))
+      }
+      let left = try press.manifest("NL").bundles.filter { !$0.isListed }.map(\.path)
+      let path = try #require(left.first)
+      let old = try press.bytes(path)
+      try Data(old.dropLast() + [old[old.count - 1] ^ 1]).write(to: URL(filePath: "\(press.root)/\(path)"))
+      let other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      let receipt = try await other.publisher.round(now: at(14))[0]
+      #expect(receipt.fault == nil)
+      #expect(!FileManager.default.fileExists(atPath: "\(press.root)/\(path)"))
+      for path in left.dropFirst() { #expect(FileManager.default.fileExists(atPath: "\(press.root)/\(path)")) }
+      #expect(try await other.publisher.round(now: at(14))[0].fault == nil)
     }
   }
 
