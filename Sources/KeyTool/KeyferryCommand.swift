@@ -104,6 +104,12 @@ package struct KeyferryCommand: ParsableCommand {
     Descriptors.raise()
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
+      // The parser answers a question about a command that does not exist with the help of the program.
+      if arguments.first == "help",
+        let unknown = UnknownCommand.first(in: Array(arguments.dropFirst()), of: Self.self)
+      {
+        return refuse(unknown)
+      }
       var command = try parse(arguments)
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
@@ -116,11 +122,15 @@ package struct KeyferryCommand: ParsableCommand {
       return status.rawValue
     } catch {
       if exitCode(for: error) == .validationFailure, let unknown = UnknownCommand.first(in: arguments, of: Self.self) {
-        Console.error("keyferry: \(TerminalText.harmless("\(unknown)"))\n")
-        return ExitStatus.usage.rawValue
+        return refuse(unknown)
       }
       return report(error)
     }
+  }
+
+  private static func refuse(_ unknown: UnknownCommand) -> Int32 {
+    Console.error("keyferry: \(TerminalText.harmless("\(unknown)"))\n")
+    return ExitStatus.usage.rawValue
   }
 
   /// Most of the time of a short command is the parser's, which learns all commands before it reads an argument. The one

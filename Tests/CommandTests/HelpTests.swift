@@ -108,13 +108,18 @@ import Testing
     (["inspct", "x"], "Did you mean 'inspect'?"), (["log", "verfy"], "Did you mean 'verify'?"),
     (["qarantine", "list"], "Did you mean 'quarantine'?"), (["keys.csv"], "keyferry inspect keys.csv"),
     (["log", "keys.csv"], "See 'keyferry log --help'"), (["zzzzzzzz"], "unknown command 'zzzzzzzz'\n"),
+    (["help", "inspct"], "Did you mean 'inspect'?"), (["help", "log", "verfy"], "Did you mean 'verify'?"),
+    (["help", "zzzzzzzz"], "unknown command 'zzzzzzzz'\n"), (["version"], "Did you mean '--version'?"),
+    (["-V"], "Did you mean '--version'?"),
   ])
   func anUnknownCommandIsToldFromAWrongArgument(arguments: [String], hint: String) throws {
     try Workshop.run { workshop in
       try workshop.write("", "keys.csv")
       let outcome = try workshop.keyferry(arguments)
       #expect(outcome.status == 64 && outcome.errors.contains(hint), "\(outcome.errors)")
-      #expect(outcome.errors.hasPrefix("keyferry: unknown command '"))
+      #expect(outcome.output.isEmpty)
+      let kind = arguments[0].hasPrefix("-") ? "option" : "command"
+      #expect(outcome.errors.hasPrefix("keyferry: unknown \(kind) '"))
     }
   }
 

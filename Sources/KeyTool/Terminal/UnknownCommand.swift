@@ -2,7 +2,8 @@ internal import ArgumentParser
 internal import KeyIntake
 internal import PolicyFiles
 
-/// A word that stands where a command is expected, and is none.
+/// A word that stands where a command is expected, and is none. `version` and `-V` are words that others use for
+/// `--version`.
 struct UnknownCommand: CustomStringConvertible {
   private let word: String
   /// What stands before it: `keyferry`, or `keyferry log`.
@@ -14,6 +15,9 @@ struct UnknownCommand: CustomStringConvertible {
   static func first(in arguments: [String], of program: any ParsableCommand.Type) -> UnknownCommand? {
     var command: CommandConfiguration = program.configuration
     var parent = KeyferryCommand.programName
+    if let word = arguments.first, ["version", "-V"].contains(word) {
+      return UnknownCommand(word: word, parent: parent, nearest: "--version", isFile: false)
+    }
     for (place, word) in arguments.enumerated() {
       // Options before a command, and the arguments of one that has none, are the parser's.
       if command.subcommands.isEmpty || word.hasPrefix("-") || word == "help" { return nil }
@@ -42,7 +46,7 @@ struct UnknownCommand: CustomStringConvertible {
   }
 
   var description: String {
-    var text = "unknown command '\(word)'"
+    var text = "unknown \(word.hasPrefix("-") ? "option" : "command") '\(word)'"
     if let nearest {
       text += ". Did you mean '\(nearest)'?"
     } else if isFile {
