@@ -224,6 +224,21 @@ import TransparencyLog
       let text = try workshop.keyferry(
         "verify", "public/NL/1.zip", "--trust", "ring", "--log", "kept", "--log-key", "log.vkey")
       #expect(text.status == 0 && text.text.contains("  in the log: entry 0 of keys.example.org/log, size 2\n"))
+      // Under another name it is the same bundle, and two that were swapped are seen.
+      for ending in ["", ".tlog-proof"] {
+        try FileManager.default.copyItem(
+          atPath: workshop.path("public/NL/1.zip\(ending)"), toPath: workshop.path("public/NL/other.zip\(ending)"))
+      }
+      let renamed = try verdict("public/NL/other.zip", "public/log")
+      #expect(renamed.verdict == "logged" && renamed.text.hasSuffix(", published as NL/1.zip"), "\(renamed.text)")
+      // Several threads ask the log at once.
+      let many = ["public/NL/1.zip", "public/NL/other.zip"]
+      for _ in 0..<3 {
+        let files = (0..<12).map { many[$0 % 2] }
+        let outcome = try workshop.keyferry(
+          ["verify"] + files + ["--trust", "ring", "--log", "public/log", "--log-key", "log.vkey"])
+        #expect(outcome.status == 0, "\(outcome.text)\(outcome.errors)")
+      }
       // The log has grown: its own tiles prove that the proof belongs to it, a lone checkpoint does not.
       try workshop.keyferry("log", "add", "public/log", "--state", "state", "--base", "public", "public/NL/3.zip")
       #expect(try verdict("public/NL/1.zip", "public/log").verdict == "logged")

@@ -76,6 +76,7 @@ struct Neighbourhood {
         _ = FileManager.default.createFile(atPath: path(log), contents: nil)
       }
       let file = try FileHandle(forWritingTo: folder.appending(path: log))
+      try file.truncate(atOffset: 0)
       process.standardOutput = file
       process.standardError = file
     } else {

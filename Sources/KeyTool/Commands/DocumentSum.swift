@@ -79,7 +79,8 @@ struct DocumentSum {
   ///   - leftOut: as ``visit(keepsGoing:_:leftOut:)``.
   mutating func visitAhead<Examined>(
     keepsGoing: Bool,
-    examine: @escaping (SourceDocument, _ isSummed: Bool, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined,
+    examine:
+      @escaping @Sendable (SourceDocument, _ isSummed: Bool, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined,
     report: (Examined, _ before: Int) throws -> (InspectionReport?, isVerified: Bool?),
     leftOut tell: (LeftOutDocument) throws -> Void
   ) throws {

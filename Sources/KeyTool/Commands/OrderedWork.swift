@@ -13,8 +13,8 @@ final class OrderedWork<Thing, Result> {
   /// - Parameters:
   ///   - threads: how many there are to be.
   ///   - ahead: how many things are taken before the first of them has been handed over.
-  ///   - work: is run on any thread, and touches nothing that another one may touch.
-  init(threads count: Int, ahead: Int, _ work: @escaping (Thing) -> Result) {
+  ///   - work: is run on any thread.
+  init(threads count: Int, ahead: Int, _ work: @escaping @Sendable (Thing) -> Result) {
     self.ahead = max(ahead, 1)
     let state = State(work)
     self.state = state
@@ -45,7 +45,7 @@ final class OrderedWork<Thing, Result> {
   static var processors: Int { max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1) }
 
   private final class State: @unchecked Sendable {
-    let work: (Thing) -> Result
+    let work: @Sendable (Thing) -> Result
     private var things: [Int: Thing] = [:]
     private var results: [Int: Result] = [:]
     /// Numbers of the next thing to come, to be worked on, and to be handed over.
@@ -54,7 +54,7 @@ final class OrderedWork<Thing, Result> {
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init(_ work: @escaping (Thing) -> Result) {
+    init(_ work: @escaping @Sendable (Thing) -> Result) {
       self.work = work
       pthread_mutex_init(lock, nil)
       pthread_cond_init(changed, nil)

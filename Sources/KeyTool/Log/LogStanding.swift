@@ -19,8 +19,8 @@ struct LogStanding: Encodable {
   var isLogged: Bool { verdict == "logged" }
 }
 
-/// A checkpoint that an auditor trusts, and the log that it is of where that can be read.
-final class TrustedLog {
+/// A checkpoint that an auditor trusts, and the log that it is of where that can be read. Several threads ask it at once.
+final class TrustedLog: Sendable {
   /// What `LogStanding.verdict` says besides the codes of ``LogFault``.
   enum Verdict: String, CaseIterable {
     case logged
@@ -38,7 +38,7 @@ final class TrustedLog {
   private let source: (any LogSource)?
   private let clients: PeerClients
   /// The checkpoints of proofs that were found to belong to the log.
-  private var compared: Set<SignedCheckpoint> = []
+  private let compared = Mutex<Set<SignedCheckpoint>>([])
 
   /// - Parameter place: a checkpoint's file, or the folder or the address of a log.
   init(_ place: String, key: NoteVerifier) throws {
@@ -99,8 +99,13 @@ final class TrustedLog {
           so that one can be proved to extend the other
           """, proof.index, signed.size)
       }
+      // Who keeps a bundle under another name may: but two that were swapped are to be seen.
+      let name = document.file.split(separator: "/").last
+      let published = entry.text("path").flatMap { LogEntry.isPath($0) ? $0 : nil }
+      let other = published.flatMap { $0.split(separator: "/").last == name ? nil : ", published as \($0)" } ?? ""
       return standing(
-        .logged, "entry \(proof.index) of \(signed.checkpoint.origin), size \(signed.size)", proof.index, signed.size)
+        .logged, "entry \(proof.index) of \(signed.checkpoint.origin), size \(signed.size)\(other)", proof.index,
+        signed.size)
     } catch let fault as LogFault where fault.isRefutation {
       return LogStanding(verdict: fault.code.rawValue, index: nil, size: nil, text: fault.reason)
     }
@@ -108,7 +113,7 @@ final class TrustedLog {
 
   /// Whether the proof's checkpoint and the trusted one are of one history; `false` where that cannot be found out.
   private func isPart(_ signed: SignedCheckpoint) throws -> Bool {
-    guard !compared.contains(signed) else { return true }
+    guard !compared.withLock({ $0.contains(signed) }) else { return true }
     let (checkpoint, verifier) = (checkpoint, verifier)
     guard signed.size != checkpoint.size else {
       guard signed.root == checkpoint.root else {
@@ -117,7 +122,7 @@ final class TrustedLog {
           "a fork: of size \(signed.size) the proof has the root \(signed.root.base64), \(place) \(checkpoint.root.base64)"
         )
       }
-      compared.insert(signed)
+      _ = compared.withLock { $0.insert(signed) }
       return true
     }
     guard let source else { return false }
@@ -131,7 +136,7 @@ final class TrustedLog {
       }
       try await checkpoint.verifyExtends(signed, by: TreeReader(source, size: checkpoint.size))
     }
-    compared.insert(signed)
+    _ = compared.withLock { $0.insert(signed) }
     return true
   }
 }
