@@ -22,6 +22,9 @@ struct Laws {
   private var released: Set<KeySubject> = []
   /// Why keys are not with phones, as the gateway says, with how many.
   private(set) var excuses: [String: Int] = [:]
+  /// The latest time at which the gateway published something that was not looked at yet: it was killed, or the disk was full.
+  /// Its clock may have been right within what is believed, and may go back after it.
+  private var unseen: Instant?
   private let contents = ArchiveContents()
 
   mutating func fail(_ reason: String) {
@@ -29,6 +32,9 @@ struct Laws {
   }
 
   // MARK: After each turn
+
+  /// A turn that was cut off by what the clock said then: some of it may be published.
+  mutating func missTurn(at now: Instant) { unseen = max(unseen ?? now, now) }
 
   /// - Returns: whether the gateway did everything that was to be done.
   mutating func check(_ turn: Gateway.Turn, in world: World) -> Bool {
@@ -41,12 +47,16 @@ struct Laws {
     }
     for receipt in turn.pulls where !receipt.counts.isBalanced { fail("the receipt does not add up: \(receipt)") }
     if isWell {
-      for settings in world.series { check(settings, at: turn.look, in: world) }
+      let latest = max(turn.look.now, unseen ?? turn.look.now)
+      for settings in world.series { check(settings, publishedUntil: latest, in: world) }
+      unseen = nil
+    } else {
+      missTurn(at: turn.look.now)
     }
     return isWell
   }
 
-  private mutating func check(_ settings: SeriesSettings, at look: ClockLook, in world: World) {
+  private mutating func check(_ settings: SeriesSettings, publishedUntil now: Instant, in world: World) {
     guard let manifest = world.disk.manifest(of: settings.name) else {
       return fail("series \(settings.name) has no manifest after a round without a fault")
     }
@@ -81,7 +91,7 @@ struct Laws {
         if let other = plain[subject] { fail("\(shown(subject)) stands in \(other) and in \(path)") }
         plain[subject] = path
       }
-      if isNew { check(keys, of: path, at: look, in: world) }
+      if isNew { check(keys, of: path, publishedUntil: now, in: world) }
     }
     let index = world.disk.content(of: "\(settings.name)/index.txt").map { String(decoding: $0, as: UTF8.self) }
     let lines = index?.split(separator: "\n").map(String.init) ?? []
@@ -90,7 +100,7 @@ struct Laws {
   }
 
   /// Nobody's key goes out early, and nothing that nobody said.
-  private mutating func check(_ keys: [ClaimedKey], of path: String, at look: ClockLook, in world: World) {
+  private mutating func check(_ keys: [ClaimedKey], of path: String, publishedUntil now: Instant, in world: World) {
     var seen: Set<TemporaryExposureKey> = []
     for key in keys {
       let subject = KeySubject(key: key.key, rollingStart: key.rollingStart ?? 0)
@@ -99,8 +109,8 @@ struct Laws {
         if !world.pads { fail("\(path) has \(shown(subject)), which nobody has said") }
         continue
       }
-      if released.insert(subject).inserted, said.expiry + 7200 > look.now.secondsSince1970 {
-        fail("\(path) has \(shown(subject)) at \(look.now), before its embargo ends")
+      if released.insert(subject).inserted, said.expiry + 7200 > now.secondsSince1970 {
+        fail("\(path) has \(shown(subject)) at \(now), before its embargo ends")
       }
     }
   }

@@ -134,8 +134,17 @@ final class World {
         disk.fuse.arm(steps)
       }
       guard let gateway else { return }
-      let turn = try await gateway.work(sources)
-      if disk.fuse.isBurnt { return kill() }
+      let turn: Gateway.Turn
+      do {
+        turn = try await gateway.work(sources)
+      } catch {
+        laws.missTurn(at: gateway.clock.now)
+        throw error
+      }
+      if disk.fuse.isBurnt {
+        laws.missTurn(at: gateway.clock.now)
+        return kill()
+      }
       note(turn.summary)
       let isWell = laws.check(turn, in: self)
       if isWell, let log { try await laws.check(log, in: self, isCalm: false) }
