@@ -44,12 +44,12 @@ final class PublicLog {
   ///
   /// - Parameter bundles: whether each bundle is fetched and compared, too.
   /// - Throws: ``LogFault`` where the log does not extend what was seen.
-  func follow(_ disk: Disk, bundles: Bool) async throws -> [String] {
+  func follow(_ disk: Disk, bundles: Bool, at now: Int64) async throws -> [String] {
     guard let verifier else { return [] }
     let watch = LogWatch(
       LogFolder("\(disk.publicFolder)/\(Self.folder)"), bundles: bundles ? LogFolder(disk.publicFolder) : nil,
       log: verifier)
-    let seen = try await watch.look(since: memory)
+    let seen = try await watch.look(since: memory, at: Int(now))
     memory = seen.memory
     return seen.findings.map(\.text)
   }

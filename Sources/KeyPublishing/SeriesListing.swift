@@ -103,7 +103,7 @@ struct SeriesListing {
       series: settings.name, title: settings.title, regions: settings.selection.include?.sorted(),
       headerRegion: settings.headerRegion, appBundleID: signer.appBundleID, androidPackage: signer.androidPackage,
       period: settings.period, editionsPerDay: settings.editionsPerDay > 0 ? settings.editionsPerDay : nil,
-      keys: keys(signer), written: now.secondsSince1970, windowEnd: windowEnd,
+      listedDays: Int(settings.listedDays), keys: keys(signer), written: now.secondsSince1970, windowEnd: windowEnd,
       bundles: bundles)
   }
 

@@ -18,6 +18,8 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
   package var period: Int64
   /// How many editions a day has at most; `nil` where none are made.
   package var editionsPerDay: Int?
+  /// For how many days it lists a bundle; `nil` in old manifests and of mirrors.
+  package var listedDays: Int?
   /// The public keys of its signatures by the order of their use, the one that signs now last.
   package var keys: [Key]
   /// Seconds since 1970 at which this manifest was written.
@@ -102,6 +104,7 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
     case version, series, title, regions, period, keys, written, bundles
     case headerRegion = "header_region"
     case editionsPerDay = "editions_per_day"
+    case listedDays = "listed_days"
     case windowEnd = "window_end"
     case appBundleID = "app_bundle_id"
     case androidPackage = "android_package"
@@ -109,7 +112,8 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
 
   package init(
     series: String, title: String, regions: [String]?, headerRegion: String?, appBundleID: String?,
-    androidPackage: String?, period: Int64, editionsPerDay: Int? = nil, keys: [Key], written: Int64,
+    androidPackage: String?, period: Int64, editionsPerDay: Int? = nil, listedDays: Int? = nil, keys: [Key],
+    written: Int64,
     windowEnd: Int64? = nil,
     bundles: [Bundle]
   ) {
@@ -122,6 +126,7 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
     self.androidPackage = androidPackage
     self.period = period
     self.editionsPerDay = editionsPerDay
+    self.listedDays = listedDays
     self.keys = keys
     self.written = written
     self.windowEnd = windowEnd

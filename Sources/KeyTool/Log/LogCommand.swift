@@ -219,8 +219,9 @@ struct LogCommand: ParsableCommand {
       commandName: "verify", _superCommandName: "keyferry log",
       abstract: "Read a whole log and compute it again: every entry, every tile, and the root.",
       discussion: """
-        With --since it is proved, too, that the log extends a checkpoint that was kept. The exit code is 1 when \
-        something is wrong, which is named.
+        Tiles are those of the newest checkpoint; partial ones of older checkpoints are not read. With --since it is \
+        proved, too, that the log extends a checkpoint that was kept. The exit code is 1 when something is wrong, which \
+        is named.
 
         Examples:
           keyferry log verify public/log --key log.vkey
@@ -374,10 +375,12 @@ struct LogCommand: ParsableCommand {
       commandName: "monitor", _superCommandName: "keyferry log",
       abstract: "Follow a log: does it only grow, and is each bundle still served as it was logged?",
       discussion: """
-        Every run reads what is new since the last one, which is kept in a file, and compares every bundle that the log \
-        lists with what is served. Where a series has a manifest, a bundle that it lists no more may be gone. The exit \
-        code is 1 when the log was rewritten, or a bundle is missing, changed or not logged, which are named each time; \
-        of a rewritten log both checkpoints are kept: they prove it. It is made for a line in cron.
+        Every run reads the entries that are new since the last one, which is kept in a file, and compares every bundle \
+        that the log lists with what is served. It looks at manifest.json, index.txt and SHA256SUMS of each series: do \
+        they name what is in the log, and each increment for as long as the series says? A bundle that is old enough, \
+        that was replaced or withdrawn, may be gone. The exit code is 1 when the log was rewritten, or a bundle is \
+        missing, changed, not logged or not listed, which are named each time; of a rewritten log both checkpoints are \
+        kept: they prove it. It is made for a line in cron. Old entries are read again by keyferry log verify.
 
         Examples:
           keyferry log monitor https://example.org/log --key log.vkey --keep seen
@@ -415,7 +418,7 @@ struct LogCommand: ParsableCommand {
       let verifier = try key.verifier()
       let memory: LogMemory? =
         try FileIdentity(path: keep).map { _ in
-          try LogMemory(try FileSource.contents(of: keep, limit: LogMemory.byteLimit), name: keep)
+          try LogMemory(try FileSource.contents(of: keep, limit: LogMemory.byteLimit), of: verifier, name: keep)
         }
       var report = LogReport(verifier)
       try await LogPlace.withClients { clients in
@@ -423,16 +426,18 @@ struct LogCommand: ParsableCommand {
         let served = logOnly ? nil : try LogPlace.source(bundles ?? LogPlace.above(place), clients)
         try await report.findings { report in
           do {
-            let seen = try await LogWatch(source, bundles: served, log: verifier).look(since: memory)
+            let seen = try await LogWatch(source, bundles: served, log: verifier)
+              .look(since: memory, at: Int(Clock.now.secondsSince1970))
             report = LogReport(verifier, seen.checkpoint)
             report.extends = try memory.map { try $0.size }
             report.newEntries = seen.newEntries
             report.comparedBundles = logOnly ? nil : seen.comparedBundles
+            report.notes = seen.notes
             report.findings = seen.findings.map {
               LogReport.Finding(code: $0.code.rawValue, entry: $0.entry, path: $0.path, text: $0.text)
             }
             try write(try seen.memory.bytes, to: keep)
-          } catch let fault as LogFault where fault.code == .fork || fault.code == .wentBack {
+          } catch let fault as LogFault where memory != nil && fault.isRefutation {
             try await keepEvidence(source, memory)
             throw fault
           }

@@ -21,6 +21,8 @@ struct LogReport: Encodable {
   /// Hashes that prove that the log extends an older checkpoint; base64.
   var consistency: [String]?
   var findings: [Finding] = []
+  /// What could not be looked at, and is no fault.
+  var notes: [String] = []
 
   struct Entry: Encodable {
     var index: Int
@@ -40,7 +42,7 @@ struct LogReport: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case log, key, size, root, extends, entries, consistency, findings
+    case log, key, size, root, extends, entries, consistency, findings, notes
     case reportVersion = "report_version"
     case isGood = "good"
     case newEntries = "new_entries"
@@ -68,6 +70,7 @@ struct LogReport: Encodable {
     try container.encode(entries, forKey: .entries)
     try container.encodeIfPresent(consistency, forKey: .consistency)
     try container.encode(findings, forKey: .findings)
+    if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
   }
 
   /// The log first, then what was done, then what is wrong.
@@ -82,6 +85,7 @@ struct LogReport: Encodable {
       lines.append("  entry \(entry.index)\(entry.path.map { ": \($0)" } ?? "")\(proof)")
     }
     for finding in findings { lines.append("  \(finding.code): \(finding.text)") }
+    for note in notes { lines.append("  note: \(note)") }
     return lines.map { $0 + "\n" }.joined()
   }
 
@@ -110,7 +114,12 @@ extension LogFinding.Code {
     case .repeated: "A path, or a number of a series, was given to two bundles."
     case .missingBundle: "A bundle that the log lists is not served."
     case .changedBundle: "Other bytes are served than were published."
-    case .unlogged: "A series lists a bundle that is not in the log, or with other digests."
+    case .unlogged: "A series lists a bundle that is not in the log, that was withdrawn, or with other digests."
+    case .leftEarly:
+      "A series does not list an increment any more that is not old enough to leave, and the log does not say why."
+    case .notListed: "`index.txt` of a series does not name an increment that its manifest lists, and that is an hour old."
+    case .missingList: "A series had a manifest or an index, and does not show it any more."
+    case .otherAttester: "The log shows another key of attestations than the last time, or none."
     }
   }
 }

@@ -1,85 +1,7 @@
 internal import Crypto
-internal import FoundationEssentials
 
-/// What a monitor remembers from one look at a log to the next.
-package struct LogMemory: Hashable, Sendable, Codable {
-  /// A bundle that the log says was published.
-  package struct Bundle: Hashable, Sendable, Codable {
-    /// Lower-case hexadecimal SHA-256 of the file.
-    package var sha256: String
-    package var bytes: Int
-    package var series: String?
-    /// The entry that says so.
-    package var entry: Int
-    /// The entry that withdraws it.
-    package var withdrawn: Int?
-  }
-
-  package static let byteLimit = 1 << 28
-
-  package var version = 1
-  /// The newest checkpoint that was found good, as it was served.
-  package private(set) var checkpoint: String
-  /// By their paths.
-  package private(set) var bundles: [String: Bundle]
-  /// Faults of the log itself, which stay for as long as it is followed.
-  package private(set) var faults: [LogFinding]
-
-  fileprivate init(_ checkpoint: SignedCheckpoint, _ bundles: [String: Bundle], _ faults: [LogFinding]) {
-    self.checkpoint = String(decoding: checkpoint.bytes, as: UTF8.self)
-    self.bundles = bundles
-    self.faults = faults
-  }
-
-  /// How many entries the log had.
-  package var size: Int {
-    get throws {
-      let note = try SignedNote(Array(checkpoint.utf8), name: "the checkpoint of the last time")
-      return try Checkpoint(text: note.text, name: "the checkpoint of the last time").size
-    }
-  }
-
-  package var bytes: [UInt8] {
-    get throws {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      return Array(try encoder.encode(self)) + [0x0a]
-    }
-  }
-
-  /// - Parameter name: for messages.
-  /// - Throws: ``LogFault`` `bad-state`.
-  package init(_ bytes: [UInt8], name: String) throws {
-    guard let memory = try? JSONDecoder().decode(LogMemory.self, from: Data(bytes)), memory.version == 1 else {
-      throw LogFault(.badState, "\(name): it is damaged, or not what a monitor keeps")
-    }
-    self = memory
-  }
-}
-
-/// Something that is wrong with a log or with what it lists.
-package struct LogFinding: Hashable, Sendable, Codable {
-  package enum Code: String, Hashable, Sendable, Codable, CaseIterable {
-    /// An entry that says nothing that entries say.
-    case badEntry = "bad-entry"
-    /// A path, or a number of a series, was given to two bundles.
-    case repeated
-    /// A bundle that the log lists is not served.
-    case missingBundle = "missing-bundle"
-    /// Other bytes are served than were published.
-    case changedBundle = "changed-bundle"
-    /// A series lists a bundle that is not in the log, or with other digests.
-    case unlogged
-  }
-
-  package let code: Code
-  /// The index of the entry; `nil` where there is none.
-  package let entry: Int?
-  package let path: String?
-  package let text: String
-}
-
-/// One look at a log: does it extend what was seen, is every entry in its tree, is each bundle served as it was published?
+/// One look at a log: does it extend what was seen, is every entry in its tree, is each bundle served as it was published, and
+/// listed for as long as its series says?
 package struct LogWatch: Sendable {
   private let source: any LogSource
   private let bundles: (any LogSource)?
@@ -101,6 +23,8 @@ package struct LogWatch: Sendable {
     /// How many bundles were fetched and compared.
     package let comparedBundles: Int
     package let findings: [LogFinding]
+    /// What could not be looked at, and is no fault.
+    package let notes: [String]
     package let memory: LogMemory
   }
 
@@ -115,13 +39,13 @@ package struct LogWatch: Sendable {
 
   /// Takes a log's word for the tree, and nothing else: each new entry is hashed again.
   ///
-  /// - Parameter memory: of the last look; `nil` begins at the first entry.
+  /// - Parameters:
+  ///   - memory: of the last look; `nil` begins at the first entry.
+  ///   - now: seconds since 1970.
   /// - Throws: ``LogFault``: `fork` and `went-back` where the log does not extend what was seen, `missing-tile` and
-  ///   `bad-tile`; then nothing is remembered.
-  package func look(since memory: LogMemory?) async throws -> Result {
-    let old = try memory.map {
-      try SignedCheckpoint(Array($0.checkpoint.utf8), by: log, name: "the checkpoint of the last time")
-    }
+  ///   `bad-tile`, `bad-state` where the memory is not of this log; then nothing is remembered.
+  package func look(since memory: LogMemory?, at now: Int) async throws -> Result {
+    let old = try memory.map { try $0.signed(by: log) }
     let checkpoint = try await Self.checkpoint(of: source, by: log)
     let reader = TreeReader(source, size: checkpoint.size)
     if let old { try await checkpoint.verifyExtends(old, by: reader) }
@@ -129,20 +53,36 @@ package struct LogWatch: Sendable {
     let start = old?.size ?? 0
     try await readEntries(from: start, checkpoint, reader) { index, bytes in known.add(bytes, at: index) }
     var findings = known.faults
+    var lists = SeriesLists(known.bundles, memory?.series ?? [:], now: now)
     var compared = 0
     if let bundles {
-      let (listed, unlogged) = try await manifests(of: known.bundles, in: bundles)
-      findings += unlogged
+      try await lists.read(from: bundles)
+      findings += lists.findings
       for (path, bundle) in known.bundles.sorted(by: { $0.value.entry < $1.value.entry }) where bundle.withdrawn == nil
       {
-        let mayBeGone = bundle.series.flatMap { listed[$0] }.map { !$0.contains(path) } ?? false
         compared += 1
+        let mayBeGone = lists.leavesOut(path, bundle)
         if let finding = try await compare(path, bundle, in: bundles, mayBeGone: mayBeGone) { findings.append(finding) }
       }
     }
+    let attester = try await attester()
+    if let before = memory?.attester, attester != before {
+      let what = attester == nil ? "is not there any more" : "is another one than the last time"
+      findings.append(
+        LogFinding(
+          code: .otherAttester, entry: nil, path: AttestationSigner.publicFile,
+          text: "\(source.name): \(AttestationSigner.publicFile) \(what): ask the publisher, by another way than this server"))
+    }
     return Result(
       checkpoint: checkpoint, newEntries: checkpoint.size - start, comparedBundles: compared, findings: findings,
-      memory: LogMemory(checkpoint, known.bundles, known.faults))
+      notes: lists.notes,
+      memory: LogMemory(
+        checkpoint, known.bundles, known.faults, lists.series, attester: attester ?? memory?.attester))
+  }
+
+  /// SHA-256 of the public key of attestations; `nil` where none is shown.
+  private func attester() async throws -> String? {
+    try await source.content(of: AttestationSigner.publicFile, limit: 1 << 16).map(hexadecimalSHA256)
   }
 
   /// The entries from an index on. That they belong to the tree is proved by the root: the right edge of the old tree, which
@@ -162,12 +102,11 @@ package struct LogWatch: Sendable {
       }
     }
     guard edge.root == checkpoint.root else {
+      let what =
+        start == checkpoint.size
+        ? "the tiles of its \(start) entries do not lead" : "the entries \(start)..<\(checkpoint.size) do not belong"
       throw LogFault(
-        .badTile,
-        """
-        \(source.name): the entries \(start)..<\(checkpoint.size) do not belong to the root \(checkpoint.root.base64): an \
-        entry or a tile was changed
-        """)
+        .badTile, "\(source.name): \(what) to the root \(checkpoint.root.base64): an entry or a tile was changed")
     }
   }
 
@@ -190,44 +129,6 @@ package struct LogWatch: Sendable {
     guard digest != bundle.sha256 else { return nil }
     return finding(
       .changedBundle, "has the SHA-256 \(digest), entry \(bundle.entry) says \(bundle.sha256): it was changed")
-  }
-
-  // MARK: What series list
-
-  private struct Manifest: Decodable {
-    struct Bundle: Decodable {
-      let path: String
-      let listed: Bool
-      let sha256: String
-    }
-
-    let bundles: [Bundle]
-  }
-
-  /// What the manifests of the log's series list, and what of it the log does not know.
-  private func manifests(
-    of known: [String: LogMemory.Bundle], in bundles: any LogSource
-  ) async throws -> (listed: [String: Set<String>], unlogged: [LogFinding]) {
-    var listed: [String: Set<String>] = [:]
-    var findings: [LogFinding] = []
-    for series in Set(known.values.compactMap(\.series)).sorted() where LogEntry.isPath(series) {
-      let path = "\(series)/manifest.json"
-      guard let bytes = try await bundles.content(of: path, limit: 1 << 26) else { continue }
-      guard let manifest = try? JSONDecoder().decode(Manifest.self, from: Data(bytes)) else {
-        findings.append(
-          LogFinding(code: .unlogged, entry: nil, path: path, text: "\(bundles.name): \(path) cannot be read"))
-        continue
-      }
-      listed[series] = Set(manifest.bundles.filter(\.listed).map(\.path))
-      for bundle in manifest.bundles where bundle.listed && known[bundle.path]?.sha256 != bundle.sha256 {
-        let reason = known[bundle.path] == nil ? "which is not in the log" : "with another SHA-256 than the log"
-        findings.append(
-          LogFinding(
-            code: .unlogged, entry: known[bundle.path]?.entry, path: bundle.path,
-            text: "\(bundles.name): \(path) lists \(bundle.path), \(reason)"))
-      }
-    }
-    return (listed, findings)
   }
 }
 
@@ -264,7 +165,7 @@ private struct KnownBundles {
       }
       bundles[path] = LogMemory.Bundle(
         sha256: entry.text("archive_sha256") ?? "", bytes: entry.number("bytes") ?? 0, series: entry.text("series"),
-        entry: index)
+        kind: entry.text("bundle"), at: entry.number("at"), end: entry.number("end"), entry: index)
     case .withdrawn:
       guard bundles[path] != nil else {
         faults.append(
@@ -274,6 +175,7 @@ private struct KnownBundles {
         return
       }
       bundles[path]?.withdrawn = index
+    case .signedAgain: bundles[path]?.replaced = index
     default: break
     }
   }

@@ -79,13 +79,27 @@ package struct SignedCheckpoint: Hashable, Sendable {
   /// Verifies that this checkpoint extends an older one of the same log, of which nothing but the checkpoint is needed.
   ///
   /// - Parameter reader: the tree of this checkpoint.
-  /// - Throws: ``LogFault`` `went-back`, `fork`, or what reading throws.
+  /// - Throws: ``LogFault`` `went-back`, `fork`, `bad-tile` where the tiles are not those of this checkpoint, or what reading
+  ///   throws.
   package func verifyExtends(_ old: SignedCheckpoint, by reader: TreeReader) async throws {
     guard old.size <= size else {
       throw LogFault(.wentBack, "\(reader.source.name): the log has \(size) entries and had \(old.size) before")
     }
     let proof = old.size == size ? [] : try await reader.consistency(from: old.size)
     guard TreeProof.isConsistent(from: old.size, root: old.root, to: size, root: root, proof: proof) else {
+      // It is a fork where the tiles show that this tree begins with another one; tiles that show nothing were changed.
+      if old.size < size {
+        let shown = try await reader.edge(of: old.size).root
+        guard shown != old.root, TreeProof.isConsistent(from: old.size, root: shown, to: size, root: root, proof: proof)
+        else {
+          throw LogFault(
+            .badTile,
+            """
+            \(reader.source.name): the tiles do not lead to the root \(root.base64) of size \(size), so nobody can see whether \
+            it begins with size \(old.size): one of them was changed
+            """)
+        }
+      }
       throw LogFault(
         .fork,
         """

@@ -518,9 +518,11 @@ extension Press {
   @discardableResult
   func followLog(since memory: LogMemory? = nil, isWhole: Bool = true) async throws -> LogWatch.Result {
     let verifier = Self.logSigner.verifier
+    let written = series.compactMap { try? manifest($0.name).written }.max()
+    let now = Int(written ?? 0)
     let result = try await LogWatch(
       LogFolder("\(root)/log"), bundles: LogFolder(root), log: verifier
-    ).look(since: memory)
+    ).look(since: memory, at: now)
     // A bundle that is logged, and whose index was not written yet, is there.
     #expect(result.findings == [])
     let checkpoint = result.checkpoint
