@@ -118,7 +118,9 @@ struct Laws {
   /// Whoever follows the log from its first checkpoint on finds that it only grows, and at the end nothing at all.
   mutating func check(_ log: PublicLog, in world: World, isCalm: Bool) async throws {
     do {
-      for text in try await log.follow(world.disk, bundles: isCalm, at: world.machine.truth) { fail("a monitor of the log finds: \(text)") }
+      for text in try await log.follow(world.disk, bundles: isCalm, at: world.machine.truth) {
+        fail("a monitor of the log finds: \(text)")
+      }
       for settings in world.series {
         guard let manifest = world.disk.manifest(of: settings.name) else { continue }
         for facts in manifest.bundles where facts.isListed {

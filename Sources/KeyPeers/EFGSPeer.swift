@@ -24,7 +24,9 @@ struct EFGSPeer: PeerSync {
       PeerOption("format", .choice(["protobuf", "json"]), "how batches are written; protobuf where not given"),
       PeerOption("days", .number(0...14), "how many days before today the first pull begins; 2 where not given"),
     ], asksForCertificate: true, trusts: [.origins, .host, .operator],
-    caution: "who is trusted vouches for all that is passed on; trust: origins has each origin's own signature verified"
+    caution:
+      "who is trusted vouches for all that is passed on; trust: origins has each origin's own signature verified",
+    beginsByClock: true
   ) { settings, cursor, now in EFGSPeer(settings, cursor: cursor, now: now) }
 
   private enum Position {

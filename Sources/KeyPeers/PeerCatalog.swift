@@ -83,11 +83,14 @@ package struct PeerDescription: Sendable {
   /// What the operator should know before relying on the source; shown with the configuration check.
   package let caution: String?
   /// Expects settings without faults.
+  /// Whether the clock says where the first pull begins, and the cursor goes on from there: what lies between is not asked for
+  /// where the clock was wrong then.
+  package let beginsByClock: Bool
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
 
   init(
     _ name: String, summary: String, way: Way = .web, options: [PeerOption] = [], asksForCertificate: Bool = false,
-    trusts: [Trust.Kind], caution: String? = nil,
+    trusts: [Trust.Kind], caution: String? = nil, beginsByClock: Bool = false,
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
     self.name = name
@@ -97,6 +100,7 @@ package struct PeerDescription: Sendable {
     self.asksForCertificate = asksForCertificate
     self.trusts = trusts
     self.caution = caution
+    self.beginsByClock = beginsByClock
     self.makeMachine = makeMachine
   }
 

@@ -73,7 +73,14 @@ package struct Puller: Sendable {
       receipt.outcome = .waiting(until: next)
       return receipt
     }
-    receipt.cursor = state.record?.cursor
+    receipt.cursor = state.record?.cursor.flatMap { $0.isEmpty ? nil : $0 }
+    // A pull by a clock that was far ahead began at days that were still to come, and passed over those before them.
+    if receipt.cursor != nil, source.peer.description.beginsByClock, let last = state.record?.lastAttempt,
+      last > now.adding(seconds: PeerVisit.recheckSeconds)
+    {
+      try await ledger.cursorMoved(.toTheStart(of: source.name), at: now)
+      receipt.cursor = nil
+    }
 
     var visit = PeerVisit(
       source: source, transport: transport, ledger: ledger, spool: try spoolFolder(of: source), ownOrigins: ownOrigins,

@@ -233,7 +233,8 @@ import TransparencyLog
       // The same entries, but one of the old ones.
       let other = Workbench(root: bench.root.appending(path: "other/"))
       try FileManager.default.createDirectory(atPath: other.root.path(), withIntermediateDirectories: true)
-      let forked = try await other.create(key: try String(contentsOfFile: bench.statePlace + "/log.key", encoding: .utf8))
+      let key = try String(contentsOfFile: bench.statePlace + "/log.key", encoding: .utf8)
+      let forked = try await other.create(key: key)
       try forked.append(numbers(1..<2) + numbers(1..<11))
       let look = LogWatch(LogFolder(other.place), bundles: nil, log: writer.verifier)
       #expect(await code { _ = try await look.look(since: memory, at: Self.now) } == .fork)

@@ -334,4 +334,7 @@ package struct CursorMove: Hashable, Sendable {
     self.source = source
     self.cursor = cursor
   }
+
+  /// The source is asked as if it never was.
+  package static func toTheStart(of source: String) -> CursorMove { CursorMove(of: source, to: "") }
 }

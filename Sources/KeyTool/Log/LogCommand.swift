@@ -81,7 +81,7 @@ struct LogCommand: ParsableCommand {
       Console.note(
         "the private key is in \(places.state.path); keep it secret, and never restore it from an old backup")
       if let attester {
-        Console.note("attestations are signed by the key \(attester.publicKey.id), attest.pem in the folder of the log")
+        Console.note("attestations are signed by \(attester.publicKey.id); a round puts attest.pem into the log")
       }
     }
   }

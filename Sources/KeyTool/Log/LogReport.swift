@@ -117,7 +117,8 @@ extension LogFinding.Code {
     case .unlogged: "A series lists a bundle that is not in the log, that was withdrawn, or with other digests."
     case .leftEarly:
       "A series does not list an increment any more that is not old enough to leave, and the log does not say why."
-    case .notListed: "`index.txt` of a series does not name an increment that its manifest lists, and that is an hour old."
+    case .notListed:
+      "`index.txt` of a series does not name an increment that its manifest lists, and that is an hour old."
     case .missingList: "A series had a manifest or an index, and does not show it any more."
     case .otherAttester: "The log shows another key of attestations than the last time, or none."
     }

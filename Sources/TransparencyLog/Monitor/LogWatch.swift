@@ -67,11 +67,12 @@ package struct LogWatch: Sendable {
     }
     let attester = try await attester()
     if let before = memory?.attester, attester != before {
+      let file = AttestationSigner.publicFile
       let what = attester == nil ? "is not there any more" : "is another one than the last time"
       findings.append(
         LogFinding(
-          code: .otherAttester, entry: nil, path: AttestationSigner.publicFile,
-          text: "\(source.name): \(AttestationSigner.publicFile) \(what): ask the publisher, by another way than this server"))
+          code: .otherAttester, entry: nil, path: file,
+          text: "\(source.name): \(file) \(what): ask the publisher, by another way than this server"))
     }
     return Result(
       checkpoint: checkpoint, newEntries: checkpoint.size - start, comparedBundles: compared, findings: findings,

@@ -57,7 +57,8 @@ struct SeriesLists {
     defer { series[name, default: before].lists = before.lists.union(shown) }
 
     if shown.isEmpty, before.lists.isEmpty {
-      notes.append("\(place.name): \(name) has no \(Self.manifest) and no \(Self.index): what it lists was not looked at")
+      notes.append(
+        "\(place.name): \(name) has no \(Self.manifest) and no \(Self.index): what it lists was not looked at")
     }
     for file in before.lists.subtracting(shown).sorted() {
       find(.missingList, nil, "\(name)/\(file)", "\(place.name): \(name)/\(file) is not there any more")

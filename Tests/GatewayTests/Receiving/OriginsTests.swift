@@ -121,6 +121,38 @@ struct OriginsTests {
     ]
   }
 
+  /// Days that a clock which was ahead passed over are asked for when it is right; once, also where the peer fails then.
+  @Test func whatAClockAheadPassedOverIsAskedFor() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      try Self.serve(Self.uploads(), from: peer)
+      let receiver = Receiver(folder: folder, own: ["NL"])
+      var settings = try Self.settings()
+      settings.options["days"] = "5"
+      let ahead = try await receiver.pull(settings, peer)
+      #expect(ahead.cursor != nil && ahead.counts.new == 5)
+      func days() async throws -> [String] {
+        peer.forget()
+        _ = try await receiver.pull(settings, peer)
+        return peer.asked.compactMap { $0.split(separator: "/").last.map(String.init) }
+      }
+      // The gateway answers to the tag on whatever day it is asked.
+      for day in ["2020-11-30", "2020-11-11"] {
+        peer["/diagnosiskeys/download/\(day)"] = peer["/diagnosiskeys/download/2020-12-01"]
+      }
+      // A day is no reason.
+      receiver.advance(seconds: -86_400)
+      #expect(try await !days().contains("2020-11-25"))
+      receiver.advance(seconds: -19 * 86_400)
+      let first = "/diagnosiskeys/download/2020-11-06"
+      peer[first] = MemoryPeer.Answer(status: 503)
+      #expect(try await days().contains("2020-11-06"))
+      peer[first] = nil
+      receiver.advance(seconds: 86_400)
+      #expect(try await days().first == "2020-11-07")
+    }
+  }
+
   @Test("each origin's keys are admitted, uploads that took turns included, and it is told who signed")
   func proved() async throws {
     try await withFolder { folder in
