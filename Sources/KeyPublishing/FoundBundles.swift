@@ -40,12 +40,7 @@ struct FoundBundles {
       manifest = try SeriesManifest(document: content)
       key = try manifest.keys.last.map { try P256PublicKey(text: $0.publicKey).fingerprint }
     } catch {
-      let path = SeriesManifest.path(of: series)
-      guard records.isEmpty && !isKnown else { throw DamagedManifest(path: path) }
-      throw PublishingFault(
-        .fileDamaged,
-        "\(path) cannot be read, and the store knows nothing of series \(series): which numbers apps have seen is not known;"
-          + " restore the file or the store, or begin a series of another name")
+      throw Self.damage(of: series, "cannot be read", isInStore: !records.isEmpty || isKnown)
     }
     lastWindow = manifest.windowEnd
     firstOrdinals = Dictionary(
@@ -55,8 +50,8 @@ struct FoundBundles {
     let places = Set(records.map { Place($0.bundle) })
     for facts in manifest.bundles where !known.contains(facts.path) {
       guard let bundle = NewBundle(facts, of: series) else {
-        throw PublishingFault(
-          .fileDamaged, "\(SeriesManifest.path(of: series)) names a bundle that cannot be: \(facts.path)")
+        throw Self.damage(
+          of: series, "names a bundle that cannot be: \(facts.path)", isInStore: !records.isEmpty || isKnown)
       }
       guard !places.contains(Place(bundle)) else {
         clashes += 1
@@ -73,6 +68,16 @@ struct FoundBundles {
       listed.append(NewStaging(bundle, [], releasing: keys.map(NewRelease.init(published:))))
     }
     if count == 0 { return nil }
+  }
+
+  /// One damaged byte may leave a manifest that can be read. What the store knows it makes again.
+  private static func damage(of series: String, _ what: String, isInStore: Bool) -> any Error {
+    let path = SeriesManifest.path(of: series)
+    guard !isInStore else { return DamagedManifest(path: path) }
+    return PublishingFault(
+      .fileDamaged,
+      "\(path) \(what), and the store knows nothing of series \(series): which numbers apps have seen is not known;"
+        + " restore the file or the store, or begin a series of another name")
   }
 
   /// Where the last window ended that apps have seen.

@@ -617,16 +617,22 @@ import Testing
       try await press.say([key(1)])
       try await press.round(at(10))
       let path = "\(press.root)/\(SeriesManifest.path(of: "NL"))"
-      for text in ["", "{}", "[[[["] {
+      // One byte of it may make a path that cannot be.
+      let good = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+      let bent = good.replacing("\"NL/", with: "\"NLu")
+      #expect(bent != good)
+      for text in ["", "{}", "[[[[", bent] {
         try Data(text.utf8).write(to: URL(filePath: path))
         let receipt = try await press.publisher.round(now: at(11))[0]
         #expect(receipt.fault == nil && receipt.warnings.map(\.code) == [.fileDamaged])
         #expect(try press.manifest("NL").bundles.contains { $0.isListed })
       }
-      try Data("{}".utf8).write(to: URL(filePath: path))
-      let other = Press(base: MemoryStore(), root: press.root, series: press.series)
-      let fault = try await other.publisher.round(now: at(12))[0].fault
-      #expect(fault?.code == "file-damaged" && fault?.reason.contains("NL/manifest.json") == true)
+      for text in ["{}", bent] {
+        try Data(text.utf8).write(to: URL(filePath: path))
+        let other = Press(base: MemoryStore(), root: press.root, series: press.series)
+        let fault = try await other.publisher.round(now: at(12))[0].fault
+        #expect(fault?.code == "file-damaged" && fault?.reason.contains("NL/manifest.json") == true)
+      }
     }
   }
 
