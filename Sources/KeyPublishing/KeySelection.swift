@@ -74,8 +74,8 @@ struct KeySelection: Sendable {
 
   /// - Parameters:
   ///   - instant: what "still valid" and "too old" refer to: the window's end.
-  ///   - followsRecall: whether claims were withdrawn since the last round. Otherwise a released key without claims is one
-  ///     whose claims have expired.
+  ///   - followsRecall: whether claims were withdrawn since the last round. Otherwise a released key without claims is not
+  ///     looked at.
   ///   - pageSize: how many claims, and how many released keys, are in memory at once.
   ///   - key: the one key data that is asked about; `nil` is all.
   ///   - limit: how many new keys are taken, and how many revised ones; the others are counted and wait.
@@ -101,7 +101,7 @@ struct KeySelection: Sendable {
       var claimants = Claimants(of: page.claims)
       while let belief = beliefs.next() {
         while let other = try released.peek(), other.subject < belief.subject {
-          try recall(other, selector)
+          try recall(other, selector, from: state, asOf: past?.event)
           released.advance()
         }
         let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
@@ -114,7 +114,7 @@ struct KeySelection: Sendable {
       start = key == nil ? page.next : nil
     }
     while let other = try released.peek() {
-      try recall(other, selector)
+      try recall(other, selector, from: state, asOf: past?.event)
       released.advance()
     }
     counts.new = new.count
@@ -234,10 +234,14 @@ struct KeySelection: Sendable {
     if keepsFates { fates[subject] = fate }
   }
 
-  /// Nobody claims this key any more.
-  private mutating func recall(_ released: ReleasedKey, _ selector: Selector) throws {
+  /// Nobody claims this key any more: it was recalled, or its claims have expired or were replaced, or a store that was lost
+  /// knew them, and they have not been pulled again.
+  private mutating func recall(
+    _ released: ReleasedKey, _ selector: Selector, from state: any StoredState, asOf event: EventID?
+  ) throws {
     count(releaseOf: released.subject)
-    guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue, selector.isYoung(released.key)
+    guard selector.followsRecall, released.key.reportType != ReportType.revoked.rawValue,
+      selector.isYoung(released.key), try state.isWithdrawn(released.subject, asOf: event)
     else { return note(.forgotten, of: released.subject) }
     var revocation = released.key
     revocation.reportType = ReportType.revoked.rawValue

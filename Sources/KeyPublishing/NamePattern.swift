@@ -32,11 +32,28 @@ package struct NamePattern: Hashable, Sendable, CustomStringConvertible {
 
   package var description: String { text }
 
-  /// - Parameter number: of five digits or more.
-  func name(start: Int64, end: Int64, number: Int) -> String {
-    let digits = String(number)
-    return text.replacing("{start}", with: String(start)).replacing("{end}", with: String(end))
-      .replacing("{number}", with: String(repeating: "0", count: max(0, 5 - digits.count)) + digits)
+  /// The names of one window, which differ by their number alone.
+  struct Names: Hashable {
+    fileprivate let before: Substring
+    fileprivate let behind: Substring
+
+    /// - Parameter number: of five digits or more.
+    subscript(number: Int) -> String {
+      let digits = String(number)
+      return before + String(repeating: "0", count: max(0, 5 - digits.count)) + digits + behind
+    }
+
+    /// `nil` for what is none of these names.
+    func number(of name: Substring) -> Int? {
+      guard name.hasPrefix(before), name.hasSuffix(behind), name.count > before.count + behind.count else { return nil }
+      return Int(name.dropFirst(before.count).dropLast(behind.count))
+    }
+  }
+
+  func names(start: Int64, end: Int64) -> Names {
+    let parts = text.replacing("{start}", with: String(start)).replacing("{end}", with: String(end))
+      .split(separator: "{number}", maxSplits: 1, omittingEmptySubsequences: false)
+    return Names(before: parts[0], behind: parts[1])
   }
 }
 

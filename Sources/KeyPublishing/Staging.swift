@@ -49,6 +49,8 @@ struct Staging: Sendable {
   private var nextOrdinals: [BundleKind: Int]
   /// Apps of the sample's kind name their copies by the last part of the path.
   private var fileNames: Set<Substring>
+  /// By the window's names, the greatest number that is known.
+  private var numbersOfWindows: [NamePattern.Names: Int] = [:]
 
   /// - Parameters:
   ///   - records: all bundles that the series ever had.
@@ -66,6 +68,11 @@ struct Staging: Sendable {
     nextOrdinals = next
     firstOrdinals = Dictionary(uniqueKeysWithValues: next.map { ($0.key.rawValue, $0.value) })
     fileNames = Set(records.compactMap { $0.bundle.path.split(separator: "/").last })
+    for bundle in records.map(\.bundle) where bundle.kind == .increment {
+      let names = settings.namePattern.names(start: bundle.start, end: bundle.windowEnd(settings.period))
+      guard let number = bundle.path.split(separator: "/").last.flatMap(names.number) else { continue }
+      numbersOfWindows[names] = max(numbersOfWindows[names] ?? 0, number)
+    }
   }
 
   func nextOrdinal(_ kind: BundleKind) -> Int { nextOrdinals[kind] ?? 0 }
@@ -121,24 +128,27 @@ struct Staging: Sendable {
   /// editions by the time that they are of.
   private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) throws -> String {
     let day = Instant(secondsSince1970: sealed.start).day
-    let (folder, name, firstNumber) =
+    let (folder, name) =
       switch kind {
-      case .increment: ("\(settings.name)/", "", 1)
-      case .day: ("\(settings.name)/day/", "\(day)-\(sealed.end)", 0)
-      case .since: ("\(settings.name)/since/", "since-\(day)-\(sealed.end)", 0)
-      case .keyDay: ("\(settings.name)/key-day/", "keys-\(day)-\(sealed.end)", 0)
-      case .edition: ("\(settings.name)/edition/", "edition-\(sealed.start)-\(sealed.end)", 0)
+      case .increment: ("\(settings.name)/", "")
+      case .day: ("\(settings.name)/day/", "\(day)-\(sealed.end)")
+      case .since: ("\(settings.name)/since/", "since-\(day)-\(sealed.end)")
+      case .keyDay: ("\(settings.name)/key-day/", "keys-\(day)-\(sealed.end)")
+      case .edition: ("\(settings.name)/edition/", "edition-\(sealed.start)-\(sealed.end)")
       }
-    // Only the newest name of an archive may be known after a loss; older ones are not given again either.
-    var number = kind == .increment ? firstNumber : (numbers(of: name).max().map { $0 + 1 } ?? firstNumber)
+    let window = settings.namePattern.names(start: sealed.start, end: sealed.windowEnd)
+    // Only the newest name of an archive may be known after a loss; older ones, which a log may have, are not given again either.
+    var number =
+      kind == .increment ? (numbersOfWindows[window] ?? 0) + 1 : (numbers(of: name).max().map { $0 + 1 } ?? 0)
     while true {
       let digits = String(number)
       let suffix = number == 0 ? "" : "-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
-      let fileName =
-        kind == .increment
-        ? settings.namePattern.name(start: sealed.start, end: sealed.windowEnd, number: number) : "\(name)\(suffix).zip"
+      let fileName = kind == .increment ? window[number] : "\(name)\(suffix).zip"
       let isNew = fileNames.insert(Substring(fileName)).inserted
-      if isNew, try self.folder.byteCount(of: folder + fileName) == nil { return folder + fileName }
+      if isNew, try self.folder.byteCount(of: folder + fileName) == nil {
+        if kind == .increment { numbersOfWindows[window] = number }
+        return folder + fileName
+      }
       number += number == 0 ? 2 : 1
     }
   }

@@ -149,6 +149,19 @@ extension SQLiteTransaction {
     }
   }
 
+  func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool {
+    let last = try event.map { try lastNumbers(by: $0).recall }
+    let statement = try RawStatement(
+      database, "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND recall <= ?3 LIMIT 1")
+    defer { statement.reset() }
+    return try withBytes(of: subject.key) { bytes in
+      statement.bind(key: bytes, at: 1)
+      statement.bind(Int64(subject.rollingStart), at: 2)
+      statement.bind(last ?? .max, at: 3)
+      return try statement.step()
+    }
+  }
+
   /// The last arrival and the last recall that had happened when an event had. Their numbers go up with those of events.
   private func lastNumbers(by event: EventID) throws -> ClaimHorizon {
     func last(_ table: String) throws -> Int64 {

@@ -350,6 +350,17 @@ struct ClaimTests {
         let released = Set(
           before.released[0].map { KeySubject(key: $0.key.key, rollingStart: $0.key.rollingStartWord) })
         #expect(preview.released["NL", default: 0] == left.intersection(released).count)
+        let gone = subjects(withdrawn)
+        let (all, last) = (subjects(before.claims), before.events.last?.id)
+        try await store.read { state in
+          for subject in all {
+            let now = try state.isWithdrawn(subject, asOf: nil)
+            #expect(now == gone.contains(subject))
+            guard let last else { continue }
+            let before = try state.isWithdrawn(subject, asOf: last)
+            #expect(!before)
+          }
+        }
 
         // Twice withdraws nothing, and the same claims coming in again change nothing.
         #expect(try await store.write { try $0.recall(request, at: Times.days(9)) }.claims == 0)

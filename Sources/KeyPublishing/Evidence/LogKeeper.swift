@@ -25,6 +25,8 @@ package actor LogKeeper {
   private var misses: [String] = []
   /// What the log has of bundles, as far as it was looked for, by their paths.
   private var places: [String: Place] = [:]
+  /// The log's size when this store had given it everything last, zero where it never had.
+  private var sizeInStore = 0
 
   private struct Place {
     let index: Int
@@ -60,7 +62,10 @@ package actor LogKeeper {
     let writer = try await LogWriter.open(state: state, folder: logFolder)
     if let fault = LogFault.otherName(writer.verifier.name, settings) { throw fault }
     let (settings, size) = (settings, writer.checkpoint.size)
-    if let fault = try await ledger.read({ try LogFault.wentBack(settings, to: size, in: $0) }) { throw fault }
+    let (fault, sizeInStore) = try await ledger.read { state in
+      (try LogFault.wentBack(settings, to: size, in: state), try state.logSize(of: settings.name) ?? 0)
+    }
+    if let fault { throw fault }
     // The log goes on by itself, but what is attested by another key than others were told helps nobody.
     try AttestationSigner.check(state, shownIn: logFolder)
     let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
@@ -69,6 +74,7 @@ package actor LogKeeper {
     }
     let key = Array("\(writer.verifier)\n".utf8)
     if (try? folder.content(of: path, limit: 4096)) != key { try folder.put(key, at: path) }
+    self.sizeInStore = sizeInStore
     self.writer = writer
     return writer
   }
@@ -105,20 +111,26 @@ package actor LogKeeper {
     let taken = queued.prefix { $0.id.rawValue <= cursor }
     if !taken.isEmpty, !isOtherStore {
       if try await isEnd(taken.map(\.bytes), writer.checkpoint.size) {
-        return try await ledger.logged(taken.map(\.id), of: log(writer), at: now)
+        try await ledger.logged(taken.map(\.id), of: log(writer), at: now)
+        sizeInStore += taken.count
+        return
       }
       isOtherStore = true
     }
+    if sizeInStore != writer.checkpoint.size { isOtherStore = true }
     var new = queued
     if isOtherStore || queued.contains(where: { $0.kind == EvidenceListener.adoptedKind }) {
       let known = try await known(of: queued, writer.checkpoint.size)
-      try await ledger.logged(queued.map(\.id).filter(known.contains), of: log(writer), at: now)
       new.removeAll { known.contains($0.id) }
     }
-    guard let last = new.last else { return }
-    let first = try writer.append(new.map(\.bytes), cursor: "\(last.id.rawValue)")
-    for (offset, entry) in new.enumerated() { note(entry.bytes, at: first + offset) }
-    try await ledger.logged(new.map(\.id), of: log(writer), at: now)
+    if let last = new.last {
+      let first = try writer.append(new.map(\.bytes), cursor: "\(last.id.rawValue)")
+      for (offset, entry) in new.enumerated() { note(entry.bytes, at: first + offset) }
+    }
+    // While another store has more to give, a crash must not let it look like the one that gave everything.
+    let isWhole = !isOtherStore || queued.count < Self.most
+    try await ledger.logged(queued.map(\.id), of: isWhole ? log(writer) : nil, at: now)
+    if isWhole { sizeInStore = writer.checkpoint.size }
   }
 
   private func note(_ bytes: [UInt8], at index: Int) {
@@ -297,6 +309,7 @@ package actor LogKeeper {
           try LogEntry($0.bundle, policy: nil, program: nil, at: $0.published ?? now).bytes
         }
         let first = try writer.append(entries, cursor: writer.cursor)
+        if sizeInStore == first { sizeInStore = writer.checkpoint.size }
         for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
       }
       if !unlogged.isEmpty { try await askWitnesses(at: now) }

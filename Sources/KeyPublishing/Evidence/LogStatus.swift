@@ -101,9 +101,7 @@ extension LogFault {
   static func wentBack(
     _ settings: EvidenceSettings, to size: Int, in state: any StoredState
   ) throws -> LogFault? {
-    guard let note = try state.note(.logSize(name: settings.name)),
-      let known = Int(String(decoding: note, as: UTF8.self)), known > size
-    else { return nil }
+    guard let known = try state.logSize(of: settings.name), known > size else { return nil }
     return LogFault(
       .wentBack,
       "the log has \(size) entries and had \(known) when it took entries last: folder and state were brought back from an "
@@ -111,6 +109,13 @@ extension LogFault {
       hint:
         "bring back the newest copy of \(settings.folder), and then keyferry log adopt; where it is lost, begin another log "
         + "under another name and say so to those who follow this one")
+  }
+}
+
+extension StoredState {
+  /// The size of a log when this store gave it entries last; `nil` where it gave it none.
+  func logSize(of name: String) throws -> Int? {
+    try note(.logSize(name: name)).flatMap { Int(String(decoding: $0, as: UTF8.self)) }
   }
 }
 

@@ -11,6 +11,8 @@ package protocol ClaimState: AnyObject {
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage
   /// Everything that is said about one key, withdrawn claims left out; as of an event, or now.
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet
+  /// Whether a recall had withdrawn a claim about this key when an event had happened; `nil` is now.
+  func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool
   /// Everything that the tables have about one key data: claims, withdrawn ones included, what is held, what went out.
   func record(of key: TemporaryExposureKey) throws -> KeyRecord
   /// The claims about these keys that a document brought, withdrawn ones included.

@@ -171,6 +171,13 @@ final class MemoryTransaction: StoreTransaction {
     return claims
   }
 
+  func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) -> Bool {
+    state.claims[subject.key]?.contains { claim, place in
+      guard claim.subject == subject, let recall = place.recall else { return false }
+      return event.map { recall <= $0 } ?? true
+    } ?? false
+  }
+
   func record(of key: TemporaryExposureKey) -> KeyRecord {
     let held = state.held.flatMap { document, claims in
       claims.filter { $0.key.subject.key == key }.map {

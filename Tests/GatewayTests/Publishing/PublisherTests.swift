@@ -473,6 +473,22 @@ import Testing
     }
   }
 
+  /// A store that was lost may have given them to others, in a log that is still there.
+  @Test func namesThatWerePassedOverAreNotGivenLater() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1)])
+      let taken = "\(press.root)/NL/1607068800-1607076000-00001.zip"
+      try FileManager.default.createDirectory(atPath: "\(press.root)/NL", withIntermediateDirectories: true)
+      try Data("not ours".utf8).write(to: URL(filePath: taken))
+      try await press.round(at(10))
+      let first = try press.listed("NL", .increment).map(\.path)
+      try FileManager.default.removeItem(atPath: press.root)
+      try await press.round(at(10, 30))
+      let second = try press.listed("NL", .increment).map(\.path)
+      #expect([first, second] == [["NL/1607068800-1607076000-00002.zip"], ["NL/1607068800-1607076000-00003.zip"]])
+    }
+  }
+
   @Test func aFolderThatIsLostIsMadeAgain() async throws {
     var settings = SeriesSettings.sample()
     (settings.makesDays, settings.makesSince, settings.makesKeyDays) = (true, true, true)

@@ -136,6 +136,21 @@ import Testing
     }
   }
 
+  /// What a lost store knew, and a source that is down has not said again, was recalled by nobody.
+  @Test func aRecallAfterALossRevokesWhatItNamesAlone() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.say([key(1, type: .selfReport)])
+      try await press.say([key(2, type: .selfReport)], origin: "DE", visited: ["NL"], source: "other")
+      try await press.round(at(10))
+      let other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      try await other.say([key(2, type: .selfReport)], origin: "DE", visited: ["NL"], source: "other")
+      try await other.round(at(12))
+      _ = try await other.ledger.recalled(RecallRequest(origin: "DE"), by: word, at: at(13))
+      #expect(try await other.round(at(14))[0].recalled == 1)
+      #expect(try subjects(other.increments("NL").flatMap(\.revisedKeys)) == subjects([key(2)]))
+    }
+  }
+
   /// A key whose claims have expired is not one that was recalled, and neither is one that is too old to match.
   @Test func expiryIsNoRecall() async throws {
     try await Press.run(.sample()) { press in
