@@ -169,7 +169,7 @@ struct SeriesRound: Sendable {
     let staged = records.filter { $0.state == .staged }
     for record in staged { try await writeFile(of: record) }
     // What an index names can be proved: a log that cannot go on leaves the index as it is.
-    try await log?.integrate(at: now, sound: look.sound)
+    try await log?.integrate(of: settings.name, at: now, sound: look.sound)
     for miss in await log?.takeMisses() ?? [] { receipt.warn(PublishingWarning(.witness, miss)) }
 
     try look(at: listing.listed)

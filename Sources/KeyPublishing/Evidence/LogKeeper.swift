@@ -85,9 +85,11 @@ package actor LogKeeper {
 
   /// Takes everything that is queued. When this returns, others can see it, and a crash takes nothing back.
   ///
-  /// - Parameter sound: a clock that nobody doubts, by which hours are over; `nil` closes none.
+  /// - Parameters:
+  ///   - series: in whose round it happens: what its folder has the store knows.
+  ///   - sound: a clock that nobody doubts, by which hours are over; `nil` closes none.
   /// - Throws: ``LogFault`` where the log cannot go on, and says what can be done.
-  package func integrate(at now: Instant, sound: SoundTime? = nil) async throws {
+  package func integrate(of series: String, at now: Instant, sound: SoundTime? = nil) async throws {
     do {
       if let sound, !settings.doors.isEmpty {
         try await ledger.uploadsCounted(at: settings.doors, keptFor: settings.evidenceDays, at: sound)
@@ -95,7 +97,7 @@ package actor LogKeeper {
       let writer = try await opened()
       var isOtherStore = writer.cursor.isEmpty
       while case let queued = try await ledger.read({ try $0.queuedEntries(limit: Self.most) }), !queued.isEmpty {
-        try await take(queued, &isOtherStore, at: now)
+        try await take(queued, &isOtherStore, of: series, at: now)
       }
       try await askWitnesses(at: now)
     } catch {
@@ -105,10 +107,12 @@ package actor LogKeeper {
     }
   }
 
-  private func take(_ queued: [QueuedEntry], _ isOtherStore: inout Bool, at now: Instant) async throws {
+  private func take(
+    _ queued: [QueuedEntry], _ isOtherStore: inout Bool, of series: String, at now: Instant
+  ) async throws {
     let writer = try await opened()
-    let cursor = Int64(writer.cursor) ?? 0
-    let taken = queued.prefix { $0.id.rawValue <= cursor }
+    let last = Int64(writer.cursor) ?? 0
+    let taken = queued.prefix { $0.id.rawValue <= last }
     if !taken.isEmpty, !isOtherStore {
       if try await isEnd(taken.map(\.bytes), writer.checkpoint.size) {
         try await ledger.logged(taken.map(\.id), of: log(writer), at: now)
@@ -118,14 +122,18 @@ package actor LogKeeper {
       isOtherStore = true
     }
     if sizeInStore != writer.checkpoint.size { isOtherStore = true }
-    var new = queued
+    var entries = queued.map(\.bytes)
+    var cursor = "\(queued.last?.id.rawValue ?? last)"
     if isOtherStore || queued.contains(where: { $0.kind == EvidenceListener.adoptedKind }) {
-      let known = try await known(of: queued, writer.checkpoint.size)
-      new.removeAll { known.contains($0.id) }
+      var orphans = isOtherStore ? try await OrphanedBundles(of: series, ledger, folder) : nil
+      let known = try await known(of: queued, writer.checkpoint.size, &orphans)
+      let new = queued.filter { !known.contains($0.id) }
+      entries = try new.map(\.bytes) + (orphans?.entries(at: now) ?? [])
+      cursor = new.last.map { "\($0.id.rawValue)" } ?? writer.cursor
     }
-    if let last = new.last {
-      let first = try writer.append(new.map(\.bytes), cursor: "\(last.id.rawValue)")
-      for (offset, entry) in new.enumerated() { note(entry.bytes, at: first + offset) }
+    if !entries.isEmpty {
+      let first = try writer.append(entries, cursor: cursor)
+      for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
     }
     // While another store has more to give, a crash must not let it look like the one that gave everything.
     let isWhole = !isOtherStore || queued.count < Self.most
@@ -156,7 +164,9 @@ package actor LogKeeper {
   /// Which of the queued entries the log has: these very ones, or the same bundle.
   ///
   /// - Throws: ``LogFault`` `would-overwrite` where it has another bundle of a name.
-  private func known(of queued: [QueuedEntry], _ size: Int) async throws -> Set<QueuedEntryID> {
+  private func known(
+    of queued: [QueuedEntry], _ size: Int, _ orphans: inout OrphanedBundles?
+  ) async throws -> Set<QueuedEntryID> {
     var leaves: [TreeHash: QueuedEntryID] = [:]
     var bundles: [String: (id: QueuedEntryID, digest: String)] = [:]
     for entry in queued {
@@ -172,6 +182,7 @@ package actor LogKeeper {
       let bundle = try await reader.bundle(number)
       for (offset, (bytes, leaf)) in zip(bundle.entries, bundle.leaves).enumerated() {
         if let id = leaves[leaf] { known.insert(id) }
+        orphans?.see(bytes)
         guard let said = Self.published(bytes), let path = said.text("path"), let new = bundles[path] else { continue }
         try Self.check(said, is: new.digest, at: number * Tile.width + offset, path)
         known.insert(new.id)

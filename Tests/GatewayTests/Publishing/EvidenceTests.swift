@@ -2,6 +2,7 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import KeyIntake
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
@@ -358,6 +359,38 @@ import TransparencyLog
       _ = try await other.publisher.round(now: at(14))
       _ = try await other.followLog(since: again.memory)
       #expect(try await other.ledger.read { try $0.queuedEntries(limit: 1) }.isEmpty)
+    }
+  }
+
+  /// It logged a bundle, and was lost before a list named it: the log says that nobody will see it.
+  @Test func whatALostStoreLoggedAndNeverListedIsWithdrawn() async throws {
+    try await Press.run(.sample()) { press in
+      try await press.beginLog()
+      try await press.say([key(1)])
+      try await press.round(at(8))
+      try await press.say([key(2)], now: at(9))
+      press.folder = LocalFolder(press.root) { _, path in
+        if path.hasSuffix("manifest.json") { throw FileFault("write", path, number: 28) }
+      }
+      #expect(try await press.publisher.round(now: at(10))[0].fault != nil)
+      let listed = try press.listed("NL", .increment).map(\.path)
+      func increments(_ press: Press) async throws -> [String] {
+        try await press.logEntries().filter { $0.kind == .published && $0.text("bundle") == "increment" }
+          .compactMap { $0.text("path") }
+      }
+      let lost = try await increments(press).filter { !listed.contains($0) }
+      #expect(lost.count == 1)
+      var other = Press(base: MemoryStore(), root: press.root, series: press.series)
+      other.log = press.log
+      try await other.say([key(1), key(2)], now: at(11))
+      _ = try await other.publisher.round(now: at(12))
+      _ = try await other.followLog()
+      let withdrawn = try await other.logEntries().filter { $0.kind == .withdrawn }
+      #expect(withdrawn.compactMap { $0.text("path") } == lost)
+      #expect(try await other.publisher.round(now: at(14))[0].fault == nil)
+      #expect(try await other.logEntries().count { $0.kind == .withdrawn } == 1)
+      let paths = try await increments(other)
+      #expect(Set(paths).count == paths.count)
     }
   }
 
