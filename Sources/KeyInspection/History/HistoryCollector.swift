@@ -8,25 +8,86 @@ internal import KeyIntake
 /// key, on disk where they are many; memory is bounded however many there are.
 package struct HistoryCollector {
   private var occurrences: KeyRepetitions
-  private var shapes = HistoryShapes()
+  private var shapes: HistoryShapes
   private(set) var documents: [HistoryDocument] = []
   private var current = DocumentObservation()
+  /// What was noticed of the current document elsewhere.
+  private var ahead: DocumentObservation.Facts?
   private var unreadable = 0
 
-  /// - Parameter keysInMemory: how many keys are held in memory; the others are in a file without a name.
-  package init(keysInMemory: Int = 1 << 22) {
+  /// - Parameters:
+  ///   - keysInMemory: how many keys are held in memory; the others are in a file without a name.
+  ///   - distinctShapes: how many combinations of what keys say are told apart. A hostile file has a new one in every key;
+  ///     beyond that keys are counted without what they say.
+  package init(keysInMemory: Int = 1 << 22, distinctShapes: Int = 1 << 20) {
     occurrences = KeyRepetitions(limit: .max, memory: keysInMemory)
+    shapes = HistoryShapes(limit: distinctShapes)
   }
 
   package mutating func observe(_ chunk: borrowing KeyChunk) {
     let number = UInt32(documents.count)
     chunk.keys.withKeys { keys in
       for key in keys {
-        let shape = shapes.number(of: key)
+        let shape = HistoryShapes.Shape(key)
+        let shapeNumber = shapes.number(of: shape)
         occurrences.append(
-          KeyRepetitions.Record(high: key.key.high, low: key.key.low, index: number, shape: shape))
-        current.observe(key, shape: shape)
+          KeyRepetitions.Record(high: key.key.high, low: key.key.low, index: number, shape: shapeNumber))
+        current.observe(key.key, shape, number: shapeNumber)
       }
+    }
+  }
+
+  /// What a document of not too many keys says, observed elsewhere: on another thread.
+  package struct ObservedDocument: Sendable {
+    package static let usualLimit = 1 << 17
+
+    /// Without index, and with shapes of their own numbers.
+    fileprivate var records: [KeyRepetitions.Record] = []
+    fileprivate var shapes: HistoryShapes
+    fileprivate var observation = DocumentObservation()
+    private let limit: Int
+    /// Whether there are more keys than are kept here. Such a document is observed chunk by chunk.
+    package private(set) var isTooLarge = false
+
+    /// - Parameter limit: how many keys are kept, 24 bytes each; each may have a shape of its own.
+    package init(limit: Int) {
+      self.limit = limit
+      shapes = HistoryShapes(limit: limit)
+    }
+
+    package mutating func observe(_ chunk: borrowing KeyChunk) {
+      guard !isTooLarge, records.count + chunk.keys.count <= limit else {
+        isTooLarge = true
+        records = []
+        return
+      }
+      chunk.keys.withKeys { keys in
+        for key in keys {
+          let shape = shapes.number(of: HistoryShapes.Shape(key))
+          records.append(KeyRepetitions.Record(high: key.key.high, low: key.key.low, index: 0, shape: shape))
+          observation.observe(key.key, HistoryShapes.Shape(key), number: shape)
+        }
+      }
+    }
+  }
+
+  /// The same as if it had been observed here, chunk by chunk.
+  package mutating func observe(_ document: consuming ObservedDocument) {
+    let index = UInt32(documents.count)
+    let own = document.shapes.all
+    let numbers = own.map { shapes.number(of: $0) }
+    for record in document.records {
+      let shape = record.shape < numbers.count ? numbers[Int(record.shape)] : KeyRepetitions.unknownShape
+      occurrences.append(KeyRepetitions.Record(high: record.high, low: record.low, index: index, shape: shape))
+    }
+    guard numbers.contains(KeyRepetitions.unknownShape) else {
+      ahead = document.observation.finish(document.shapes)
+      return
+    }
+    // Here are more shapes than can be told apart.
+    for record in document.records {
+      let key = TemporaryExposureKey(high: record.high, low: record.low)
+      current.observe(key, own[Int(record.shape)], number: numbers[Int(record.shape)])
     }
   }
 
@@ -37,14 +98,20 @@ package struct HistoryCollector {
   ///   - byteCount: of the file, or of the entry of an archive.
   package mutating func add(_ report: InspectionReport, byteCount: Int) {
     occurrences.settle()
-    documents.append(HistoryDocument(report, current.finish(shapes), byteCount: byteCount))
+    documents.append(HistoryDocument(report, finishCurrent(), byteCount: byteCount))
   }
 
   /// The document that was observed could not be read.
   package mutating func leaveOut() {
     occurrences.forget()
-    _ = current.finish(shapes)
+    _ = finishCurrent()
     unreadable += 1
+  }
+
+  private mutating func finishCurrent() -> DocumentObservation.Facts {
+    let here = current.finish(shapes)
+    defer { ahead = nil }
+    return ahead ?? here
   }
 
   /// Adds up.
@@ -107,12 +174,12 @@ struct HistoryShapes {
   private var last: (shape: Shape, number: UInt32)?
   /// The standard library seeds its hasher anew in every process, so no file can aim at one slot.
   private let seed = UInt64(truncatingIfNeeded: 0.hashValue) | 1
-  /// A hostile file has a new shape in every key; beyond that keys are counted without what they say.
-  private static let limit = 1 << 20
+  private let limit: Int
+
+  init(limit: Int) { self.limit = limit }
 
   @inline(__always)
-  mutating func number(of key: ClaimedKey) -> UInt32 {
-    let shape = Shape(key)
+  mutating func number(of shape: Shape) -> UInt32 {
     if let last, last.shape == shape { return last.number }
     return look(for: shape)
   }
@@ -128,7 +195,7 @@ struct HistoryShapes {
       }
       slot = (slot + 1) & mask
     }
-    guard all.count < Self.limit else { return KeyRepetitions.unknownShape }
+    guard all.count < limit else { return KeyRepetitions.unknownShape }
     let number = UInt32(all.count)
     all.append(shape)
     slots[slot] = number + 1
@@ -204,34 +271,33 @@ struct DocumentObservation {
   private static let onsetLimit = 256
 
   @inline(__always)
-  mutating func observe(_ key: ClaimedKey, shape: UInt32) {
+  mutating func observe(_ key: TemporaryExposureKey, _ shape: HistoryShapes.Shape, number: UInt32) {
     facts.keys += 1
-    if shape < counts.count, counts[Int(shape)] > 0 {
-      counts[Int(shape)] += 1
+    if number < counts.count, counts[Int(number)] > 0 {
+      counts[Int(number)] += 1
     } else {
-      enter(shape, key)
+      enter(number, shape)
     }
-    if key.fields.contains(.rollingStart) {
-      let start = key.rollingStartWord
+    if let start = shape.rollingStart {
       if hasLast {
         let step = Int64(start) - Int64(lastStart)
         if step == IntervalNumber.intervalsPerDay || step == -IntervalNumber.intervalsPerDay { facts.dayApart += 1 }
-        if lastKey < key.key { facts.inOrder += 1 }
+        if lastKey < key { facts.inOrder += 1 }
       }
-      (lastKey, lastStart, hasLast) = (key.key, start, true)
+      (lastKey, lastStart, hasLast) = (key, start, true)
     }
-    if Self.isLowInEntropy(key.key) { facts.lowEntropy += 1 }
+    if Self.isLowInEntropy(key) { facts.lowEntropy += 1 }
   }
 
-  private mutating func enter(_ shape: UInt32, _ key: ClaimedKey) {
-    guard shape != KeyRepetitions.unknownShape else {
+  private mutating func enter(_ number: UInt32, _ shape: HistoryShapes.Shape) {
+    guard number != KeyRepetitions.unknownShape else {
       // Too many to be told apart: what can be counted alone is.
       hasAllShapes = false
-      return add(HistoryShapes.Shape(key), 1)
+      return add(shape, 1)
     }
-    while shape >= counts.count { counts.append(0) }
-    counts[Int(shape)] = 1
-    present.append(shape)
+    while number >= counts.count { counts.append(0) }
+    counts[Int(number)] = 1
+    present.append(number)
   }
 
   private mutating func add(_ shape: HistoryShapes.Shape, _ count: Int) {

@@ -37,8 +37,10 @@ package struct InspectionSum {
     /// Whether there are more keys than are kept here. Such a document is observed chunk by chunk.
     package private(set) var isTooLarge = false
 
+    package static let usualLimit = 1 << 17
+
     /// - Parameter limit: how many keys are kept, 24 bytes each.
-    package init(limit: Int = 1 << 17) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     package mutating func observe(_ chunk: borrowing KeyChunk) {
       guard !isTooLarge, records.count + chunk.keys.count <= limit else {

@@ -84,8 +84,7 @@ struct DocumentSum {
     report: (Examined, _ before: Int) throws -> (InspectionReport?, isVerified: Bool?),
     leftOut tell: (LeftOutDocument) throws -> Void
   ) throws {
-    let processors = OrderedWork<Int, Int>.processors
-    guard isSummed, processors > 1 else {
+    guard isSummed, Self.threads > 0 else {
       let walk = self.walk
       return try visit(keepsGoing: keepsGoing) { document, isSummed, observe in
         try report(try examine(document, isSummed, observe), walk.count - 1)
@@ -93,33 +92,68 @@ struct DocumentSum {
         try tell($0)
       }
     }
-    let threads = min(processors, Self.mostThreads)
-    let work = OrderedWork<Ahead<Examined>, Ahead<Examined>>(threads: threads, ahead: 4 * threads) {
-      $0.worked(examine)
+    var sum = self.sum
+    defer { self.sum = sum }
+    try visitAhead(keepsGoing: keepsGoing) {
+      try examine($0, true, $1)
+    } observe: {
+      sum.observe($0)
+    } observeAhead: { (_, keys: InspectionSum.ObservedKeys) in
+      sum.observe(keys)
+    } report: { _, examined, before in
+      let (one, isVerified) = try report(examined, before)
+      if let one { sum.add(one, isVerified: isVerified) }
+    } leftOut: {
+      sum.leaveOut()
+      try tell($0)
+    }
+  }
+
+  /// Reads all documents, small ones ahead of their turn by all processors, and leaves it to others to add them up.
+  ///
+  /// - Parameters:
+  ///   - watch: is given a document that is read when its turn comes.
+  ///   - examine: reads a document on any thread, and shows every chunk of its keys to `observe`.
+  ///   - observe: is shown the keys of a document that is read when its turn comes, in the order of the documents.
+  ///   - observeAhead: is given those of one that was read ahead, whole or up to its fault.
+  ///   - report: comes behind the keys of the document, in the order of the documents; it is told how many came before,
+  ///     those that could not be read too.
+  ///   - leftOut: as ``visit(keepsGoing:_:leftOut:)``.
+  mutating func visitAhead<Examined, Keys: KeysAhead>(
+    keepsGoing: Bool,
+    watch: (SourceDocument) -> SourceDocument = { $0 },
+    examine: @escaping @Sendable (SourceDocument, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined,
+    observe: (borrowing KeyChunk) -> Void,
+    observeAhead: (SourceDocument, Keys) -> Void,
+    report: (SourceDocument, Examined, _ before: Int) throws -> Void,
+    leftOut tell: (LeftOutDocument) throws -> Void
+  ) throws {
+    let threads = Self.threads
+    let work = OrderedWork<Ahead<Examined, Keys>, Ahead<Examined, Keys>>(threads: threads, ahead: 4 * threads) {
+      threads > 0 ? $0.worked(examine) : $0
     }
     var before = 0
     func leaveOut(_ document: LeftOutDocument) throws {
       guard keepsGoing else { throw document.fault }
-      sum.leaveOut()
       leftOut.append(document)
       try tell(document)
     }
     func add(_ document: SourceDocument, _ examined: Result<Examined, any Error>) throws {
       do {
-        let (one, isVerified) = try report(try examined.get(), before)
+        try report(document, try examined.get(), before)
         readCount += 1
-        if let one { sum.add(one, isVerified: isVerified) }
       } catch {
         guard let document = LeftOutDocument(document.name, error) else { throw error }
         try leaveOut(document)
       }
     }
-    func use(_ result: Ahead<Examined>) throws {
+    func use(_ result: Ahead<Examined, Keys>) throws {
       switch result {
       case .document(let document):
-        try add(document, Result { try examine(document, true) { sum.observe($0) } })
+        let watched = watch(document)
+        try add(document, Result { try examine(watched, observe) })
       case .examined(let document, let examined, let keys):
-        sum.observe(keys)
+        observeAhead(document, keys)
         try add(document, examined)
       case .leftOut(let document): try leaveOut(document)
       }
@@ -127,6 +161,12 @@ struct DocumentSum {
     }
     try walk.visit({ try work.take(.document($0.document), use) }, leaveOut: { try work.take(.leftOut($0), use) })
     try work.finish(use)
+  }
+
+  /// How many read ahead; none where the one that adds up is alone.
+  private static var threads: Int {
+    let processors = OrderedWork<Int, Int>.processors
+    return processors > 1 ? min(processors, mostThreads) : 0
   }
 
   /// More would wait for the one that adds up.
@@ -152,24 +192,40 @@ struct DocumentSum {
   }
 }
 
+/// The keys of a document of not too many, observed on another thread than the one that adds up.
+protocol KeysAhead: Sendable {
+  init()
+  mutating func observe(_ chunk: borrowing KeyChunk)
+  /// Whether there are more keys than are kept here. Such a document is read when its turn comes.
+  var isTooLarge: Bool { get }
+}
+
+extension InspectionSum.ObservedKeys: KeysAhead {
+  init() { self.init(limit: Self.usualLimit) }
+}
+
+extension HistoryCollector.ObservedDocument: KeysAhead {
+  init() { self.init(limit: Self.usualLimit) }
+}
+
 /// A document on its way through the threads.
-private enum Ahead<Examined> {
+private enum Ahead<Examined, Keys: KeysAhead> {
   /// Not read, or too large for that: it is read when its turn comes.
   case document(SourceDocument)
-  case examined(SourceDocument, Result<Examined, any Error>, InspectionSum.ObservedKeys)
+  case examined(SourceDocument, Result<Examined, any Error>, Keys)
   case leftOut(LeftOutDocument)
 
   /// Documents of so many bytes at most wait in memory.
   private static var largest: Int { 4 << 20 }
 
   func worked(
-    _ examine: (SourceDocument, _ isSummed: Bool, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined
+    _ examine: (SourceDocument, _ observe: (borrowing KeyChunk) -> Void) throws -> Examined
   ) -> Ahead {
     guard case .document(let document) = self, document.source.byteCount <= Self.largest,
       document.source is FileSource || document.source is MemorySource
     else { return self }
-    var keys = InspectionSum.ObservedKeys()
-    let examined = Result { try examine(document, true) { keys.observe($0) } }
+    var keys = Keys()
+    let examined = Result { try examine(document) { keys.observe($0) } }
     return keys.isTooLarge ? self : .examined(document, examined, keys)
   }
 }

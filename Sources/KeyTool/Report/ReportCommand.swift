@@ -88,12 +88,20 @@ struct ReportCommand: AsyncParsableCommand {
     var collector = HistoryCollector()
     var hasRejections = false
     let progress = Progress()
-    try sum.visit(keepsGoing: containers.keepGoing ?? true) { source, _, _ in
-      try Self.check(place, isNot: source.file)
-      let report = try Self.read(progress.watching(source), into: &collector)
+    let output = place
+    try sum.visitAhead(
+      keepsGoing: containers.keepGoing ?? true, watch: progress.watching
+    ) { source, observe in
+      try Self.check(output, isNot: source.file)
+      return try Self.read(source, observe)
+    } observe: {
+      collector.observe($0)
+    } observeAhead: { (source, document: HistoryCollector.ObservedDocument) in
+      progress.pass(source)
+      collector.observe(document)
+    } report: { source, report, _ in
       if report.keys.rejected > 0 { hasRejections = true }
       collector.add(report, byteCount: source.source.byteCount)
-      return (nil, nil)
     } leftOut: { _ in
       collector.leaveOut()
     }
@@ -132,8 +140,9 @@ struct ReportCommand: AsyncParsableCommand {
     throw ValidationError("the output \(output) is the input \(input); it would be overwritten")
   }
 
-  private static func read(_ source: SourceDocument, into collector: inout HistoryCollector) throws -> InspectionReport
-  {
+  private static func read(
+    _ source: SourceDocument, _ observe: (borrowing KeyChunk) -> Void
+  ) throws -> InspectionReport {
     let digest = DigestCollector(includingBody: false)
     let document = try source.open(observeExport: digest.update)
     var report = try source.located {
@@ -141,7 +150,7 @@ struct ReportCommand: AsyncParsableCommand {
       try Inspector(InspectionOptions(comparedKeys: 0)).examine(
         document, name: source.name, fileSize: source.source.byteCount
       ) { chunk, _ in
-        collector.observe(chunk)
+        observe(chunk)
       }.report
     }
     if document.format == .gaenExport { report.sha256 = digest.finish().hexadecimal }

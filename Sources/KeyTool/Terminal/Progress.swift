@@ -33,6 +33,12 @@ final class Progress {
       signatureFile: document.signatureFile, format: document.format, limits: document.limits)
   }
 
+  /// A document that was read elsewhere has been taken.
+  func pass(_ document: SourceDocument) {
+    total += document.source.byteCount
+    advance(by: document.source.byteCount)
+  }
+
   /// What is done now, whose end cannot be foretold.
   func enter(_ label: String) {
     self.label = label
