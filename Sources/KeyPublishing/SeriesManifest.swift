@@ -1,3 +1,5 @@
+package import ExposureKeys
+
 /// What a series has published: `manifest.json` in its folder. Servers and auditors read it; it is written after every
 /// file that it names.
 package struct SeriesManifest: Hashable, Sendable, Codable {
@@ -108,6 +110,15 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
     case windowEnd = "window_end"
     case appBundleID = "app_bundle_id"
     case androidPackage = "android_package"
+  }
+
+  /// What a clock may be ahead without being asked why, and some time until it is set right.
+  static let nearSeconds: Int64 = 2 * 86_400
+
+  /// Whether a day lies so far behind the last window that a clock which was ahead has made its bundles. Nothing new goes into
+  /// it, and who asks for whole days alone need not wait until it comes.
+  package static func isPassedOver(_ day: Day, windowEnd: Int64) -> Bool {
+    day.start.secondsSince1970 - windowEnd > nearSeconds
   }
 
   package init(

@@ -687,7 +687,7 @@ struct SeriesRound: Sendable {
     if window.end >= reach?.end ?? .min {
       newState.reach = SeriesState.Reach(end: window.end, next: staging.nextOrdinal(.increment))
     } else {
-      newState.reach = reach
+      newState.reach = reach?.afterRound(endingAt: window.end)
     }
     try await stage(staging, newState, padding, selected: selected)
     // Also where nothing is new: the manifest says which window was the last.
@@ -710,7 +710,9 @@ struct SeriesRound: Sendable {
   /// day that has nothing which they could have seen.
   private func place(of window: ExportWindow) -> ExportWindow {
     guard let reach, window.start < reach.end else { return window }
-    if reach.end - window.end <= Self.nearSeconds { return ExportWindow(notBefore: reach.end, period: settings.period) }
+    if reach.end - window.end <= SeriesState.Reach.nearSeconds {
+      return ExportWindow(notBefore: reach.end, period: settings.period)
+    }
     let seen = Set(increments.filter { $0.ordinal < reach.next }.map { Instant(secondsSince1970: $0.start).day })
     var place = window
     while seen.contains(place.day), place.day.start.secondsSince1970 + 86_400 <= reach.end {
@@ -718,9 +720,6 @@ struct SeriesRound: Sendable {
     }
     return place
   }
-
-  /// What a clock may be ahead without being asked why, and some time until it is set right.
-  private static let nearSeconds: Int64 = 2 * 86_400
 
   /// The end that the first bundle of a window states: behind every other of its day, since an app that compares ends looks
   /// behind the last one that it has seen.

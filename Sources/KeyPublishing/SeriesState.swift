@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import FoundationEssentials
 internal import KeyStorage
 
@@ -24,6 +25,17 @@ struct SeriesState: Hashable, Sendable, Codable {
     var end: Int64
     /// The number of the first increment after it.
     var next: Int
+
+    /// What a clock may be ahead without being asked why, and some time until it is set right.
+    static let nearSeconds = SeriesManifest.nearSeconds
+
+    /// What is known of it when a round has closed an earlier window: where its day is so far ahead that apps by day are given
+    /// it as a whole, nothing new goes into that day any more.
+    func afterRound(endingAt windowEnd: Int64) -> Reach {
+      let day = Instant(secondsSince1970: end - 1).day
+      guard SeriesManifest.isPassedOver(day, windowEnd: windowEnd) else { return self }
+      return Reach(end: day.start.secondsSince1970 + 86_400, next: next)
+    }
   }
 
   init(of series: String, from state: any PublishingState) throws {

@@ -6,7 +6,8 @@ import KeyPublishing
 ///
 /// - `/country` lists the country codes.
 /// - `/country/{country}/date` lists the days (`2021-01-03`) before today for which there is a complete roll-up, and
-///   `/country/{country}/date/{date}` is that roll-up.
+///   `/country/{country}/date/{date}` is that roll-up. Days far in the future that a clock which was ahead has passed over are
+///   among them.
 /// - `/country/{country}/date/{date}/hour` lists the hours (0...23) of a day for which there is an increment, and
 ///   `…/hour/{hour}` is that increment. The increment of a window stands under the window's last hour. Hours without
 ///   an increment are not listed, and neither are those with more than one, which happens where windows are shorter
@@ -70,9 +71,10 @@ package struct CoronaWarnAppLayout: Layout {
     }
   }
 
-  /// The only listed roll-up of each day that is over.
+  /// The only listed roll-up of each day that is over. A day of the future that a clock which was ahead has passed over is, too:
+  /// apps ask for the hours of today alone, and would have its keys when they are too old.
   private func days(of series: PublishedSeries, before now: Instant) -> [Day: PublishedBundle] {
-    let listed = series.days.filter { $0.facts.isListed && $0.day < now.day }
+    let listed = series.days.filter { $0.facts.isListed && ($0.day < now.day || series.isPassedOver($0.day)) }
     return Dictionary(grouping: listed, by: \.day).compactMapValues { $0.count == 1 ? $0[0] : nil }
       .filter { series.isOver($0.key) }
   }

@@ -62,7 +62,12 @@ extension PublishedSeries {
   func isOver(_ day: Day) -> Bool {
     let midnight = day.start.secondsSince1970 + secondsPerDay
     return manifest.windowEnd ?? 0 >= midnight || manifest.written >= midnight + manifest.period
-      || rollUps(of: day).contains { $0.facts.end >= midnight }
+      || rollUps(of: day).contains { $0.facts.end >= midnight } || isPassedOver(day)
+  }
+
+  /// Whether a clock that was far ahead has made the bundles of this day, and was set right since.
+  func isPassedOver(_ day: Day) -> Bool {
+    manifest.windowEnd.map { SeriesManifest.isPassedOver(day, windowEnd: $0) } ?? false
   }
 }
 

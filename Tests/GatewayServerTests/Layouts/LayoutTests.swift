@@ -386,6 +386,19 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     #expect(dates(windowEnd: midnight + 48 * hour) == #"["2020-12-01"]"#)
   }
 
+  /// Its keys would be too old when the day comes, and apps ask for hours of today alone.
+  @Test func aDayThatAClockPassedOverIsOffered() {
+    let day = bundle("day", 0, midnight + 288 * hour, midnight + 290 * hour)
+    func dates(windowEnd: Int64) -> String? {
+      let published = series("NL", [day], written: midnight + 10 * hour, windowEnd: windowEnd)
+      return server(CoronaWarnAppLayout(), published, now: midnight + 10 * hour).ask("\(Self.base)/NL/date")?.text
+    }
+    // While the clock is ahead, and where it was so for a day.
+    #expect(dates(windowEnd: midnight + 290 * hour) == "[]")
+    #expect(dates(windowEnd: midnight + 240 * hour) == "[]")
+    #expect(dates(windowEnd: midnight + 10 * hour) == #"["2020-12-13"]"#)
+  }
+
   @Test func hoursAreTheLastOfEachWindow() {
     let asked = server(CoronaWarnAppLayout(), series(increments(2)))
     #expect(asked.ask("\(Self.base)/NL/date/2020-12-01/hour")?.text == "[1,3]")

@@ -123,6 +123,29 @@ import Testing
     }
   }
 
+  /// Apps by day have taken the day that a clock passed over as a whole, so when it comes nothing new goes into it.
+  @Test func aDayThatWasPassedOverStaysAsItIs() async throws {
+    try await Press.run(.sample { $0.makesDays = true }) { press in
+      try await press.say([key(1)])
+      try await press.round(at(10 + 12 * 24))
+      let passed = Day("2020-12-16")
+      func days() throws -> [Day] {
+        try press.increments("NL").map { Instant(secondsSince1970: Int64($0.header.startTimestamp ?? 0)).day }
+      }
+      #expect(try days() == [passed].compactMap(\.self))
+      try await press.say([key(2)])
+      let receipt = try await press.round(at(12))[0]
+      #expect(receipt.warnings.map(\.code) == [.windowAhead])
+      for hour: Int64 in [11 * 24, 11 * 24 + 12, 12 * 24 + 2, 12 * 24 + 14] {
+        try await press.say([key(UInt64(hour))], now: at(hour))
+        try await press.round(at(hour + 2))
+      }
+      let all = try days()
+      #expect(all.count == 6)
+      #expect(all.count { $0 == passed } == 1, "\(all)")
+    }
+  }
+
   @Test func emptyWindowsAreSignedWhereTheyAreWanted() async throws {
     try await Press.run(.sample { $0.publishesEmptyWindows = true }) { press in
       try await press.round(at(10))
