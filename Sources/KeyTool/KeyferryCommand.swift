@@ -102,6 +102,7 @@ package struct KeyferryCommand: ParsableCommand {
     Descriptors.occupyStandard()
     PartialFile.removeAllOnSignals()
     Descriptors.raise()
+    var running: any ParsableCommand.Type = Self.self
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       // The parser answers a question about a command that does not exist with the help of the program.
@@ -111,6 +112,7 @@ package struct KeyferryCommand: ParsableCommand {
         return refuse(unknown)
       }
       var command = try parse(arguments)
+      running = type(of: command)
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
         try await command.run()
@@ -124,7 +126,7 @@ package struct KeyferryCommand: ParsableCommand {
       if exitCode(for: error) == .validationFailure, let unknown = UnknownCommand.first(in: arguments, of: Self.self) {
         return refuse(unknown)
       }
-      return report(error)
+      return report(error, of: running)
     }
   }
 
@@ -147,7 +149,9 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   /// Says what went wrong, and returns the exit code.
-  static func report(_ error: any Error) -> Int32 {
+  ///
+  /// - Parameter command: whose usage is shown where it was called wrongly.
+  static func report(_ error: any Error, of command: any ParsableCommand.Type = Self.self) -> Int32 {
     switch error {
     case let error as FormatError: Console.note("\(error)")
     case let error as FileFault:
@@ -189,14 +193,14 @@ package struct KeyferryCommand: ParsableCommand {
       // An input that cannot be trusted is a verification that failed.
       Console.note("\(error)")
       return ExitStatus.rejected.rawValue
-    default: return reportUsage(error)
+    default: return reportUsage(error, of: command)
     }
     return ExitStatus.failed.rawValue
   }
 
-  private static func reportUsage(_ error: any Error) -> Int32 {
-    let code = exitCode(for: error)
-    let message = fullMessage(for: error)
+  private static func reportUsage(_ error: any Error, of command: any ParsableCommand.Type) -> Int32 {
+    let code = command.exitCode(for: error)
+    let message = command.fullMessage(for: error)
     if code.isSuccess {
       // Help and version are results.
       do {

@@ -52,6 +52,17 @@ import Testing
     }
   }
 
+  /// Also where it shows only while it runs that a command was called wrongly.
+  @Test func aUsageErrorShowsTheUsageOfItsCommand() throws {
+    try Workshop.run { workshop in
+      try workshop.write("key_data\n", "a.csv")
+      for words in [["report", "a.csv", "-o", "a.csv", "--replace"], ["report"]] {
+        let outcome = try workshop.keyferry(words)
+        #expect(outcome.status == 64 && outcome.errors.contains("Usage: keyferry report "), "\(outcome.errors)")
+      }
+    }
+  }
+
   @Test func theCommandsAreGroupedByTask() throws {
     try Workshop.run { workshop in
       let help = try workshop.keyferry("--help").text
