@@ -29,7 +29,12 @@ package struct Retention: Hashable, Sendable {
     let last = try await ledger.read { try $0.lastRetention }
     if let last, last <= now, now.secondsSince1970 - last.secondsSince1970 < Self.pause { return nil }
     let limit = Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
-    return try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled)
+    var receipt = try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled)
+    // Others have their turn in between.
+    while receipt.isUnfinished {
+      receipt.add(try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled))
+    }
+    return receipt
   }
 }
 

@@ -3,15 +3,7 @@ import GRDB
 import KeyNormalization
 import KeyStorage
 
-/// A claim as its row has it: numbers in place of names. 40 bytes.
-struct ClaimRow: BitwiseCopyable {
-  var key: TemporaryExposureKey
-  var rollingStart: Int32
-  var said: Int32
-  var origin: Int32
-  var source: Int32
-  var regions: Int32
-
+extension ClaimRow {
   /// Binds the six columns of the row's identity from parameter `first` on, and calls `body` while they are bound.
   func bound<Result>(to statement: RawStatement, from first: Int32 = 1, _ body: () throws -> Result) rethrows -> Result
   {
@@ -26,41 +18,23 @@ struct ClaimRow: BitwiseCopyable {
     }
   }
 
-  init(key: TemporaryExposureKey, rollingStart: Int32, said: Int32, origin: Int32, source: Int32, regions: Int32) {
-    self.key = key
-    self.rollingStart = rollingStart
-    self.said = said
-    self.origin = origin
-    self.source = source
-    self.regions = regions
-  }
-
   /// Reads the six columns from column `first` on.
   init(_ statement: RawStatement, from first: Int32 = 0) throws {
-    key = try statement.key(at: first)
-    rollingStart = statement.int32(at: first + 1)
-    said = statement.int32(at: first + 2)
-    origin = statement.int32(at: first + 3)
-    source = statement.int32(at: first + 4)
-    regions = statement.int32(at: first + 5)
+    self.init(
+      key: try statement.key(at: first), rollingStart: statement.int32(at: first + 1),
+      said: statement.int32(at: first + 2), origin: statement.int32(at: first + 3),
+      source: statement.int32(at: first + 4), regions: statement.int32(at: first + 5))
   }
 
   init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) {
-    key = claim.subject.key
-    rollingStart = claim.subject.rollingStart
-    said = ClaimWords.pack(claim.statement)
-    origin = numbers.origins[Int(claim.origin.rawValue)]
-    source = numbers.source
-    regions = numbers.regions[Int(claim.regions.rawValue)]
+    self.init(
+      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: ClaimWords.pack(claim.statement),
+      origin: numbers.origins[Int(claim.origin.rawValue)], source: numbers.source,
+      regions: numbers.regions[Int(claim.regions.rawValue)])
   }
 
   /// The columns by which rows are found again.
   static let columns = "key, rolling_start, said, origin, source, regions"
-
-  /// The order of the table, as far as it matters: neighbours are written together.
-  static func precedes(_ left: ClaimRow, _ right: ClaimRow) -> Bool {
-    left.key != right.key ? left.key < right.key : left.rollingStart < right.rollingStart
-  }
 }
 
 /// The store's numbers for the names of a batch.
@@ -74,42 +48,32 @@ extension SQLiteTransaction {
   // MARK: Reading
 
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
-    let horizon = try event.map { try lastNumbers(by: $0) }
-    let statement = try RawStatement(
-      database,
-      """
-      SELECT \(ClaimRow.columns), \(ClaimHorizon.standing(horizon)) FROM claims
-      WHERE key >= ?1 AND \(ClaimHorizon.arrival(horizon)) ORDER BY key, rolling_start
-      """)
-    defer { statement.reset() }
-    return try withBytes(of: start) { bytes in
-      statement.bind(key: bytes, at: 1)
-      horizon?.bind(to: statement)
-      var page = PageNumbers()
-      var embargo = Embargo()
-      // Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a
-      // key that nobody claims any more is not in the page.
-      var withdrawn: [ClaimRow] = []
-      var last: TemporaryExposureKey?
-      while try statement.step() {
-        let row = try ClaimRow(statement)
-        if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
-        guard statement.int32(at: 6) != 0 else {
-          if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
-          continue
-        }
-        if page.claims.count >= limit, let last, last != row.key {
-          try addHeld(from: start, before: row.key, asOf: event, to: &embargo)
-          return ClaimPage(claims: page.claims, embargo: embargo, next: row.key)
-        }
-        last = row.key
-        for row in withdrawn { embargo.add(row) }
-        withdrawn.removeAll(keepingCapacity: true)
-        try page.insert(row, names: &names, database)
+    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
+    var rows = try claimRuns().rows(from: start)
+    var page = PageNumbers()
+    var embargo = Embargo()
+    // Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a
+    // key that nobody claims any more is not in the page.
+    var withdrawn: [ClaimRow] = []
+    var last: TemporaryExposureKey?
+    while let row = try rows.next() {
+      guard horizon.has(row) else { continue }
+      if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
+      guard horizon.stands(row) else {
+        if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
+        continue
       }
-      try addHeld(from: start, before: nil, asOf: event, to: &embargo)
-      return ClaimPage(claims: page.claims, embargo: embargo, next: nil)
+      if page.claims.count >= limit, let last, last != row.key {
+        try addHeld(from: start, before: row.key, asOf: event, to: &embargo)
+        return ClaimPage(claims: page.claims, embargo: embargo, next: row.key)
+      }
+      last = row.key
+      for row in withdrawn { embargo.add(row) }
+      withdrawn.removeAll(keepingCapacity: true)
+      try page.insert(row, names: &names, database)
     }
+    try addHeld(from: start, before: nil, asOf: event, to: &embargo)
+    return ClaimPage(claims: page.claims, embargo: embargo, next: nil)
   }
 
   /// What is held for the operator about keys of a page, and was when an event had happened.
@@ -118,47 +82,39 @@ extension SQLiteTransaction {
     to embargo: inout Embargo
   ) throws {
     let statement = try RawStatement(
-      database,
-      """
-      SELECT \(ClaimRow.columns) FROM held
-      WHERE key >= ? AND event <= ? AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key) ORDER BY key
-      """)
+      database, "SELECT \(ClaimRow.columns) FROM held WHERE key >= ? AND event <= ? ORDER BY key")
     defer { statement.reset() }
     try withBytes(of: start) { bytes in
       statement.bind(key: bytes, at: 1)
       statement.bind(event?.rawValue ?? .max, at: 2)
+      var search: ClaimSearch?
+      var found: [ClaimRow] = []
       while try statement.step() {
         let row = try ClaimRow(statement)
         if let end, row.key >= end { return }
-        embargo.add(row)
+        var known = try search ?? claimRuns().search()
+        found.removeAll(keepingCapacity: true)
+        try known.find(row.key, into: &found)
+        search = known
+        // A key that nobody claims is in no page.
+        if !found.isEmpty { embargo.add(row) }
       }
     }
   }
 
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
-    let horizon = try event.map { try lastNumbers(by: $0) }
-    let statement = try RawStatement(
-      database, "SELECT \(ClaimRow.columns) FROM claims WHERE key = ? AND \(ClaimHorizon.condition(horizon))")
-    defer { statement.reset() }
-    return try withBytes(of: key) { bytes in
-      statement.bind(key: bytes, at: 1)
-      horizon?.bind(to: statement)
-      var page = PageNumbers()
-      while try statement.step() { try page.insert(try ClaimRow(statement), names: &names, database) }
-      return page.claims
+    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
+    var page = PageNumbers()
+    for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
+      try page.insert(row, names: &names, database)
     }
+    return page.claims
   }
 
   func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool {
-    let last = try event.map { try lastNumbers(by: $0).recall }
-    let statement = try RawStatement(
-      database, "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND recall <= ?3 LIMIT 1")
-    defer { statement.reset() }
-    return try withBytes(of: subject.key) { bytes in
-      statement.bind(key: bytes, at: 1)
-      statement.bind(Int64(subject.rollingStart), at: 2)
-      statement.bind(last ?? .max, at: 3)
-      return try statement.step()
+    let last = try event.map { try lastNumbers(by: $0).recall } ?? .max
+    return try claimRuns().rows(about: subject.key).contains {
+      $0.rollingStart == subject.rollingStart && !$0.stands && Int64($0.recall) <= last
     }
   }
 
@@ -253,7 +209,8 @@ extension SQLiteTransaction {
     if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
     let numbers = try numbers(of: batch)
     let aside = try insert(
-      batch.claims.map { ClaimRow($0, numbers) }, of: document, in: event, counting: &receipt, holdsOtherStarts: true)
+      ClaimRow.sorted(batch.claims.map { ClaimRow($0, numbers) }), of: document, in: event, counting: &receipt,
+      holdsOtherStarts: true)
     let rows = zip(batch.held, batch.heldReasons).map { (row: ClaimRow($0, numbers), reason: $1) }
     let known = try putAside(rows, of: document, in: event)
     receipt.heldForOperator -= known
@@ -275,7 +232,7 @@ extension SQLiteTransaction {
 
     var receipt = ImportReceipt()
     receipt.received = rows.count
-    _ = try insert(rows, of: document, in: event, counting: &receipt, holdsOtherStarts: false)
+    _ = try insert(rows.sorted(by: <), of: document, in: event, counting: &receipt, holdsOtherStarts: false)
     if var facts = try self.document(document)?.facts {
       facts.counts.heldWasReleased(new: receipt.new)
       try setFacts(facts, of: document)
@@ -312,54 +269,68 @@ extension SQLiteTransaction {
       source: Int32(truncatingIfNeeded: try names.number(of: batch.source, adding: database)))
   }
 
-  /// Writes the rows that are new, in the order of the table.
-  ///
-  /// - Parameter holdsOtherStarts: whether the operator is asked about a claim of key data that another origin has named
-  ///   first, under another rolling start.
-  /// - Returns: the rows that are for the operator.
   private func insert(
     _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt,
     holdsOtherStarts: Bool
   ) throws -> [ClaimRow] {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
-    return try insert(
-      rows.sorted(by: ClaimRow.precedes), arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
+    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
   }
 
-  /// - Parameter rows: in the order in which they are written.
+  /// Adds the rows that are new, as a run.
+  ///
+  /// - Parameters:
+  ///   - rows: in the order of key data; those about one key data are looked at in theirs.
+  ///   - holdsOtherStarts: whether the operator is asked about a claim of key data that another origin has named
+  ///     first, under another rolling start.
+  ///   - recall: the number of the recall that means a claim; 0 is none.
+  /// - Returns: the rows that are for the operator.
   func insert(
-    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool
+    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
+    recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
-    // Only a claim that is there is passed over; a row that the schema refuses is an error.
-    let statement = try RawStatement(
-      database,
-      """
-      INSERT INTO claims (\(ClaimRow.columns), arrival) VALUES (?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (\(ClaimRow.columns)) DO NOTHING
-      """)
-    statement.bind(arrival, at: 7)
-    let starts = try FirstStarts(database)
+    let claims = try claimRuns()
+    let arrival = try claimNumber(arrival)
+    var search = try claims.search()
     var aside: [ClaimRow] = []
+    var new: [ClaimRow] = []
+    new.reserveCapacity(rows.count)
+    // What there is about the key data at hand.
+    var known: [ClaimRow] = []
+    var last: TemporaryExposureKey?
     var newOfOrigins: [Int32: Int64] = [:]
-    var new: (origin: Int32, count: Int64) = (0, 0)
-    var total = 0
-    for row in rows {
-      if holdsOtherStarts, try starts.areOthers(than: row), try starts.isOtherOrigins(row) {
-        aside.append(row)
-        continue
+    var count: (origin: Int32, claims: Int64) = (0, 0)
+    var isSorted = true
+    for var row in rows {
+      if row.key != last {
+        known.removeAll(keepingCapacity: true)
+        try search.find(row.key, into: &known)
+        last = row.key
       }
-      guard try row.bound(to: statement, { try statement.run() }) else { continue }
-      total += 1
-      if new.origin != row.origin {
-        newOfOrigins[new.origin, default: 0] += new.count
-        new = (row.origin, 0)
+      if !known.isEmpty {
+        // Only a claim that is there is passed over.
+        if known.contains(where: row.isSame) { continue }
+        if holdsOtherStarts, row.isOtherOrigins(known) {
+          aside.append(row)
+          continue
+        }
       }
-      new.count += 1
+      row.arrival = arrival
+      row.recall = try recall(row)
+      if let before = new.last, row < before { isSorted = false }
+      new.append(row)
+      known.append(row)
+      guard row.stands else { continue }
+      if count.origin != row.origin {
+        newOfOrigins[count.origin, default: 0] += count.claims
+        count = (row.origin, 0)
+      }
+      count.claims += 1
     }
-    newOfOrigins[new.origin, default: 0] += new.count
-    receipt.new += total
-    receipt.known += rows.count - total - aside.count
+    newOfOrigins[count.origin, default: 0] += count.claims
+    receipt.new += new.count
+    receipt.known += rows.count - new.count - aside.count
     receipt.heldForOperator += aside.count
     for (origin, count) in newOfOrigins where count > 0 {
       try database.execute(
@@ -368,7 +339,11 @@ extension SQLiteTransaction {
           ON CONFLICT (arrival, origin) DO UPDATE SET claims = claims + excluded.claims
           """, arguments: [arrival, origin, count])
     }
-    try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [total])
+    try database.execute(
+      sql: "UPDATE totals SET claims = claims + ?", arguments: [newOfOrigins.values.reduce(0, +)])
+    if !isSorted { new.sort(by: <) }
+    try claims.add(new)
+    try claims.merge(after: new.count)
     return aside
   }
 
@@ -378,7 +353,7 @@ extension SQLiteTransaction {
     _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
   ) throws -> Int {
     if rows.isEmpty { return 0 }
-    let starts = try FirstStarts(database)
+    var search = try claimRuns().search()
     let statement = try RawStatement(
       database,
       """
@@ -388,8 +363,11 @@ extension SQLiteTransaction {
     statement.bind(document.rawValue, at: 1)
     statement.bind(event.id.rawValue, at: 8)
     var known = 0
-    for (row, reason) in rows.sorted(by: { ClaimRow.precedes($0.row, $1.row) }) {
-      if try starts.isKnown(row) {
+    var found: [ClaimRow] = []
+    for (row, reason) in rows.sorted(by: { $0.row < $1.row }) {
+      found.removeAll(keepingCapacity: true)
+      try search.find(row.key, into: &found)
+      if found.contains(where: row.isSame) {
         known += 1
         continue
       }
@@ -412,70 +390,20 @@ extension SQLiteTransaction {
   }
 }
 
-/// Under which rolling start key data was admitted first, and by whom.
-private struct FirstStarts {
-  private let other: RawStatement
-  private let same: RawStatement
-  private let first: RawStatement
-  private let own: RawStatement
-
-  init(_ database: Database) throws {
-    // A statement of its own: an insertion that reads its own table copies what it reads.
-    other = try RawStatement(
-      database, "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start <> ?2 AND recall IS NULL LIMIT 1")
-    same = try RawStatement(
-      database,
-      """
-      SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5
-      AND regions = ?6
-      """)
-    first = try RawStatement(
-      database,
-      "SELECT rolling_start FROM claims WHERE key = ?1 AND recall IS NULL ORDER BY arrival, rolling_start LIMIT 1")
-    own = try RawStatement(
-      database,
-      "SELECT 1 FROM claims WHERE key = ?1 AND rolling_start = ?2 AND origin = ?3 AND recall IS NULL LIMIT 1")
-  }
-
-  /// Whether the claim is there, withdrawn or not.
-  func isKnown(_ row: ClaimRow) throws -> Bool {
-    try row.bound(to: same) {
-      defer { same.reset() }
-      return try same.step()
-    }
-  }
-
-  /// Whether the key data is known under another start; nearly none is.
-  func areOthers(than row: ClaimRow) throws -> Bool {
-    try withBytes(of: row.key) { bytes in
-      other.bind(key: bytes, at: 1)
-      other.bind(row.rollingStart, at: 2)
-      defer { other.reset() }
-      return try other.step()
-    }
-  }
-
-  /// Whether another origin was the first to name this key data, and under another start; not so of a claim that is known.
-  func isOtherOrigins(_ row: ClaimRow) throws -> Bool {
-    if try isKnown(row) { return false }
-    return try withBytes(of: row.key) { bytes in
-      first.bind(key: bytes, at: 1)
-      defer { first.reset() }
-      guard try first.step() else { return false }
-      let start = first.int32(at: 0)
-      if start == row.rollingStart { return false }
-      own.bind(key: bytes, at: 1)
-      own.bind(start, at: 2)
-      own.bind(row.origin, at: 3)
-      defer { own.reset() }
-      return try !own.step()
-    }
+extension ClaimRow {
+  /// Whether another origin was the first to name this key data, and under another rolling start.
+  ///
+  /// - Parameter known: what there is about the key data; the claim is not among it.
+  fileprivate func isOtherOrigins(_ known: [ClaimRow]) -> Bool {
+    let first = known.filter(\.stands).min { ($0.arrival, $0.rollingStart) < ($1.arrival, $1.rollingStart) }
+    guard let start = first?.rollingStart, start != rollingStart else { return false }
+    return !known.contains { $0.stands && $0.rollingStart == start && $0.origin == origin }
   }
 }
 
 extension Embargo {
   fileprivate mutating func add(_ row: ClaimRow) {
-    add(ClaimWords.unpack(row.said), about: KeySubject(key: row.key, rollingStart: row.rollingStart))
+    add(row.statement, about: row.subject)
   }
 }
 
@@ -484,19 +412,15 @@ private struct ClaimHorizon {
   var arrival: Int64
   var recall: Int64
 
-  /// - Parameter horizon: `nil` is now.
-  static func condition(_ horizon: ClaimHorizon?) -> String { "\(arrival(horizon)) AND \(standing(horizon))" }
+  static let now = ClaimHorizon(arrival: .max, recall: .max)
 
-  static func arrival(_ horizon: ClaimHorizon?) -> String { horizon == nil ? "1" : "arrival <= ?2" }
+  /// Whether it had come.
+  @inline(__always)
+  func has(_ row: ClaimRow) -> Bool { Int64(row.arrival) <= arrival }
 
-  static func standing(_ horizon: ClaimHorizon?) -> String {
-    horizon == nil ? "recall IS NULL" : "(recall IS NULL OR recall > ?3)"
-  }
-
-  func bind(to statement: RawStatement) {
-    statement.bind(arrival, at: 2)
-    statement.bind(recall, at: 3)
-  }
+  /// Whether no recall had withdrawn it.
+  @inline(__always)
+  func stands(_ row: ClaimRow) -> Bool { row.stands || Int64(row.recall) > recall }
 }
 
 /// A set of claims that is filled from rows: the store's numbers become the set's.
@@ -519,8 +443,7 @@ private struct PageNumbers {
       ?? sources.know(row.source, claims.id(of: try names.source(Int64(row.source), in: database)))
     claims.insert(
       stored: AdmittedClaim(
-        subject: KeySubject(key: row.key, rollingStart: row.rollingStart), statement: ClaimWords.unpack(row.said),
-        regions: regionSet, origin: origin, source: source))
+        subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source))
   }
 }
 

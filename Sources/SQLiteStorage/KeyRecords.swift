@@ -30,28 +30,22 @@ extension SQLiteTransaction {
 
   /// Withdrawn ones included.
   private func keptClaims(about key: TemporaryExposureKey) throws -> [KeptClaim] {
-    let statement = try RawStatement(
-      database,
-      """
-      SELECT claims.key, rolling_start, said, claims.origin, source, regions, arrivals.document, arrivals.event,
-        arrivals.time, ifnull(recalls.event, 0)
-      FROM claims JOIN arrivals ON arrivals.id = claims.arrival LEFT JOIN recalls ON recalls.id = claims.recall
-      WHERE claims.key = ?
-      """)
-    defer { statement.reset() }
-    return try withBytes(of: key) { bytes in
-      statement.bind(key: bytes, at: 1)
-      var claims: [KeptClaim] = []
-      while try statement.step() {
-        let recall = statement.int(at: 9)
-        claims.append(
-          KeptClaim(
-            claim: try stated(try ClaimRow(statement)), document: DocumentID(rawValue: statement.int(at: 6)),
-            event: EventID(rawValue: statement.int(at: 7)),
-            arrived: Instant(secondsSince1970: statement.int(at: 8)),
-            recall: recall == 0 ? nil : EventID(rawValue: recall)))
+    let arrivals = try RawStatement(database, "SELECT document, event, time FROM arrivals WHERE id = ?1")
+    let recalls = try RawStatement(database, "SELECT event FROM recalls WHERE id = ?1")
+    return try claimRuns().rows(about: key).map { row in
+      arrivals.bind(row.arrival, at: 1)
+      recalls.bind(row.recall, at: 1)
+      defer {
+        arrivals.reset()
+        recalls.reset()
       }
-      return claims
+      guard try arrivals.step() else {
+        throw StorageFault(.corrupt, "a claim refers to arrival \(row.arrival), which is not in the store")
+      }
+      return KeptClaim(
+        claim: try stated(row), document: DocumentID(rawValue: arrivals.int(at: 0)),
+        event: EventID(rawValue: arrivals.int(at: 1)), arrived: Instant(secondsSince1970: arrivals.int(at: 2)),
+        recall: try !row.stands && recalls.step() ? EventID(rawValue: recalls.int(at: 0)) : nil)
     }
   }
 
@@ -73,7 +67,7 @@ extension SQLiteTransaction {
 
   private func stated(_ row: ClaimRow) throws -> StatedClaim {
     StatedClaim(
-      subject: KeySubject(key: row.key, rollingStart: row.rollingStart), statement: ClaimWords.unpack(row.said),
+      subject: row.subject, statement: row.statement,
       origin: row.origin == 0 ? nil : try names.origin(Int64(row.origin), in: database),
       visited: try names.regions(Int64(row.regions), in: database),
       source: try names.source(Int64(row.source), in: database))
@@ -117,24 +111,17 @@ extension SQLiteTransaction {
   /// - Returns: with which arrival the first claim about each subject came.
   private func remove(_ claims: [StatedClaim], of document: DocumentID) throws -> [KeySubject: Int64] {
     var places: [KeySubject: Int64] = [:]
-    let find = try RawStatement(
-      database,
-      """
-      SELECT claims.arrival, claims.recall IS NULL FROM claims JOIN arrivals ON arrivals.id = claims.arrival
-      WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5 AND regions = ?6
-        AND arrivals.document = ?7
-      """)
+    let find = try RawStatement(database, "SELECT 1 FROM arrivals WHERE id = ?1 AND document = ?2")
     for claim in claims {
       let row = try row(of: claim)
-      find.bind(document.rawValue, at: 7)
-      let place: (arrival: Int64, stands: Bool)? = try row.bound(to: find) {
-        defer { find.reset() }
-        return try find.step() ? (find.int(at: 0), find.int(at: 1) != 0) : nil
-      }
-      guard let place else { continue }
-      places[claim.subject] = min(places[claim.subject] ?? .max, place.arrival)
-      _ = try delete(row, from: "claims", where: "arrival", place.arrival)
-      if place.stands { try count(-1, origin: row.origin, arrival: place.arrival) }
+      guard let place = try claimRuns().rows(about: row.key).first(where: row.isSame) else { continue }
+      find.bind(place.arrival, at: 1)
+      find.bind(document.rawValue, at: 2)
+      defer { find.reset() }
+      guard try find.step() else { continue }
+      places[claim.subject] = min(places[claim.subject] ?? .max, Int64(place.arrival))
+      try claimRuns().change(row.key) { $0.isSame(as: row) ? nil : $0 }
+      if place.stands { try count(-1, origin: row.origin, arrival: Int64(place.arrival)) }
     }
     return places
   }
@@ -151,34 +138,29 @@ extension SQLiteTransaction {
       database,
       sql: "SELECT sources.name FROM documents JOIN sources ON sources.id = documents.source WHERE documents.id = ?",
       arguments: [document.rawValue])
-    var new = 0
+    let arrived = Instant(secondsSince1970: time ?? 0)
+    var meant: [Int32: Int32] = [:]
+    var rows: [ClaimRow] = []
     for claim in claims {
       let row = try row(of: claim)
-      var receipt = ImportReceipt()
-      let aside = try insert([row], arrival: arrival, counting: &receipt, holdsOtherStarts: true)
-      try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
-      guard receipt.new > 0 else { continue }
-      new += 1
-      let arrived = Instant(secondsSince1970: time ?? 0)
-      guard
-        let index = words.firstIndex(where: {
-          $0.withdraws(claim.origin, of: document, by: source, from: arrived)
-        })
-      else { continue }
-      let withdrawal = try RawStatement(
-        database,
-        """
-        UPDATE claims SET recall = ?7 WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4
-          AND source = ?5 AND regions = ?6
-        """)
-      withdrawal.bind(recalls[index], at: 7)
-      _ = try row.bound(to: withdrawal) { try withdrawal.run() }
-      try count(-1, origin: row.origin, arrival: arrival)
+      rows.append(row)
+      guard meant[row.origin] == nil else { continue }
+      let index = words.firstIndex { $0.withdraws(claim.origin, of: document, by: source, from: arrived) }
+      meant[row.origin] = try index.map { try claimNumber(recalls[$0]) } ?? 0
     }
-    return new
+    // Those about one key data stay in their order.
+    let order = rows.indices.sorted {
+      rows[$0].key != rows[$1].key ? rows[$0].key < rows[$1].key : $0 < $1
+    }
+    var receipt = ImportReceipt()
+    let aside = try insert(
+      order.map { rows[$0] }, arrival: arrival, counting: &receipt, holdsOtherStarts: true,
+      recall: { meant[$0.origin] ?? 0 })
+    try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
+    return receipt.new
   }
 
-  /// Deletes a row of claims or of held ones.
+  /// Deletes a row of held claims.
   private func delete(_ row: ClaimRow, from table: String, where column: String, _ number: Int64) throws -> Bool {
     let statement = try RawStatement(
       database,
@@ -205,13 +187,15 @@ extension SQLiteTransaction {
 
   /// What was there is overwritten, and not only forgotten.
   func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) throws -> ErasureReceipt {
-    try database.execute(sql: "PRAGMA secure_delete = ON")
-    defer { try? database.execute(sql: "PRAGMA secure_delete = OFF") }
     hasErased = true
     var receipt = ErasureReceipt()
-    let standing = try rows("SELECT count(*) FROM claims WHERE recall IS NULL AND key = ?", key) { Int($0.int(at: 0)) }
-    receipt.claims = try deleteRows("claims WHERE key = ?", key)
-    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing.first ?? 0])
+    var standing = 0
+    try claimRuns().change(key, isErased: true) { row in
+      receipt.claims += 1
+      if row.stands { standing += 1 }
+      return nil
+    }
+    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
     receipt.held = try deleteRows("held WHERE key = ?", key)
     for (number, _) in try numberedSeries() {
       receipt.released += try deleteRows("released WHERE series = \(number) AND key = ?", key)

@@ -183,15 +183,17 @@ final class SharedNames: Sendable {
   /// The names, after looking up those of other processes where one has written since.
   ///
   /// - Parameter database: the writing connection, inside a transaction, so that nobody else writes now.
-  func known(to database: Database) throws -> Names {
+  /// - Returns: also whether another process may have written since.
+  func known(to database: Database) throws -> (names: Names, othersWrote: Bool) {
     let commits = try Int64.fetchOne(database, sql: "PRAGMA data_version")
     var known = latest
-    if otherCommits.withLock({ $0 != commits }) {
+    let othersWrote = otherCommits.withLock({ $0 != commits })
+    if othersWrote {
       try known.learn(from: database)
       latest = known
       otherCommits.withLock { $0 = commits }
     }
-    return known
+    return (known, othersWrote)
   }
 
   var latest: Names {

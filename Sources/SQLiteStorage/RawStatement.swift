@@ -37,6 +37,20 @@ struct RawStatement {
     }
   }
 
+  /// Binds bytes, while `body` runs.
+  func bind<Result>(bytes: [UInt8], at index: Int32, _ body: () throws -> Result) rethrows -> Result {
+    try bytes.withUnsafeBytes {
+      sqlite3_bind_blob(pointer, index, $0.baseAddress, Int32($0.count), nil)
+      return try body()
+    }
+  }
+
+  /// The bytes of a column, until the next step.
+  func bytes(at column: Int32) -> UnsafeRawBufferPointer {
+    let start = sqlite3_column_blob(pointer, column)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column)))
+  }
+
   /// Binds so many zeros, in whose place bytes are written later.
   func bind(zeroBytes count: Int, at index: Int32) { sqlite3_bind_zeroblob64(pointer, index, UInt64(count)) }
 

@@ -32,17 +32,14 @@ extension SQLiteTransaction {
       try releases.count(subject)
     }
 
-    let statement = try RawStatement(
-      database,
-      "SELECT key, rolling_start, origin, arrival FROM claims WHERE recall IS NULL ORDER BY key, rolling_start")
-    defer { statement.reset() }
-    while try statement.step() {
-      let next = KeySubject(key: try statement.key(at: 0), rollingStart: statement.int32(at: 1))
-      if next != subject {
+    var rows = try claimRuns().rows()
+    while let row = try rows.next() {
+      guard row.stands else { continue }
+      if row.subject != subject {
         try finish()
-        (subject, isWithdrawn, isLeft) = (next, false, false)
+        (subject, isWithdrawn, isLeft) = (row.subject, false, false)
       }
-      if statement.int(at: 2) == origin, let document = arrivals[statement.int(at: 3)] {
+      if Int64(row.origin) == origin, let document = arrivals[Int64(row.arrival)] {
         isWithdrawn = true
         preview.claims += 1
         documents.insert(document)
@@ -69,10 +66,16 @@ extension SQLiteTransaction {
       ])
     let number = database.lastInsertedRowID
     guard preview.claims > 0, let origin = try self.number(ofOrigin: request.origin) else { return preview }
+    let meant = Set(try arrivals(of: request).keys)
+    let recall = try claimNumber(number)
+    // An arrival is shared by the uploads of a day, also by those after the recall, so each claim says by itself that it is
+    // withdrawn.
+    try claimRuns().changeAll { row in
+      guard row.stands, Int64(row.origin) == origin, meant.contains(Int64(row.arrival)) else { return false }
+      row.recall = recall
+      return true
+    }
     let arrivals = "arrival IN (SELECT id FROM arrivals WHERE \(Self.condition))"
-    try database.execute(
-      sql: "UPDATE claims SET recall = :recall WHERE origin = :origin AND recall IS NULL AND \(arrivals)",
-      arguments: Self.arguments(request) + ["recall": number, "origin": origin])
     // What was withdrawn is nobody's usual volume.
     try database.execute(
       sql: "DELETE FROM volumes WHERE origin = :origin AND \(arrivals)",
@@ -86,13 +89,14 @@ extension SQLiteTransaction {
     let end = keysExpiredBefore.secondsSince1970
     let isOver = "(rolling_start + (said & 255)) * 600 <= ?"
 
-    var withdrawn = 0
-    if try Int.fetchOne(database, sql: "SELECT EXISTS (SELECT * FROM recalls)") == 1 {
-      withdrawn = try delete("claims WHERE recall IS NOT NULL AND \(isOver)", [end])
+    var standing = 0
+    receipt.isUnfinished = try claimRuns().expire(endingBy: end >= 0 ? end / 600 : -1, limit: StoreTuning.expiredAtOnce)
+    { row in
+      receipt.claims += 1
+      if row.stands { standing += 1 }
     }
-    let claims = try delete("claims WHERE \(isOver)", [end])
-    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [claims])
-    receipt.claims = try claims + withdrawn + delete("held WHERE \(isOver)", [end])
+    try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
+    receipt.claims += try delete("held WHERE \(isOver)", [end])
     receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])

@@ -28,6 +28,7 @@ package final class SQLiteStore: Store {
   private let identity: FileIdentity?
   /// What the last transaction that was kept knew.
   private let names = SharedNames()
+  private let filters = SharedFilters()
 
   /// Opens the store, and makes it where there is none and it is not only read.
   ///
@@ -58,7 +59,7 @@ package final class SQLiteStore: Store {
       pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
       if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
-        try Schema.migrator.migrate(pool)
+        try Schema.migrate(pool)
         names.latest = try pool.read { try Names.load(from: $0) }
       }
       identity = FileIdentity(path)
@@ -112,20 +113,26 @@ package final class SQLiteStore: Store {
     let result: Result
     do {
       // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
-      result = try await pool.writeWithoutTransaction { [names] database in
+      result = try await pool.writeWithoutTransaction { [names, filters] database in
         var end: Names?
+        var knownFilters: [Int32: RunFilters]?
         var result: Result?
         var hasErased = false
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         try database.inTransaction(.immediate) {
-          let transaction = SQLiteTransaction(database, names: try names.known(to: database))
+          let known = try names.known(to: database)
+          // Runs of others may have the numbers of runs that are gone.
+          if known.othersWrote { filters.latest = [:] }
+          let transaction = SQLiteTransaction(database, names: known.names, filters: filters.latest)
           result = try body(transaction)
           end = transaction.names
+          knownFilters = transaction.runs?.filters
           hasErased = transaction.hasErased
           return .commit
         }
         guard let end, let result else { throw StorageFault(.inputOutput, "the store did not finish a transaction") }
         names.latest = end
+        if let knownFilters { filters.latest = knownFilters }
         // A reader may be in the way; then the pages go when the log is begun anew.
         if hasErased { _ = try? database.checkpoint(.truncate) }
         return result
@@ -247,7 +254,8 @@ package final class SQLiteStore: Store {
         let (table, parent): (String, String) = (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
-      return Array((pages + tables + found.filter { $0 != "ok" } + orphans).prefix(limit))
+      let claims = try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit)
+      return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
     } catch let error as DatabaseError {
       return pages.isEmpty ? [StorageFault(error, path: path).reason] : pages
     }
@@ -385,6 +393,7 @@ extension Configuration {
       try database.execute(
         sql: """
           PRAGMA synchronous = NORMAL;
+          PRAGMA secure_delete = ON;
           PRAGMA wal_autocheckpoint = \(StoreTuning.checkpointPages);
           PRAGMA journal_size_limit = \(StoreTuning.journalBytes);
           """)
@@ -394,18 +403,14 @@ extension Configuration {
   }
 }
 
-/// Sizes of pages in bytes, of the caches of who writes and of each who reads, and of the log of changes.
-///
-/// Keys are random: a batch of 75,000 changes nearly every page of a million claims, and of ten million a page for three
-/// keys in four. So a claim took 2.4 to 3.8 µs to record in an empty store, 6 µs among a million and 21 µs among ten
-/// million, with 6 KB written. A page for every key is the most: among thirty million, 8.6 KB and half as long again of
-/// the processor. Batches are written in order, so caches of 8 MB and 256 MB took the same time. Pages of 16 KiB took a
-/// fifth less, but write four times as much for a small batch; a log of 512 MB took a fifth less as well. A small table
-/// for what is new, merged in order, took a quarter less, with a stop of seven seconds every million claims.
+/// Sizes of pages in bytes, of the caches of who writes and of each who reads, and of the log of changes; how many claims
+/// expiry looks at in one transaction, and a migration moves in one.
 enum StoreTuning {
   static let pageSize = 4096
   static let cacheKibibytes = 16_384
   static let readingKibibytes = 8192
   static let checkpointPages = 16_384
   static let journalBytes = 64 << 20
+  static let expiredAtOnce = 4_000_000
+  static let movedAtOnce = 500_000
 }

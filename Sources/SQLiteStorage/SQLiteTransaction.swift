@@ -10,9 +10,16 @@ final class SQLiteTransaction: StoreTransaction {
   /// Whether the log of changes has to go as well, which has what was deleted.
   var hasErased = false
 
-  init(_ database: Database, names: Names) {
+  /// The filters that are known of the state before; `nil` where none are read.
+  let filters: [Int32: RunFilters]?
+  /// All claims, once somebody has asked for them.
+  var runs: ClaimRuns?
+
+  /// - Parameter filters: `nil` for who only reads.
+  init(_ database: Database, names: Names, filters: [Int32: RunFilters]? = nil) {
     self.database = database
     self.names = names
+    self.filters = filters
   }
 
   // MARK: Sources

@@ -56,8 +56,45 @@ enum Schema {
     migrator.registerMigration("how bundles were made") { database in
       try database.execute(sql: recipes)
     }
+    migrator.registerMigration(runsBegun) { database in
+      try database.execute(sql: runs)
+    }
+    migrator.registerMigration("claims in runs") { database in
+      while try moveClaims(in: database) {}
+      try database.execute(sql: "DROP TABLE claims")
+    }
     return migrator
   }
+
+  /// Claims in runs: `id` of a block is the number of its run, and the first four bytes of key data from which on it has
+  /// claims. The page of KeyStorage about segments says what the bytes are.
+  private static let runs = """
+    CREATE TABLE claim_runs (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      claims INTEGER NOT NULL CHECK (claims >= 0),
+      -- The interval before which no claim of it ends.
+      first_end INTEGER NOT NULL,
+      has_filters INTEGER NOT NULL CHECK (has_filters IN (0, 1)),
+      -- The run into which it is being merged.
+      target INTEGER,
+      -- How far expiry has come in it.
+      sweep INTEGER CHECK (sweep BETWEEN 0 AND 4294967295),
+      sweep_end INTEGER,
+      CHECK (target <> id),
+      CHECK ((sweep IS NULL) = (sweep_end IS NULL))
+    ) STRICT;
+
+    CREATE TABLE claim_blocks (
+      id INTEGER PRIMARY KEY CHECK (id > 0),
+      claims BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE claim_filters (
+      id INTEGER PRIMARY KEY CHECK (id > 0),
+      filter BLOB NOT NULL
+    ) STRICT;
+
+    """
 
   // Instants are whole seconds since 1970.
 

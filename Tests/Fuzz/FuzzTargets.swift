@@ -13,6 +13,7 @@ let fuzzTargets = formatTargets.merging(otherTargets) { _, other in other }
   .merging(federationTargets) { _, other in other }
   .merging(logTargets) { _, other in other }
   .merging(archiveTargets) { _, other in other }
+  .merging(segmentTargets) { _, other in other }
 
 /// The decoder of every format.
 private let formatTargets: [String: FuzzTarget] = Dictionary(

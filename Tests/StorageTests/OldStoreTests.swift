@@ -3,8 +3,9 @@ import Foundation
 import GRDB
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
 import Testing
+
+@testable import SQLiteStorage
 
 /// A store that the first version wrote.
 @Suite("SQLite store: of an earlier version")
@@ -86,6 +87,56 @@ struct OldStoreTests {
       // A recall by document finds what came in before.
       let request = RecallRequest(origin: "IT", document: document)
       #expect(try await ledger.recalled(request, by: LedgerScript.word, at: Times.now).claims == 2)
+    }
+  }
+
+  /// Some keys begin alike; some claims are withdrawn.
+  private static let manyClaims = """
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+    INSERT INTO claims SELECT CASE n % 3 WHEN 0 THEN CAST(x'0102030405060708' || printf('%08d', n) AS BLOB) ELSE randomblob(16) END,
+      2670000 + n % 14 * 144, 144 | (n % 9 << 8), n % 3, 0, n % 2, 1 + n % 2, CASE n % 50 WHEN 0 THEN 1 END FROM numbers;
+    """
+
+  @Test("its claims are moved piece by piece; whatever cuts that short, the next opening goes on")
+  func moves() async throws {
+    try await withOldStore { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      let old = try DatabaseQueue(path: path)
+      let keys = try await old.write { database in
+        try database.execute(sql: Self.manyClaims)
+        return Set(try Data.fetchAll(database, sql: "SELECT key FROM claims WHERE recall IS NULL").map { Array($0) })
+      }
+      try old.close()
+      let bytes = try Data(contentsOf: URL(filePath: path))
+      func claims() async throws -> (all: Set<StatedClaim>, then: Set<StatedClaim>) {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        #expect(try await store.damage(limit: 9) == [])
+        let claims = try await store.read { state in
+          (try allClaims(state, limit: 100), Set(try state.claimSet(asOf: EventID(rawValue: 1)).statedClaims))
+        }
+        try store.letGo()
+        return claims
+      }
+      let whole = try await claims()
+      #expect(Set(whole.all.map(\.subject.key.bytes)) == keys && whole.all.count > 2900 && whole.then.count > 1400)
+      for pieces in 0...7 {
+        for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
+        try bytes.write(to: URL(filePath: path))
+        let pool = try DatabasePool(path: path)
+        try Schema.migrator.migrate(pool, upTo: Schema.runsBegun)
+        for piece in 0..<pieces {
+          let isMore = try await pool.write { try Schema.moveClaims(in: $0, limit: 500) }
+          // A third of them begin alike, and go together.
+          #expect(isMore == (piece < 5), "piece \(piece)")
+        }
+        try pool.close()
+        let refusal = #expect(throws: StorageFault.self) {
+          try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+        }
+        #expect(refusal?.reason.contains("an earlier version") == true)
+        let moved = try await claims()
+        #expect(moved.all == whole.all && moved.then == whole.then, "after \(pieces) pieces")
+      }
     }
   }
 

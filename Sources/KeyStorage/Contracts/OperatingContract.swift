@@ -33,7 +33,8 @@ package protocol OperatingChanges: AnyObject {
   func resume(_ subject: Pause.Subject) throws -> Bool
 
   /// Removes keys, evidence, the bytes of quarantined documents, what is kept of uploads, and routine events whose time
-  /// is over. Receipts stay, and every event that brought or withdrew a claim.
+  /// is over. Receipts stay, and every event that brought or withdrew a claim. Of very many claims some stay for the next call,
+  /// and the receipt says so.
   ///
   /// - Parameters:
   ///   - keysExpiredBefore: claims and released keys that were not valid any more then.

@@ -309,11 +309,22 @@ package struct ExpiryReceipt: Hashable, Sendable {
   package var contents: Int
   /// Those whose bytes were dropped because all took too much room.
   package var crowdedOut: Int
+  /// Whether a store has more claims whose time is over: it removes some million at a time.
+  package var isUnfinished = false
 
   package init(claims: Int, released: Int, contents: Int, crowdedOut: Int = 0) {
     self.claims = claims
     self.released = released
     self.contents = contents
     self.crowdedOut = crowdedOut
+  }
+
+  /// What was removed next.
+  package mutating func add(_ next: ExpiryReceipt) {
+    claims += next.claims
+    released += next.released
+    contents += next.contents
+    crowdedOut += next.crowdedOut
+    isUnfinished = next.isUnfinished
   }
 }

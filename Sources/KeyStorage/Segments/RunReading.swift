@@ -1,0 +1,214 @@
+package import ExposureKeys
+
+/// The claims of one run, one after the other.
+struct RunCursor {
+  let run: Int32
+  private let segments: any ClaimSegments
+  /// Whether blocks are removed as they are read: what was not handed over is put back in the end.
+  private let takes: Bool
+  private var rows: [ClaimRow] = []
+  private var index = 0
+  private var place: BlockPlace
+  /// How many claims were handed over.
+  private(set) var count: Int64 = 0
+
+  /// - Parameter start: from this key data on.
+  init(_ run: Int32, from start: TemporaryExposureKey?, taking takes: Bool = false, _ segments: any ClaimSegments)
+    throws
+  {
+    self.run = run
+    self.segments = segments
+    self.takes = takes
+    let asked = BlockPlace(run: run, prefix: start?.prefix ?? 0)
+    var (read, at): ([ClaimRow], BlockPlace) = ([], asked)
+    let isThere = try segments.withBlock(atOrBefore: asked) { place, bytes in
+      try BlockReading.decode(bytes, at: place, into: &read)
+      at = place
+    }
+    (rows, place) = (read, at)
+    if !isThere {
+      try readBlock()
+    } else if takes {
+      try segments.removeBlock(at: place)
+    }
+    if let start {
+      var (low, high) = (0, rows.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if rows[middle].key < start { low = middle + 1 } else { high = middle }
+      }
+      index = low
+      if index == rows.count, !rows.isEmpty { try readBlock() }
+    }
+  }
+
+  /// The next claim; `nil` at the end.
+  @inline(__always)
+  var row: ClaimRow? { index < rows.count ? rows[index] : nil }
+
+  @inline(__always)
+  mutating func advance() throws {
+    index += 1
+    count += 1
+    if index >= rows.count { try readBlock() }
+  }
+
+  private mutating func readBlock() throws {
+    rows.removeAll(keepingCapacity: true)
+    index = 0
+    var (read, at) = (rows, place)
+    rows = []
+    _ = try segments.withBlock(behind: place) { place, bytes in
+      try BlockReading.decode(bytes, at: place, into: &read)
+      at = place
+    }
+    rows = read
+    place = at
+    if takes, !rows.isEmpty { try segments.removeBlock(at: place) }
+  }
+
+  /// Puts back what was not handed over.
+  func putBack() throws {
+    guard takes, index < rows.count else { return }
+    try segments.put(ClaimBlock.encode(rows[index...]), at: place)
+  }
+}
+
+/// Decoding with a place for whom it may concern.
+enum BlockReading {
+  static func decode(_ bytes: UnsafeRawBufferPointer, at place: BlockPlace, into rows: inout [ClaimRow]) throws {
+    do {
+      try ClaimBlock.decode(bytes, into: &rows)
+    } catch {
+      throw StorageFault(
+        .corrupt, "claims: the block at \(place.prefix) of run \(place.run) cannot be read: \(error); restore a copy")
+    }
+  }
+}
+
+/// The claims of all runs in one order, each once.
+package struct MergedRows {
+  private var cursors: [RunCursor]
+  /// The next claim of each cursor.
+  private var heads: [ClaimRow]
+  /// Of those that have one, the first at the top.
+  private var heap: [Int] = []
+  private var last: ClaimRow?
+
+  init(_ cursors: [RunCursor]) {
+    self.cursors = cursors.filter { $0.row != nil }
+    heads = self.cursors.compactMap(\.row)
+    heap = heads.indices.sorted { heads[$0] < heads[$1] }
+  }
+
+  /// The claim that comes next, without taking it.
+  var peek: ClaimRow? { heap.first.map { heads[$0] } }
+
+  package mutating func next() throws -> ClaimRow? {
+    guard let top = heap.first else { return nil }
+    let row = heads[top]
+    if let last, !(last < row) {
+      throw StorageFault(
+        .corrupt, "claims: run \(cursors[top].run) has a claim out of order, or one that another run has")
+    }
+    last = row
+    try cursors[top].advance()
+    if let head = cursors[top].row {
+      heads[top] = head
+    } else {
+      let end = heap.removeLast()
+      if heap.isEmpty { return row }
+      heap[0] = end
+    }
+    siftDown()
+    return row
+  }
+
+  @inline(__always)
+  private mutating func siftDown() {
+    heap.withUnsafeMutableBufferPointer { heap in
+      heads.withUnsafeBufferPointer { heads in
+        let moved = heap[0]
+        var hole = 0
+        while true {
+          var child = 2 * hole + 1
+          guard child < heap.count else { break }
+          if child + 1 < heap.count, heads[heap[child + 1]] < heads[heap[child]] { child += 1 }
+          guard heads[heap[child]] < heads[moved] else { break }
+          heap[hole] = heap[child]
+          hole = child
+        }
+        heap[hole] = moved
+      }
+    }
+  }
+
+  /// Ends a reading that takes: what was not handed over is put back.
+  ///
+  /// - Returns: how many claims each run has given.
+  func end() throws -> [(run: Int32, count: Int64, isEmpty: Bool)] {
+    for cursor in cursors { try cursor.putBack() }
+    return cursors.map { ($0.run, $0.count, $0.row == nil) }
+  }
+}
+
+/// Looks for key data in one run; it is asked in ascending order.
+struct RunSearch {
+  private let run: Int32
+  private let segments: any ClaimSegments
+  private let filters: RunFilters?
+  private var filter = 0
+  private var rows: [ClaimRow] = []
+  private var isRead = false
+  /// The prefix from which on another block is asked; `nil` is never.
+  private var end: UInt32?
+
+  init(_ run: Int32, _ filters: RunFilters?, _ segments: any ClaimSegments) {
+    self.run = run
+    self.filters = filters
+    self.segments = segments
+  }
+
+  /// Adds what the run has about this key data.
+  @inline(__always)
+  mutating func find(_ key: TemporaryExposureKey, into found: inout [ClaimRow]) throws {
+    if let filters, !filters.mayHave(key, &filter) { return }
+    try look(key, into: &found)
+  }
+
+  private mutating func look(_ key: TemporaryExposureKey, into found: inout [ClaimRow]) throws {
+    if !isRead || end.map({ key.prefix >= $0 }) ?? false { try read(key.prefix) }
+    var (low, high) = (0, rows.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if rows[middle].key < key { low = middle + 1 } else { high = middle }
+    }
+    while low < rows.count, rows[low].key == key {
+      found.append(rows[low])
+      low += 1
+    }
+  }
+
+  private mutating func read(_ prefix: UInt32) throws {
+    let asked = BlockPlace(run: run, prefix: prefix)
+    var read = rows
+    rows = []
+    read.removeAll(keepingCapacity: true)
+    _ = try segments.withBlock(atOrBefore: asked) { try BlockReading.decode($1, at: $0, into: &read) }
+    rows = read
+    end = try segments.place(behind: asked)?.prefix
+    isRead = true
+  }
+}
+
+/// Looks for key data in all runs; it is asked in ascending order.
+package struct ClaimSearch {
+  private var searches: [RunSearch]
+
+  init(_ searches: [RunSearch]) { self.searches = searches }
+
+  /// Adds what there is about this key data.
+  package mutating func find(_ key: TemporaryExposureKey, into found: inout [ClaimRow]) throws {
+    for index in searches.indices { try searches[index].find(key, into: &found) }
+  }
+}

@@ -1,0 +1,157 @@
+import ExposureKeys
+import GRDB
+import KeyStorage
+import Synchronization
+
+/// Runs of claims as rows of SQLite: a block fills a page, so that one key is found by reading one.
+final class SQLiteSegments: ClaimSegments {
+  private let database: Database
+  private let before: RawStatement
+  private let behind: RawStatement
+  private let placeBehind: RawStatement
+  private let insertion: RawStatement
+  private let removal: RawStatement
+
+  init(_ database: Database) throws {
+    self.database = database
+    before = try RawStatement(
+      database, "SELECT id, claims FROM claim_blocks WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")
+    behind = try RawStatement(
+      database, "SELECT id, claims FROM claim_blocks WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
+    placeBehind = try RawStatement(
+      database, "SELECT id FROM claim_blocks WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
+    insertion = try RawStatement(database, "INSERT OR REPLACE INTO claim_blocks (id, claims) VALUES (?1, ?2)")
+    removal = try RawStatement(database, "DELETE FROM claim_blocks WHERE id = ?1")
+  }
+
+  func runs() throws -> [ClaimRun] {
+    try Row.fetchAll(database, sql: "SELECT * FROM claim_runs ORDER BY id").map { row in
+      let sweep: Int64? = row["sweep"]
+      return ClaimRun(
+        number: row["id"], rowCount: row["claims"], firstEnd: row["first_end"], hasFilters: row["has_filters"],
+        into: row["target"],
+        sweep: sweep.map { ClaimRun.Sweep(next: UInt32(truncatingIfNeeded: $0), firstEnd: row["sweep_end"]) })
+    }
+  }
+
+  func withBlock(
+    atOrBefore place: BlockPlace, _ body: (BlockPlace, UnsafeRawBufferPointer) throws -> Void
+  ) throws -> Bool {
+    before.bind(BlockPlace(run: place.run, prefix: 0).rawValue, at: 1)
+    before.bind(place.rawValue, at: 2)
+    return try read(before, body)
+  }
+
+  func withBlock(
+    behind place: BlockPlace, _ body: (BlockPlace, UnsafeRawBufferPointer) throws -> Void
+  ) throws -> Bool {
+    behind.bind(place.rawValue, at: 1)
+    behind.bind(BlockPlace(run: place.run, prefix: .max).rawValue, at: 2)
+    return try read(behind, body)
+  }
+
+  private func read(
+    _ statement: RawStatement, _ body: (BlockPlace, UnsafeRawBufferPointer) throws -> Void
+  ) throws -> Bool {
+    defer { statement.reset() }
+    guard try statement.step() else { return false }
+    try body(BlockPlace(rawValue: statement.int(at: 0)), statement.bytes(at: 1))
+    return true
+  }
+
+  func place(behind place: BlockPlace) throws -> BlockPlace? {
+    placeBehind.bind(place.rawValue, at: 1)
+    placeBehind.bind(BlockPlace(run: place.run, prefix: .max).rawValue, at: 2)
+    defer { placeBehind.reset() }
+    return try placeBehind.step() ? BlockPlace(rawValue: placeBehind.int(at: 0)) : nil
+  }
+
+  func filters(of run: Int32) throws -> [(place: BlockPlace, filter: ClaimFilter)] {
+    let statement = try RawStatement(
+      database, "SELECT id, filter FROM claim_filters WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
+    defer { statement.reset() }
+    statement.bind(BlockPlace(run: run, prefix: 0).rawValue, at: 1)
+    statement.bind(BlockPlace(run: run, prefix: .max).rawValue, at: 2)
+    var filters: [(place: BlockPlace, filter: ClaimFilter)] = []
+    while try statement.step() {
+      let place = BlockPlace(rawValue: statement.int(at: 0))
+      guard let filter = ClaimFilter(statement.bytes(at: 1)) else {
+        throw StorageFault(
+          .corrupt, "claims: the filter at \(place.prefix) of run \(run) is not what was written; restore a copy")
+      }
+      filters.append((place, filter))
+    }
+    return filters
+  }
+
+  func newRunNumber() throws -> Int32 {
+    try database.execute(sql: "INSERT INTO claim_runs (claims, first_end, has_filters) VALUES (0, 0, 0)")
+    guard let number = Int32(exactly: database.lastInsertedRowID) else {
+      throw StorageFault(.full, "claims: run \(database.lastInsertedRowID), at most \(Int32.max) are allowed")
+    }
+    return number
+  }
+
+  func save(_ run: ClaimRun) throws {
+    let statement = try database.cachedStatement(
+      sql: """
+        UPDATE claim_runs SET claims = ?, first_end = ?, has_filters = ?, target = ?, sweep = ?, sweep_end = ?
+        WHERE id = ?
+        """)
+    try statement.execute(arguments: [
+      run.rowCount, run.firstEnd, run.hasFilters, run.into, run.sweep.map { Int64($0.next) }, run.sweep?.firstEnd,
+      run.number,
+    ])
+  }
+
+  func remove(_ run: Int32) throws {
+    let (first, last) = (BlockPlace(run: run, prefix: 0).rawValue, BlockPlace(run: run, prefix: .max).rawValue)
+    try database.execute(sql: "DELETE FROM claim_blocks WHERE id BETWEEN ? AND ?", arguments: [first, last])
+    try database.execute(sql: "DELETE FROM claim_filters WHERE id BETWEEN ? AND ?", arguments: [first, last])
+    try database.execute(sql: "DELETE FROM claim_runs WHERE id = ?", arguments: [run])
+  }
+
+  func put(_ block: [UInt8], at place: BlockPlace) throws {
+    insertion.bind(place.rawValue, at: 1)
+    try insertion.bind(bytes: block, at: 2) { _ = try insertion.run() }
+  }
+
+  func removeBlock(at place: BlockPlace) throws {
+    removal.bind(place.rawValue, at: 1)
+    _ = try removal.run()
+  }
+
+  func put(_ filter: ClaimFilter, at place: BlockPlace) throws {
+    let statement = try RawStatement(database, "INSERT OR REPLACE INTO claim_filters (id, filter) VALUES (?1, ?2)")
+    statement.bind(place.rawValue, at: 1)
+    try statement.bind(bytes: filter.bytes, at: 2) { _ = try statement.run() }
+  }
+}
+
+/// The filters of the runs as the last transaction that was kept left them.
+final class SharedFilters: Sendable {
+  private let filters = Mutex<[Int32: RunFilters]>([:])
+
+  var latest: [Int32: RunFilters] {
+    get { filters.withLock { $0 } }
+    set { filters.withLock { $0 = newValue } }
+  }
+}
+
+extension SQLiteTransaction {
+  /// All claims.
+  func claimRuns() throws -> ClaimRuns {
+    if let runs { return runs }
+    let read = try ClaimRuns(try SQLiteSegments(database), filters: filters)
+    runs = read
+    return read
+  }
+
+  /// A number of an arrival or of a recall, as claims have it.
+  func claimNumber(_ number: Int64) throws -> Int32 {
+    guard let short = Int32(exactly: number), short > 0 else {
+      throw StorageFault(.full, "claims: number \(number) of an arrival or a recall, allowed 1...\(Int32.max)")
+    }
+    return short
+  }
+}
