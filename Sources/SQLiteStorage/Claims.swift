@@ -292,7 +292,8 @@ extension SQLiteTransaction {
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
     let arrival = try claimNumber(arrival)
-    var search = try claims.search()
+    let there = try claims.rows(about: rows)
+    var next = 0
     var aside: [ClaimRow] = []
     var new: [ClaimRow] = []
     new.reserveCapacity(rows.count)
@@ -305,7 +306,11 @@ extension SQLiteTransaction {
     for var row in rows {
       if row.key != last {
         known.removeAll(keepingCapacity: true)
-        try search.find(row.key, into: &known)
+        while next < there.count, there[next].key < row.key { next += 1 }
+        while next < there.count, there[next].key == row.key {
+          known.append(there[next])
+          next += 1
+        }
         last = row.key
       }
       if !known.isEmpty {

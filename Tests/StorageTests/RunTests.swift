@@ -107,10 +107,15 @@ struct RunTests {
         let count = random.pick([1, 14, 200, 300, 700, step == 20 ? 9000 : 400])
         var search = try runs.search()
         var new: [ClaimRow] = []
-        for row in SegmentTests.distinct((0..<count).map { _ in row() }) {
-          var found: [ClaimRow] = []
-          try search.find(row.key, into: &found)
-          if !found.contains(where: row.isSame) { new.append(row) }
+        let rows = SegmentTests.distinct((0..<count).map { _ in row() })
+        let there = Dictionary(grouping: try runs.rows(about: rows), by: \.key)
+        for (place, row) in rows.enumerated() {
+          if place == 0 || rows[place - 1].key != row.key {
+            var found: [ClaimRow] = []
+            try search.find(row.key, into: &found)
+            #expect(found.sorted(by: <) == there[row.key] ?? [])
+          }
+          if there[row.key]?.contains(where: row.isSame) != true { new.append(row) }
         }
         try runs.add(new)
         try runs.merge(after: new.count)
@@ -192,6 +197,25 @@ struct RunTests {
     #expect(written < 5 * all, "\(written) blocks were written for \(all)")
     #expect(largest * 4 < all, "one batch wrote \(largest) of \(all) blocks")
     #expect(try runs.damage(limit: 10) == [])
+  }
+
+  @Test("a claim that could not be read again is not written")
+  func refused() throws {
+    var random = SeededRandom(seed: 9)
+    let segments = MemorySegments()
+    let runs = try ClaimRuns(segments, filters: [:])
+    let rows = SegmentTests.rows(3, &random)
+    for change: (inout [ClaimRow]) -> Void in [
+      { $0[1].said = 0 }, { $0[1].said = 145 }, { $0[1].origin = -1 }, { $0[1].rollingStart = -1 },
+      { $0[1].arrival = -1 },
+      { $0.swapAt(0, 1) }, { $0[1] = $0[0] },
+    ] {
+      var wrong = rows
+      change(&wrong)
+      let fault = #expect(throws: StorageFault.self) { try runs.add(wrong) }
+      #expect(fault?.reason.contains("number 1 of 3") == true)
+    }
+    #expect(segments.blocks.isEmpty)
   }
 
   @Test("what comes in small pieces is in no run of its own")

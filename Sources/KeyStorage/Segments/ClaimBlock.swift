@@ -117,12 +117,12 @@ package enum ClaimBlock {
   }
 
   /// The first row that does not follow the one before it, or says what no claim says.
-  private static func firstWrong(_ rows: ArraySlice<ClaimRow>) -> Int? {
+  static func firstWrong(_ rows: ArraySlice<ClaimRow>) -> Int? {
     let limits = SaidLimits()
     return rows.withUnsafeBufferPointer { rows in
       for index in 0..<rows.count {
         if index > 0, !(rows[index - 1] < rows[index]) { return index }
-        if !limits.allow(rows[index].said) { return index }
+        if !limits.allow(rows[index].said) || rows[index].isNegative { return index }
       }
       return nil
     }

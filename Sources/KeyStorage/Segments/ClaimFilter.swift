@@ -24,15 +24,24 @@ package struct ClaimFilter: Sendable {
     }
   }
 
-  @inline(__always)
   package func mayHave(_ key: TemporaryExposureKey) -> Bool {
+    words.withUnsafeBufferPointer { mayHave(key, $0) }
+  }
+
+  @inline(__always)
+  private func mayHave(_ key: TemporaryExposureKey, _ words: UnsafeBufferPointer<UInt64>) -> Bool {
     let (line, bits) = place(of: key)
-    return words.withUnsafeBufferPointer { words in
-      for step in 0..<7 {
-        let bit = bits >> UInt64(9 * step) & 511
-        if words[line + Int(bit >> 6)] >> (bit & 63) & 1 == 0 { return false }
-      }
-      return true
+    for step in 0..<7 {
+      let bit = bits >> UInt64(9 * step) & 511
+      if words[line + Int(bit >> 6)] >> (bit & 63) & 1 == 0 { return false }
+    }
+    return true
+  }
+
+  /// Adds the places of the rows whose key data it may have.
+  func find(_ rows: UnsafeBufferPointer<ClaimRow>, in places: Range<Int>, into found: inout [Int]) {
+    words.withUnsafeBufferPointer { words in
+      for place in places where mayHave(rows[place].key, words) { found.append(place) }
     }
   }
 

@@ -32,6 +32,9 @@ package struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   }
 
   package var statement: Statement { Statement(bits: UInt32(bitPattern: said)) }
+  /// Whether one of the numbers is; none may be.
+  @inline(__always)
+  var isNegative: Bool { (rollingStart | origin | source | regions | arrival | recall) < 0 }
   package var subject: KeySubject { KeySubject(key: key, rollingStart: rollingStart) }
   package var stands: Bool { recall == 0 }
 

@@ -40,11 +40,28 @@ package final class ClaimRuns {
     return found.sorted(by: <)
   }
 
-  /// A search for many keys, with the filters.
-  package func search() throws -> ClaimSearch {
-    ClaimSearch(try runs.map { RunSearch($0.number, try knownFilters(of: $0), segments) })
+  /// What there is about the key data of these rows, in its order.
+  ///
+  /// - Parameter rows: in the order of key data.
+  package func rows(about rows: [ClaimRow]) throws -> [ClaimRow] {
+    var found: [ClaimRow] = []
+    for run in runs {
+      var search = try search(run, isForMany: rows.count > RunTiers.smallBatch)
+      try rows.withUnsafeBufferPointer { try search.find($0, into: &found) }
+    }
+    return ClaimRow.sorted(found)
   }
 
+  /// A search for keys one by one.
+  package func search() throws -> ClaimSearch {
+    ClaimSearch(try runs.map { try search($0, isForMany: false) })
+  }
+
+  private func search(_ run: ClaimRun, isForMany: Bool) throws -> RunSearch {
+    RunSearch(run.number, try isForMany ? knownFilters(of: run) : filters[run.number], segments)
+  }
+
+  /// Filters of a large run are many: who looks for few keys does not read them.
   private func knownFilters(of run: ClaimRun) throws -> RunFilters? {
     guard run.hasFilters, readsFilters else { return nil }
     if let known = filters[run.number] { return known }
@@ -60,6 +77,7 @@ package final class ClaimRuns {
   /// - Parameter rows: in their order.
   package func add(_ rows: [ClaimRow]) throws {
     if rows.isEmpty { return }
+    try check(rows)
     if rows.count <= RunTiers.smallBatch, let run = RunTiers.smallest(of: runs) {
       try insert(rows, into: run)
     } else {
@@ -71,6 +89,7 @@ package final class ClaimRuns {
   ///
   /// - Parameter rows: in their order. Their key data begins otherwise than that of all others.
   package func append(_ rows: [ClaimRow]) throws {
+    try check(rows)
     guard let run = runs.first, runs.count == 1, run.hasFilters else {
       _ = try write(rows, hasFilters: true)
       return
@@ -80,6 +99,12 @@ package final class ClaimRuns {
     try writer.finish()
     try keep(writer.run)
     filters[run.number] = nil
+  }
+
+  /// What is written can be read.
+  private func check(_ rows: [ClaimRow]) throws {
+    guard let place = ClaimBlock.firstWrong(rows[...]) else { return }
+    throw StorageFault(.conflict, "claims: number \(place) of \(rows.count) is out of order or says what no claim says")
   }
 
   private func write(_ rows: [ClaimRow], hasFilters: Bool) throws -> ClaimRun {
@@ -173,8 +198,7 @@ package final class ClaimRuns {
       if gave?.isEmpty ?? true { try discard(run.number) } else { try keep(run) }
     }
     try keep(writer.run)
-    if target.hasFilters {
-      var known = try knownFilters(of: target) ?? RunFilters([])
+    if var known = filters[number] {
       for (place, filter) in writer.filters { known.add(filter, at: place.prefix) }
       filters[number] = known
     }

@@ -133,6 +133,23 @@ package struct RunFilters: Sendable {
     return filters[index].mayHave(key)
   }
 
+  /// The places of the rows whose key data the run may have.
+  ///
+  /// - Parameter rows: in their order.
+  func find(_ rows: UnsafeBufferPointer<ClaimRow>) -> [Int] {
+    var found: [Int] = []
+    var next = 0
+    for index in places.indices {
+      var end = next
+      let limit = index + 1 < places.count ? UInt64(places[index + 1]) : 1 << 32
+      while end < rows.count, UInt64(rows[end].key.prefix) < limit { end += 1 }
+      while next < end, rows[next].key.prefix < places[index] { next += 1 }
+      filters[index].find(rows, in: next..<end, into: &found)
+      next = end
+    }
+    return found
+  }
+
   @inline(__always)
   private func seek(_ prefix: UInt32, _ index: inout Int) -> Bool {
     while index + 1 < places.count, places[index + 1] <= prefix { index += 1 }

@@ -176,6 +176,21 @@ struct RunSearch {
     try look(key, into: &found)
   }
 
+  /// Adds what the run has about the key data of these rows, which stand in their order.
+  mutating func find(_ rows: UnsafeBufferPointer<ClaimRow>, into found: inout [ClaimRow]) throws {
+    var last: TemporaryExposureKey?
+    func look(_ row: ClaimRow, _ search: inout RunSearch) throws {
+      guard row.key != last else { return }
+      last = row.key
+      try search.look(row.key, into: &found)
+    }
+    if let filters {
+      for place in filters.find(rows) { try look(rows[place], &self) }
+    } else {
+      for row in rows { try look(row, &self) }
+    }
+  }
+
   private mutating func look(_ key: TemporaryExposureKey, into found: inout [ClaimRow]) throws {
     if !isRead || end.map({ key.prefix >= $0 }) ?? false { try read(key.prefix) }
     var (low, high) = (0, rows.count)
