@@ -21,7 +21,7 @@ release := KEYFERRY_BUILD="$$(interop/package/revision)" swift build --configura
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
-documented := ExposureKeys KeyFormats BundleTrust KeyferryClient
+documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
 .PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences man dist deb image packaging install completions clean help packages
 

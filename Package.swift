@@ -25,10 +25,14 @@ let build = (Context.environment["KEYFERRY_BUILD"] ?? "").filter {
 
 let package = Package(
   name: "keyferry",
+  // Where the libraries are meant to compile beside Linux: what KeyFormats holds in place (InlineArray) is of these systems. The
+  // gateway and its program are for Linux alone. `Tests/ExampleTests/PlatformTests.swift` looks after the libraries' imports.
+  platforms: [.macOS(.v26), .iOS(.v26), .tvOS(.v26), .watchOS(.v26), .visionOS(.v26)],
   products: [
     .library(name: "ExposureKeys", targets: ["ExposureKeys"]),
     .library(name: "KeyFormats", targets: ["KeyFormats"]),
     .library(name: "BundleTrust", targets: ["BundleTrust"]),
+    .library(name: "KeyFiles", targets: ["KeyFiles"]),
     .library(name: "KeyferryClient", targets: ["KeyferryClient"]),
     .executable(name: "keyferry", targets: ["keyferry"]),
     // For the package in Benchmarks/ alone: it changes without notice.
@@ -84,6 +88,9 @@ let package = Package(
         .target(name: "CLibcrypto", condition: gateway),
       ],
       swiftSettings: strict),
+
+    // The short way for programs of others: a file by its URL, its keys in a loop, its signatures against a ring.
+    .target(name: "KeyFiles", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], swiftSettings: strict),
 
     // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
     .target(name: "KeyNormalization", dependencies: ["ExposureKeys", "BundleTrust"], swiftSettings: strict),
@@ -421,7 +428,8 @@ let package = Package(
       swiftSettings: strict),
     // The examples of the documentation. They see what other packages see: the public products, and no more.
     .testTarget(
-      name: "ExampleTests", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust"], packageAccess: false,
+      name: "ExampleTests", dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyFiles"],
+      packageAccess: false,
       swiftSettings: strict),
     .testTarget(
       name: "GatewayTestingTests", dependencies: ["GatewayTesting", "ExposureKeys", "KeyFormats", "recipes"],

@@ -1,5 +1,10 @@
 internal import Crypto
-internal import FoundationEssentials
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
 /// Hashes an `export.bin` as it passes by: what ``BundleVerifier`` compares signatures with, and what
 /// ``sign(_:with:)`` signs.

@@ -1,5 +1,10 @@
 internal import Crypto
-internal import FoundationEssentials
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
 /// A JSON Web Signature in its compact form: three parts of base64url, of which the last is the signature over the two
 /// before it. Of the algorithms there is one, ES256: ECDSA on P-256 with SHA-256, r and s side by side.

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// What is wrong with a key, a key ring, or the name of a signer. Never holds key material.
 public struct KeyFault: Error, Hashable, Sendable {
   /// The stable code for programs.
@@ -44,6 +50,8 @@ public struct KeyFault: Error, Hashable, Sendable {
     case repeated
     /// More than this program reads or signs with.
     case limitExceeded = "limit-exceeded"
+    /// A file or folder that cannot be opened or read.
+    case cannotRead = "cannot-read"
   }
 
   public init(_ code: Code, place: String = "", _ reason: String) {
@@ -63,6 +71,10 @@ public struct KeyFault: Error, Hashable, Sendable {
 extension KeyFault: CustomStringConvertible {
   /// `keys[3].publicKey: curve P-384, only P-256 is allowed`.
   public var description: String { place.isEmpty ? reason : "\(place): \(reason)" }
+}
+
+extension KeyFault: LocalizedError {
+  public var errorDescription: String? { description }
 }
 
 /// Text from a file as part of a message: in quotation marks, cut at 64 characters, control characters escaped.

@@ -1,5 +1,10 @@
 internal import Crypto
-internal import FoundationEssentials
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
 /// A public key on the curve P-256: a point that is known to lie on it.
 public struct P256PublicKey: Hashable, Sendable {

@@ -1,5 +1,11 @@
 internal import ExposureKeys
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// The keys that this program believes, from one PEM text, from a folder of PEM files, or from JSON.
 ///
 /// Several keys may share an id and a version, and their validity may overlap: that is how keys rotate.
@@ -26,11 +32,22 @@ public struct TrustRing: Sendable {
 /// Everything that is wrong with the text of a ring, in the order of the text.
 public struct TrustRingError: Error, Hashable, Sendable {
   public let faults: [KeyFault]
+
+  public init(faults: [KeyFault]) { self.faults = faults }
+
+  /// The same with this place in front of that of each fault.
+  public func within(_ outer: String) -> TrustRingError {
+    TrustRingError(faults: faults.map { $0.within(outer) })
+  }
 }
 
 extension TrustRingError: CustomStringConvertible {
   /// One line a fault.
   public var description: String { faults.map(\.description).joined(separator: "\n") }
+}
+
+extension TrustRingError: LocalizedError {
+  public var errorDescription: String? { description }
 }
 
 extension TrustRing {

@@ -48,6 +48,9 @@ public struct ClaimedKey: Hashable, Sendable, BitwiseCopyable {
     set { set(.rollingStart, \.rollingStartWord, newValue) }
   }
 
+  /// The UTC day in which ``rollingStart`` lies; `nil` when that is not stated.
+  public var day: Day? { rollingStart.map { IntervalNumber(Int64($0)).day } }
+
   /// Length of validity in ten-minute intervals; devices accept 1...144.
   @inlinable
   public var rollingPeriod: Int32? {

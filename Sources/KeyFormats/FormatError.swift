@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Why a document as a whole could not be read or written.
 ///
 /// A bad key among good ones is no error but a `Rejection`.
@@ -30,6 +36,8 @@ public struct FormatError: Error, Hashable, Sendable {
     case checksumMismatch = "checksum-mismatch"
     /// The target format cannot express what it was given.
     case cannotExpress = "cannot-express"
+    /// A file cannot be opened or read.
+    case cannotRead = "cannot-read"
   }
 
   public init(_ code: Code, place: String = "", byteOffset: Int? = nil, _ reason: String) {
@@ -52,6 +60,10 @@ extension FormatError: CustomStringConvertible {
   public var description: String {
     [place, byteOffset.map { "byte \($0)" } ?? "", reason].filter { !$0.isEmpty }.joined(separator: ": ")
   }
+}
+
+extension FormatError: LocalizedError {
+  public var errorDescription: String? { description }
 }
 
 /// Limits on what a document may make this program hold at once. Files are hostile always.

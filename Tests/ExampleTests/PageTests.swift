@@ -14,13 +14,16 @@ import Testing
   static let pages = [
     "README.md", "Sources/ExposureKeys/ExposureKeys.docc/ExposureKeys.md",
     "Sources/KeyFormats/KeyFormats.docc/KeyFormats.md", "Sources/KeyFormats/KeyFormats.docc/ReadingKeys.md",
-    "Sources/KeyFormats/KeyFormats.docc/WritingKeys.md", tutorial,
+    "Sources/KeyFormats/KeyFormats.docc/WritingKeys.md", "Sources/KeyFiles/KeyFiles.docc/KeyFiles.md",
+    "Sources/KeyFiles/KeyFiles.docc/Recipes.md", tutorial,
   ]
   static let tutorial = "Sources/GatewayDaemon/GatewayDaemon.docc/TutorialSwiftProgrammer.md"
 
   @Test(arguments: pages)
   func examplesAreCompiled(page: String) throws {
-    let source = try Self.lines(Self.text("Tests/ExampleTests/Examples.swift"))
+    let source = try ["Examples", "Recipes"].flatMap {
+      Self.lines(try Self.text("Tests/ExampleTests/\($0).swift"))
+    }
     let examples = try Self.text(page).components(separatedBy: "```swift\n").dropFirst()
       .map { $0.components(separatedBy: "```")[0] }
       // The manifest of an embedding package is no code of ours.
@@ -37,7 +40,7 @@ import Testing
     let found = try (FileManager.default.enumerator(atPath: sources.path())?.compactMap { $0 as? String } ?? [])
       .filter { path in
         // Other modules are no products, or compare their pages in tests of their own.
-        path.hasSuffix(".md") && ["ExposureKeys/", "KeyFormats/"].contains { path.hasPrefix($0) }
+        path.hasSuffix(".md") && ["ExposureKeys/", "KeyFormats/", "KeyFiles/"].contains { path.hasPrefix($0) }
       }
       .filter { try Self.text("Sources/\($0)").contains("```swift") }
     #expect(Set(found.map { "Sources/\($0)" }) == Set(Self.pages.dropFirst()).subtracting([Self.tutorial]))

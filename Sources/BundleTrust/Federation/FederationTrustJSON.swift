@@ -1,6 +1,11 @@
 #if canImport(CLibcrypto)
   internal import ExposureKeys
-  internal import FoundationEssentials
+
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
+  #endif
 
   /// The trust file: one JSON object, `schemas/federation-trust.schema.json`.
   extension FederationTrust {

@@ -1,7 +1,14 @@
 #if canImport(CLibcrypto)
   internal import CLibcrypto
   internal import ExposureKeys
-  internal import Glibc
+
+  #if canImport(Glibc)
+    internal import Glibc
+  #elseif canImport(Musl)
+    internal import Musl
+  #elseif canImport(Darwin)
+    internal import Darwin
+  #endif
 
   /// Every call of the system's libcrypto.
   ///

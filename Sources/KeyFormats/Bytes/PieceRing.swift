@@ -114,10 +114,16 @@ package struct WorkThread {
   /// `nil` where the system gives no thread; `body` is not run then.
   package init?(_ body: @escaping () -> Void) {
     let work = Unmanaged.passRetained(Work(body))
-    var thread = pthread_t()
+    #if canImport(Darwin)
+      var thread: pthread_t?
+    #else
+      var thread = pthread_t()
+    #endif
     let status = pthread_create(
       &thread, nil,
-      { work in
+      { argument in
+        // Some systems say that it may be nil.
+        let work: UnsafeMutableRawPointer? = argument
         if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
         return nil
       }, work.toOpaque())
@@ -125,6 +131,9 @@ package struct WorkThread {
       work.release()
       return nil
     }
+    #if canImport(Darwin)
+      guard let thread else { return nil }
+    #endif
     self.thread = thread
   }
 
