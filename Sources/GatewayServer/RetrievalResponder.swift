@@ -93,6 +93,11 @@ struct RetrievalResponder: Sendable {
       route = "file"
       return try await serve(file, to: request, now: now)
     }
+    if let ring = PublicKeyRing(at: path, in: snapshot.publications) {
+      route = "file"
+      return try await response(
+        with: Self.text(JSONDocument.bytes(ring), "application/json", cache: .list), to: request, now: now)
+    }
     if let kind = logFile(path, snapshot) {
       route = "log"
       return try await serve(kind, at: path, to: request, now: now)

@@ -50,6 +50,7 @@ struct AppAddressing {
     }
     return ofLayouts + [
       address("files", "Manifest", "\(series)/manifest.json"),
+      address("files", "Public keys for keyferry verify --trust", "\(series)/\(PublicKeyRing.fileName)"),
       address("files", "Digests for sha256sum -c", "\(series)/SHA256SUMS"),
     ]
   }

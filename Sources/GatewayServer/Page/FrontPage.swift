@@ -205,6 +205,10 @@ struct FrontPage {
       <thead><tr><th scope="col">Key id</th><th scope="col">Version</th><th scope="col">State</th>\
       <th scope="col" class="number">Listed bundles</th><th scope="col">SHA-256 of the public key</th></tr></thead>
       <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>
+      \(series.ring.map { """
+        <p>All public keys as one ring: <a href="\(escaped($0))">keys.json</a>, which <code>keyferry verify BUNDLE --trust \
+        keys.json</code> takes as it is. Compare its digests with those that you were told by another way.</p>
+        """ } ?? "")
       """
   }
 
@@ -240,20 +244,20 @@ struct FrontPage {
 
   // MARK: Pieces
 
-  /// `2020-12-01 14:00`, with the exact instant for programs.
+  /// `2020-12-01 14:00 UTC`, with the exact instant for programs.
   private static func time(_ instant: String) -> String {
-    "<time datetime=\"\(escaped(instant))\">\(escaped(minutes(instant)))</time>"
+    "<time datetime=\"\(escaped(instant))\">\(escaped(minutes(instant)))\u{00A0}UTC</time>"
   }
 
   private static func minutes(_ instant: String) -> String {
     "\(instant.prefix(10))\u{00A0}\(instant.dropFirst(11).prefix(5))"
   }
 
-  /// `2020-12-01 14:00–16:00`.
+  /// `2020-12-01 14:00–16:00 UTC`.
   private static func window(_ bundle: PublicationReport.Bundle) -> String {
     let sameDay = bundle.start.prefix(10) == bundle.end.prefix(10)
     let end = sameDay ? String(bundle.end.dropFirst(11).prefix(5)) : minutes(bundle.end)
-    return "\(minutes(bundle.start))–\(end)"
+    return "\(minutes(bundle.start))–\(end)\u{00A0}UTC"
   }
 
   private static func identifier(_ name: String) -> String {

@@ -60,8 +60,10 @@ enum FrontPageStyle {
     a:focus-visible,summary:focus-visible{outline:3px solid var(--revised);outline-offset:2px;border-radius:.2rem}
     .warning{color:var(--revised);font-weight:600}
     footer{max-width:64rem;margin:0 auto;padding:0 1.25rem 3rem;color:var(--soft);font-size:.9rem}
-    @media (max-width:40rem){.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
+    @media (max-width:40rem){.axis,.value{font-size:19px}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
     padding-right:0}.addresses td{border-top:0;padding-top:0}}
+    @media print{body{background:#fff}header{background:none;color:#000;padding:0}header p,.overview dt{color:#000}\
+    main{margin-top:1rem}.card{break-inside:avoid;box-shadow:none}.skip,details>summary{display:none}}
 
     """
 }

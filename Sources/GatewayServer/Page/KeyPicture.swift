@@ -8,8 +8,8 @@ struct KeyPicture {
   private static let width = 640.0
   private static let top = 24.0
   private static let floor = 150.0
-  private static let height = 176.0
-  private static let left = 44.0
+  private static let height = 200.0
+  private static let left = 56.0
 
   /// - Parameter id: unique on the page; letters, digits and hyphens.
   init(_ days: [PublicationReport.KeyDay], id: String) {
@@ -46,8 +46,24 @@ struct KeyPicture {
         \(escaped(day.day.suffix(2)))</text>
 
         """
+      // The month stands under its first day.
+      if index == 0 || day.day.prefix(7) != days[index - 1].day.prefix(7) {
+        text += """
+          <text class="axis" x="\(rounded(x))" y="\(Int(Self.floor) + 42)">\(escaped(Self.month(of: day.day)))</text>
+
+          """
+      }
     }
     return text + "</svg>\n"
+  }
+
+  /// `Dec 2020`.
+  private static func month(of day: String) -> String {
+    let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    guard let number = Int(day.dropFirst(5).prefix(2)), names.indices.contains(number - 1) else {
+      return String(day.prefix(7))
+    }
+    return "\(names[number - 1]) \(day.prefix(4))"
   }
 
   private func bars(of day: PublicationReport.KeyDay, x: Double, width: Double, scale: Double) -> String {

@@ -47,9 +47,11 @@ struct PublicationReport: Encodable, Hashable {
     /// The newest first.
     var latestBundles: [Bundle]
     var addresses: [AppAddress]
+    /// Of the ring of public keys; `nil` where none is readable.
+    var ring: String?
 
     enum CodingKeys: String, CodingKey {
-      case name, title, regions, period, updated, days, addresses
+      case name, title, regions, period, updated, days, addresses, ring
       case headerRegion = "header_region"
       case appBundleID = "app_bundle_id"
       case androidPackage = "android_package"
@@ -167,7 +169,8 @@ extension PublicationReport.Series {
         .prefix(PublicationReport.latestBundles).map {
           PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL, hasBeside: hasBeside)
         },
-      addresses: addressing.addresses(of: manifest.series))
+      addresses: addressing.addresses(of: manifest.series),
+      ring: PublicKeyRing(manifest).map { _ in "\(addressing.baseURL)/\(manifest.series)/\(PublicKeyRing.fileName)" })
   }
 
   private static func days(of series: PublishedSeries, until today: Day) -> [PublicationReport.KeyDay] {
