@@ -27,6 +27,11 @@ import Testing
     Case(arguments: ["convert", "good.zip", "--to", "csv", "-o", "-"], isDone: true),
     Case(arguments: ["convert", "good.zip", "--to", "csv", "-o", "out.csv"], isDone: true, isShown: false),
     Case(arguments: ["convert", "noise.zip", "--to", "csv", "-o", "out.csv"], isDone: false),
+    Case(arguments: ["convert", "good.zip", "--trust", "ring", "--to", "csv", "-o", "-"], isDone: true),
+    Case(arguments: ["convert", "bad.zip", "--trust", "ring", "--to", "csv", "-o", "out.csv"], isDone: false),
+    Case(arguments: ["audit", "verify", "bad.zip", "--key", "ring/310-v1.pem"], isDone: false),
+    Case(arguments: ["archive", "verify", "none"], isDone: false),
+    Case(arguments: ["archive", "verify", "empty"], isDone: false),
     Case(arguments: ["diff", "good.zip", "good.zip"], isDone: true, waits: true),
     Case(arguments: ["diff", "good.zip", "bad.zip"], isDone: false),
     Case(arguments: ["check", "--config", "none.yaml"], isDone: false),
@@ -66,6 +71,9 @@ import Testing
     arguments: [
       ("exec \"$@\" >/dev/full", false), ("exec \"$@\" >&-", false), ("exec \"$@\" 2>&-", true),
       ("exec \"$@\" <&- >&- 2>&-", false), ("ulimit -n 4; exec \"$@\"", nil), ("ulimit -f 0; exec \"$@\"", nil),
+      // From too little to begin with to nearly enough.
+      ("ulimit -v 40000; exec \"$@\"", nil), ("ulimit -v 100000; exec \"$@\"", nil),
+      ("ulimit -v 200000; exec \"$@\"", nil),
     ] as [(String, Bool?)])
   func everywhere(_ line: String, canShow: Bool?) throws {
     try Workshop.run { workshop in
