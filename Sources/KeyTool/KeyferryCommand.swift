@@ -1,6 +1,7 @@
 package import ArgumentParser
 internal import BundleTrust
 internal import CBuild
+internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
@@ -25,7 +26,10 @@ package struct KeyferryCommand: ParsableCommand {
       output, everything else to standard error.
 
       Times are 2020-06-01 (its midnight), 2020-06-01T12:00:00Z, 2020-06-01T14:00:00+02:00, seconds since 1970, or a \
-      distance from now: -2h, +1d, -30m, now. Without a zone they are UTC.
+      distance from now: -2h, +1d, -30m, now. Without a zone they are UTC. Sizes are 64MB, 64MiB, or a number of bytes.
+
+      With --color=auto, which is the default, a terminal shows severities and verdicts in colour, unless NO_COLOR is \
+      set or TERM is dumb; always and never are the other words for it, in any command.
 
       Exit codes:
         0   done
@@ -102,7 +106,15 @@ package struct KeyferryCommand: ParsableCommand {
     Descriptors.occupyStandard()
     PartialFile.removeAllOnSignals()
     Descriptors.raise()
+    var arguments = arguments
+    /// What runs: its usage is shown where it refuses a value only then.
     var running: any ParsableCommand.Type = Self.self
+    if let wrong = TerminalColor.take(from: &arguments) {
+      let allowed = TerminalColor.Choice.allCases.map(\.rawValue).joined(separator: ", ")
+      Console.error(
+        "keyferry: --color takes one of \(allowed)\(wrong.isEmpty ? "" : ", not '\(TerminalText.harmless(wrong))'")\n")
+      return ExitStatus.usage.rawValue
+    }
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       // The parser answers a question about a command that does not exist with the help of the program.
@@ -112,7 +124,7 @@ package struct KeyferryCommand: ParsableCommand {
         return refuse(unknown)
       }
       var command = try parse(arguments)
-      running = type(of: command)
+      if isTopmost(type(of: command)) { running = type(of: command) }
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
         try await command.run()
@@ -128,6 +140,11 @@ package struct KeyferryCommand: ParsableCommand {
       }
       return report(error, of: running)
     }
+  }
+
+  /// Whether a command is named right behind the program, and knows that.
+  private static func isTopmost(_ command: any ParsableCommand.Type) -> Bool {
+    configuration.subcommands.contains { $0 == command } && command.configuration._superCommandName != nil
   }
 
   private static func refuse(_ unknown: UnknownCommand) -> Int32 {
@@ -149,8 +166,6 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   /// Says what went wrong, and returns the exit code.
-  ///
-  /// - Parameter command: whose usage is shown where it was called wrongly.
   static func report(_ error: any Error, of command: any ParsableCommand.Type = Self.self) -> Int32 {
     switch error {
     case let error as FormatError: Console.note("\(error)")
@@ -199,7 +214,7 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   private static func reportUsage(_ error: any Error, of command: any ParsableCommand.Type) -> Int32 {
-    let code = command.exitCode(for: error)
+    let code = exitCode(for: error)
     let message = command.fullMessage(for: error)
     if code.isSuccess {
       // Help and version are results.
@@ -210,9 +225,17 @@ package struct KeyferryCommand: ParsableCommand {
         return report(error)
       }
     }
-    let text = message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message
+    let text = withForms(
+      message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message)
     Console.error("keyferry: \(TerminalText.harmless(text))\n")
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
+  }
+
+  /// The parser says that a value is no time, and not what would be one.
+  private static func withForms(_ message: String) -> String {
+    let first = message.prefix { $0 != "\n" }
+    guard first.contains(" is invalid for '"), first.hasSuffix("<time>'") else { return message }
+    return first + "; \(Instant.forms)" + message.dropFirst(first.count)
   }
 
   private static func lowerCased(_ text: Substring) -> String {

@@ -70,6 +70,8 @@ import Testing
       #expect(shown.status == 0 && shown.text == refused, "\(shown.text) \(shown.errors)")
       #expect(!workshop.exists("-"))
       #expect(try workshop.keyferry("quarantine", "show", id, "-o", "-", "--json").status == 64)
+      let written = try workshop.keyferry("quarantine", "show", id, "-o", "shown.bin")
+      #expect(written.errors.contains(" written to shown.bin"), "\(written.errors)")
     }
   }
 

@@ -18,12 +18,19 @@ struct ContainerOptions: ParsableArguments {
     help: ArgumentHelp("How many entries of an archive or files of a folder are read at most.", valueName: "count"))
   var maxEntries: Int = ContainerLimits().entries
 
-  @Option(help: ArgumentHelp("How many bytes an archive may inflate to.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp("How many bytes an archive may inflate to: 64MB, 64MiB, or a number.", valueName: "size"),
+    transform: size)
   var maxArchiveBytes: Int = ContainerLimits().inflatedBytes
 
   @Option(
     help: ArgumentHelp("How many times its own size an archive may inflate to, above 64 MiB.", valueName: "times"))
   var maxRatio: Int = ContainerLimits().ratio
+
+  @Sendable private static func size(_ text: String) throws -> Int {
+    guard let bytes = ByteSize.bytes(text) else { throw ValidationError("a size is \(ByteSize.forms)") }
+    return bytes
+  }
 
   func validate() throws {
     let limits = [

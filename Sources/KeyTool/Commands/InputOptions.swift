@@ -125,6 +125,12 @@ extension KeyFormat: ExpressibleByArgument {
   package static var allValueStrings: [String] { allCases.map(\.rawValue) }
 }
 
+extension Instant {
+  /// What can be written for a time, for people.
+  static let forms =
+    "a time is 2020-06-01, 2020-06-01T12:00:00Z, 2020-06-01T14:00+02:00, seconds since 1970, or a distance from now: -2h, +1d, now"
+}
+
 extension Instant: ExpressibleByArgument {
   /// An instant, also with the distance of its zone from UTC, or a distance from now.
   package init?(argument: String) {

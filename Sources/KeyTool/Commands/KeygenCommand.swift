@@ -80,6 +80,9 @@ struct KeygenCommand: ParsableCommand {
     // A key alone is what the reader of standard output expects there.
     if output != "-", publicKey != "-" {
       try Console.result(registration.text.hasSuffix("\n") ? registration.text : registration.text + "\n")
+    } else {
+      Console.note("the key is alone on standard output; what Apple and Google must be told of it was left out")
+      Console.hint("give files with -o and --public-key to have it printed, or --json")
     }
     if file != nil { Console.note("private key written to \(output); keep it secret") }
   }

@@ -109,6 +109,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       let file = try OutputFile(path: output, replacing: false)
       try file.write(bytes)
       try file.commit()
+      Console.note("\(counted(bytes.count, "byte")) written to \(output)")
     }
   }
 

@@ -5,12 +5,13 @@ internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
+internal import PolicyFiles
 
 /// How one document is written: shared by the commands that write keys.
 struct WritingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("The format to write; keyferry formats tells which are.", valueName: "format"),
-    completion: .writtenFormat)
+    completion: .writtenFormat, transform: writtenFormat)
   var to: KeyFormat
 
   @Flag(help: "Write nothing when anything would be lost, on reading or on writing, or filled in unasked.")
@@ -50,11 +51,20 @@ struct WritingOptions: ParsableArguments {
   @Flag(name: [.short, .long], help: "Say only what went wrong.")
   var quiet = false
 
-  func validate() throws {
-    guard to.definition.isWritten else {
-      let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue).joined(separator: ", ")
-      throw ValidationError("\(to.rawValue) is only read; --to takes \(written)")
+  /// What cannot be written is not offered.
+  @Sendable private static func writtenFormat(_ name: String) throws -> KeyFormat {
+    let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue)
+    guard let format = KeyFormat(rawValue: name) else {
+      let meant = written.nearest(to: name).map { ". Did you mean '\($0)'?" } ?? ""
+      throw ValidationError("no format has this name; --to takes \(written.joined(separator: ", "))\(meant)")
     }
+    guard format.definition.isWritten else {
+      throw ValidationError("\(name) is only read; --to takes \(written.joined(separator: ", "))")
+    }
+    return format
+  }
+
+  func validate() throws {
     if to == .gaenExport {
       guard !signing.signKey.isEmpty || unsigned else {
         throw ValidationError(

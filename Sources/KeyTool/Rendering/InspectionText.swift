@@ -3,7 +3,7 @@ internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
 
-/// Renders a report for a terminal or a file: plain text, aligned, no colour.
+/// Renders a report for a terminal or a file: plain text, aligned; a terminal colours it.
 enum InspectionText {
   struct Options: Sendable, Hashable {
     /// Columns to fill; long lines of text are broken there.
@@ -14,7 +14,7 @@ enum InspectionText {
     var rows: Int
 
     init(width: Int = 96, ascii: Bool = false, rows: Int = 40) {
-      self.width = max(60, width)
+      self.width = max(40, width)
       self.ascii = ascii
       self.rows = max(5, rows)
     }
@@ -23,10 +23,11 @@ enum InspectionText {
   static func render(_ report: InspectionReport, options: Options = Options()) -> String {
     var lines = [printableText(report.name)]
     lines += facts(report, options)
-    let tables = tables(report, options)
-    if !tables.isEmpty { lines += [""] + flow(tables, options) }
+    // What is wrong comes before what is only to be looked at.
     let remarks = remarks(report, options)
     if !remarks.isEmpty { lines += [""] + remarks }
+    let tables = tables(report, options)
+    if !tables.isEmpty { lines += [""] + flow(tables, options) }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -175,7 +176,7 @@ enum InspectionText {
   private static func table(
     _ title: String, _ distribution: InspectionReport.Distribution, _ options: Options
   ) -> [String] {
-    var rows = distribution.rows.map { (label: shortLabel($0.label), count: $0.count as Int?) }
+    var rows = withGaps(distribution.rows.map { (label: shortLabel($0.label), count: $0.count as Int?) })
     if distribution.others > 0 { rows.append(("others", distribution.others)) }
     if rows.count > options.rows {
       // Both ends tell more than a middle of a thousand rows.
@@ -202,6 +203,22 @@ enum InspectionText {
     }
     let width = labelWidth + countWidth + barWidth + 4
     return lines.map { pad($0, width) }
+  }
+
+  /// Between days that follow on each other a row of its own says for how many days no key is there.
+  private static func withGaps(_ rows: [(label: String, count: Int?)]) -> [(label: String, count: Int?)] {
+    var all: [(label: String, count: Int?)] = []
+    var last: Day?
+    for row in rows {
+      let day = Day(row.label)
+      if let last, let day, day.daysSince1970 > last.daysSince1970 + 1 {
+        let missing = Int(day.daysSince1970 - last.daysSince1970 - 1)
+        all.append(("(\(counted(missing, "day")))", 0))
+      }
+      all.append(row)
+      last = day
+    }
+    return all
   }
 
   private static func shortLabel(_ label: String) -> String {

@@ -5,7 +5,8 @@ internal import KeyIntake
 /// Results go to standard output; everything else goes to standard error, one line each, with the program's name.
 enum Console {
   static func result(_ text: String) throws {
-    try StandardOutput().write(Array(TerminalText.harmless(text).utf8))
+    let shown = TerminalColor.paint(TerminalText.harmless(text), for: STDOUT_FILENO)
+    try StandardOutput().write(Array(shown.utf8))
   }
 
   static func result(line: String) throws { try result(line + "\n") }
@@ -30,9 +31,17 @@ enum Console {
     return min(Int(size.ws_col), 140)
   }
 
+  /// The columns of the terminal that standard output is; `nil` where it is none.
+  static var outputWidth: Int? {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return nil }
+    return Int(size.ws_col)
+  }
+
   /// - Parameter text: of our own, which may steer the terminal.
   static func error(_ text: String) {
     // Nothing can be said about a standard error that does not take anything.
+    let text = TerminalColor.paint(text, for: STDERR_FILENO)
     _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
   }
 }

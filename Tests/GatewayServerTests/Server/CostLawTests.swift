@@ -84,6 +84,7 @@ struct CostLawTests {
     "GET /version/v1/diagnosis-keys/country/{country}/date/{date}/hour/{hour}": .init(
       .publications, "/version/v1/diagnosis-keys/country/NL/date/2020-12-01/hour/2", 404),
     "GET /{series}/SHA256SUMS": .init(.publications, "/NL/SHA256SUMS"),
+    "GET /{series}/keys.json": .init(.publications, "/NL/keys.json"),
     "GET /{series}/index.txt": .init(.publications, "/NL/index.txt"),
     "GET /{series}/manifest.json": .init(.publications, "/NL/manifest.json"),
     "GET /{series}/{file}.zip": .init(.publications, "/NL/\(archive).zip"),
