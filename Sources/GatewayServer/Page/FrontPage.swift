@@ -181,7 +181,7 @@ struct FrontPage {
       """
     }
     return """
-      <div class="wide"><table><caption>The newest bundles of \(escaped(series.title))</caption>
+      <div class="wide" tabindex="0" role="region" aria-label="Bundles of \(escaped(series.title))"><table><caption>The newest bundles of \(escaped(series.title))</caption>
       <thead><tr><th scope="col">Window</th><th scope="col">Kind</th><th scope="col" class="number">Keys</th>\
       <th scope="col" class="number">Revised</th><th scope="col" class="number">Size</th>\
       <th scope="col">Published</th></tr></thead>
@@ -201,7 +201,7 @@ struct FrontPage {
         """
     }
     return """
-      <div class="wide"><table><caption>Keys that sign the bundles of \(escaped(series.title))</caption>
+      <div class="wide" tabindex="0" role="region" aria-label="Signing keys of \(escaped(series.title))"><table><caption>Keys that sign the bundles of \(escaped(series.title))</caption>
       <thead><tr><th scope="col">Key id</th><th scope="col">Version</th><th scope="col">State</th>\
       <th scope="col" class="number">Listed bundles</th><th scope="col">SHA-256 of the public key</th></tr></thead>
       <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>

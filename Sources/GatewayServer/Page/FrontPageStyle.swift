@@ -40,7 +40,7 @@ enum FrontPageStyle {
     figcaption{font-size:.85rem;color:var(--soft);display:flex;gap:.5rem;align-items:center;margin:.2rem 0 .6rem}
     .swatch{width:.8rem;height:.8rem;border-radius:.2rem;display:inline-block}
     .swatch.keys{background:var(--keys)}.swatch.revised{background:var(--revised);margin-left:.8rem}
-    .wide{overflow-x:auto}
+    .wide{overflow-x:auto}.overview time{white-space:nowrap;font-size:1.1rem}
     table{border-collapse:collapse;width:100%;font-size:.92rem}
     caption{text-align:left;color:var(--soft);font-size:.85rem;padding:.2rem 0 .4rem}
     th,td{text-align:left;padding:.5rem .9rem .5rem 0;border-top:1px solid var(--line);vertical-align:top;\
@@ -57,10 +57,10 @@ enum FrontPageStyle {
     details table,details .facts{margin-top:.8rem}
     .addresses th{width:17rem;color:var(--soft)}.addresses caption{color:var(--ink);font-weight:600;font-size:.92rem}
     a{color:var(--accent)}
-    a:focus-visible,summary:focus-visible{outline:3px solid var(--revised);outline-offset:2px;border-radius:.2rem}
+    a:focus-visible,summary:focus-visible,.wide:focus-visible{outline:3px solid var(--revised);outline-offset:2px;border-radius:.2rem}
     .warning{color:var(--revised);font-weight:600}
     footer{max-width:64rem;margin:0 auto;padding:0 1.25rem 3rem;color:var(--soft);font-size:.9rem}
-    @media (max-width:40rem){.axis,.value{font-size:19px}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
+    @media (max-width:40rem){.axis{font-size:22px}.value{font-size:18px}.overview time{font-size:.95rem}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
     padding-right:0}.addresses td{border-top:0;padding-top:0}}
     @media print{body{background:#fff}header{background:none;color:#000;padding:0}header p,.overview dt{color:#000}\
     main{margin-top:1rem}.card{break-inside:avoid;box-shadow:none}.skip,details>summary{display:none}}

@@ -111,6 +111,9 @@ struct PageTests {
   func timesAndMonths() async throws {
     try fixture.publish("NL", bundles: 2)
     let page = try await application().ask("/").text
+    // What can be scrolled can be reached by the keyboard, and has a name.
+    let wide = page.matches(of: try Regex("<div class=\"wide\"[^>]*>")).map { page[$0.range] }
+    #expect(!wide.isEmpty && wide.allSatisfy { $0.contains("tabindex=\"0\" role=\"region\" aria-label=\"") })
     let times = page.matches(of: try Regex("<time [^>]*>([^<]*)</time>")).compactMap { $0.output[1].substring }
     #expect(!times.isEmpty && times.allSatisfy { $0.hasSuffix("\u{00A0}UTC") })
     // Fourteen days that end on the first of December.
