@@ -31,6 +31,7 @@ public struct KeyFile: Sendable {
   /// - Parameters:
   ///   - url: of a regular file, which need not end in anything.
   ///   - format: forces a format instead of finding it out from the content.
+  ///   - limits: what the file may make this program hold.
   /// - Throws: `FormatError`; its text names the file, the place, and what is allowed.
   public init(
     contentsOf url: URL, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits(documentBytes: usualLimit)
@@ -52,8 +53,11 @@ public struct KeyFile: Sendable {
   /// Reads bytes: what a server has answered, or what lies in a folder or an archive of another kind.
   ///
   /// - Parameters:
+  ///   - bytes: the whole file, an archive too.
   ///   - name: what messages call it.
+  ///   - format: forces a format instead of finding it out from the content.
   ///   - signatureFile: the `.sig` that stands beside a bare `.bin`.
+  ///   - limits: what the file may make this program hold.
   /// - Throws: `FormatError`.
   public init(
     _ bytes: [UInt8], name: String = "", format: KeyFormat? = nil, signatureFile: [UInt8]? = nil,
@@ -83,7 +87,9 @@ public struct KeyFile: Sendable {
 
   /// Compares every signature with a ring. Until `isTrusted` of the report the keys are nobody's.
   ///
-  /// - Parameter time: the time at which keys of the ring must be valid.
+  /// - Parameters:
+  ///   - ring: the public keys that are believed.
+  ///   - time: the time at which they must be valid.
   /// - Throws: `FormatError` where the format carries no signature, or `export.sig` cannot be read.
   public func verify(against ring: TrustRing, at time: Date = Date()) throws -> SignatureReport {
     var digest = ExportDigest(includingBody: true)

@@ -60,7 +60,7 @@ enum FrontPageStyle {
     a:focus-visible,summary:focus-visible,.wide:focus-visible{outline:3px solid var(--revised);outline-offset:2px;border-radius:.2rem}
     .warning{color:var(--revised);font-weight:600}
     footer{max-width:64rem;margin:0 auto;padding:0 1.25rem 3rem;color:var(--soft);font-size:.9rem}
-    @media (max-width:40rem){.axis{font-size:22px}.value{font-size:18px}.overview time{font-size:.95rem}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
+    @media (max-width:40rem){.axis{font-size:22px}.value{font-size:18px}.overview time{font-size:.76rem}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
     padding-right:0}.addresses td{border-top:0;padding-top:0}}
     @media print{body{background:#fff}header{background:none;color:#000;padding:0}header p,.overview dt{color:#000}\
     main{margin-top:1rem}.card{break-inside:avoid;box-shadow:none}.skip,details>summary{display:none}}
