@@ -50,10 +50,14 @@ struct Household: Service {
     var held: [String: Int] = [:]
     var retention: Instant?
     var queue: (count: Int, since: Instant)?
+    var pauses: [Pause] = []
+
+    func isPaused(_ source: String) -> Bool { pauses.contains { $0.subject == .source(source) } }
   }
 
   func run() async throws {
     metrics.setBuild(version: version)
+    let (start, began) = (clock.now, ContinuousClock.now)
     metrics.whenRead { [plan, known, clock] metrics in
       let (plan, stored) = (plan.value, known.stored.withLock { $0 })
       let names = Set(plan.sourceNames)
@@ -61,6 +65,11 @@ struct Household: Service {
         newest: stored.newest.filter { names.contains($0.key) },
         held: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.held[$0] ?? 0) }), retention: stored.retention,
         at: clock.now)
+      metrics.setPaused(
+        sources: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.isPaused($0)) }),
+        destinations: Dictionary(
+          plan.destinations.map { ($0.name, $0.isPaused(by: stored.pauses)) }, uniquingKeysWith: { $0 || $1 }))
+      metrics.setStart(start, running: Double((ContinuousClock.now - began).components.seconds))
       if let log = plan.log, let folder = plan.publicationFolder {
         metrics.setLog(
           entries: ShownLog(in: LocalFolder(folder), of: log)?.size, waiting: stored.queue?.count ?? 0,
@@ -73,11 +82,11 @@ struct Household: Service {
         storeBytes: byteCount(of: plan.stateFolder), freeBytes: free, memoryBytes: residentBytes())
     }
     readiness.ask { [plan, known, clock] in
-      let (plan, newest, now) = (plan.value, known.stored.withLock { $0.newest }, clock.now)
+      let (plan, stored, now) = (plan.value, known.stored.withLock { $0 }, clock.now)
       return plan.sources.compactMap { source in
-        guard isBehind(newest[source.name], after: plan.behindLimit, at: now), let last = newest[source.name] else {
-          return nil
-        }
+        guard !stored.isPaused(source.name),
+          isBehind(stored.newest[source.name], after: plan.behindLimit, at: now), let last = stored.newest[source.name]
+        else { return nil }
         return "the source \(source.name) has had no new key since \(last)"
       }
     }
@@ -86,14 +95,24 @@ struct Household: Service {
 
   private func look() async {
     do {
-      let names = plan.value.sourceNames
-      let stored = try await ledger.read { state in
+      let (names, asked) = (plan.value.sourceNames, Set(plan.value.sources.map(\.name)))
+      let (stored, quarantined) = try await ledger.read { state in
         var stored = Stored()
+        var quarantined: [String: Int] = [:]
         stored.newest = try state.newestArrivals()
-        for name in names { stored.held[name] = try state.summary(of: name).counts.held }
+        for name in names {
+          let summary = try state.summary(of: name)
+          stored.held[name] = summary.counts.held
+          quarantined[name] = summary.documents[.quarantined] ?? 0
+        }
+        stored.pauses = try state.pauses()
         stored.retention = try state.lastRetention
         stored.queue = try state.queueStanding()
-        return stored
+        return (stored, quarantined)
+      }
+      // What an operator has decided meanwhile is seen before the next pull, and also while the source is paused.
+      for (name, documents) in quarantined where asked.contains(name) {
+        metrics.setQuarantined(source: name, documents: documents)
       }
       known.stored.withLock { $0 = stored }
     } catch {

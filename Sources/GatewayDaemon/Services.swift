@@ -67,10 +67,31 @@ struct PullService: Service {
       var due: [String: Instant] = [:]
       var lastSuccess: [String: Instant] = [:]
       var unrecorded: [String: Int] = [:]
+      /// Those that are paused, and when each was found so last.
+      var paused: Set<String> = []
+      var lastPaused: [String: Instant] = [:]
     }
     private let state = Mutex(State())
 
     var lastSuccess: [String: Instant] { state.withLock { $0.lastSuccess } }
+
+    /// When each was last pulled without a fault, or found paused: while somebody wants it to wait, nobody misses it.
+    var lastMissed: [String: Instant] {
+      state.withLock { $0.lastSuccess.merging($0.lastPaused, uniquingKeysWith: max) }
+    }
+
+    var paused: Set<String> { state.withLock { $0.paused } }
+
+    func note(pausedAt now: Instant?, _ source: String) {
+      state.withLock { state in
+        if let now {
+          state.paused.insert(source)
+          state.lastPaused[source] = now
+        } else {
+          state.paused.remove(source)
+        }
+      }
+    }
 
     /// How often in a row what a source sent could not be recorded.
     func countUnrecorded(_ source: String) -> Int {
@@ -110,10 +131,16 @@ struct PullService: Service {
 
   func run() async throws {
     metrics.whenRead { [plan, busy, clock] metrics in
-      metrics.setSources(Set(plan.value.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock.now)
+      let plan = plan.value
+      metrics.setSources(Set(plan.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock.now)
+      metrics.setIntervals(
+        pullIntervals: Dictionary(plan.sources.map { ($0.name, $0.interval) }, uniquingKeysWith: min),
+        pushIntervals: Dictionary(plan.destinations.map { ($0.name, $0.interval) }, uniquingKeysWith: min))
     }
     let start = clock.now
-    readiness.ask { [plan, busy, clock] in silence(of: plan.value, since: start, busy.lastSuccess, at: clock.now) }
+    readiness.ask { [plan, busy, clock] in
+      silence(of: plan.value, but: busy.paused, since: start, busy.lastMissed, at: clock.now)
+    }
     // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
     await withDiscardingTaskGroup { group in
       var lastExpiry: Instant?
@@ -143,10 +170,15 @@ struct PullService: Service {
       let state = try await ledger.read { state in
         (
           record: try state.source(named: source.name),
-          quarantined: try state.documents(of: source.name, in: [.quarantined], limit: 1000).count
+          quarantined: try state.documents(of: source.name, in: [.quarantined], limit: .max).count
         )
       }
       if let due = state.record?.nextAttempt { next = min(due, next) }
+      // Whether it goes on is soon seen, however seldom it is asked.
+      if case .paused = receipt.outcome {
+        let now = clock.now.secondsSince1970
+        next = min(max(next, Instant(secondsSince1970: now + 10)), Instant(secondsSince1970: now + 60))
+      }
       // One that waits has recorded nothing.
       if case .waiting = receipt.outcome {} else { busy.recorded(source.name) }
       if busy.recordsAll(of: plan.value.sources) { readiness.release("store") }
@@ -170,6 +202,7 @@ struct PullService: Service {
     let seconds = Double((ContinuousClock.now - start).components.seconds)
     let source = receipt.source
     if let lastSuccess { busy.note(lastSuccess, of: source) }
+    busy.note(pausedAt: receipt.outcome == .paused ? now : nil, source)
     metrics.setQuarantined(source: source, documents: quarantined)
     switch receipt.outcome {
     case .waiting: return
@@ -231,12 +264,13 @@ struct PullService: Service {
   }
 }
 
-/// Why nothing would come in: every source has been silent for too long.
+/// Why nothing would come in: every source that is not paused has been silent for too long.
 private func silence(
-  of plan: GatewayPlan, since start: Instant, _ lastSuccess: [String: Instant], at now: Instant
+  of plan: GatewayPlan, but paused: Set<String>, since start: Instant, _ lastSuccess: [String: Instant], at now: Instant
 ) -> [String] {
-  guard !plan.sources.isEmpty else { return [] }
-  let newest = plan.sources.map { lastSuccess[$0.name] ?? start }.max() ?? start
+  let sources = plan.sources.filter { !paused.contains($0.name) }
+  guard !sources.isEmpty else { return [] }
+  let newest = sources.map { lastSuccess[$0.name] ?? start }.max() ?? start
   guard now.secondsSince1970 - newest.secondsSince1970 > plan.silenceLimit else { return [] }
   return ["no source has been pulled without a fault since \(newest)"]
 }
@@ -272,11 +306,12 @@ struct PublishService: Service {
   }
 
   func run() async throws {
+    let rounds = Rounds()
     metrics.whenRead { [plan, clock] metrics in
-      let now = clock.now
-      metrics.setSigningKeys(plan.value.series.map { GatewayMetrics.SigningKeys($0, at: now) })
+      let (series, now) = (plan.value.series, clock.now)
+      metrics.setSigningKeys(series.map { GatewayMetrics.SigningKeys($0, at: now) })
+      metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
     }
-    var last: [String: Int64] = [:]
     var mirrored: Int64?
     var warned: [String: (warnings: [PublishingWarning], window: Int64)] = [:]
     // What is wrong with witnesses is told once, and again when it was well in between.
@@ -285,7 +320,7 @@ struct PublishService: Service {
       let (series, mirrors, look) = (plan.value.series, plan.value.mirrors, clock.look())
       let now = look.now
       // A round begins with the recovery of the one before, so the first one comes at once.
-      let due = series.filter { last[$0.name] != now.secondsSince1970 / $0.period }
+      let due = series.filter { rounds.isDue($0, at: now) }
       if !due.isEmpty {
         let receipts = try await Publisher(
           ledger: ledger, series: series, folder: folder, program: program, log: plan.value.log,
@@ -297,7 +332,7 @@ struct PublishService: Service {
         publications?.reload()
         // A series that could not be published is tried again soon.
         for (settings, receipt) in zip(series, receipts) where receipt.fault == nil {
-          last[settings.name] = now.secondsSince1970 / settings.period
+          rounds.note(settings, at: now)
         }
       }
       // A mirror follows its source, which has a schedule of its own.
@@ -312,12 +347,26 @@ struct PublishService: Service {
         }
         publications?.reload()
       }
-    } while await pause(seconds: due(in: plan.value.series, last) ? 30 : 2)
+    } while await pause(seconds: plan.value.series.contains { rounds.isDue($0, at: clock.now) } ? 30 : 2)
   }
 
-  private func due(in series: [SeriesSettings], _ last: [String: Int64]) -> Bool {
-    let now = clock.now
-    return series.contains { last[$0.name] != now.secondsSince1970 / $0.period }
+  /// In which window each series had its last good round. The lock owns it.
+  private final class Rounds: Sendable {
+    private let last = Mutex<[String: Int64]>([:])
+
+    func isDue(_ series: SeriesSettings, at now: Instant) -> Bool {
+      last.withLock { $0[series.name] } != now.secondsSince1970 / series.period
+    }
+
+    func note(_ series: SeriesSettings, at now: Instant) {
+      last.withLock { $0[series.name] = now.secondsSince1970 / series.period }
+    }
+
+    /// The end of the window that the round has not been for yet; before the first good round, of the last one that is over.
+    func nextWindow(of series: SeriesSettings, at now: Instant) -> Instant {
+      let window = last.withLock { $0[series.name] } ?? now.secondsSince1970 / series.period - 1
+      return Instant(secondsSince1970: (window + 1) * series.period)
+    }
   }
 
   /// Of which witness a warning is, and in which way: what it says before the size of the log.

@@ -109,6 +109,9 @@ extension StatusReport.Source {
     record.lastSuccess.map { now.secondsSince1970 - $0.secondsSince1970 }
   }
 
+  /// When it is due, while nobody has paused it.
+  package var nextAttempt: Instant? { pausedSince == nil ? record.nextAttempt : nil }
+
   /// `paused`, `failing`, `never asked`, `rejecting`, `behind`, `rehearsal` or `fine`; a door for uploads, or for a country, is
   /// `open`.
   package var state: String {
@@ -217,7 +220,7 @@ extension StatusReport: Encodable {
       try members.encodeIfPresent(source.record.lastAttempt?.description, forKey: .lastAttempt)
       try members.encodeIfPresent(source.record.lastSuccess?.description, forKey: .lastSuccess)
       try members.encodeIfPresent(source.lag(at: now), forKey: .lagSeconds)
-      try members.encodeIfPresent(source.record.nextAttempt?.description, forKey: .nextAttempt)
+      try members.encodeIfPresent(source.nextAttempt?.description, forKey: .nextAttempt)
       try members.encode(
         Dictionary(uniqueKeysWithValues: source.summary.documents.map { ($0.key.rawValue, $0.value) }),
         forKey: .documents)

@@ -43,6 +43,7 @@ import Testing
       try place.drop(40, seed: 1, in: "nl", as: "a.csv")
       try place.keyferry("pull", "--config", "nl/gateway.yaml", "--source", "drop", "--now", "2020-12-01T10:00:00Z")
       try place.drop(40, seed: 2, in: "nl", as: "b.csv")
+      try place.keyferry("pause", "gone", "--config", "nl/gateway.yaml", "--now", "2020-12-01T10:00:00Z")
       try place.write("<!DOCTYPE html><html>not found</html>", "nl/drop/page.html")
       try FileManager.default.setAttributes(
         [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: place.path("nl/drop/page.html"))
@@ -62,6 +63,17 @@ import Testing
         #expect(metrics.samples.contains { $0.metric == "keyferry_log_entries" && $0.value != "0" })
         #expect(metrics["keyferry_source_lag_seconds", "source", "drop"] == ["0"])
 
+        #expect(metrics["keyferry_source_paused", "source", "drop"] == ["0"])
+        #expect(metrics["keyferry_source_paused", "source", "gone"] == ["1"])
+        #expect(metrics["keyferry_destination_paused", "destination", "efgs"] == ["0"])
+        #expect(metrics["keyferry_push_interval_seconds", "destination", "efgs"] == ["3600"])
+        let window = try #require(metrics["keyferry_window_seconds", "series", "all"].first.flatMap { Int($0) })
+        let next = try #require(
+          metrics["keyferry_next_window_timestamp_seconds", "series", "all"].first.flatMap { Int($0) })
+        let round = try #require(
+          metrics["keyferry_last_successful_publication_timestamp_seconds", "series", "all"].first.flatMap { Int($0) })
+        #expect(next % window == 0 && next > round && next <= round + window)
+
         // What the operator changes is seen without a round.
         let changed = settings.replacing("2020-12-08", with: "2020-12-03").replacing("2020-12-07", with: "2020-12-02")
           .replacing("version: v2", with: "version: v3")
@@ -73,6 +85,29 @@ import Testing
         #expect(reloaded["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v1"] == ["1606953600"])
         #expect(reloaded["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v2"].isEmpty)
         #expect(reloaded["keyferry_signing_key_expiry_timestamp_seconds", "key_version", "v3"] == ["+Inf"])
+      }
+    }
+  }
+
+  /// Also where there are many, while the source is paused, and as soon as somebody has decided.
+  @Test(.timeLimit(.minutes(2))) func whatWaitsInQuarantineIsCountedToTheEnd() async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("nl", origin: "NL")
+      for number in 1...1001 {
+        try place.write("<!DOCTYPE html><html>\(number)</html>", "nl/drop/\(number).html")
+        try FileManager.default.setAttributes(
+          [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)],
+          ofItemAtPath: place.path("nl/drop/\(number).html"))
+      }
+      try place.keyferry(
+        "pull", "--config", "nl/gateway.yaml", "--source", "drop", "--now", "2020-12-01T10:00:00Z", status: 1)
+      try place.keyferry("pause", "drop", "--config", "nl/gateway.yaml", "--now", "2020-12-01T10:00:00Z")
+      try await place.running("nl") { _, address in
+        let metrics = try await metrics(of: address) {
+          $0["keyferry_quarantined_documents", "source", "drop"] == ["1001"]
+        }
+        #expect(metrics["keyferry_quarantined_documents", "source", "drop"] == ["1001"])
+        #expect(metrics["keyferry_source_paused", "source", "drop"] == ["1"])
       }
     }
   }

@@ -82,6 +82,13 @@ import Testing
         "0 claims in the store",
         "0 bytes of 0 documents kept as evidence or in quarantine",
       ])
+
+    // While it is paused, nobody asks it.
+    try await ledger.paused(.source("DE"), by: OperatorWord(by: "me"), at: Self.now)
+    let paused = try await ledger.read { try StatusReport($0, settings: [], now: Self.now) }
+    #expect(paused.lines(series: []).contains("  state         paused"))
+    #expect(!paused.lines(series: []).contains { $0.contains("next pull") })
+    #expect(paused.sources.first?.record.nextAttempt == Self.now && paused.sources.first?.nextAttempt == nil)
   }
 
   @Test(

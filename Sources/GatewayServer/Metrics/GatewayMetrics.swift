@@ -16,6 +16,8 @@ package final class GatewayMetrics: Sendable {
   private let lastPushSuccess: MetricFamily
   private let pushedKeys: MetricFamily
   private let pendingKeys: MetricFamily
+  private let pausedDestinations: MetricFamily
+  private let pushInterval: MetricFamily
 
   // Serving.
   private let requests: MetricFamily
@@ -45,6 +47,8 @@ package final class GatewayMetrics: Sendable {
   private let quarantined: MetricFamily
 
   private let sourceKeyAge: MetricFamily
+  private let pausedSources: MetricFamily
+  private let pullInterval: MetricFamily
   private let heldClaims: MetricFamily
   private let lastRetention: MetricFamily
 
@@ -54,11 +58,15 @@ package final class GatewayMetrics: Sendable {
   private let freeBytes: MetricFamily
   private let memoryBytes: MetricFamily
   private let buildInfo: MetricFamily
+  private let start: MetricFamily
+  private let uptime: MetricFamily
 
   // Publishing.
   private let publications: MetricFamily
   private let lastPublication: MetricFamily
   private let lastPublicationSuccess: MetricFamily
+  private let window: MetricFamily
+  private let nextWindow: MetricFamily
   private let publishedBundles: MetricFamily
   private let publishedKeys: MetricFamily
   private let listedBundles: MetricFamily
@@ -118,8 +126,16 @@ package final class GatewayMetrics: Sendable {
     memoryBytes = registry.add(.gauge, "keyferry_memory_bytes", "Memory that the process has in use.")
     buildInfo = registry.add(
       .gauge, "keyferry_build_info", "1; the label says which program it is.", labels: ["version"])
+    start = registry.add(
+      .gauge, "keyferry_start_timestamp_seconds", "When the process began to run.")
+    uptime = registry.add(
+      .gauge, "keyferry_uptime_seconds", "How long it has run, whatever happened to the clock.")
     sourceKeyAge = registry.add(
       .gauge, "keyferry_source_newest_key_age_seconds", "How long ago a new key came last.", labels: ["source"])
+    pausedSources = registry.add(
+      .gauge, "keyferry_source_paused", "1 while an operator has paused the source, else 0.", labels: ["source"])
+    pullInterval = registry.add(
+      .gauge, "keyferry_pull_interval_seconds", "How often the source is asked while all is well.", labels: ["source"])
     heldClaims = registry.add(
       .gauge, "keyferry_held_claims",
       "Claims that are held until an operator decides: floods, and other rolling starts.",
@@ -155,6 +171,13 @@ package final class GatewayMetrics: Sendable {
       labels: ["destination", "outcome"])
     pendingKeys = registry.add(
       .gauge, "keyferry_push_pending_keys", "Keys that wait for the next push.", labels: ["destination"])
+    pausedDestinations = registry.add(
+      .gauge, "keyferry_destination_paused",
+      "1 while an operator has paused the destination, or the origin whose keys it gets, else 0.",
+      labels: ["destination"])
+    pushInterval = registry.add(
+      .gauge, "keyferry_push_interval_seconds", "How often keys are handed over while all is well.",
+      labels: ["destination"])
 
     publications = registry.add(
       .counter, "keyferry_publications_total", "Publishing rounds by outcome.", labels: ["series", "outcome"])
@@ -163,6 +186,11 @@ package final class GatewayMetrics: Sendable {
     lastPublicationSuccess = registry.add(
       .gauge, "keyferry_last_successful_publication_timestamp_seconds", "When a round ended without a fault last.",
       labels: ["series"])
+    window = registry.add(
+      .gauge, "keyferry_window_seconds", "How long a window of the series is.", labels: ["series"])
+    nextWindow = registry.add(
+      .gauge, "keyferry_next_window_timestamp_seconds",
+      "When the window ends whose round comes next; in the past where that round is late.", labels: ["series"])
     publishedBundles = registry.add(
       .counter, "keyferry_published_bundles_total", "Bundles published.", labels: ["series", "kind"])
     publishedKeys = registry.add(
@@ -242,6 +270,22 @@ package final class GatewayMetrics: Sendable {
     }
   }
 
+  /// What the configuration says about asking; replaces what was said before.
+  ///
+  /// - Parameters:
+  ///   - pullIntervals: by source, of those that are asked.
+  ///   - pushIntervals: by destination.
+  package func setIntervals(pullIntervals: [String: Int64], pushIntervals: [String: Int64]) {
+    pullInterval.replaceAll(pullIntervals.map { ([$0.key], Double($0.value)) })
+    pushInterval.replaceAll(pushIntervals.map { ([$0.key], Double($0.value)) })
+  }
+
+  /// Who stands still, since an operator said so; replaces what was said before.
+  package func setPaused(sources: [String: Bool], destinations: [String: Bool]) {
+    pausedSources.replaceAll(sources.map { ([$0.key], $0.value ? 1 : 0) })
+    pausedDestinations.replaceAll(destinations.map { ([$0.key], $0.value ? 1 : 0) })
+  }
+
   package func setClock(step: Int64) { clockStep.set([], to: Double(step)) }
 
   /// What the store knows of its sources; replaces what was said before.
@@ -277,6 +321,12 @@ package final class GatewayMetrics: Sendable {
     if let entries { logEntries.set([], to: Double(entries)) }
     logWaiting.set([], to: Double(waiting))
     logOldestWaiting.set([], to: Double(oldest.map { max(0, now.secondsSince1970 - $0.secondsSince1970) } ?? 0))
+  }
+
+  /// - Parameter seconds: by a clock that nobody sets.
+  package func setStart(_ start: Instant, running seconds: Double) {
+    self.start.set([], to: Double(start.secondsSince1970))
+    uptime.set([], to: seconds)
   }
 
   package func setBuild(version: String) { buildInfo.set([version], to: 1) }
@@ -386,6 +436,12 @@ package final class GatewayMetrics: Sendable {
       })
     let names = Set(all.map(\.series))
     for family in [lastPublication, lastPublicationSuccess] { family.removeAll { !names.contains($0[0]) } }
+  }
+
+  /// How long the windows of all series are, and when each ends that is published next; replaces what was said before.
+  package func setWindows(_ all: [(series: String, seconds: Int64, next: Instant)]) {
+    window.replaceAll(all.map { ([$0.series], Double($0.seconds)) })
+    nextWindow.replaceAll(all.map { ([$0.series], Double($0.next.secondsSince1970)) })
   }
 
   // MARK: Serving

@@ -36,7 +36,7 @@ package struct DestinationAnswer: Hashable, Sendable {
     mayGo = record.claims.contains { $0.recall == nil && settings.takes($0.claim) }
     staysHome = !mayGo && record.claims.contains { $0.recall == nil && settings.concerns($0.claim) }
     let pauses = PauseSet(try state.pauses())
-    let isPaused = pauses.sources.contains(settings.name) || pauses.origins.contains(settings.origin)
+    let isPaused = pauses.stops(settings)
     let pushes = try state.pushes(to: settings.name, in: Set(PushState.allCases))
     let tags = Dictionary(pushes.map { ($0.id, $0.push.tag) }, uniquingKeysWith: { first, _ in first })
     told = try state.pushes(of: key).filter { $0.destination == settings.name }.map { noted in

@@ -25,7 +25,7 @@ package struct DestinationStatus: Hashable, Sendable {
     self.now = now
     let pauses = PauseSet(try state.pauses())
     (name, origin, isRehearsal) = (settings.name, settings.origin, settings.isRehearsal)
-    isPaused = pauses.sources.contains(settings.name) || pauses.origins.contains(settings.origin)
+    isPaused = pauses.stops(settings)
     attempt = try state.pushAttempt(to: settings.name)
     keys = try state.pushedKeyCounts(to: settings.name)
     unanswered = try state.pushes(to: settings.name, in: [.staged])
@@ -71,4 +71,16 @@ extension DestinationStatus: Encodable {
       Dictionary(uniqueKeysWithValues: PushedKeyState.allCases.map { ($0.rawValue, keys[$0] ?? 0) }), forKey: .keys)
     try members.encode(unanswered.map(\.push.tag), forKey: .unanswered)
   }
+}
+
+extension PauseSet {
+  /// Whether the destination, or the origin whose keys it gets, is to wait.
+  func stops(_ destination: DestinationSettings) -> Bool {
+    sources.contains(destination.name) || origins.contains(destination.origin)
+  }
+}
+
+extension DestinationSettings {
+  /// Whether it, or the origin whose keys it gets, is to wait.
+  package func isPaused(by pauses: [Pause]) -> Bool { PauseSet(pauses).stops(self) }
 }

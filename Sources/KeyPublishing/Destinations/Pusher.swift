@@ -38,7 +38,7 @@ package struct Pusher: Sendable {
     let state = try await ledger.read { state in
       (attempt: try state.pushAttempt(to: destination.name), pauses: PauseSet(try state.pauses()))
     }
-    guard !state.pauses.sources.contains(destination.name), !state.pauses.origins.contains(destination.origin) else {
+    guard !state.pauses.stops(destination) else {
       receipt.outcome = .paused
       return receipt
     }

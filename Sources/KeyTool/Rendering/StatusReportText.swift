@@ -117,7 +117,7 @@ extension StatusReport.Source {
       rows.append(
         ("newest key", age < 0 ? "on \(newestKey.day), today" : "\(newestKey), \(DurationText.text(age)) ago"))
     }
-    if let next = record.nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
+    if let next = nextAttempt { rows.append(("next pull", next <= now ? "due" : "\(next)")) }
     if let cursor = record.cursor { rows.append(("cursor", printableText(cursor))) }
     return rows
   }
