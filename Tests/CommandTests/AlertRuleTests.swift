@@ -36,6 +36,59 @@ import Testing
     #expect(outcome.status == 0, "\(outcome.text)\(outcome.errors)")
   }
 
+  /// Each alert has a section of the runbook, with what it means, and no section is about none.
+  @Test func theRunbookHasEach() throws {
+    let rules = try String(contentsOf: Self.file, encoding: .utf8)
+    let page = try Self.page("Runbook")
+    let alerts = rules.matches(of: /- alert: ([A-Za-z]+)\n(?:.*\n)*?.*severity: ([a-z]+)/)
+      .map { (name: String($0.output.1), severity: String($0.output.2)) }
+    let sections = page.split(separator: "\n### ").dropFirst().map { section in
+      (name: section.prefix { $0 != "\n" }, text: section.drop { $0 != "\n" })
+    }
+    #expect(alerts.count > 30 && sections.map { String($0.name) } == alerts.map(\.name))
+    for (alert, section) in zip(alerts, sections) {
+      #expect(section.text.hasPrefix("\n\n*\(alert.severity).* "), "\(alert.name)")
+    }
+  }
+
+  /// The commands of the pages for operators are the program's, with options that it has.
+  @Test(arguments: ["Runbook", "Upkeep"]) func theirCommandsAreOnes(_ page: String) throws {
+    let program = try #require(Workshop.program, "the program keyferry was not built")
+    let lines = try Self.page(page).split(separator: "\n").filter { $0.hasPrefix(" ") || $0.hasPrefix("keyferry ") }
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0.hasPrefix("keyferry ") }
+    #expect(lines.count > 5)
+    for line in Set(lines) {
+      let words = line.split(separator: " ").dropFirst().map(String.init)
+      var command = words.prefix { $0.allSatisfy { $0.isLetter && $0.isLowercase || $0 == "-" } && !$0.hasPrefix("-") }
+      var help = Tool.Outcome?.none
+      // What follows a command may be a name.
+      while help == nil, !command.isEmpty {
+        let outcome = try Tool(path: program).run(["help"] + command, in: PackageFolder.root)
+        let usage = outcome.text.contains("USAGE: keyferry \(command.joined(separator: " "))")
+        if outcome.status == 0, usage { help = outcome } else { command = command.dropLast() }
+      }
+      if words == ["--version"] { continue }
+      let text = try #require(help?.text, "\(line)")
+      for option in words where option.hasPrefix("--") { #expect(text.contains(option), "\(line)") }
+    }
+  }
+
+  /// The page about nginx has the file that ships.
+  @Test func theSnippetIsTheFile() throws {
+    let file = try String(
+      contentsOf: Self.file.deletingLastPathComponent().appending(path: "nginx.conf"), encoding: .utf8)
+    let shown = file.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.isEmpty ? "" : "    \($0)" }.joined(separator: "\n")
+    let page = try Self.page("Upkeep")
+    #expect(!file.isEmpty && page.contains(shown))
+  }
+
+  private static func page(_ name: String) throws -> String {
+    try String(
+      contentsOf: PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/\(name).md"),
+      encoding: .utf8)
+  }
+
   @Test func eachIsSeenToFireAndNotTo() throws {
     let rules = try String(contentsOf: Self.file, encoding: .utf8)
     let tests = try String(
