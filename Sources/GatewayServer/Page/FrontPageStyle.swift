@@ -2,7 +2,7 @@
 enum FrontPageStyle {
   static let text = """
     :root{--paper:#f3f6f8;--card:#fff;--ink:#15212b;--soft:#52626f;--line:#dde4ea;--accent:#0a6c74;--deep:#0b3d4f;\
-    --keys:#12858c;--revised:#e08a1e;--good:#12703f;--goodpaper:#dff3e6;--badge:#e4eef1;--code:#eef3f6}
+    --keys:#12858c;--revised:#b05c05;--good:#12703f;--goodpaper:#dff3e6;--badge:#e4eef1;--code:#eef3f6}
     @media (prefers-color-scheme:dark){:root{--paper:#0d151b;--card:#152029;--ink:#e6edf2;--soft:#9db0bd;\
     --line:#263541;--accent:#5cc8cf;--deep:#0a2631;--keys:#36b3ba;--revised:#f0a64a;--good:#7fdca3;\
     --goodpaper:#143524;--badge:#21323e;--code:#0f1a21}}
@@ -21,7 +21,7 @@ enum FrontPageStyle {
     header p{color:#d7eef0;margin-top:.6rem;margin-bottom:1.4rem}
     dl{margin:0}dt{font-size:.8rem;color:var(--soft)}dd{margin:0}
     .overview{margin:0 auto;display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem}
-    .overview dt{color:#b9dfe2}.overview dd{font-size:1.35rem;font-weight:600;font-variant-numeric:tabular-nums}
+    .overview dt{color:#d7eef0}.overview dd{font-size:1.35rem;font-weight:600;font-variant-numeric:tabular-nums}
     main{max-width:64rem;margin:-3rem auto 0;padding:0 1.25rem}
     .card{background:var(--card);border:1px solid var(--line);border-radius:.9rem;padding:1.5rem;margin-bottom:1.5rem;\
     box-shadow:0 1px 2px rgb(0 0 0/.05),0 8px 24px rgb(11 61 79/.06)}
