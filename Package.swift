@@ -174,9 +174,12 @@ let package = Package(
       name: "KeyPublishing",
       dependencies: [
         "KeyPeers", "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats",
-        "BundleTrust", "KeyNormalization", "TransparencyLog",
+        "BundleTrust", "KeyNormalization", "TransparencyLog", "CPrograms",
       ],
       swiftSettings: strict),
+
+    // Starts a program that signs, in C, because Swift does not see what gives it no descriptor but three.
+    .target(name: "CPrograms"),
 
     // What does the operator want? `gateway.yaml`, checked as a whole.
     .target(

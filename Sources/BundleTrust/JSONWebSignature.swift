@@ -82,11 +82,7 @@ package struct JSONWebSignature: Sendable {
 extension SigningKey {
   /// - Returns: r and s, 32 bytes each, big-endian.
   package func rawSignature(of message: [UInt8]) throws(KeyFault) -> [UInt8] {
-    do {
-      return Array(try key.signature(for: message).rawRepresentation)
-    } catch {
-      throw KeyFault(.invalidKey, "the key could not sign")
-    }
+    Array(try signature(of: SHA256.hash(data: message)).rawRepresentation)
   }
 }
 

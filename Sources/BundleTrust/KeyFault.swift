@@ -48,6 +48,8 @@ public struct KeyFault: Error, Hashable, Sendable {
     case empty
     /// The same key with the same id, version and validity twice.
     case repeated
+    /// Who signs with a key that lies elsewhere gave no signature, or one that does not verify.
+    case notSigned = "not-signed"
     /// More than this program reads or signs with.
     case limitExceeded = "limit-exceeded"
     /// A file or folder that cannot be opened or read.

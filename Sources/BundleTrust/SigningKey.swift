@@ -3,12 +3,34 @@ internal import ExposureKeys
 
 /// A private key on the curve P-256. It shows itself nowhere but in ``pemRepresentation``.
 public struct SigningKey: Sendable {
-  let key: P256.Signing.PrivateKey
+  private let holder: Holder
+
+  /// Who has the key.
+  private enum Holder: Sendable {
+    case here(P256.Signing.PrivateKey)
+    /// Somebody who is given a digest and gives a signature in DER.
+    case elsewhere(P256PublicKey, sign: @Sendable (_ digest: [UInt8]) throws(KeyFault) -> [UInt8])
+  }
 
   /// A new key from the system's random numbers.
   public static func generate() -> SigningKey { SigningKey(key: P256.Signing.PrivateKey()) }
 
-  init(key: P256.Signing.PrivateKey) { self.key = key }
+  init(key: P256.Signing.PrivateKey) { holder = .here(key) }
+
+  /// A key that this process does not have.
+  ///
+  /// - Parameters:
+  ///   - publicKey: every signature is verified by it before anybody gets it.
+  ///   - sign: is given the 32 bytes of a SHA-256, and gives a signature over that digest in DER.
+  package init(
+    _ publicKey: P256PublicKey,
+    signedElsewhere sign: @escaping @Sendable (_ digest: [UInt8]) throws(KeyFault) -> [UInt8]
+  ) {
+    holder = .elsewhere(publicKey, sign: sign)
+  }
+
+  /// Whether this process does not have it.
+  package var isElsewhere: Bool { if case .elsewhere = holder { true } else { false } }
 
   /// Reads PKCS#8 (`PRIVATE KEY`, RFC 5958) or SEC1 (`EC PRIVATE KEY`, RFC 5915), the latter also after the
   /// `EC PARAMETERS` block that `openssl ecparam -genkey` writes. Encrypted keys are refused.
@@ -27,8 +49,9 @@ public struct SigningKey: Sendable {
         throw KeyFault(.encrypted, "the key is encrypted: decrypt it with openssl pkey")
       }
       switch block.label {
-      case "PRIVATE KEY": key = try Self.key(pkcs8: block.content)
-      case "EC PRIVATE KEY": key = try Self.key(sec1: ArraySlice(block.content), curveIsKnown: false)
+      case "PRIVATE KEY": self.init(key: try Self.key(pkcs8: block.content))
+      case "EC PRIVATE KEY":
+        self.init(key: try Self.key(sec1: ArraySlice(block.content), curveIsKnown: false))
       case "PUBLIC KEY":
         throw KeyFault(.wrongBlock, "a public key, expected its private half, PRIVATE KEY or EC PRIVATE KEY")
       default:
@@ -78,17 +101,61 @@ public struct SigningKey: Sendable {
   }
 
   /// PKCS#8 as a PEM block `PRIVATE KEY`. This is the secret: write it with mode 0600.
-  public var pemRepresentation: String { PEMBlock.text("PRIVATE KEY", Array(key.derRepresentation)) }
+  /// Empty for a key that this process does not have.
+  public var pemRepresentation: String {
+    guard case .here(let key) = holder else { return "" }
+    return PEMBlock.text("PRIVATE KEY", Array(key.derRepresentation))
+  }
 
-  public var publicKey: P256PublicKey { P256PublicKey(key.publicKey) }
+  public var publicKey: P256PublicKey {
+    switch holder {
+    case .here(let key): P256PublicKey(key.publicKey)
+    case .elsewhere(let publicKey, _): publicKey
+    }
+  }
 
   /// A signature over the whole export in DER.
   func signature(for digests: ExportDigests) throws(KeyFault) -> [UInt8] {
-    do {
-      return Array(try key.signature(for: digests.file).derRepresentation)
-    } catch {
-      throw KeyFault(.invalidKey, "the key could not sign")
+    Array(try signature(of: digests.file).derRepresentation)
+  }
+
+  /// A signature over what has this digest.
+  func signature(of digest: SHA256Digest) throws(KeyFault) -> P256.Signing.ECDSASignature {
+    switch holder {
+    case .here(let key):
+      do { return try key.signature(for: digest) } catch { throw KeyFault(.invalidKey, "the key could not sign") }
+    case .elsewhere(let publicKey, let sign):
+      let bytes = try sign(Array(digest))
+      let signature = try Self.signature(spelled: bytes)
+      guard publicKey.key.isValidSignature(signature, for: digest) else {
+        throw KeyFault(
+          .notSigned,
+          "the signature does not verify by the public key that is configured, SHA-256 \(publicKey.fingerprint)")
+      }
+      return signature
     }
+  }
+
+  /// Canonical DER alone: devices take nothing else.
+  private static func signature(spelled bytes: [UInt8]) throws(KeyFault) -> P256.Signing.ECDSASignature {
+    do throws(KeyFault) {
+      let spelled = try SpelledSignature(bytes)
+      switch spelled.form {
+      case .der: break
+      case .raw: throw KeyFault(.notSigned, "64 bytes, r and s side by side, expected them in DER")
+      case .nonCanonicalDER(let reason): throw KeyFault(.notSigned, "no canonical DER: \(reason)")
+      }
+      if let signature = try? P256.Signing.ECDSASignature(derRepresentation: bytes) { return signature }
+      throw KeyFault(.notSigned, "no signature in DER")
+    } catch {
+      throw error.code == .notSigned
+        ? error : KeyFault(.notSigned, "\(bytes.count) bytes that are no signature in DER: \(error.reason)")
+    }
+  }
+
+  /// Has it sign a digest of nothing that is published, and verifies what comes.
+  package func prove(over text: String) throws(KeyFault) {
+    _ = try signature(of: SHA256.hash(data: Array(text.utf8)))
   }
 }
 

@@ -1,3 +1,4 @@
+internal import BundleTrust
 package import ExposureKeys
 internal import GatewayServer
 package import GatewaySettings
@@ -50,6 +51,24 @@ package enum GatewayConfiguration {
     _ path: String, now: Instant
   ) throws -> (plan: OperatorsPlan, faultCount: Int) {
     try GatewayFile.readForOperators(path: path, now: now, layouts: Set(LayoutCatalog.all.map(\.name)))
+  }
+
+  /// Has each program that signs, and whose key has not ended, sign what is not published.
+  package static func signingFaults(of plan: GatewayPlan, _ path: String, now: Instant) -> [GatewayFault] {
+    plan.series.flatMap { series in
+      series.identities.compactMap { scheduled -> GatewayFault? in
+        let identity = scheduled.identity
+        guard identity.key.isElsewhere, scheduled.until.map({ now < $0 }) ?? true else { return nil }
+        do throws(KeyFault) {
+          try identity.key.prove(over: "keyferry check")
+          return nil
+        } catch {
+          return GatewayFault(
+            severity: .error, file: path, place: "series.\(series.name).sign",
+            reason: "the command of key \(identity.keyID), version \(identity.keyVersion), does not sign: \(error)")
+        }
+      }
+    }
   }
 
   /// What opening the store says, and where it could not be made; nothing is made.

@@ -45,6 +45,7 @@ enum Allowed {
   static let federationBatchSeconds: ClosedRange<Int64> = 10...86_400
   /// Before today.
   static let federationDays: ClosedRange<Int64> = 0...13
+  static let signingSeconds: ClosedRange<Int64> = 1...60
   static let publicKeyBytes = 16_384
   /// Seconds before the end of the last signing key at which to warn.
   static let endingSoon: Int64 = 30 * 86_400

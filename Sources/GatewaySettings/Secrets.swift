@@ -108,7 +108,7 @@ extension GatewayReader {
   }
 }
 
-private func octal(_ permissions: UInt32) -> String {
+func octal(_ permissions: UInt32) -> String {
   let digits = String(permissions, radix: 8)
   return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
 }

@@ -125,8 +125,7 @@ extension GatewayReader {
 
   private func identity(_ setting: Setting) -> StatedIdentity? {
     guard let section = setting.section() else { return nil }
-    let keySetting = section.need("key", Self.secretForm)
-    let key = keySetting.flatMap { setting in secret(setting).flatMap { signingKey($0, setting) } }
+    let key = identityKey(section)
     let id = section.need("id", "the key's id as registered: 310")?.text()
     let version = section.need("version", "the key's version as registered: v1")?.text()
     let app = section.take("app").flatMap { $0.text() }
@@ -147,6 +146,54 @@ extension GatewayReader {
       let names = ["key id": "id", "key version": "version", "app bundle id": "app", "Android package": "android"]
       document.add(names[error.place].map(section.place(of:)) ?? section.place, error.reason)
       return nil
+    }
+  }
+
+  /// A key of this process, or one of a program that signs.
+  private func identityKey(_ section: Section) -> SigningKey? {
+    guard let command = section.take("command") else {
+      let setting = section.need("key", Self.secretForm)
+      for name in ["public-key", "timeout"] { section.take(name)?.add("goes with command alone") }
+      return setting.flatMap { setting in secret(setting).flatMap { signingKey($0, setting) } }
+    }
+    if let key = section.take("key") { key.add("allowed one of key and command") }
+    guard readsSecrets else {
+      for name in ["public-key", "timeout"] { _ = section.take(name) }
+      return .generate()
+    }
+    let words = signingWords(command)
+    let limit = section.take("timeout")?.duration(Allowed.signingSeconds)
+    let publicKey = section.need("public-key", "a PEM file with the public key of what signs").flatMap(publicKey)
+    guard let words, let publicKey else { return nil }
+    var signing = SigningCommand(words: words)
+    set(&signing.limit, limit)
+    return signing.key(publicKey)
+  }
+
+  /// The program as a path, and its arguments.
+  private func signingWords(_ setting: Setting) -> [String]? {
+    guard let settings = setting.isText ? [setting] : setting.list() else { return nil }
+    guard let program = settings.first, let path = resolvedPath(program) else {
+      return setting.fault("allowed a program's path, or a list of it and its arguments")
+    }
+    let arguments = settings.dropFirst().map { $0.text() }
+    guard let permissions = files.permissions(of: path) else {
+      return program.fault("\(program.shown): there is no such program")
+    }
+    guard permissions & 0o111 != 0 else { return program.fault("\(program.shown) is no program: chmod +x it") }
+    if permissions & 0o002 != 0 {
+      program.add("mode \(octal(permissions)): everyone on this machine may change it; chmod o-w it", isWarning: true)
+    }
+    guard !arguments.contains(where: { $0 == nil }) else { return nil }
+    return [path] + arguments.compactMap(\.self)
+  }
+
+  private func publicKey(_ setting: Setting) -> P256PublicKey? {
+    guard let bytes = contents(setting, limit: Allowed.publicKeyBytes) else { return nil }
+    do throws(KeyFault) {
+      return try P256PublicKey(text: String(decoding: bytes, as: UTF8.self))
+    } catch {
+      return setting.fault("\(error)")
     }
   }
 

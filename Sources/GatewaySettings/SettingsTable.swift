@@ -415,9 +415,20 @@ package enum SettingsTable {
   }()
 
   private static let signing: [Row] = [
-    Row("series[].sign[].key", "The P-256 private key, PEM.", secret),
+    Row("series[].sign[].key", "The P-256 private key, PEM; or `command`.", secret),
     Row("series[].sign[].key.file", "The file that holds the key.", none, path),
     Row("series[].sign[].key.env", "The variable that holds the key.", none, "a name"),
+    Row(
+      "series[].sign[].command",
+      "A program that signs, where the key lies elsewhere. It is given the 32 bytes of a "
+        + "SHA-256 on standard input, and gives an ECDSA signature in DER.", none,
+      "a program's path, or a list of it and its arguments"),
+    Row(
+      "series[].sign[].public-key", "With `command`: by it every signature is verified before it is used.", none,
+      "a PEM file"),
+    Row(
+      "series[].sign[].timeout", "With `command`: how long it may take; then it is ended, and nothing is published.",
+      TimeSpan.text(SigningCommand(words: []).limit), Allowed.signingSeconds.durations),
     Row("series[].sign[].id", "The key's id as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].version", "The key's version as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].app", "The iOS app that trusts the key.", none, "a bundle id"),

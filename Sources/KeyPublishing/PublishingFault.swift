@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import Glibc
 internal import KeyIntake
 internal import KeyStorage
@@ -12,6 +13,8 @@ package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStri
   package enum Code: String, Hashable, Sendable, CaseIterable {
     /// No signing key is valid now. Nothing is published.
     case noSigningKey = "no-signing-key"
+    /// The command that signs gave no signature that verifies. Nothing is published.
+    case signingFailed = "signing-failed"
     /// The settings of the series cannot be used.
     case invalidSeries = "invalid-series"
     case unknownSeries = "unknown-series"
@@ -43,6 +46,7 @@ package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStri
     case let fault as PublishingFault: self = fault
     case let fault as FileFault:
       self.init(fault.number == ENOSPC || fault.number == EDQUOT ? .diskFull : .inputOutput, fault.description)
+    case let fault as KeyFault where fault.code == .notSigned: self.init(.signingFailed, "\(fault)")
     case let fault as StorageFault: self.init(code: "storage-\(fault.code.rawValue)", reason: fault.reason)
     case let fault as LogFault:
       self.init(

@@ -146,6 +146,7 @@ struct ConfigurationCheck {
       faults =
         warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
         + GatewayConfiguration.logFaults(of: plan, options.config)
+        + GatewayConfiguration.signingFaults(of: plan, options.config, now: options.clock())
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
       self.plan = faults.contains { $0.severity == .error } ? nil : plan
     } catch let error as GatewayFaults {
