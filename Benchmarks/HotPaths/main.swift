@@ -1,6 +1,7 @@
 import ExposureKeys
 import KeyFormats
 import KeyNormalization
+import KeyStorage
 
 // hotpaths              names the paths
 // hotpaths PATH KEYS    runs one of them twice: to warm up, and to be counted
@@ -50,6 +51,20 @@ let paths: [(name: String, prepare: (Int) throws -> () throws -> Int)] = [
     { keys in
       let sources = ClaimSources(keys)
       return { sources.record().count }
+    }
+  ),
+  (
+    "runs-record",
+    { keys in
+      let batches = runBatches(keys)
+      return { try recordRuns(batches).runs.reduce(0) { $0 + Int($1.rowCount) } }
+    }
+  ),
+  (
+    "runs-read",
+    { keys in
+      let runs = try recordRuns(runBatches(keys))
+      return { try readRuns(runs) }
     }
   ),
   (
