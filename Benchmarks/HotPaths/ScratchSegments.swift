@@ -88,7 +88,7 @@ func runBatches(_ count: Int) -> [[ClaimRow]] {
         key: TemporaryExposureKey(high: random.next(), low: random.next()), rollingStart: 2_670_000, said: 144,
         origin: number % 3, source: 0, regions: number % 4, arrival: Int32(batch + 1))
       row.rollingStart -= number % 14 * 144
-      row.said |= number % 9 << 8
+      row.said |= (number % 9) << 8
       rows.append(row)
     }
     batches.append(ClaimRow.sorted(rows))

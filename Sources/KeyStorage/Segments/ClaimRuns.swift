@@ -170,7 +170,8 @@ package final class ClaimRuns {
         try keep(run)
       }
     }
-    for target in Set(runs.compactMap(\.into)).sorted() { try merge(into: target, limit: rowCount + rowCount / 4 + 2048) }
+    let limit = rowCount + rowCount / 4 + 2048
+    for target in Set(runs.compactMap(\.into)).sorted() { try merge(into: target, limit: limit) }
   }
 
   private func merge(into number: Int32, limit: Int) throws {
