@@ -78,7 +78,8 @@ import Testing
       #expect(after == expected)
       #expect(lost.isEmpty != crosses)
     } else {
-      let crosses = format == .efgsProtobuf && source == .gaenExport
+      // All others have the export's schema.
+      let crosses = format == .efgsProtobuf && source != .efgsProtobuf
       let carries = format.capabilities.carriesUnknownFields && !crosses
       #expect(after.unknownFields == (carries ? before.unknownFields : []))
       #expect(lost.contains("time window") == (before.startTimestamp != nil || before.endTimestamp != nil))
