@@ -118,7 +118,9 @@ package struct SeriesManifest: Hashable, Sendable, Codable {
   /// Whether a day lies so far behind the last window that a clock which was ahead has made its bundles. Nothing new goes into
   /// it, and who asks for whole days alone need not wait until it comes.
   package static func isPassedOver(_ day: Day, windowEnd: Int64) -> Bool {
-    day.start.secondsSince1970 - windowEnd > nearSeconds
+    // A manifest may say anything.
+    let (distance, isOverflown) = day.start.secondsSince1970.subtractingReportingOverflow(windowEnd)
+    return !isOverflown && distance > nearSeconds
   }
 
   package init(

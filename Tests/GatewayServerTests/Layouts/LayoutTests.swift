@@ -397,6 +397,8 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     #expect(dates(windowEnd: midnight + 290 * hour) == "[]")
     #expect(dates(windowEnd: midnight + 240 * hour) == "[]")
     #expect(dates(windowEnd: midnight + 10 * hour) == #"["2020-12-13"]"#)
+    // A manifest may say anything.
+    #expect(dates(windowEnd: .min) == "[]" && dates(windowEnd: .max) != nil)
   }
 
   @Test func hoursAreTheLastOfEachWindow() {
