@@ -21,6 +21,11 @@ struct KeySelection: Sendable {
   private(set) var rest = 0
   private(set) var recalledRest = 0
   private let limit: Int
+  /// Key data that the next round has to look at again, whatever is said of it until then: in order, each once. `nil` where
+  /// that is too much.
+  private(set) var again: [TemporaryExposureKey]? = []
+  /// The first key data for which the window has no room.
+  private(set) var firstRest: TemporaryExposureKey?
   /// What becomes of each key, where one key alone is asked about.
   private(set) var fates: [KeySubject: Fate] = [:]
   private let keepsFates: Bool
@@ -72,6 +77,9 @@ struct KeySelection: Sendable {
   /// The key data that was met last, and the rolling starts under which it is released.
   private var lastReleased: (key: TemporaryExposureKey, starts: [Int32])?
 
+  /// Key data in ``again`` at most.
+  static let mostAgain = 1 << 16
+
   /// - Parameters:
   ///   - instant: what "still valid" and "too old" refer to: the window's end.
   ///   - followsRecall: whether claims were withdrawn since the last round. Otherwise a released key without claims is not
@@ -80,9 +88,11 @@ struct KeySelection: Sendable {
   ///   - key: the one key data that is asked about; `nil` is all.
   ///   - limit: how many new keys are taken, and how many revised ones; the others are counted and wait.
   ///   - past: what was known when a bundle was made that is made again; `nil` is what is known now.
+  ///   - attention: what is looked at. Where it is not everything, counts are about what is.
   init(
     of settings: SeriesSettings, from state: any StoredState, at instant: Instant, followsRecall: Bool,
-    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil, limit: Int = .max, asOf past: PastKnowledge? = nil
+    pageSize: Int = 1 << 15, only key: TemporaryExposureKey? = nil, limit: Int = .max, asOf past: PastKnowledge? = nil,
+    looking attention: Attention = .everything
   ) throws {
     self.limit = limit
     keepsFates = key != nil
@@ -90,35 +100,80 @@ struct KeySelection: Sendable {
       settings: settings, instant: instant,
       pauses: try past?.pauses ?? PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
       followsRecall: followsRecall)
-    var released = ReleasedKeys(
-      by: settings.name, from: state, pageSize: pageSize, only: key, before: past?.bundle)
     var start: TemporaryExposureKey? = key ?? TemporaryExposureKey(high: 0, low: 0)
+    if case .changes(let changes, let mark) = attention {
+      start = mark.rest.map { TemporaryExposureKey(high: UInt64($0) << 32, low: 0) }
+      let end = start.map { start in changes.firstIndex { $0 >= start } ?? changes.count } ?? changes.count
+      for first in stride(from: 0, to: end, by: pageSize) {
+        let keys = Array(changes[first..<min(first + pageSize, end)])
+        var released = ReleasedKeys(page: try state.released(by: settings.name, about: keys))
+        try take(try state.claims(about: keys), &released, selector, from: state)
+        try finish(&released, selector, from: state)
+      }
+    }
+    if start == nil {
+      finishCounts()
+      return
+    }
+    var released = ReleasedKeys(
+      by: settings.name, from: state, pageSize: pageSize, only: key, since: start, before: past?.bundle)
     while let from = start {
       // A page never has a part of one key's claims.
       let page = try state.claims(from: from, limit: key == nil ? pageSize : 1, asOf: past?.event)
       if let key, !page.claims.isAbout(key) { break }
-      var beliefs = selector.beliefs(of: page)
-      var claimants = Claimants(of: page.claims)
-      while let belief = beliefs.next() {
-        while let other = try released.peek(), other.subject < belief.subject {
-          try recall(other, selector, from: state, asOf: past?.event)
-          released.advance()
-        }
-        let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
-        try take(belief, known, &claimants, &beliefs)
-        if let known {
-          count(releaseOf: known.subject)
-          released.advance()
-        }
-      }
+      try take(page, &released, selector, from: state, asOf: past?.event)
       start = key == nil ? page.next : nil
     }
+    try finish(&released, selector, from: state, asOf: past?.event)
+    finishCounts()
+  }
+
+  /// Folds a page, beside what was released of its key data.
+  private mutating func take(
+    _ page: ClaimPage, _ released: inout ReleasedKeys, _ selector: Selector, from state: any StoredState,
+    asOf event: EventID? = nil
+  ) throws {
+    var beliefs = selector.beliefs(of: page)
+    var claimants = Claimants(of: page.claims)
+    while let belief = beliefs.next() {
+      while let other = try released.peek(), other.subject < belief.subject {
+        try recall(other, selector, from: state, asOf: event)
+        released.advance()
+      }
+      let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
+      try take(belief, known, &claimants, &beliefs)
+      if let known {
+        count(releaseOf: known.subject)
+        released.advance()
+      }
+    }
+  }
+
+  /// Released keys behind the last believed one.
+  private mutating func finish(
+    _ released: inout ReleasedKeys, _ selector: Selector, from state: any StoredState, asOf event: EventID? = nil
+  ) throws {
     while let other = try released.peek() {
-      try recall(other, selector, from: state, asOf: past?.event)
+      try recall(other, selector, from: state, asOf: event)
       released.advance()
     }
+  }
+
+  private mutating func finishCounts() {
     counts.new = new.count
     counts.revised = revised.count - counts.recalled
+  }
+
+  func leaving(_ again: [TemporaryExposureKey]?, _ firstRest: TemporaryExposureKey?) -> KeySelection {
+    var selection = self
+    (selection.again, selection.firstRest) = (again, firstRest)
+    return selection
+  }
+
+  /// The next round looks at this key data again.
+  private mutating func lookAgain(at key: TemporaryExposureKey) {
+    guard let known = again, known.last != key else { return }
+    if known.count < Self.mostAgain { again?.append(key) } else { again = nil }
   }
 
   private mutating func count(releaseOf subject: KeySubject) {
@@ -179,12 +234,16 @@ struct KeySelection: Sendable {
         revision = ownRevision
       }
       guard !isTwin(belief.subject, &claimants) else {
+        lookAgain(at: belief.subject.key)
         counts.alreadyReleased += 1
         return note(.alreadyReleased, of: belief.subject)
       }
       choose(belief.subject)
       note(.revised(revision), of: belief.subject)
-      if try !revise(revision) { rest += 1 }
+      if try !revise(revision) {
+        rest += 1
+        firstRest = firstRest ?? belief.subject.key
+      }
     case (.publish(let key), nil):
       var key = key.forApps
       // A key that was never released has nothing to be revoked.
@@ -193,6 +252,7 @@ struct KeySelection: Sendable {
         return note(.leftOut(.revoked), of: belief.subject)
       }
       guard !isRepeated(belief.subject, &claimants), !isTwin(belief.subject, &claimants) else {
+        lookAgain(at: belief.subject.key)
         counts.repeated += 1
         return note(.repeated, of: belief.subject)
       }
@@ -203,6 +263,7 @@ struct KeySelection: Sendable {
       note(.new(key), of: belief.subject)
       guard new.count < limit else {
         rest += 1
+        firstRest = firstRest ?? belief.subject.key
         return
       }
       try new.append(key, number: origins.number(of: ReleasingOrigins(beliefs.publishingOrigins)))
@@ -543,8 +604,10 @@ extension PausedBelief.Outcome {
 /// What a series has released, one key at a time, read in pages.
 struct ReleasedKeys {
   private let series: String
-  private let state: any StoredState
+  /// `nil` where there is nothing more to read.
+  private let state: (any StoredState)?
   private let only: TemporaryExposureKey?
+  private let start: TemporaryExposureKey
   private let bundle: BundleID?
   private var pageSize: Int
   private var page: [ReleasedKey] = []
@@ -554,16 +617,26 @@ struct ReleasedKeys {
 
   /// - Parameters:
   ///   - key: the one key data that is asked about; `nil` is all.
+  ///   - start: from this key data on.
   ///   - bundle: as it was before this bundle; `nil` is now.
   package init(
     by series: String, from state: any StoredState, pageSize: Int, only key: TemporaryExposureKey?,
-    before bundle: BundleID? = nil
+    since start: TemporaryExposureKey? = nil, before bundle: BundleID? = nil
   ) {
     self.bundle = bundle
+    self.start = key ?? start ?? TemporaryExposureKey(high: 0, low: 0)
     self.series = series
     self.state = state
     only = key
     self.pageSize = key == nil ? pageSize : 2 * KeySelection.maximumRepetitions
+  }
+
+  /// These, in their order.
+  init(page: [ReleasedKey]) {
+    (series, state, only, bundle, start) = ("", nil, nil, nil, TemporaryExposureKey(high: 0, low: 0))
+    pageSize = page.count
+    self.page = page
+    isAtEnd = true
   }
 
   mutating func peek() throws -> ReleasedKey? {
@@ -579,8 +652,8 @@ struct ReleasedKeys {
   }
 
   private mutating func readPage() throws {
-    let start = last?.key ?? only ?? TemporaryExposureKey(high: 0, low: 0)
-    let read = try state.released(by: series, from: start, limit: pageSize, before: bundle)
+    guard let state else { return }
+    let read = try state.released(by: series, from: last?.key ?? start, limit: pageSize, before: bundle)
     isAtEnd = read.count < pageSize
     page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read
     position = 0

@@ -20,19 +20,23 @@ package struct Publisher: Sendable {
   /// Opens the log for a round; `nil` where there is none.
   private let log: (@Sendable () -> LogKeeper)?
   private let program: String
+  private let habit: Attention.Habit
 
   /// - Parameters:
   ///   - mirrors: what is shown as its origin has signed it.
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
   ///   - program: name and version of what publishes, for those who make bundles again.
+  ///   - isCompared: for tests: whether each round looks at what has changed alone, and compares that with a look at
+  ///     everything.
   ///   - log: gives the log of what is published into the hands of a round; `nil` where there is none.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
-    program: String = "keyferry", randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
+    program: String = "keyferry", isCompared: Bool = false, randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
     log: (@Sendable () -> LogKeeper)? = nil
   ) {
     self.program = program
+    habit = isCompared ? .compared : .usual
     self.log = log
     self.ledger = ledger
     self.series = series
@@ -65,7 +69,10 @@ package struct Publisher: Sendable {
     let now = look.now
     // It is given back when the round is over.
     let log = log?()
-    var rounds = series.map { SeriesRound($0, ledger: ledger, folder: folder, log: log, program: program, at: look) }
+    var rounds = series.map {
+      SeriesRound(
+        $0, among: series, ledger: ledger, folder: folder, log: log, program: program, habit: habit, at: look)
+    }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
         try await round.resume()

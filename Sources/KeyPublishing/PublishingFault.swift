@@ -25,6 +25,8 @@ package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStri
     case bundleTooLarge = "bundle-too-large"
     /// Another round changed the series meanwhile.
     case otherRound = "other-round"
+    /// What has changed selects other keys than everything does: `preview --full` compares.
+    case selectionDiffers = "selection-differs"
     case diskFull = "disk-full"
     case inputOutput = "input-output"
     case unexpected

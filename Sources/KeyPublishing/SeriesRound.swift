@@ -25,6 +25,11 @@ struct SeriesRound: Sendable {
   private var recalls = 0
   /// How the selection was made; `nil` until there is one.
   private var selected: RoundRecipe.Selection?
+  /// What the selection leaves for the next round.
+  private var mark: RoundMark?
+  private let habit: Attention.Habit
+  /// All series that are published here, this one among them.
+  private let peers: [SeriesSettings]
   /// Name and version of what publishes.
   private let program: String
   /// Bundles whose files are gone or damaged.
@@ -39,9 +44,11 @@ struct SeriesRound: Sendable {
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
   init(
-    _ settings: SeriesSettings, ledger: Ledger, folder: any PublicationFolder, log: LogKeeper? = nil,
-    program: String, at look: ClockLook
+    _ settings: SeriesSettings, among peers: [SeriesSettings] = [], ledger: Ledger, folder: any PublicationFolder,
+    log: LogKeeper? = nil, program: String, habit: Attention.Habit = .usual, at look: ClockLook
   ) {
+    self.habit = habit
+    self.peers = peers
     self.log = log
     self.program = program
     self.settings = settings
@@ -619,18 +626,30 @@ struct SeriesRound: Sendable {
       return
     }
     receipt.nextWindow = newest.next(period: settings.period).instant
-    let (settings, known) = (settings, state)
-    (selection, recalls, releasedRounds, selected) = try await ledger.read { state in
+    let (settings, known, habit, program) = (settings, state, habit, program)
+    (selection, recalls, releasedRounds, selected, mark) = try await ledger.read { state in
       let recalls = try state.recalls().count
-      let selection = try KeySelection(
-        of: settings, from: state, at: window.instant, followsRecall: recalls > known.recalls,
-        limit: settings.mostKeys)
-      let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
+      let followsRecall = recalls > known.recalls
       let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
+      let rules = settings.rules(at: window.instant, pauses, program: program)
+      let attention = try Attention(
+        of: settings, known.mark, rules: rules, followsRecall: followsRecall, at: window.instant, habit: habit,
+        from: state)
+      var selection = try KeySelection(
+        of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys,
+        looking: attention)
+      if habit == .compared {
+        selection = try selection.compared(settings, from: state, at: window.instant, followsRecall)
+      }
+      let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
+      let event = try state.lastEvent()?.id.rawValue ?? 0
       let selected = RoundRecipe.Selection(
-        known: try state.lastEvent()?.id.rawValue ?? 0, instant: window.end, followsRecall: recalls > known.recalls,
+        known: event, instant: window.end, followsRecall: followsRecall,
         releasesNew: true, pausedSources: pauses.sources.sorted(), pausedOrigins: pauses.origins.sorted())
-      return (selection, recalls, rounds, selected)
+      let mark = RoundMark(
+        event: event, instant: window.end, rules: rules, whole: attention.whole ?? window.end,
+        rest: selection.firstRest.map { UInt32(truncatingIfNeeded: $0.high >> 32) })
+      return (selection, recalls, rounds, selected, mark)
     }
     receipt.window = window
     if let selection {
@@ -654,13 +673,17 @@ struct SeriesRound: Sendable {
     // Keys that nobody claims any more since a recall are looked for until the last of them has had its place.
     if selection.recalledRest == 0 { newState.recalls = recalls }
 
+    // What the next round has to look at again beside what is new.
+    var again = selection.again
     var (released, lookalikes) = (selection.new, try padding?.lookalikes(of: selection.new) ?? [])
     if released.count + lookalikes.count < settings.minimumKeys {
       receipt.waiting += released.count
       receipt.published = 0
+      again = try again.flatMap { try $0.joined(by: released, atMost: KeySelection.mostAgain) }
       (released, lookalikes) = (KeyRun(), [])
       selected.releasesNew = false
     }
+    newState.mark = again == nil ? nil : mark
     var staging = Staging(settings, signer, records, beside: folder)
     staging.origins = selection.origins
     // What becomes of a key becomes of its look-alikes.
@@ -689,7 +712,7 @@ struct SeriesRound: Sendable {
     } else {
       newState.reach = reach?.afterRound(endingAt: window.end)
     }
-    try await stage(staging, newState, padding, selected: selected)
+    try await stage(staging, newState, padding, selected: selected, lookingAgainAt: again ?? [])
     // Also where nothing is new: the manifest says which window was the last.
     try await settle()
   }
@@ -736,9 +759,10 @@ struct SeriesRound: Sendable {
   /// - Parameters:
   ///   - resigned: the bundles in whose place those of the staging are, because another key signs now.
   ///   - selected: how the keys of its increments were selected; `nil` where none were.
+  ///   - again: what the next round has to look at again.
   private mutating func stage(
     _ staging: Staging, _ newState: SeriesState, _ padding: Padding? = nil, resigned: [BundleRecord] = [],
-    selected: RoundRecipe.Selection? = nil
+    selected: RoundRecipe.Selection? = nil, lookingAgainAt again: [TemporaryExposureKey] = []
   ) async throws {
     let (name, oldState) = (settings.name, state)
     let recipe = try NewRecipe(
@@ -753,11 +777,13 @@ struct SeriesRound: Sendable {
     let old = records.filter { replaced.contains($0.id) && $0.state == .published }.map(\.id)
     try await ledger.staged(
       stagings, by: name, replacing: old, resigned: resigned, policy: settings.policyDigest, recipe: recipe,
-      at: now, releasing: staging.releases
+      at: now, lookingAgainAt: again, releasing: staging.releases
     ) {
       [padded = staging.padded] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
         + [newState.change(for: name, replacing: oldState, in: state)]
+    } sweeping: { [peers] state in
+      try RoundMark.floor(of: peers, in: state)
     }
     state = newState
     receipt.expired += old.count

@@ -16,6 +16,8 @@ struct SeriesState: Hashable, Sendable, Codable {
   var editionEnd: Int64?
   /// No edition is numbered lower.
   var firstEdition: Int?
+  /// Whence the next round goes on; `nil` where it looks at everything.
+  var mark: RoundMark?
   /// How far windows have ever gone; `nil` before the first one, and in what older versions wrote.
   var reach: Reach?
 

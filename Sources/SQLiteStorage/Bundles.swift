@@ -101,8 +101,7 @@ extension SQLiteTransaction {
     let statement = try RawStatement(
       database,
       """
-      SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle,
-        revisions, origins\(bundle == nil ? "" : ", revision_bundle, earlier")
+      \(Self.releasedColumns)\(bundle == nil ? "" : ", revision_bundle, earlier")
       FROM released WHERE series = ? AND key >= ?\(bundle == nil ? "" : " AND ifnull(first_bundle, bundle) < ?4")
       ORDER BY key, rolling_start LIMIT ?3
       """)
@@ -114,14 +113,7 @@ extension SQLiteTransaction {
       if let bundle { statement.bind(bundle.rawValue, at: 4) }
       var keys: [ReleasedKey] = []
       while try statement.step() {
-        let key = ClaimedKey(
-          key: try statement.key(at: 0), rollingStartWord: statement.int32(at: 1),
-          rollingPeriodWord: statement.int32(at: 2), transmissionRiskWord: statement.int32(at: 3),
-          reportTypeWord: statement.int32(at: 4), daysSinceOnsetWord: statement.int32(at: 5),
-          fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: statement.int(at: 6))))
-        let released = ReleasedKey(
-          key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8),
-          origins: statement.text(at: 9).map(ReleasingOrigins.init(text:)))
+        let released = try ReleasedKey(statement)
         if let bundle, let earlier = statement.text(at: 11), statement.int(at: 10) >= bundle.rawValue {
           keys.append(try released.before(earlier))
         } else {
@@ -131,6 +123,28 @@ extension SQLiteTransaction {
       return keys
     }
   }
+
+  func released(by series: String, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
+    guard let number = try numbered(series, in: "series") else { return [] }
+    let statement = try RawStatement(
+      database, "\(Self.releasedColumns) FROM released WHERE series = ? AND key = ? ORDER BY rolling_start")
+    defer { statement.reset() }
+    statement.bind(number, at: 1)
+    var found: [ReleasedKey] = []
+    for key in keys {
+      try withBytes(of: key) { bytes in
+        statement.bind(key: bytes, at: 2)
+        while try statement.step() { found.append(try ReleasedKey(statement)) }
+        statement.reset()
+      }
+    }
+    return found
+  }
+
+  private static let releasedColumns = """
+    SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
+      origins
+    """
 
   func release(_ keys: [ReleasedKey], by series: String) throws {
     for bundle in Set(keys.map(\.bundle)) {
@@ -173,6 +187,17 @@ extension SQLiteTransaction {
 }
 
 extension ReleasedKey {
+  fileprivate init(_ statement: RawStatement) throws {
+    let key = ClaimedKey(
+      key: try statement.key(at: 0), rollingStartWord: statement.int32(at: 1),
+      rollingPeriodWord: statement.int32(at: 2), transmissionRiskWord: statement.int32(at: 3),
+      reportTypeWord: statement.int32(at: 4), daysSinceOnsetWord: statement.int32(at: 5),
+      fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: statement.int(at: 6))))
+    self.init(
+      key: key, bundle: BundleID(rawValue: statement.int(at: 7)), revisions: statement.int32(at: 8),
+      origins: statement.text(at: 9).map(ReleasingOrigins.init(text:)))
+  }
+
   /// As it was before its revision.
   fileprivate func before(_ text: String) throws -> ReleasedKey {
     let words = text.split(separator: ",").compactMap { Int32($0) }

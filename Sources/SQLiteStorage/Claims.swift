@@ -50,30 +50,32 @@ extension SQLiteTransaction {
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
     let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
     var rows = try claimRuns().rows(from: start)
-    var page = PageNumbers()
-    var embargo = Embargo()
-    // Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a
-    // key that nobody claims any more is not in the page.
-    var withdrawn: [ClaimRow] = []
-    var last: TemporaryExposureKey?
+    var page = PageNumbers(horizon)
     while let row = try rows.next() {
-      guard horizon.has(row) else { continue }
-      if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
-      guard horizon.stands(row) else {
-        if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
-        continue
+      if page.claims.count >= limit, page.isFull(before: row) {
+        try addHeld(from: start, before: row.key, asOf: event, to: &page.embargo)
+        return ClaimPage(claims: page.claims, embargo: page.embargo, next: row.key)
       }
-      if page.claims.count >= limit, let last, last != row.key {
-        try addHeld(from: start, before: row.key, asOf: event, to: &embargo)
-        return ClaimPage(claims: page.claims, embargo: embargo, next: row.key)
-      }
-      last = row.key
-      for row in withdrawn { embargo.add(row) }
-      withdrawn.removeAll(keepingCapacity: true)
-      try page.insert(row, names: &names, database)
+      try page.take(row, names: &names, database)
     }
-    try addHeld(from: start, before: nil, asOf: event, to: &embargo)
-    return ClaimPage(claims: page.claims, embargo: embargo, next: nil)
+    try addHeld(from: start, before: nil, asOf: event, to: &page.embargo)
+    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
+  }
+
+  func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage {
+    var page = PageNumbers(.now)
+    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &names, database) }
+    if try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM held)") ?? false {
+      let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE key = ?1")
+      for key in keys {
+        try withBytes(of: key) { bytes in
+          statement.bind(key: bytes, at: 1)
+          while try statement.step() { page.embargo.add(try ClaimRow(statement)) }
+          statement.reset()
+        }
+      }
+    }
+    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
   }
 
   /// What is held for the operator about keys of a page, and was when an event had happened.
@@ -104,7 +106,7 @@ extension SQLiteTransaction {
 
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
     let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var page = PageNumbers()
+    var page = PageNumbers(horizon)
     for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
       try page.insert(row, names: &names, database)
     }
@@ -229,6 +231,7 @@ extension SQLiteTransaction {
     while try statement.step() { rows.append(try ClaimRow(statement)) }
     statement.reset()
     try database.execute(sql: "DELETE FROM held WHERE \(condition)", arguments: [document.rawValue])
+    try noteLoss(of: rows)
 
     var receipt = ImportReceipt()
     receipt.received = rows.count
@@ -241,6 +244,7 @@ extension SQLiteTransaction {
   }
 
   func forgetRefused(of document: DocumentID) throws {
+    try noteLossOfHeld(of: document)
     try database.execute(
       sql: "DELETE FROM held WHERE document = ? AND reason = ?",
       arguments: [document.rawValue, AdmissionReason.documentRefused.rawValue])
@@ -249,6 +253,7 @@ extension SQLiteTransaction {
   func discardHeld(of document: DocumentID) throws -> Int {
     try requireDocument(document)
     let record = try self.document(document)
+    try noteLossOfHeld(of: document)
     try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
     let count = database.changesCount
     if let record, var facts = record.facts {
@@ -256,6 +261,15 @@ extension SQLiteTransaction {
       try setFacts(facts, of: document)
     }
     return count
+  }
+
+  private func noteLossOfHeld(of document: DocumentID) throws {
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
+    defer { statement.reset() }
+    statement.bind(document.rawValue, at: 1)
+    var rows: [ClaimRow] = []
+    while try statement.step() { rows.append(try ClaimRow(statement)) }
+    try noteLoss(of: rows)
   }
 
   private func numbers(of batch: AdmittedBatch) throws -> BatchNumbers {
@@ -275,7 +289,8 @@ extension SQLiteTransaction {
   ) throws -> [ClaimRow] {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
-    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
+    return try insert(
+      rows, arrival: arrival, in: event.id, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
   }
 
   /// Adds the rows that are new, as a run.
@@ -287,7 +302,8 @@ extension SQLiteTransaction {
   ///   - recall: the number of the recall that means a claim; 0 is none.
   /// - Returns: the rows that are for the operator.
   func insert(
-    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
+    _ rows: [ClaimRow], arrival: Int64, in event: EventID, counting receipt: inout ImportReceipt,
+    holdsOtherStarts: Bool,
     recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
@@ -348,6 +364,7 @@ extension SQLiteTransaction {
       sql: "UPDATE totals SET claims = claims + ?", arguments: [newOfOrigins.values.reduce(0, +)])
     if !isSorted { new.sort(by: <) }
     try claims.add(new)
+    try note(new, in: event)
     try claims.merge(after: new.count)
     return aside
   }
@@ -369,7 +386,9 @@ extension SQLiteTransaction {
     statement.bind(event.id.rawValue, at: 8)
     var known = 0
     var found: [ClaimRow] = []
-    for (row, reason) in rows.sorted(by: { $0.row < $1.row }) {
+    let rows = rows.sorted { $0.row < $1.row }
+    try note(rows.map(\.row), in: event.id)
+    for (row, reason) in rows {
       found.removeAll(keepingCapacity: true)
       try search.find(row.key, into: &found)
       if found.contains(where: row.isSame) {
@@ -428,12 +447,39 @@ private struct ClaimHorizon {
   func stands(_ row: ClaimRow) -> Bool { row.stands || Int64(row.recall) > recall }
 }
 
-/// A set of claims that is filled from rows: the store's numbers become the set's.
+/// A page that is filled from rows, in the order of key data: the store's numbers become those of the page.
 private struct PageNumbers {
   var claims = ClaimSet()
+  var embargo = Embargo()
+  private let horizon: ClaimHorizon
+  /// Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a key
+  /// that nobody claims any more is not in the page.
+  private var withdrawn: [ClaimRow] = []
+  private var last: TemporaryExposureKey?
   private var origins: [OriginID?] = []
   private var regions: [RegionClaim.ID?] = []
   private var sources: [SourceID?] = []
+
+  init(_ horizon: ClaimHorizon) { self.horizon = horizon }
+
+  /// Whether a row begins the claims about another key.
+  func isFull(before row: ClaimRow) -> Bool {
+    last != nil && last != row.key && horizon.has(row) && horizon.stands(row)
+  }
+
+  @inline(__always)
+  mutating func take(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
+    guard horizon.has(row) else { return }
+    if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
+    guard horizon.stands(row) else {
+      if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
+      return
+    }
+    last = row.key
+    for row in withdrawn { embargo.add(row) }
+    withdrawn.removeAll(keepingCapacity: true)
+    try insert(row, names: &names, database)
+  }
 
   mutating func insert(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
     let regionSet =

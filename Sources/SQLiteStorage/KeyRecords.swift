@@ -93,6 +93,7 @@ extension SQLiteTransaction {
     for claim in change.added.sorted(by: StatedClaim.precedes) {
       if let place = places[claim.subject] { replacing[place, default: []].append(claim) } else { fresh.append(claim) }
     }
+    try noteLoss(of: try change.removed.map(row))
     if !fresh.isEmpty {
       let arrival = try arrival(of: document, in: EventStamp(id: event.id, time: time))
       replacing[arrival, default: []] += fresh
@@ -101,6 +102,7 @@ extension SQLiteTransaction {
     for (arrival, claims) in replacing.sorted(by: { $0.key < $1.key }) {
       new += try add(claims, of: document, arrival: arrival, in: event)
     }
+    try noteLoss(of: try change.heldRemoved.map(row))
     for claim in change.heldRemoved {
       _ = try delete(try row(of: claim), from: "held", where: "document", document.rawValue)
     }
@@ -154,7 +156,7 @@ extension SQLiteTransaction {
     }
     var receipt = ImportReceipt()
     let aside = try insert(
-      order.map { rows[$0] }, arrival: arrival, counting: &receipt, holdsOtherStarts: true,
+      order.map { rows[$0] }, arrival: arrival, in: event.id, counting: &receipt, holdsOtherStarts: true,
       recall: { meant[$0.origin] ?? 0 })
     try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
     return receipt.new
@@ -196,6 +198,7 @@ extension SQLiteTransaction {
       return nil
     }
     try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
+    try SQLiteAgenda(database).erase(key)
     receipt.held = try deleteRows("held WHERE key = ?", key)
     for (number, _) in try numberedSeries() {
       receipt.released += try deleteRows("released WHERE series = \(number) AND key = ?", key)

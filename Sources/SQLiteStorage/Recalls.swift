@@ -96,6 +96,7 @@ extension SQLiteTransaction {
       if row.stands { standing += 1 }
     }
     try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
+    try SQLiteAgenda(database).expire(endingBy: end)
     receipt.claims += try delete("held WHERE \(isOver)", [end])
     receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])

@@ -254,7 +254,9 @@ package final class SQLiteStore: Store {
         let (table, parent): (String, String) = (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
-      let claims = try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit)
+      let claims =
+        try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit)
+        + SQLiteAgenda(database).damage()
       return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
     } catch let error as DatabaseError {
       return pages.isEmpty ? [StorageFault(error, path: path).reason] : pages

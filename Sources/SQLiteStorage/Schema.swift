@@ -63,6 +63,10 @@ enum Schema {
       while try moveClaims(in: database) {}
       try database.execute(sql: "DROP TABLE claims")
     }
+    migrator.registerMigration("what a round has to look at") { database in
+      try database.execute(sql: agenda)
+      try noteClaims(in: database)
+    }
     return migrator
   }
 

@@ -109,6 +109,18 @@ package struct PublishingPolicy: Hashable, Sendable {
     }
   }
 
+  /// The hours since 1970, each by its end, in which the latest expiry of a key lies that goes out after one instant, and not
+  /// after another; perhaps one or some more.
+  package func expiryHours(ofReleasesAfter start: Instant, until end: Instant) -> ClosedRange<Int64> {
+    func hour(_ instant: Instant, less seconds: Int64) -> Int64 {
+      let (time, isOver) = instant.secondsSince1970.subtractingReportingOverflow(seconds)
+      if isOver { return .min / 3600 }
+      return time / 3600 - (time % 3600 < 0 ? 1 : 0)
+    }
+    let first = hour(start, less: release.hold + release.step) + 1
+    return first...max(first, hour(end, less: release.hold) + 1)
+  }
+
   var release: Release {
     Release(hold: Int64(effectiveHoldMinutes) * 60, step: Int64(max(0, holdToNextMinutes ?? 0)) * 60)
   }

@@ -9,6 +9,15 @@ package protocol ClaimState: AnyObject {
   /// - Parameter event: as they were known when this event had happened; `nil` is now. Keys that have expired since
   ///   are gone for every event.
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage
+  /// All claims about these key data as they are known now, as a page that has no next one.
+  ///
+  /// - Parameter keys: in order, each once.
+  func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage
+  /// What a round has to look at: key data about which something was noted after an event, for an hour up to the last of
+  /// `hours`, and what was noted before for one of `hours`. See ``AgendaFloor``.
+  ///
+  /// - Returns: in order, each once; `nil` where the store has forgotten some of it, or where there are more than `limit`.
+  func agenda(after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int) throws -> [TemporaryExposureKey]?
   /// Everything that is said about one key, withdrawn claims left out; as of an event, or now.
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet
   /// Whether a recall had withdrawn a claim about this key when an event had happened; `nil` is now.
@@ -56,7 +65,7 @@ extension ClaimState {
   }
 }
 
-/// What changes about claims. Each claim keeps the number of the event that brought it.
+/// What changes about claims, all of which is noted in the agenda. Each claim keeps the number of the event that brought it.
 package protocol ClaimChanges: AnyObject {
   /// Adds the claims that are new; held claims are put aside for the operator. So are those of key data that another
   /// origin has named first, under another rolling start: nobody but the first one says when a key began to be used.
@@ -75,6 +84,10 @@ package protocol ClaimChanges: AnyObject {
   func reread(
     _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
   ) throws -> Int
+  /// Notes key data that the next round has to look at again.
+  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) throws
+  /// Forgets what nobody needs of the agenda any more.
+  func sweepAgenda(to floor: AgendaFloor) throws
   /// Removes everything about a key: claims, what is held, what went out, and the bytes of these documents.
   func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) throws -> ErasureReceipt
   /// Withdraws claims. They stay known, so that the same ones coming in again change nothing.

@@ -13,6 +13,10 @@ package protocol PublishingState: AnyObject {
   func released(
     by series: String, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
   ) throws -> [ReleasedKey]
+  /// What a series has released of these key data, in the order of key data and rolling start.
+  ///
+  /// - Parameter keys: in order, each once.
+  func released(by series: String, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey]
   /// How a bundle was made; `nil` where nobody noted it: an older version staged it, or a folder had it.
   func recipe(of bundle: BundleID) throws -> StagedRecipe?
   /// A value that the gateway keeps under a name; see ``StoredNote``.

@@ -61,13 +61,16 @@ extension Ledger {
   ///   - resigned: bundles in whose place others were signed by another key; they leave when their numbers do.
   ///   - policy: SHA-256 of the publishing policy's file, for listeners; `nil` where it is none.
   ///   - recipe: how they are made.
+  ///   - again: key data that the next round has to look at again.
   ///   - noting: what has to be kept with them. It may be run again, and what it throws undoes everything.
+  ///   - sweeping: what nobody needs of the agenda any more, once that is kept.
   @discardableResult
   package func staged(
     _ stagings: [NewStaging], by series: String, replacing old: [BundleID] = [], resigned: [BundleRecord] = [],
     policy: String? = nil, recipe: NewRecipe? = nil, at now: Instant,
-    releasing releases: @escaping ReleaseReading = { _ in },
-    noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange]
+    lookingAgainAt again: [TemporaryExposureKey] = [], releasing releases: @escaping ReleaseReading = { _ in },
+    noting: @escaping @Sendable (any PublishingState) throws -> [NoteChange],
+    sweeping: @escaping @Sendable (any PublishingState) throws -> AgendaFloor? = { _ in nil }
   ) async throws -> [BundleRecord] {
     try await transact(old.isEmpty ? [.staged] : [.staged, .unlisted], at: now) { page in
       let transaction = page.transaction
@@ -95,6 +98,8 @@ extension Ledger {
       let cause = replaced.isEmpty ? StagingCause.new(policy: policy) : .replacing(replaced, policy: policy)
       let stamp = try page.open(.staged, about: series)
       if let recipe, !records.isEmpty { try transaction.keep(recipe, of: records.map(\.id), stagedIn: stamp) }
+      try transaction.lookAgain(at: again, in: stamp)
+      if let floor = try sweeping(transaction) { try transaction.sweepAgenda(to: floor) }
       try page.close(stamp, .staged(records, series: series, cause))
       if !old.isEmpty {
         for bundle in old { try transaction.move(bundle, to: .expired, at: now) }

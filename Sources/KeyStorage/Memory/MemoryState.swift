@@ -13,6 +13,8 @@ struct MemoryState: Sendable {
   /// The keys of `claims` in their order.
   var keys: [TemporaryExposureKey] = []
   var held: [DocumentID: [StatedClaim: Holding]] = [:]
+  var agenda: [AgendaEntry] = []
+  var agendaFloor = AgendaFloor.none
   /// How many claims of an origin were new in one arrival.
   var volumes: [OriginArrival: Int] = [:]
   var pauses: [Pause.Subject: Pause] = [:]
@@ -71,6 +73,12 @@ struct MemoryState: Sendable {
   struct EarlierRelease {
     var first: BundleID
     var revision: (bundle: BundleID, before: ReleasedKey)?
+  }
+
+  struct AgendaEntry: Hashable {
+    var event: EventID
+    var hour: Int64
+    var key: TemporaryExposureKey
   }
 
   /// Why a claim is put aside for the operator, and since which event.

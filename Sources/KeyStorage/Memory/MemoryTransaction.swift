@@ -171,6 +171,22 @@ final class MemoryTransaction: StoreTransaction {
     return claims
   }
 
+  func claims(about keys: [TemporaryExposureKey]) -> ClaimPage {
+    var page = ClaimSet()
+    var embargo = Embargo()
+    for key in keys where hasClaims(key, asOf: nil) {
+      add(key, to: &page, asOf: nil)
+      for (claim, place) in state.claims[key] ?? [:] where place.isRecalled {
+        embargo.add(claim.statement, about: claim.subject)
+      }
+    }
+    let asked = Set(keys)
+    for claim in state.held.values.joined().map(\.key) where asked.contains(claim.subject.key) {
+      embargo.add(claim.statement, about: claim.subject)
+    }
+    return ClaimPage(claims: page, embargo: embargo, next: nil)
+  }
+
   func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) -> Bool {
     state.claims[subject.key]?.contains { claim, place in
       guard claim.subject == subject, let recall = place.recall else { return false }
@@ -271,6 +287,7 @@ final class MemoryTransaction: StoreTransaction {
       }
     }
     if !aside.isEmpty { state.held[document, default: [:]].merge(aside) { known, _ in known } }
+    for claim in aside.keys { note(claim, in: event.id) }
     return receipt
   }
 
@@ -291,6 +308,7 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   private func keepHeld(of document: DocumentID, where isKept: (StatedClaim) -> Bool) {
+    for claim in (state.held[document] ?? [:]).keys where !isKept(claim) { noteLoss(of: claim.subject.key) }
     let left = (state.held[document] ?? [:]).filter { isKept($0.key) }
     state.held[document] = left.isEmpty ? nil : left
   }
@@ -298,6 +316,7 @@ final class MemoryTransaction: StoreTransaction {
   func discardHeld(of document: DocumentID) throws -> Int {
     let holds = holds(of: document)
     try change(document) { $0.facts?.counts.heldWasDiscarded(holds) }
+    for claim in (state.held[document] ?? [:]).keys { noteLoss(of: claim.subject.key) }
     return state.held.removeValue(forKey: document)?.count ?? 0
   }
 
@@ -308,6 +327,7 @@ final class MemoryTransaction: StoreTransaction {
     var places: [KeySubject: MemoryState.Recording] = [:]
     for claim in change.removed {
       guard let place = state.claims[claim.subject.key]?[claim], place.document == document else { continue }
+      noteLoss(of: claim.subject.key)
       if places[claim.subject].map({ place.event.id < $0.event.id }) ?? true { places[claim.subject] = place }
       state.claims[claim.subject.key]?[claim] = nil
       if state.claims[claim.subject.key]?.isEmpty == true {
@@ -327,6 +347,7 @@ final class MemoryTransaction: StoreTransaction {
         }?.event
       if isOtherOrigins(claim) {
         state.held[document, default: [:]][claim] = MemoryState.Holding(reason: .otherRollingStart, event: event.id)
+        note(claim, in: event.id)
         continue
       }
       let key = claim.subject.key
@@ -336,11 +357,16 @@ final class MemoryTransaction: StoreTransaction {
         state.keys.sort()
       }
       state.claims[key, default: [:]][claim] = place
+      note(claim, in: event.id)
       new += 1
       if !place.isRecalled { count(1, claim.origin, place) }
     }
-    for claim in change.heldRemoved { state.held[document]?[claim] = nil }
+    for claim in change.heldRemoved {
+      state.held[document]?[claim] = nil
+      noteLoss(of: claim.subject.key)
+    }
     for (claim, reason) in change.heldAdded {
+      note(claim, in: event.id)
       state.held[document, default: [:]][claim] = MemoryState.Holding(reason: reason, event: event.id)
     }
     if state.held[document]?.isEmpty == true { state.held[document] = nil }
@@ -357,6 +383,7 @@ final class MemoryTransaction: StoreTransaction {
     var receipt = ErasureReceipt()
     receipt.claims = state.claims.removeValue(forKey: key)?.count ?? 0
     state.keys.removeAll { $0 == key }
+    state.agenda.removeAll { $0.key == key }
     for (document, held) in state.held {
       let left = held.filter { $0.key.subject.key != key }
       receipt.held += held.count - left.count
@@ -412,6 +439,7 @@ final class MemoryTransaction: StoreTransaction {
         continue
       }
       state.claims[key, default: [:]][claim] = arrival
+      note(claim, in: event.id)
       receipt.new += 1
       count(1, claim.origin, arrival)
     }
@@ -481,6 +509,41 @@ final class MemoryTransaction: StoreTransaction {
     return preview
   }
 
+  // MARK: Agenda
+
+  func agenda(after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int) -> [TemporaryExposureKey]? {
+    guard state.agendaFloor.knows(after: event, endingIn: hours) else { return nil }
+    let entries = state.agenda.filter { entry in
+      entry.event > event ? entry.hour <= hours.upperBound : hours.contains(entry.hour)
+    }
+    return entries.count > limit ? nil : Set(entries.map(\.key)).sorted()
+  }
+
+  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) {
+    for key in keys { note(key, for: AgendaHour.now, in: event.id) }
+  }
+
+  func sweepAgenda(to floor: AgendaFloor) {
+    let floor = state.agendaFloor.raised(to: floor)
+    state.agenda.removeAll { $0.event <= floor.event && $0.hour <= floor.hour }
+    state.agendaFloor = floor
+  }
+
+  private func note(_ claim: StatedClaim, in event: EventID) {
+    let (hour, short) = claim.statement.agendaHours(from: claim.subject.rollingStart)
+    note(claim.subject.key, for: hour, in: event)
+    if let short { note(claim.subject.key, for: short, in: event) }
+  }
+
+  /// What is not said any more may be due at once: with the next event, whichever that is.
+  private func noteLoss(of key: TemporaryExposureKey) {
+    note(key, for: AgendaHour.now, in: EventID(rawValue: state.lastEvent.rawValue + 1))
+  }
+
+  private func note(_ key: TemporaryExposureKey, for hour: Int64, in event: EventID) {
+    state.agenda.append(MemoryState.AgendaEntry(event: event, hour: hour, key: key))
+  }
+
   // MARK: Expiry
 
   func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) -> ExpiryReceipt {
@@ -491,6 +554,9 @@ final class MemoryTransaction: StoreTransaction {
       state.claims[key] = left.isEmpty ? nil : left
     }
     state.keys = state.keys.filter { state.claims[$0] != nil }
+    state.agenda.removeAll { entry in
+      entry.hour > AgendaHour.now && entry.hour * 3600 <= keysExpiredBefore.secondsSince1970
+    }
     for (document, held) in state.held {
       let left = held.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
       receipt.claims += held.count - left.count
@@ -594,6 +660,11 @@ final class MemoryTransaction: StoreTransaction {
       return key
     }
     return Array(then.prefix(max(0, limit)))
+  }
+
+  func released(by series: String, about keys: [TemporaryExposureKey]) -> [ReleasedKey] {
+    let asked = Set(keys)
+    return (state.released[series] ?? [:]).filter { asked.contains($0.key.key) }.sorted { $0.key < $1.key }.map(\.value)
   }
 
   func recipe(of bundle: BundleID) -> StagedRecipe? { state.recipes[bundle] }

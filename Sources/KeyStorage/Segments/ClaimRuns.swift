@@ -52,6 +52,24 @@ package final class ClaimRuns {
     return ClaimRow.sorted(found)
   }
 
+  /// What there is about key data, in its order.
+  ///
+  /// - Parameter keys: in order, each once.
+  package func rows(about keys: [TemporaryExposureKey]) throws -> [ClaimRow] {
+    var found: [ClaimRow] = []
+    for run in runs {
+      // Filters are read where that is less work than to look into a block for each key.
+      let isForMany = Int64(keys.count) * Self.rowsReadForOneBlock > run.rowCount
+      let filters = try isForMany && run.hasFilters ? filters[run.number] ?? readFilters(of: run) : filters[run.number]
+      var search = RunSearch(run.number, filters, segments)
+      for key in keys { try search.find(key, into: &found) }
+    }
+    return ClaimRow.sorted(found)
+  }
+
+  /// Of how many claims the filters are read in the time in which one block is looked up and read.
+  private static let rowsReadForOneBlock: Int64 = 4096
+
   /// A search for keys one by one.
   package func search() throws -> ClaimSearch {
     ClaimSearch(try runs.map { try search($0, isForMany: false) })
@@ -64,7 +82,10 @@ package final class ClaimRuns {
   /// Filters of a large run are many: who looks for few keys does not read them.
   private func knownFilters(of run: ClaimRun) throws -> RunFilters? {
     guard run.hasFilters, readsFilters else { return nil }
-    if let known = filters[run.number] { return known }
+    return try filters[run.number] ?? readFilters(of: run)
+  }
+
+  private func readFilters(of run: ClaimRun) throws -> RunFilters {
     let read = RunFilters(try segments.filters(of: run.number))
     filters[run.number] = read
     return read

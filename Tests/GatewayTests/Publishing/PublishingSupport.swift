@@ -110,7 +110,8 @@ struct Press: Sendable {
       }
     }
     return Publisher(
-      ledger: ledger, series: series, folder: folder, program: "keyferry test", randomBytes: Self.secret, log: keeper)
+      ledger: ledger, series: series, folder: folder, program: "keyferry test", isCompared: true,
+      randomBytes: Self.secret, log: keeper)
   }
 
   /// What happens beside the publisher, past whatever stops it.

@@ -1,0 +1,257 @@
+import ExposureKeys
+import GRDB
+import KeyStorage
+
+/// The agenda as rows of SQLite: pieces of key data, by the hour and the event for which they are noted.
+struct SQLiteAgenda {
+  private let database: Database
+
+  init(_ database: Database) { self.database = database }
+
+  // MARK: Noting
+
+  /// - Parameter hours: key data by hour, in order, each once.
+  func note(_ hours: [Int64: [TemporaryExposureKey]], in event: EventID, isSmall: Bool) throws {
+    for (hour, keys) in hours.sorted(by: { $0.key < $1.key }) {
+      if isSmall {
+        try noteSmall(keys, for: hour, in: event)
+      } else {
+        for start in stride(from: 0, to: keys.count, by: AgendaPiece.mostKeys) {
+          try insert(keys[start..<min(start + AgendaPiece.mostKeys, keys.count)], for: hour, in: event, isSmall: false)
+        }
+      }
+    }
+  }
+
+  private func noteSmall(_ keys: [TemporaryExposureKey], for hour: Int64, in event: EventID) throws {
+    let smallest = try RawStatement(
+      database, "SELECT id, keys FROM agenda WHERE hour = ?1 AND is_small = 1 ORDER BY count LIMIT 1")
+    smallest.bind(hour, at: 1)
+    var (number, piece): (Int64?, [TemporaryExposureKey]) = (nil, [])
+    if try smallest.step() {
+      number = smallest.int(at: 0)
+      try decode(smallest, at: 1, into: &piece)
+    }
+    smallest.reset()
+    if let number { try remove(number) }
+    for piece in AgendaPiece.adding(keys, to: piece) { try insert(piece[...], for: hour, in: event, isSmall: true) }
+  }
+
+  private func insert(
+    _ keys: ArraySlice<TemporaryExposureKey>, for hour: Int64, in event: EventID, isSmall: Bool
+  ) throws {
+    let statement = try RawStatement(
+      database, "INSERT INTO agenda (hour, event, count, is_small, keys) VALUES (?1, ?2, ?3, ?4, ?5)")
+    statement.bind(hour, at: 1)
+    statement.bind(event.rawValue, at: 2)
+    statement.bind(Int64(keys.count), at: 3)
+    statement.bind(Int64(isSmall ? 1 : 0), at: 4)
+    try statement.bind(bytes: AgendaPiece.encode(keys), at: 5) { _ = try statement.run() }
+  }
+
+  private func remove(_ number: Int64) throws {
+    try database.execute(sql: "DELETE FROM agenda WHERE id = ?", arguments: [number])
+  }
+
+  // MARK: Reading
+
+  func floor() throws -> AgendaFloor {
+    guard let row = try Row.fetchOne(database, sql: "SELECT event, hour FROM agenda_floor") else {
+      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there; restore a copy")
+    }
+    return AgendaFloor(event: EventID(rawValue: row["event"]), hour: row["hour"])
+  }
+
+  /// - Returns: in order, each once; `nil` where some of it was forgotten, or there are more than `limit`.
+  func keys(
+    after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int
+  ) throws -> [TemporaryExposureKey]? {
+    guard try floor().knows(after: event, endingIn: hours) else { return nil }
+    let conditions = [
+      ("event > ? AND hour <= ?", [event.rawValue, hours.upperBound]),
+      ("hour BETWEEN ? AND ? AND event <= ?", [hours.lowerBound, hours.upperBound, event.rawValue]),
+    ]
+    var keys: [TemporaryExposureKey] = []
+    for (condition, arguments) in conditions {
+      let count = try Int.fetchOne(
+        database, sql: "SELECT ifnull(sum(count), 0) FROM agenda WHERE \(condition)",
+        arguments: StatementArguments(arguments))
+      guard let count, keys.count + count <= limit else { return nil }
+      keys.reserveCapacity(keys.count + count)
+      let statement = try RawStatement(database, "SELECT keys, id FROM agenda WHERE \(condition)")
+      defer { statement.reset() }
+      for (index, argument) in arguments.enumerated() { statement.bind(argument, at: Int32(index + 1)) }
+      while try statement.step() { try decode(statement, at: 0, into: &keys) }
+    }
+    keys.sort()
+    var last: TemporaryExposureKey?
+    keys.removeAll { key in
+      defer { last = key }
+      return key == last
+    }
+    return keys
+  }
+
+  private func decode(_ statement: RawStatement, at column: Int32, into keys: inout [TemporaryExposureKey]) throws {
+    guard AgendaPiece.decode(statement.bytes(at: column), into: &keys) else {
+      throw StorageFault(.corrupt, "agenda: a piece is not what was written; restore a copy")
+    }
+  }
+
+  /// The pieces that are not what was written.
+  func damage() throws -> [String] {
+    let statement = try RawStatement(database, "SELECT keys FROM agenda")
+    defer { statement.reset() }
+    var wrong = 0
+    var keys: [TemporaryExposureKey] = []
+    while try statement.step() {
+      keys.removeAll(keepingCapacity: true)
+      if !AgendaPiece.decode(statement.bytes(at: 0), into: &keys) { wrong += 1 }
+    }
+    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
+  }
+
+  // MARK: Forgetting
+
+  func sweep(to floor: AgendaFloor) throws {
+    let known = try self.floor()
+    let floor = known.raised(to: floor)
+    guard floor != known else { return }
+    try database.execute(
+      sql: "DELETE FROM agenda WHERE event <= ? AND hour <= ?", arguments: [floor.event.rawValue, floor.hour])
+    try setFloor(floor)
+  }
+
+  func setFloor(_ floor: AgendaFloor) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO agenda_floor (id, event, hour) VALUES (1, ?, ?)",
+      arguments: [floor.event.rawValue, floor.hour])
+  }
+
+  /// Hours of which all claims have expired.
+  func expire(endingBy end: Int64) throws {
+    try database.execute(
+      sql: "DELETE FROM agenda WHERE hour BETWEEN ? AND ?", arguments: [AgendaHour.now + 1, end / 3600])
+  }
+
+  /// Reads all of it: a key is noted for hours that nobody remembers.
+  func erase(_ key: TemporaryExposureKey) throws {
+    var found: [(number: Int64, keys: [TemporaryExposureKey])] = []
+    let statement = try RawStatement(database, "SELECT id, keys FROM agenda")
+    while try statement.step() {
+      var keys: [TemporaryExposureKey] = []
+      try decode(statement, at: 1, into: &keys)
+      if keys.contains(key) { found.append((statement.int(at: 0), keys.filter { $0 != key })) }
+    }
+    statement.reset()
+    for (number, keys) in found {
+      if keys.isEmpty {
+        try remove(number)
+        continue
+      }
+      let change = try RawStatement(database, "UPDATE agenda SET keys = ?1, count = ?2 WHERE id = ?3")
+      change.bind(Int64(keys.count), at: 2)
+      change.bind(number, at: 3)
+      try change.bind(bytes: AgendaPiece.encode(keys[...]), at: 1) { _ = try change.run() }
+    }
+  }
+}
+
+extension SQLiteTransaction {
+  func agenda(
+    after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int
+  ) throws -> [TemporaryExposureKey]? {
+    try SQLiteAgenda(database).keys(after: event, endingIn: hours, limit: limit)
+  }
+
+  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) throws {
+    if keys.isEmpty { return }
+    try SQLiteAgenda(database).note(
+      [AgendaHour.now: keys], in: event.id, isSmall: keys.count <= RunTiers.smallBatch)
+  }
+
+  func sweepAgenda(to floor: AgendaFloor) throws { try SQLiteAgenda(database).sweep(to: floor) }
+
+  /// Notes claims that came in or were put aside.
+  ///
+  /// - Parameter rows: in the order of key data.
+  func note(_ rows: [ClaimRow], in event: EventID) throws {
+    if rows.isEmpty { return }
+    try SQLiteAgenda(database).note(rows.agenda, in: event, isSmall: rows.count <= RunTiers.smallBatch)
+  }
+
+  /// Notes key data of claims that are not said any more: it may be due at once, with the next event, whichever that is.
+  func noteLoss(of rows: [ClaimRow]) throws {
+    if rows.isEmpty { return }
+    let last = try Int64.fetchOne(database, sql: "SELECT ifnull(max(id), 0) FROM events") ?? 0
+    try SQLiteAgenda(database).note(
+      [AgendaHour.now: Set(rows.map(\.key)).sorted()], in: EventID(rawValue: last + 1),
+      isSmall: rows.count <= RunTiers.smallBatch)
+  }
+}
+
+/// From a store of a version that noted nothing.
+extension Schema {
+  static let agenda = """
+    -- Key data that a round has to look at: what was noted of it since the last one, and what has ended since.
+    CREATE TABLE agenda (
+      id INTEGER PRIMARY KEY,
+      -- The hour since 1970 before which its claims end; 0 is at once.
+      hour INTEGER NOT NULL CHECK (hour >= 0),
+      event INTEGER NOT NULL,
+      count INTEGER NOT NULL CHECK (count > 0),
+      is_small INTEGER NOT NULL CHECK (is_small IN (0, 1)),
+      keys BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX agenda_by_hour ON agenda (hour, is_small, count);
+    CREATE INDEX agenda_by_event ON agenda (event);
+
+    -- What was noted up to this event for hours up to this one is forgotten.
+    CREATE TABLE agenda_floor (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      event INTEGER NOT NULL,
+      hour INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO agenda_floor VALUES (1, 0, -1);
+    """
+
+  /// Longer after the end of a claim no policy holds its key: three days, and three for a clock.
+  private static let notedHours: Int64 = 144
+
+  /// Notes what may still be held, of all claims and of what is put aside. What ended before is forgotten.
+  static func noteClaims(in database: Database) throws {
+    let segments = try SQLiteSegments(database)
+    let last = EventID(
+      rawValue: try Int64.fetchOne(database, sql: "SELECT ifnull(max(id), 0) FROM events") ?? 0)
+    var newest = AgendaHour.now
+    try eachPiece(of: segments) { rows in
+      for row in rows {
+        let (hour, short) = row.statement.agendaHours(from: row.rollingStart)
+        newest = max(newest, short ?? hour)
+      }
+    }
+    let floor = AgendaFloor(event: last, hour: max(AgendaFloor.none.hour, newest - notedHours))
+    let agenda = SQLiteAgenda(database)
+    try eachPiece(of: segments) { rows in
+      try agenda.note(rows.agenda.filter { $0.key > floor.hour }, in: last, isSmall: false)
+    }
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held ORDER BY key")
+    var held: [ClaimRow] = []
+    while try statement.step() { held.append(try ClaimRow(statement)) }
+    statement.reset()
+    try agenda.note(held.agenda, in: last, isSmall: false)
+    try agenda.setFloor(floor)
+  }
+
+  private static func eachPiece(of segments: SQLiteSegments, _ body: ([ClaimRow]) throws -> Void) throws {
+    var rows = try ClaimRuns(segments, filters: nil).rows()
+    var piece: [ClaimRow] = []
+    while let row = try rows.next() {
+      piece.append(row)
+      guard piece.count == StoreTuning.movedAtOnce else { continue }
+      try body(piece)
+      piece.removeAll(keepingCapacity: true)
+    }
+    try body(piece)
+  }
+}
