@@ -33,7 +33,7 @@ struct Gateway {
       puller: try Puller(ledger: ledger, spool: disk.spool, ownOrigins: ["NL"], clock: clock.time),
       publisher: Publisher(
         ledger: ledger, series: series, folder: disk.fuse.folder(disk.publicFolder), program: PublicLog.program,
-        isCompared: true, randomBytes: { count in (0..<count).map { UInt8(truncatingIfNeeded: $0) } },
+        habit: .compared, randomBytes: { count in (0..<count).map { UInt8(truncatingIfNeeded: $0) } },
         log: log?.keeper(of: ledger, on: disk)))
   }
 

@@ -16,14 +16,6 @@ enum Attention: Sendable {
   /// In order, each once.
   case changes([TemporaryExposureKey], RoundMark)
 
-  /// Who decides.
-  enum Habit: Sendable {
-    /// Whatever is cheaper.
-    case usual
-    /// Changes wherever that is allowed, and beside them everything, to compare: for tests.
-    case compared
-  }
-
   /// Stores with fewer claims are looked at as a whole: that takes no time, and its counts are about all keys.
   static let fewClaims = 1 << 17
   /// To look up a key takes as long as to read past this many.
@@ -33,21 +25,19 @@ enum Attention: Sendable {
 
   init(
     of settings: SeriesSettings, _ mark: RoundMark?, rules: String, followsRecall: Bool, at instant: Instant,
-    habit: Habit, from state: any StoredState
+    habit: RoundHabit, from state: any StoredState
   ) throws {
     self = .everything
     guard let mark, mark.rules == rules, !followsRecall, mark.instant <= instant.secondsSince1970 else { return }
-    let isCompared = habit == .compared
-    let count = isCompared ? 0 : try state.claimCount()
-    guard isCompared || count >= Self.fewClaims && instant.secondsSince1970 - mark.whole < Self.wholeEvery else {
-      return
-    }
+    guard habit == .compared || instant.secondsSince1970 - mark.whole < Self.wholeEvery else { return }
+    let count = habit == .usual ? try state.claimCount() : .max
+    guard count >= Self.fewClaims else { return }
     let policy = settings.publishing.at(instant).publishing
     let hours = policy.expiryHours(
       ofReleasesAfter: Instant(secondsSince1970: mark.instant), until: instant)
-    let limit = isCompared ? .max : count / Self.lookupCost
     guard
-      let changes = try state.agenda(after: EventID(rawValue: mark.event), endingIn: hours, limit: limit)
+      let changes = try state.agenda(
+        after: EventID(rawValue: mark.event), endingIn: hours, limit: count / Self.lookupCost)
     else { return }
     self = .changes(changes, mark)
   }
@@ -69,22 +59,22 @@ extension [TemporaryExposureKey] {
 }
 
 extension KeySelection {
-  /// Compares what was selected with what a look at everything selects.
+  /// What was selected by a look at everything, which leaves for the next round what this selection leaves.
   ///
-  /// - Returns: that, which leaves for the next round what this selection leaves.
-  /// - Throws: ``PublishingFault`` `selection-differs`.
-  func compared(
-    _ settings: SeriesSettings, from state: any StoredState, at instant: Instant, _ followsRecall: Bool
-  ) throws -> KeySelection {
-    let whole = try KeySelection(
-      of: settings, from: state, at: instant, followsRecall: followsRecall, limit: settings.mostKeys)
-    guard try new.isSame(as: whole.new), try revised.isSame(as: whole.revised), rest == whole.rest else {
+  /// - Throws: ``PublishingFault`` `selection-differs`, where something else was selected.
+  func confirmed(by whole: KeySelection, of settings: SeriesSettings) throws -> KeySelection {
+    guard try isSame(as: whole) else {
       throw PublishingFault(
         .selectionDiffers,
         "series \(settings.name): a look at what has changed selects \(counted(new.count, "new key")) and"
           + " \(revised.count) revised, a look at everything \(whole.new.count) and \(whole.revised.count), or others")
     }
     return whole.leaving(again, firstRest)
+  }
+
+  /// Whether the same keys would go out.
+  func isSame(as other: KeySelection) throws -> Bool {
+    try new.isSame(as: other.new) && revised.isSame(as: other.revised) && rest == other.rest
   }
 }
 
@@ -101,6 +91,16 @@ extension KeyRun {
     }
     return isSame
   }
+}
+
+/// When a round looks at changes alone.
+package enum RoundHabit: Sendable {
+  /// Where that is allowed, and cheaper than to look at everything.
+  case usual
+  /// Wherever it is allowed, also in a small store.
+  case always
+  /// Wherever it is allowed, and beside them at everything, to compare. The round goes on with what that selects.
+  case compared
 }
 
 /// What a round leaves for the next one, so that it need not look at everything: every key that was due when it selected has

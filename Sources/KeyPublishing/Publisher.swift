@@ -20,23 +20,23 @@ package struct Publisher: Sendable {
   /// Opens the log for a round; `nil` where there is none.
   private let log: (@Sendable () -> LogKeeper)?
   private let program: String
-  private let habit: Attention.Habit
+  private let habit: RoundHabit
 
   /// - Parameters:
   ///   - mirrors: what is shown as its origin has signed it.
   ///   - folder: what is published; made when it is missing.
   ///   - randomBytes: for the secret behind look-alikes, which is made once.
   ///   - program: name and version of what publishes, for those who make bundles again.
-  ///   - isCompared: for tests: whether each round looks at what has changed alone, and compares that with a look at
-  ///     everything.
+  ///   - habit: when rounds look at what has changed alone; tests have other habits.
   ///   - log: gives the log of what is published into the hands of a round; `nil` where there is none.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
-    program: String = "keyferry", isCompared: Bool = false, randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
+    program: String = "keyferry", habit: RoundHabit = .usual,
+    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
     log: (@Sendable () -> LogKeeper)? = nil
   ) {
     self.program = program
-    habit = isCompared ? .compared : .usual
+    self.habit = habit
     self.log = log
     self.ledger = ledger
     self.series = series
@@ -118,16 +118,17 @@ package struct Publisher: Sendable {
 
   // MARK: Preview
 
-  /// What the next bundle of a series would hold, as things stand; nothing is published.
+  /// What the next bundle of a series would hold, as things stand; nothing is published. Everything is looked at.
   ///
+  /// - Parameter compares: whether what a round looks at is compared with that.
   /// - Throws: ``PublishingFault`` when there is no such series, or what the store throws.
-  package func preview(series name: String, now: Instant) async throws -> SeriesPreview {
+  package func preview(series name: String, now: Instant, compares: Bool = false) async throws -> SeriesPreview {
     guard let settings = series.first(where: { $0.name.lowercased() == name.lowercased() }) else {
       let known = series.map(\.name).joined(separator: ", ")
       throw PublishingFault(.unknownSeries, "there is no series \(name); there are \(known.isEmpty ? "none" : known)")
     }
     try settings.check()
-    return try await ledger.read { state in
+    return try await ledger.read { [program] state in
       let known = try SeriesState(of: settings.name, from: state)
       let window = try ExportWindow.next(
         of: settings, after: known, try state.bundles(of: settings.name, in: Set(BundleState.allCases)), now: now)
@@ -136,8 +137,37 @@ package struct Publisher: Sendable {
         limit: settings.mostKeys)
       let request = Padding.Request(settings, selection)
       let lookalikes = try Padding.estimate(request, from: state)
-      return try SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
+      var preview = try SeriesPreview(settings, window, selection, lookalikes: lookalikes, now: now)
+      if compares {
+        preview.comparison = try SeriesPreview.Comparison(
+          of: selection, settings, known, program: program, at: window.instant, from: state)
+      }
+      return preview
     }
+  }
+}
+
+extension SeriesPreview.Comparison {
+  /// - Parameters:
+  ///   - whole: what a look at everything selects.
+  ///   - program: name and version of what publishes.
+  fileprivate init(
+    of whole: KeySelection, _ settings: SeriesSettings, _ known: SeriesState, program: String, at instant: Instant,
+    from state: any StoredState
+  ) throws {
+    let followsRecall = try state.recalls().count > known.recalls
+    let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
+    let attention = try Attention(
+      of: settings, known.mark, rules: settings.rules(at: instant, pauses, program: program),
+      followsRecall: followsRecall, at: instant, habit: .always, from: state)
+    guard case .changes(let changes, _) = attention else {
+      self.init(lookedAt: nil, agrees: true)
+      return
+    }
+    let selection = try KeySelection(
+      of: settings, from: state, at: instant, followsRecall: followsRecall, limit: settings.mostKeys,
+      looking: attention)
+    self.init(lookedAt: changes.count, agrees: try selection.isSame(as: whole))
   }
 }
 

@@ -10,6 +10,27 @@ package struct SeriesPreview: Hashable, Sendable {
   package let window: ExportWindow
   package var isDue: Bool { window.instant <= now }
 
+  /// What a round looks at, compared with everything; `nil` where nobody asked.
+  package internal(set) var comparison: Comparison?
+
+  package struct Comparison: Hashable, Sendable, Encodable {
+    /// How many key data have changed; `nil` where a round looks at everything.
+    package let lookedAt: Int?
+    /// Whether a look at these selects the same keys.
+    package let agrees: Bool
+
+    private enum CodingKeys: String, CodingKey {
+      case lookedAt = "looked_at"
+      case agrees
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+      var members = encoder.container(keyedBy: CodingKeys.self)
+      try members.encode(lookedAt, forKey: .lookedAt)
+      try members.encode(agrees, forKey: .agrees)
+    }
+  }
+
   package let believed: Int
   package let new: Int
   package let revised: Int
@@ -85,7 +106,7 @@ private func reportTypeName(_ key: ClaimedKey) -> String {
 extension SeriesPreview: Encodable {
   private enum CodingKeys: String, CodingKey {
     case series, title, now, window, believed, new, revised, held, holds, omissions, paused, recalled, lookalikes, days
-    case warnings, waiting
+    case warnings, waiting, comparison
     case isDue = "due"
     case alreadyReleased = "already_released"
     case leftOut = "left_out"
@@ -104,6 +125,7 @@ extension SeriesPreview: Encodable {
     try members.encode(now.description, forKey: .now)
     try members.encode(window, forKey: .window)
     try members.encode(isDue, forKey: .isDue)
+    try members.encodeIfPresent(comparison, forKey: .comparison)
     try members.encode(believed, forKey: .believed)
     try members.encode(new, forKey: .new)
     try members.encode(revised, forKey: .revised)

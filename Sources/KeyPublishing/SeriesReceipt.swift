@@ -13,6 +13,8 @@ package struct SeriesReceipt: Hashable, Sendable {
   /// When the next window is over.
   package internal(set) var nextWindow: Instant?
 
+  /// Whether the round looked at what had changed alone: the counts of keys are about these then.
+  package internal(set) var looksAtChanges = false
   /// Distinct keys that claims are about.
   package internal(set) var believed = 0
   /// First releases.
@@ -168,7 +170,8 @@ extension SeriesReceipt {
     recalled = counts.recalled
     notRevocable = counts.notRevocable
     waiting = selection.rest
-    nextRelease = selection.nextRelease
+    // Of held keys a look at changes sees some.
+    nextRelease = looksAtChanges ? nil : selection.nextRelease
     if let warning = counts.outvotedWarning { warn(warning) }
   }
 }
@@ -186,6 +189,7 @@ extension SeriesReceipt: Encodable {
     case series, now, window, believed, published, revised, held, holds, omissions, paused, waiting, bundles, expired
     case removed, warnings, fault, lookalikes, recalled
     case nextWindow = "next_window"
+    case looksAtChanges = "changes_only"
     case alreadyReleased = "already_released"
     case leftOut = "left_out"
     case notRevocable = "not_revocable"
@@ -200,6 +204,7 @@ extension SeriesReceipt: Encodable {
     try members.encode(now.description, forKey: .now)
     try members.encodeIfPresent(window, forKey: .window)
     try members.encodeIfPresent(nextWindow?.description, forKey: .nextWindow)
+    try members.encode(looksAtChanges, forKey: .looksAtChanges)
     try members.encode(believed, forKey: .believed)
     try members.encode(published, forKey: .published)
     try members.encode(revised, forKey: .revised)

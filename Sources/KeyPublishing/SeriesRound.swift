@@ -27,7 +27,7 @@ struct SeriesRound: Sendable {
   private var selected: RoundRecipe.Selection?
   /// What the selection leaves for the next round.
   private var mark: RoundMark?
-  private let habit: Attention.Habit
+  private let habit: RoundHabit
   /// All series that are published here, this one among them.
   private let peers: [SeriesSettings]
   /// Name and version of what publishes.
@@ -45,7 +45,7 @@ struct SeriesRound: Sendable {
 
   init(
     _ settings: SeriesSettings, among peers: [SeriesSettings] = [], ledger: Ledger, folder: any PublicationFolder,
-    log: LogKeeper? = nil, program: String, habit: Attention.Habit = .usual, at look: ClockLook
+    log: LogKeeper? = nil, program: String, habit: RoundHabit = .usual, at look: ClockLook
   ) {
     self.habit = habit
     self.peers = peers
@@ -148,6 +148,7 @@ struct SeriesRound: Sendable {
     // How far the clock went when the lost store had it, its bundles tell.
     let known = records.map(\.bundle) + found.bundles
     let next = (known.filter { $0.kind == .increment }.map(\.ordinal).max() ?? -1) + 1
+    newState.mark = nil
     if let end = [state.reach?.end, newState.windowEnd, found.lastWindow].compactMap(\.self).max() {
       newState.reach = SeriesState.Reach(end: end, next: next)
     }
@@ -627,7 +628,8 @@ struct SeriesRound: Sendable {
     }
     receipt.nextWindow = newest.next(period: settings.period).instant
     let (settings, known, habit, program) = (settings, state, habit, program)
-    (selection, recalls, releasedRounds, selected, mark) = try await ledger.read { state in
+    let isWhole: Bool
+    (selection, recalls, releasedRounds, selected, mark, isWhole) = try await ledger.read { state in
       let recalls = try state.recalls().count
       let followsRecall = recalls > known.recalls
       let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
@@ -639,7 +641,9 @@ struct SeriesRound: Sendable {
         of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys,
         looking: attention)
       if habit == .compared {
-        selection = try selection.compared(settings, from: state, at: window.instant, followsRecall)
+        let whole = try KeySelection(
+          of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys)
+        selection = try selection.confirmed(by: whole, of: settings)
       }
       let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
       let event = try state.lastEvent()?.id.rawValue ?? 0
@@ -649,8 +653,9 @@ struct SeriesRound: Sendable {
       let mark = RoundMark(
         event: event, instant: window.end, rules: rules, whole: attention.whole ?? window.end,
         rest: selection.firstRest.map { UInt32(truncatingIfNeeded: $0.high >> 32) })
-      return (selection, recalls, rounds, selected, mark)
+      return (selection, recalls, rounds, selected, mark, habit == .compared || attention.whole == nil)
     }
+    receipt.looksAtChanges = !isWhole
     receipt.window = window
     if let selection {
       receipt.count(selection)
@@ -765,6 +770,9 @@ struct SeriesRound: Sendable {
     selected: RoundRecipe.Selection? = nil, lookingAgainAt again: [TemporaryExposureKey] = []
   ) async throws {
     let (name, oldState) = (settings.name, state)
+    var newState = newState
+    // What is made again may leave a revision to be told once more.
+    if selected == nil { newState.mark = nil }
     let recipe = try NewRecipe(
       RoundRecipe(
         program: program, clock: now.secondsSince1970, policy: settings.policyDigest,
@@ -779,7 +787,7 @@ struct SeriesRound: Sendable {
       stagings, by: name, replacing: old, resigned: resigned, policy: settings.policyDigest, recipe: recipe,
       at: now, lookingAgainAt: again, releasing: staging.releases
     ) {
-      [padded = staging.padded] state in
+      [padded = staging.padded, newState] state in
       try (padding?.release(of: padded, by: name, from: state) ?? [])
         + [newState.change(for: name, replacing: oldState, in: state)]
     } sweeping: { [peers] state in

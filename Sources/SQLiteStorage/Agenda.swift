@@ -10,6 +10,12 @@ struct SQLiteAgenda {
 
   // MARK: Noting
 
+  /// Also where routine events are gone.
+  func lastEvent() throws -> EventID {
+    let last = try Int64.fetchOne(database, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'events'")
+    return EventID(rawValue: last ?? 0)
+  }
+
   /// - Parameter hours: key data by hour, in order, each once.
   func note(_ hours: [Int64: [TemporaryExposureKey]], in event: EventID, isSmall: Bool) throws {
     for (hour, keys) in hours.sorted(by: { $0.key < $1.key }) {
@@ -164,10 +170,8 @@ extension SQLiteTransaction {
     try SQLiteAgenda(database).keys(after: event, endingIn: hours, limit: limit)
   }
 
-  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) throws {
-    if keys.isEmpty { return }
-    try SQLiteAgenda(database).note(
-      [AgendaHour.now: keys], in: event.id, isSmall: keys.count <= RunTiers.smallBatch)
+  func lookAgain(at keys: [TemporaryExposureKey]) throws {
+    try note(keys.isEmpty ? [:] : [AgendaHour.now: keys], of: keys.count)
   }
 
   func sweepAgenda(to floor: AgendaFloor) throws { try SQLiteAgenda(database).sweep(to: floor) }
@@ -175,18 +179,19 @@ extension SQLiteTransaction {
   /// Notes claims that came in or were put aside.
   ///
   /// - Parameter rows: in the order of key data.
-  func note(_ rows: [ClaimRow], in event: EventID) throws {
-    if rows.isEmpty { return }
-    try SQLiteAgenda(database).note(rows.agenda, in: event, isSmall: rows.count <= RunTiers.smallBatch)
+  func note(_ rows: [ClaimRow]) throws { try note(rows.agenda, of: rows.count) }
+
+  /// Notes key data of claims that are not said any more: it may be due at once.
+  func noteLoss(of rows: [ClaimRow]) throws {
+    try note(rows.isEmpty ? [:] : [AgendaHour.now: Set(rows.map(\.key)).sorted()], of: rows.count)
   }
 
-  /// Notes key data of claims that are not said any more: it may be due at once, with the next event, whichever that is.
-  func noteLoss(of rows: [ClaimRow]) throws {
-    if rows.isEmpty { return }
-    let last = try Int64.fetchOne(database, sql: "SELECT ifnull(max(id), 0) FROM events") ?? 0
+  private func note(_ hours: [Int64: [TemporaryExposureKey]], of count: Int) throws {
+    if hours.isEmpty { return }
+    let last = try SQLiteAgenda(database).lastEvent()
+    let isSmall = count <= RunTiers.smallBatch
     try SQLiteAgenda(database).note(
-      [AgendaHour.now: Set(rows.map(\.key)).sorted()], in: EventID(rawValue: last + 1),
-      isSmall: rows.count <= RunTiers.smallBatch)
+      hours, in: AgendaPiece.number(behind: last, isSmall: isSmall), isSmall: isSmall)
   }
 }
 
@@ -221,8 +226,7 @@ extension Schema {
   /// Notes what may still be held, of all claims and of what is put aside. What ended before is forgotten.
   static func noteClaims(in database: Database) throws {
     let segments = try SQLiteSegments(database)
-    let last = EventID(
-      rawValue: try Int64.fetchOne(database, sql: "SELECT ifnull(max(id), 0) FROM events") ?? 0)
+    let last = try SQLiteAgenda(database).lastEvent()
     var newest = AgendaHour.now
     try eachPiece(of: segments) { rows in
       for row in rows {

@@ -1,5 +1,6 @@
 import ExposureKeys
 import GRDB
+import KeyNormalization
 import KeyStorage
 
 extension SQLiteTransaction {
@@ -92,12 +93,11 @@ extension SQLiteTransaction {
     }
   }
 
-  // MARK: Released keys
+  // MARK: Released keys in a table
 
-  func released(
-    by series: String, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
+  func releasedInTable(
+    by series: Int64, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
   ) throws -> [ReleasedKey] {
-    guard let number = try numbered(series, in: "series") else { return [] }
     let statement = try RawStatement(
       database,
       """
@@ -107,7 +107,7 @@ extension SQLiteTransaction {
       """)
     defer { statement.reset() }
     return try withBytes(of: start) { bytes in
-      statement.bind(number, at: 1)
+      statement.bind(series, at: 1)
       statement.bind(key: bytes, at: 2)
       statement.bind(Int64(max(0, limit)), at: 3)
       if let bundle { statement.bind(bundle.rawValue, at: 4) }
@@ -124,12 +124,11 @@ extension SQLiteTransaction {
     }
   }
 
-  func released(by series: String, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
-    guard let number = try numbered(series, in: "series") else { return [] }
+  func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
     let statement = try RawStatement(
       database, "\(Self.releasedColumns) FROM released WHERE series = ? AND key = ? ORDER BY rolling_start")
     defer { statement.reset() }
-    statement.bind(number, at: 1)
+    statement.bind(series, at: 1)
     var found: [ReleasedKey] = []
     for key in keys {
       try withBytes(of: key) { bytes in
@@ -146,12 +145,8 @@ extension SQLiteTransaction {
       origins
     """
 
-  func release(_ keys: [ReleasedKey], by series: String) throws {
-    for bundle in Set(keys.map(\.bundle)) {
-      let isThere = try Int.fetchOne(database, sql: "SELECT 1 FROM bundles WHERE id = ?", arguments: [bundle.rawValue])
-      if isThere == nil { throw StorageFault.noBundle(bundle) }
-    }
-    let number = try interned(series, in: "series")
+  func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws {
+    if keys.isEmpty { return }
     let statement = try RawStatement(
       database,
       """
@@ -167,7 +162,7 @@ extension SQLiteTransaction {
           THEN printf('%d,%d,%d,%d,%d', rolling_period, transmission_risk, report_type, days_since_onset, fields)
           ELSE earlier END
       """)
-    statement.bind(number, at: 1)
+    statement.bind(series, at: 1)
     for released in keys.sorted(by: { $0.key.key < $1.key.key }) {
       let key = released.key
       _ = try withBytes(of: key.key) { bytes in
@@ -182,6 +177,30 @@ extension SQLiteTransaction {
         statement.bind(released.revisions, at: 10)
         return try statement.bind(text: released.origins?.text, at: 11) { try statement.run() }
       }
+    }
+  }
+
+  /// A row of a run becomes one of the table.
+  func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
+    let now = try row.release(before: nil, releaseNames)
+    try releaseInTable([now], by: series)
+    let earlier = row.arrival == 0 ? nil : ClaimWords.unpack(row.arrival).claim(about: row.subject)
+    let words = earlier.map {
+      "\($0.rollingPeriodWord),\($0.transmissionRiskWord),\($0.reportTypeWord),\($0.daysSinceOnsetWord),\($0.fields.rawValue)"
+    }
+    let statement = try RawStatement(
+      database,
+      """
+      UPDATE released SET first_bundle = nullif(?4, 0), revision_bundle = nullif(?5, 0), earlier = ?6
+      WHERE series = ?1 AND key = ?2 AND rolling_start = ?3
+      """)
+    _ = try withBytes(of: row.key) { bytes in
+      statement.bind(series, at: 1)
+      statement.bind(key: bytes, at: 2)
+      statement.bind(row.rollingStart, at: 3)
+      statement.bind(row.regions, at: 4)
+      statement.bind(row.recall, at: 5)
+      return try statement.bind(text: words, at: 6) { try statement.run() }
     }
   }
 }

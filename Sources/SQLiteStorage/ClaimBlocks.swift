@@ -3,29 +3,61 @@ import GRDB
 import KeyStorage
 import Synchronization
 
-/// Runs of claims as rows of SQLite: a block fills a page, so that one key is found by reading one.
+/// Which runs.
+enum SegmentTables: Hashable {
+  case claims
+  /// What a series has released.
+  case released(series: Int64)
+
+  var prefix: String {
+    switch self {
+    case .claims: "claim"
+    case .released: "release"
+    }
+  }
+
+  /// What a list of runs says of those that are others'.
+  fileprivate var series: Int64? {
+    switch self {
+    case .claims: nil
+    case .released(let series): series
+    }
+  }
+}
+
+/// Runs as rows of SQLite: a block fills a page, so that one key is found by reading one.
 final class SQLiteSegments: ClaimSegments {
   private let database: Database
+  private let tables: SegmentTables
   private let before: RawStatement
   private let behind: RawStatement
   private let placeBehind: RawStatement
   private let insertion: RawStatement
   private let removal: RawStatement
 
-  init(_ database: Database) throws {
+  init(_ database: Database, _ tables: SegmentTables = .claims) throws {
     self.database = database
+    self.tables = tables
+    let blocks = "\(tables.prefix)_blocks"
     before = try RawStatement(
-      database, "SELECT id, claims FROM claim_blocks WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")
+      database, "SELECT id, claims FROM \(blocks) WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")
     behind = try RawStatement(
-      database, "SELECT id, claims FROM claim_blocks WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
+      database, "SELECT id, claims FROM \(blocks) WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
     placeBehind = try RawStatement(
-      database, "SELECT id FROM claim_blocks WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
-    insertion = try RawStatement(database, "INSERT OR REPLACE INTO claim_blocks (id, claims) VALUES (?1, ?2)")
-    removal = try RawStatement(database, "DELETE FROM claim_blocks WHERE id = ?1")
+      database, "SELECT id FROM \(blocks) WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
+    insertion = try RawStatement(database, "INSERT OR REPLACE INTO \(blocks) (id, claims) VALUES (?1, ?2)")
+    removal = try RawStatement(database, "DELETE FROM \(blocks) WHERE id = ?1")
   }
 
   func runs() throws -> [ClaimRun] {
-    try Row.fetchAll(database, sql: "SELECT * FROM claim_runs ORDER BY id").map { row in
+    let rows =
+      if let series = tables.series {
+        try Row.fetchAll(
+          database, sql: "SELECT * FROM \(tables.prefix)_runs WHERE series = ? ORDER BY id", arguments: [series])
+      } else {
+        try Row.fetchAll(database, sql: "SELECT * FROM \(tables.prefix)_runs ORDER BY id")
+      }
+    return rows.map { row in
       let sweep: Int64? = row["sweep"]
       return ClaimRun(
         number: row["id"], rowCount: row["claims"], firstEnd: row["first_end"], hasFilters: row["has_filters"],
@@ -68,7 +100,7 @@ final class SQLiteSegments: ClaimSegments {
 
   func filters(of run: Int32) throws -> [(place: BlockPlace, filter: ClaimFilter)] {
     let statement = try RawStatement(
-      database, "SELECT id, filter FROM claim_filters WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
+      database, "SELECT id, filter FROM \(tables.prefix)_filters WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
     defer { statement.reset() }
     statement.bind(BlockPlace(run: run, prefix: 0).rawValue, at: 1)
     statement.bind(BlockPlace(run: run, prefix: .max).rawValue, at: 2)
@@ -77,7 +109,8 @@ final class SQLiteSegments: ClaimSegments {
       let place = BlockPlace(rawValue: statement.int(at: 0))
       guard let filter = ClaimFilter(statement.bytes(at: 1)) else {
         throw StorageFault(
-          .corrupt, "claims: the filter at \(place.prefix) of run \(run) is not what was written; restore a copy")
+          .corrupt,
+          "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; restore a copy")
       }
       filters.append((place, filter))
     }
@@ -85,9 +118,16 @@ final class SQLiteSegments: ClaimSegments {
   }
 
   func newRunNumber() throws -> Int32 {
-    try database.execute(sql: "INSERT INTO claim_runs (claims, first_end, has_filters) VALUES (0, 0, 0)")
+    if let series = tables.series {
+      try database.execute(
+        sql: "INSERT INTO \(tables.prefix)_runs (series, claims, first_end, has_filters) VALUES (?, 0, 0, 0)",
+        arguments: [series])
+    } else {
+      try database.execute(sql: "INSERT INTO \(tables.prefix)_runs (claims, first_end, has_filters) VALUES (0, 0, 0)")
+    }
     guard let number = Int32(exactly: database.lastInsertedRowID) else {
-      throw StorageFault(.full, "claims: run \(database.lastInsertedRowID), at most \(Int32.max) are allowed")
+      throw StorageFault(
+        .full, "\(tables.prefix)s: run \(database.lastInsertedRowID), at most \(Int32.max) are allowed")
     }
     return number
   }
@@ -95,7 +135,7 @@ final class SQLiteSegments: ClaimSegments {
   func save(_ run: ClaimRun) throws {
     let statement = try database.cachedStatement(
       sql: """
-        UPDATE claim_runs SET claims = ?, first_end = ?, has_filters = ?, target = ?, sweep = ?, sweep_end = ?
+        UPDATE \(tables.prefix)_runs SET claims = ?, first_end = ?, has_filters = ?, target = ?, sweep = ?, sweep_end = ?
         WHERE id = ?
         """)
     try statement.execute(arguments: [
@@ -106,9 +146,10 @@ final class SQLiteSegments: ClaimSegments {
 
   func remove(_ run: Int32) throws {
     let (first, last) = (BlockPlace(run: run, prefix: 0).rawValue, BlockPlace(run: run, prefix: .max).rawValue)
-    try database.execute(sql: "DELETE FROM claim_blocks WHERE id BETWEEN ? AND ?", arguments: [first, last])
-    try database.execute(sql: "DELETE FROM claim_filters WHERE id BETWEEN ? AND ?", arguments: [first, last])
-    try database.execute(sql: "DELETE FROM claim_runs WHERE id = ?", arguments: [run])
+    try database.execute(sql: "DELETE FROM \(tables.prefix)_blocks WHERE id BETWEEN ? AND ?", arguments: [first, last])
+    try database.execute(
+      sql: "DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN ? AND ?", arguments: [first, last])
+    try database.execute(sql: "DELETE FROM \(tables.prefix)_runs WHERE id = ?", arguments: [run])
   }
 
   func put(_ block: [UInt8], at place: BlockPlace) throws {
@@ -122,7 +163,8 @@ final class SQLiteSegments: ClaimSegments {
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {
-    let statement = try RawStatement(database, "INSERT OR REPLACE INTO claim_filters (id, filter) VALUES (?1, ?2)")
+    let statement = try RawStatement(
+      database, "INSERT OR REPLACE INTO \(tables.prefix)_filters (id, filter) VALUES (?1, ?2)")
     statement.bind(place.rawValue, at: 1)
     try statement.bind(bytes: filter.bytes, at: 2) { _ = try statement.run() }
   }

@@ -289,8 +289,7 @@ extension SQLiteTransaction {
   ) throws -> [ClaimRow] {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
-    return try insert(
-      rows, arrival: arrival, in: event.id, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
+    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
   }
 
   /// Adds the rows that are new, as a run.
@@ -302,8 +301,7 @@ extension SQLiteTransaction {
   ///   - recall: the number of the recall that means a claim; 0 is none.
   /// - Returns: the rows that are for the operator.
   func insert(
-    _ rows: [ClaimRow], arrival: Int64, in event: EventID, counting receipt: inout ImportReceipt,
-    holdsOtherStarts: Bool,
+    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
     recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
@@ -364,7 +362,7 @@ extension SQLiteTransaction {
       sql: "UPDATE totals SET claims = claims + ?", arguments: [newOfOrigins.values.reduce(0, +)])
     if !isSorted { new.sort(by: <) }
     try claims.add(new)
-    try note(new, in: event)
+    try note(new)
     try claims.merge(after: new.count)
     return aside
   }
@@ -387,7 +385,7 @@ extension SQLiteTransaction {
     var known = 0
     var found: [ClaimRow] = []
     let rows = rows.sorted { $0.row < $1.row }
-    try note(rows.map(\.row), in: event.id)
+    try note(rows.map(\.row))
     for (row, reason) in rows {
       found.removeAll(keepingCapacity: true)
       try search.find(row.key, into: &found)

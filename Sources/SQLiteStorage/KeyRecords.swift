@@ -8,7 +8,7 @@ import KeyStorage
 extension SQLiteTransaction {
   func record(of key: TemporaryExposureKey) throws -> KeyRecord {
     let released = try numberedSeries().flatMap { _, name in
-      try self.released(by: name, about: key).map { SeriesRelease(series: name, key: $0) }
+      try self.released(by: name, about: [key]).map { SeriesRelease(series: name, key: $0) }
     }
     return KeyRecord(
       claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try heldClaims(about: key),
@@ -156,7 +156,7 @@ extension SQLiteTransaction {
     }
     var receipt = ImportReceipt()
     let aside = try insert(
-      order.map { rows[$0] }, arrival: arrival, in: event.id, counting: &receipt, holdsOtherStarts: true,
+      order.map { rows[$0] }, arrival: arrival, counting: &receipt, holdsOtherStarts: true,
       recall: { meant[$0.origin] ?? 0 })
     try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
     return receipt.new
@@ -200,6 +200,7 @@ extension SQLiteTransaction {
     try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
     try SQLiteAgenda(database).erase(key)
     receipt.held = try deleteRows("held WHERE key = ?", key)
+    receipt.released += try eraseReleases(of: key)
     for (number, _) in try numberedSeries() {
       receipt.released += try deleteRows("released WHERE series = \(number) AND key = ?", key)
     }
@@ -235,14 +236,5 @@ extension SQLiteTransaction {
 
   private func numberedSeries() throws -> [(number: Int64, name: String)] {
     try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY name").map { ($0["id"], $0["name"]) }
-  }
-
-  private func released(by name: String, about key: TemporaryExposureKey) throws -> [ReleasedKey] {
-    var count = 8
-    while true {
-      let keys = try released(by: name, from: key, limit: count)
-      if keys.count < count || keys.last?.key.key != key { return keys.filter { $0.key.key == key } }
-      count *= 2
-    }
   }
 }

@@ -24,7 +24,7 @@ extension SQLiteTransaction {
     var subject: KeySubject?
     var isWithdrawn = false
     var isLeft = false
-    var releases = try ReleaseSearch(database)
+    var releases = try ReleaseSearch(self)
 
     func finish() throws {
       guard let subject, isWithdrawn, !isLeft else { return }
@@ -98,7 +98,10 @@ extension SQLiteTransaction {
     try database.execute(sql: "UPDATE totals SET claims = claims - ?", arguments: [standing])
     try SQLiteAgenda(database).expire(endingBy: end)
     receipt.claims += try delete("held WHERE \(isOver)", [end])
-    receipt.released = try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
+    let releases = try expireReleases(endingBy: end >= 0 ? end / 600 : -1, limit: StoreTuning.expiredAtOnce)
+    receipt.isUnfinished = receipt.isUnfinished || releases.isUnfinished
+    receipt.released = releases.count
+    receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
@@ -142,28 +145,33 @@ extension SQLiteTransaction {
   }
 }
 
-/// Counts by series which keys it has released.
+/// Counts by series which keys it has released; it is asked in ascending order.
 private struct ReleaseSearch {
-  private let series: [(number: Int64, name: String)]
+  private var series: [(number: Int64, name: String, search: ClaimSearch)]
   private let statement: RawStatement
+  private var found: [ClaimRow] = []
   private(set) var counts: [String: Int] = [:]
 
-  init(_ database: Database) throws {
-    series = try Row.fetchAll(database, sql: "SELECT id, name FROM series").map { ($0["id"], $0["name"]) }
+  init(_ transaction: SQLiteTransaction) throws {
+    series = try Row.fetchAll(transaction.database, sql: "SELECT id, name FROM series").map { row in
+      (row["id"], row["name"], try transaction.releaseRuns(of: row["id"]).search())
+    }
     statement = try RawStatement(
-      database, "SELECT 1 FROM released WHERE series = ? AND key = ? AND rolling_start = ?")
+      transaction.database, "SELECT 1 FROM released WHERE series = ? AND key = ? AND rolling_start = ?")
   }
 
   mutating func count(_ subject: KeySubject) throws {
-    for series in series {
-      let isReleased = try withBytes(of: subject.key) { bytes in
-        statement.bind(series.number, at: 1)
+    for index in series.indices {
+      found.removeAll(keepingCapacity: true)
+      try series[index].search.find(subject.key, into: &found)
+      let isInTable = try withBytes(of: subject.key) { bytes in
+        statement.bind(series[index].number, at: 1)
         statement.bind(key: bytes, at: 2)
         statement.bind(subject.rollingStart, at: 3)
         defer { statement.reset() }
         return try statement.step()
       }
-      if isReleased { counts[series.name, default: 0] += 1 }
+      if isInTable || found.contains(where: { $0.subject == subject }) { counts[series[index].name, default: 0] += 1 }
     }
   }
 }

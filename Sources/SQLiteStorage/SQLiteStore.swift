@@ -257,6 +257,9 @@ package final class SQLiteStore: Store {
       let claims =
         try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit)
         + SQLiteAgenda(database).damage()
+        + Int64.fetchAll(database, sql: "SELECT id FROM series ORDER BY id").flatMap { series in
+          try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: nil).damage(limit: limit)
+        }
       return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
     } catch let error as DatabaseError {
       return pages.isEmpty ? [StorageFault(error, path: path).reason] : pages

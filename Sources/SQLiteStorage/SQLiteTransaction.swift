@@ -14,12 +14,18 @@ final class SQLiteTransaction: StoreTransaction {
   let filters: [Int32: RunFilters]?
   /// All claims, once somebody has asked for them.
   var runs: ClaimRuns?
+  /// What series have released, by their numbers, once somebody has asked for it.
+  var releases: [Int64: ClaimRuns] = [:]
+  let releaseNames: ReleaseNames
+  /// Whether it may change anything.
+  var isWriting: Bool { filters != nil }
 
   /// - Parameter filters: `nil` for who only reads.
   init(_ database: Database, names: Names, filters: [Int32: RunFilters]? = nil) {
     self.database = database
     self.names = names
     self.filters = filters
+    releaseNames = ReleaseNames(database)
   }
 
   // MARK: Sources

@@ -67,6 +67,9 @@ enum Schema {
       try database.execute(sql: agenda)
       try noteClaims(in: database)
     }
+    migrator.registerMigration("released keys in runs") { database in
+      try database.execute(sql: releaseRuns)
+    }
     return migrator
   }
 
@@ -98,6 +101,39 @@ enum Schema {
       filter BLOB NOT NULL
     ) STRICT;
 
+    """
+
+  /// What series release is kept as claims are. What was released before stays in its table until it expires.
+  private static let releaseRuns = """
+    CREATE TABLE release_runs (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      series INTEGER NOT NULL REFERENCES series (id),
+      claims INTEGER NOT NULL CHECK (claims >= 0),
+      first_end INTEGER NOT NULL,
+      has_filters INTEGER NOT NULL CHECK (has_filters IN (0, 1)),
+      target INTEGER,
+      sweep INTEGER CHECK (sweep BETWEEN 0 AND 4294967295),
+      sweep_end INTEGER,
+      CHECK (target <> id),
+      CHECK ((sweep IS NULL) = (sweep_end IS NULL))
+    ) STRICT;
+    CREATE INDEX release_runs_by_series ON release_runs (series);
+
+    CREATE TABLE release_blocks (
+      id INTEGER PRIMARY KEY CHECK (id > 0),
+      claims BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE release_filters (
+      id INTEGER PRIMARY KEY CHECK (id > 0),
+      filter BLOB NOT NULL
+    ) STRICT;
+
+    -- Whose opinions were in first releases, the names with commas between them.
+    CREATE TABLE release_origins (
+      id INTEGER PRIMARY KEY CHECK (id > 0),
+      names TEXT NOT NULL UNIQUE
+    ) STRICT;
     """
 
   // Instants are whole seconds since 1970.

@@ -84,8 +84,8 @@ package protocol ClaimChanges: AnyObject {
   func reread(
     _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
   ) throws -> Int
-  /// Notes key data that the next round has to look at again.
-  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) throws
+  /// Notes key data that the next round has to look at again; in order, each once.
+  func lookAgain(at keys: [TemporaryExposureKey]) throws
   /// Forgets what nobody needs of the agenda any more.
   func sweepAgenda(to floor: AgendaFloor) throws
   /// Removes everything about a key: claims, what is held, what went out, and the bytes of these documents.

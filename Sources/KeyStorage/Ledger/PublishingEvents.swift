@@ -98,7 +98,7 @@ extension Ledger {
       let cause = replaced.isEmpty ? StagingCause.new(policy: policy) : .replacing(replaced, policy: policy)
       let stamp = try page.open(.staged, about: series)
       if let recipe, !records.isEmpty { try transaction.keep(recipe, of: records.map(\.id), stagedIn: stamp) }
-      try transaction.lookAgain(at: again, in: stamp)
+      try transaction.lookAgain(at: again)
       if let floor = try sweeping(transaction) { try transaction.sweepAgenda(to: floor) }
       try page.close(stamp, .staged(records, series: series, cause))
       if !old.isEmpty {

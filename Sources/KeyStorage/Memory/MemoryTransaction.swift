@@ -287,7 +287,7 @@ final class MemoryTransaction: StoreTransaction {
       }
     }
     if !aside.isEmpty { state.held[document, default: [:]].merge(aside) { known, _ in known } }
-    for claim in aside.keys { note(claim, in: event.id) }
+    for claim in aside.keys { note(claim) }
     return receipt
   }
 
@@ -347,7 +347,7 @@ final class MemoryTransaction: StoreTransaction {
         }?.event
       if isOtherOrigins(claim) {
         state.held[document, default: [:]][claim] = MemoryState.Holding(reason: .otherRollingStart, event: event.id)
-        note(claim, in: event.id)
+        note(claim)
         continue
       }
       let key = claim.subject.key
@@ -357,7 +357,7 @@ final class MemoryTransaction: StoreTransaction {
         state.keys.sort()
       }
       state.claims[key, default: [:]][claim] = place
-      note(claim, in: event.id)
+      note(claim)
       new += 1
       if !place.isRecalled { count(1, claim.origin, place) }
     }
@@ -366,7 +366,7 @@ final class MemoryTransaction: StoreTransaction {
       noteLoss(of: claim.subject.key)
     }
     for (claim, reason) in change.heldAdded {
-      note(claim, in: event.id)
+      note(claim)
       state.held[document, default: [:]][claim] = MemoryState.Holding(reason: reason, event: event.id)
     }
     if state.held[document]?.isEmpty == true { state.held[document] = nil }
@@ -439,7 +439,7 @@ final class MemoryTransaction: StoreTransaction {
         continue
       }
       state.claims[key, default: [:]][claim] = arrival
-      note(claim, in: event.id)
+      note(claim)
       receipt.new += 1
       count(1, claim.origin, arrival)
     }
@@ -519,8 +519,8 @@ final class MemoryTransaction: StoreTransaction {
     return entries.count > limit ? nil : Set(entries.map(\.key)).sorted()
   }
 
-  func lookAgain(at keys: [TemporaryExposureKey], in event: EventStamp) {
-    for key in keys { note(key, for: AgendaHour.now, in: event.id) }
+  func lookAgain(at keys: [TemporaryExposureKey]) {
+    for key in keys { note(key, for: AgendaHour.now) }
   }
 
   func sweepAgenda(to floor: AgendaFloor) {
@@ -529,19 +529,18 @@ final class MemoryTransaction: StoreTransaction {
     state.agendaFloor = floor
   }
 
-  private func note(_ claim: StatedClaim, in event: EventID) {
+  private func note(_ claim: StatedClaim) {
     let (hour, short) = claim.statement.agendaHours(from: claim.subject.rollingStart)
-    note(claim.subject.key, for: hour, in: event)
-    if let short { note(claim.subject.key, for: short, in: event) }
+    note(claim.subject.key, for: hour)
+    if let short { note(claim.subject.key, for: short) }
   }
 
-  /// What is not said any more may be due at once: with the next event, whichever that is.
-  private func noteLoss(of key: TemporaryExposureKey) {
-    note(key, for: AgendaHour.now, in: EventID(rawValue: state.lastEvent.rawValue + 1))
-  }
+  /// What is not said any more may be due at once.
+  private func noteLoss(of key: TemporaryExposureKey) { note(key, for: AgendaHour.now) }
 
-  private func note(_ key: TemporaryExposureKey, for hour: Int64, in event: EventID) {
-    state.agenda.append(MemoryState.AgendaEntry(event: event, hour: hour, key: key))
+  private func note(_ key: TemporaryExposureKey, for hour: Int64) {
+    let number = AgendaPiece.number(behind: state.lastEvent, isSmall: false)
+    state.agenda.append(MemoryState.AgendaEntry(event: number, hour: hour, key: key))
   }
 
   // MARK: Expiry

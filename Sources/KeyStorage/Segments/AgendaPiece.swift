@@ -8,6 +8,15 @@ package enum AgendaPiece {
   /// much of it: one by one it would tell which keys came together. It fills a page.
   package static let smallKeys = 240
 
+  /// The number under which something is noted: no mark that was made before has one as high, whatever the claims say of the
+  /// event that brought them, and uploads of a day all say the first one. Small pieces have a coarse one: it does not tell which
+  /// keys came together. What has too high a number is looked at once or some times more.
+  ///
+  /// - Parameter last: the last event that was written down.
+  package static func number(behind last: EventID, isSmall: Bool) -> EventID {
+    EventID(rawValue: isSmall ? (last.rawValue &+ 1) | 255 : last.rawValue &+ 1)
+  }
+
   package static func encode(_ keys: ArraySlice<TemporaryExposureKey>) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 8)
     bytes.reserveCapacity(8 + keys.count * TemporaryExposureKey.byteCount)

@@ -70,8 +70,12 @@ struct PreviewCommand: AsyncParsableCommand {
       Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It \
       works beside a gateway that runs.
 
+      In a large store a round looks at keys with a change since the last round alone. A preview looks at all keys. With \
+      --full it looks at the changed ones as well, says whether both select the same keys, and exits with 1 where not.
+
       Examples:
         keyferry preview --region NL
+        keyferry preview --full
         keyferry preview --config gateway.yaml --json
       """)
 
@@ -83,6 +87,9 @@ struct PreviewCommand: AsyncParsableCommand {
   )
   var series: [String] = []
 
+  @Flag(help: "Compare a look at all keys with a look at the changed ones.")
+  var full = false
+
   @Flag(help: "Print the previews as JSON (schemas/preview.schema.json).")
   var json = false
 
@@ -90,16 +97,18 @@ struct PreviewCommand: AsyncParsableCommand {
     let plan = try gateway.plan(warnings: false)
     let ledger = try gateway.ledger(plan, as: .reader)
     let publisher = Publisher(
-      ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config))
+      ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config),
+      program: KeyferryCommand.program)
     var previews: [SeriesPreview] = []
     for name in series.isEmpty ? plan.series.map(\.name) : series {
-      previews.append(try await publisher.preview(series: name, now: gateway.clock()))
+      previews.append(try await publisher.preview(series: name, now: gateway.clock(), compares: full))
     }
     if json {
       try Console.result(line: try JSONText.render(PreviewDocument(previews: previews)))
     } else {
       for preview in previews { for line in preview.lines { try Console.result(line: line) } }
     }
+    try exit(previews.allSatisfy { $0.comparison?.agrees ?? true } ? .done : .rejected)
   }
 }
 

@@ -9,13 +9,24 @@ extension SeriesPreview {
       + days.sorted { $0.key < $1.key }.map { "  new, in use on \($0.key): \(grouped($0.value))" }
       + ranked(reportTypes).map { "  new, \($0): \(grouped($1))" }
       + ranked(revisedReportTypes).map { "  revised, now \($0): \(grouped($1))" } + reasons
-      + recallLines(recalled, "recalled, to be revoked") + warnings.map { "warning: \($0.reason)" }
+      + recallLines(recalled, "recalled, to be revoked") + compared + warnings.map { "warning: \($0.reason)" }
   }
 
   private var heading: String {
     let name = title == series ? series : "\(series) (\(title))"
     let when = isDue ? "is due" : "is not over yet, nothing is due until \(window.instant)"
     return "\(name): the window from \(Instant(secondsSince1970: window.start)) to \(window.instant) \(when)"
+  }
+
+  private var compared: [String] {
+    guard let comparison else { return [] }
+    guard let count = comparison.lookedAt else { return ["  the next round looks at all keys"] }
+    return [
+      "  the next round looks at \(counted(count, "key")) alone, and "
+        + (comparison.agrees
+          ? "selects the same as a look at all of them"
+          : "does NOT select the same as a look at all of them: keep a copy of the store, and report this")
+    ]
   }
 
   /// What becomes of the new keys, where that is not simply a bundle.

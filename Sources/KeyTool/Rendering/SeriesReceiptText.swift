@@ -18,6 +18,7 @@ extension SeriesReceipt {
     let rare = [(paused, "paused"), (waiting, "waiting")].filter { $0.0 > 0 }
     return ["\(series): \(sum(published, "published", and: rare))"] + reasons
       + (lookalikes > 0 ? ["  look-alikes added: \(grouped(lookalikes))"] : [])
+      + (looksAtChanges ? ["  counted are keys with a change since the last round; preview counts all"] : [])
       + recallLines(recalled, "recalled and revoked")
   }
 

@@ -95,6 +95,8 @@ struct Press: Sendable {
   /// Further policies that an auditor has, by their digests; and the name of his program.
   var policies: [String: Policy] = [:]
   var program = "keyferry test"
+  /// Each round looks at changes, and compares that with everything.
+  var habit = RoundHabit.compared
 
   /// The way to its witnesses.
   var witnesses: (any WitnessCaller)?
@@ -110,7 +112,7 @@ struct Press: Sendable {
       }
     }
     return Publisher(
-      ledger: ledger, series: series, folder: folder, program: "keyferry test", isCompared: true,
+      ledger: ledger, series: series, folder: folder, program: "keyferry test", habit: habit,
       randomBytes: Self.secret, log: keeper)
   }
 
