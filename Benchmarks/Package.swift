@@ -35,6 +35,17 @@ let package = Package(
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
         .unsafeFlags(["-package-name", keyferry]),
-      ])
+      ]),
+    .executableTarget(
+      name: "rounds",
+      dependencies: [.product(name: "_KeyferryInternals", package: "keyferry")],
+      packageAccess: false,
+      swiftSettings: [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .unsafeFlags(["-package-name", keyferry]),
+      ]),
   ]
 )

@@ -171,7 +171,7 @@ extension SQLiteTransaction {
   }
 
   func lookAgain(at keys: [TemporaryExposureKey]) throws {
-    try note(keys.isEmpty ? [:] : [AgendaHour.now: keys], of: keys.count)
+    try note(keys.isEmpty ? [:] : [AgendaHour.now: keys], of: keys.count, isOpen: true)
   }
 
   func sweepAgenda(to floor: AgendaFloor) throws { try SQLiteAgenda(database).sweep(to: floor) }
@@ -179,19 +179,18 @@ extension SQLiteTransaction {
   /// Notes claims that came in or were put aside.
   ///
   /// - Parameter rows: in the order of key data.
-  func note(_ rows: [ClaimRow]) throws { try note(rows.agenda, of: rows.count) }
+  func note(_ rows: [ClaimRow]) throws { try note(rows.agenda, of: rows.count, isOpen: true) }
 
-  /// Notes key data of claims that are not said any more: it may be due at once.
+  /// Notes key data of claims that are not said any more: it may be due at once. The event may be written down later.
   func noteLoss(of rows: [ClaimRow]) throws {
-    try note(rows.isEmpty ? [:] : [AgendaHour.now: Set(rows.map(\.key)).sorted()], of: rows.count)
+    try note(rows.isEmpty ? [:] : [AgendaHour.now: Set(rows.map(\.key)).sorted()], of: rows.count, isOpen: false)
   }
 
-  private func note(_ hours: [Int64: [TemporaryExposureKey]], of count: Int) throws {
+  private func note(_ hours: [Int64: [TemporaryExposureKey]], of count: Int, isOpen: Bool) throws {
     if hours.isEmpty { return }
-    let last = try SQLiteAgenda(database).lastEvent()
     let isSmall = count <= RunTiers.smallBatch
-    try SQLiteAgenda(database).note(
-      hours, in: AgendaPiece.number(behind: last, isSmall: isSmall), isSmall: isSmall)
+    let number = AgendaPiece.number(of: try SQLiteAgenda(database).lastEvent(), isOpen: isOpen, isSmall: isSmall)
+    try SQLiteAgenda(database).note(hours, in: number, isSmall: isSmall)
   }
 }
 

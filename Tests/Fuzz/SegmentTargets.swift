@@ -5,6 +5,7 @@ import KeyStorage
 let segmentTargets: [String: FuzzTarget] = [
   "claim-block": fuzzBlock,
   "claim-filter": fuzzFilter,
+  "agenda-piece": fuzzPiece,
 ]
 
 /// What is read is what its encoding is read as; nothing is added where it is refused. Also with a checksum that holds, or hardly
@@ -44,4 +45,21 @@ private func readBlock(_ bytes: [UInt8]) {
   guard let filter = bytes.withUnsafeBytes({ ClaimFilter($0) }) else { return }
   for key: UInt64 in [0, 1, .max, sum] { _ = filter.mayHave(TemporaryExposureKey(high: key, low: sum)) }
   check(filter.bytes == bytes, "written otherwise")
+}
+
+/// A piece is read whole or not at all, and written as it was read.
+@Sendable private func fuzzPiece(_ input: UnsafeRawBufferPointer) {
+  var keys: [TemporaryExposureKey] = []
+  if AgendaPiece.decode(input, into: &keys) {
+    check(AgendaPiece.encode(keys[...]) == Array(input), "written otherwise")
+  } else {
+    check(keys.isEmpty, "keys of a piece that is refused")
+  }
+  guard input.count > 8 else { return }
+  let sum = SegmentChecksum.of(UnsafeRawBufferPointer(rebasing: input[8...]))
+  let sound = withUnsafeBytes(of: sum.littleEndian) { Array($0) } + Array(input[8...])
+  keys = []
+  let isRead = sound.withUnsafeBytes { AgendaPiece.decode($0, into: &keys) }
+  check(isRead == ((sound.count - 8) % 16 == 0), "\(sound.count) bytes with a checksum that holds")
+  if isRead { check(AgendaPiece.encode(keys[...]) == sound, "written otherwise") }
 }

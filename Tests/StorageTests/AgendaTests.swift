@@ -68,7 +68,10 @@ struct AgendaTests {
       }
     }
     try await step("looked at again", [KeyRecordTests.key(77).key]) {
-      try await store.write { try $0.lookAgain(at: [KeyRecordTests.key(77).key]) }
+      try await store.write { transaction in
+        _ = try transaction.enter(NewEvent(.staged, about: "NL", at: Times.now))
+        try transaction.lookAgain(at: [KeyRecordTests.key(77).key])
+      }
     }
   }
 

@@ -84,7 +84,7 @@ package protocol ClaimChanges: AnyObject {
   func reread(
     _ change: ReadingChange, of document: DocumentID, from time: Instant, in event: EventStamp
   ) throws -> Int
-  /// Notes key data that the next round has to look at again; in order, each once.
+  /// Notes key data that the next round has to look at again; in order, each once. The event is written down.
   func lookAgain(at keys: [TemporaryExposureKey]) throws
   /// Forgets what nobody needs of the agenda any more.
   func sweepAgenda(to floor: AgendaFloor) throws

@@ -535,11 +535,11 @@ final class MemoryTransaction: StoreTransaction {
     if let short { note(claim.subject.key, for: short) }
   }
 
-  /// What is not said any more may be due at once.
-  private func noteLoss(of key: TemporaryExposureKey) { note(key, for: AgendaHour.now) }
+  /// What is not said any more may be due at once. The event may be written down later.
+  private func noteLoss(of key: TemporaryExposureKey) { note(key, for: AgendaHour.now, isOpen: false) }
 
-  private func note(_ key: TemporaryExposureKey, for hour: Int64) {
-    let number = AgendaPiece.number(behind: state.lastEvent, isSmall: false)
+  private func note(_ key: TemporaryExposureKey, for hour: Int64, isOpen: Bool = true) {
+    let number = AgendaPiece.number(of: state.lastEvent, isOpen: isOpen, isSmall: false)
     state.agenda.append(MemoryState.AgendaEntry(event: number, hour: hour, key: key))
   }
 

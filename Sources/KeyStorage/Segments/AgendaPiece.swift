@@ -10,11 +10,14 @@ package enum AgendaPiece {
 
   /// The number under which something is noted: no mark that was made before has one as high, whatever the claims say of the
   /// event that brought them, and uploads of a day all say the first one. Small pieces have a coarse one: it does not tell which
-  /// keys came together. What has too high a number is looked at once or some times more.
+  /// keys came together. What has too high a number is looked at some times more.
   ///
-  /// - Parameter last: the last event that was written down.
-  package static func number(behind last: EventID, isSmall: Bool) -> EventID {
-    EventID(rawValue: isSmall ? (last.rawValue &+ 1) | 255 : last.rawValue &+ 1)
+  /// - Parameters:
+  ///   - last: the last event that was written down.
+  ///   - isOpen: whether that is an event of the transaction at hand.
+  package static func number(of last: EventID, isOpen: Bool, isSmall: Bool) -> EventID {
+    let number = isOpen ? last.rawValue : last.rawValue &+ 1
+    return EventID(rawValue: isSmall ? number | 255 : number)
   }
 
   package static func encode(_ keys: ArraySlice<TemporaryExposureKey>) -> [UInt8] {
