@@ -19,13 +19,19 @@ let claimCount = arguments.first ?? 1_000_000
 let seriesCount = arguments.dropFirst().first ?? 5
 
 let folder = FileManager.default.temporaryDirectory.appending(path: "rounds-\(UUID().uuidString)").path
+try FileManager.default.createDirectory(atPath: folder + "/state", withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(atPath: folder) }
+
+/// This process.
+let own: Int32 = 0
+
+func print(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
 func seconds(of usage: timeval) -> Double { Double(usage.tv_sec) + Double(usage.tv_usec) / 1_000_000 }
 
 func processor() -> Double {
   var usage = rusage()
-  getrusage(RUSAGE_SELF, &usage)
+  getrusage(own, &usage)
   return seconds(of: usage.ru_utime) + seconds(of: usage.ru_stime)
 }
 
@@ -77,7 +83,7 @@ func record(_ batch: AdmittedBatch, as name: String, in ledger: Ledger) async th
   }
 }
 
-let identity = SigningIdentity(key: try SigningKey(), keyID: "262", keyVersion: "v1")
+let identity = try SigningIdentity(key: SigningKey.generate(), keyID: "262", keyVersion: "v1")
 let all = (0..<seriesCount).map { number in
   SeriesSettings(
     name: "S\(number)", selection: RegionSelection(), publishing: Policy(name: "bench"),
@@ -155,8 +161,10 @@ do {
           }
         }
       ) { _ in [] }
-      try await ledger.published(
-        [BundleID(rawValue: Int64(1 + (all.firstIndex { $0.name == settings.name } ?? 0)))], by: settings.name, at: now)
+      // Its file is nowhere, so no index names it any more.
+      let number = BundleID(rawValue: Int64(1 + (all.firstIndex { $0.name == settings.name } ?? 0)))
+      try await ledger.published([number], by: settings.name, at: now)
+      try await ledger.unlisted([number], by: settings.name, at: SoundTime(toldByOperator: now))
     }
   }
   try await say(
@@ -182,5 +190,5 @@ for file in files.sorted() {
   print("\(file): \(attributes[.size] ?? 0) bytes")
 }
 var usage = rusage()
-getrusage(RUSAGE_SELF, &usage)
+getrusage(own, &usage)
 print("most memory: \(usage.ru_maxrss / 1024) MiB")
