@@ -86,15 +86,44 @@ package enum GatewayConfiguration {
       // Whoever checks a configuration is not always whoever runs it.
       return access(folder, W_OK | X_OK) == 0
         ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
+    } catch let error as StorageFault where isClosed(plan.stateFolder) {
+      return fault(.warning, "\(error): this user may not look into it, and whether keyferry run can is not known")
     } catch {
       return fault(.error, "\(error)")
     }
   }
 
-  /// A log that was not begun, without which nothing is published. Nothing is made.
-  package static func logFaults(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
-    guard let log = plan.log, access("\(log.state)/log.key", F_OK) != 0, errno == ENOENT || errno == ENOTDIR else {
-      return []
+  /// Whether there is a folder that this user may not look into.
+  private static func isClosed(_ folder: String) -> Bool {
+    var status = stat()
+    return stat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR && access(folder, R_OK | X_OK) != 0
+      && errno == EACCES
+  }
+
+  /// A log that was not begun, or cannot go on: without it nothing is published. Nothing is made.
+  package static func logFaults(of plan: GatewayPlan, _ path: String) async -> [GatewayFault] {
+    guard let log = plan.log else { return [] }
+    let hasKey = access("\(log.state)/log.key", F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
+    let shown = plan.publicationFolder.flatMap { ShownLog(in: LocalFolder($0), of: log) }
+    guard !hasKey else {
+      guard let folder = plan.publicationFolder, let reason = await LogStatus.fault(of: log, in: folder) else {
+        return []
+      }
+      return [
+        GatewayFault(
+          severity: .error, file: path, place: "log",
+          reason: "the log cannot go on, and nothing is published: \(reason)")
+      ]
+    }
+    if let shown {
+      return [
+        GatewayFault(
+          severity: .error, file: path, place: "log.state",
+          reason:
+            "log.key is not in \(printableText(log.state)), and others see a log of \(counted(shown.size, "entry", "entries")) "
+            + "by that key: nothing is published; bring log.key back from its copy, and then keyferry log adopt --config "
+            + printableText(path))
+      ]
     }
     return [
       GatewayFault(

@@ -21,9 +21,11 @@ package enum Stores {
     return Ledger(try all.open(.folder(folder), as: role, now: now), listeners: listeners)
   }
 
-  /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:into:now:command:)``.
-  package static func restore(from copy: String, into folder: String, now: Instant) async throws {
+  /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.
+  package static func restore(
+    from copy: String, named name: String? = nil, into folder: String, now: Instant
+  ) async throws {
     try makeFolders(folder)
-    try await SQLiteStore.restore(from: copy, into: folder, now: now)
+    try await SQLiteStore.restore(from: copy, named: name, into: folder, now: now)
   }
 }

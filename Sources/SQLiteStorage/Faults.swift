@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import KeyStorage
 
@@ -5,16 +6,18 @@ extension StorageFault {
   /// What an error of SQLite means for the gateway, with the file's path.
   init(_ error: any Error, path: String) {
     guard let error = error as? DatabaseError else {
-      self = error as? StorageFault ?? StorageFault(.inputOutput, "\(path): \(error)")
+      self = error as? StorageFault ?? StorageFault(.inputOutput, "\(path): \(Self.words(error))")
       return
     }
-    let reason = error.message ?? error.resultCode.description
+    // A connection that was not asked says that it has no error.
+    let message = error.message.flatMap { $0 == "not an error" ? nil : $0 }
+    let reason = message ?? error.resultCode.description
     if error.extendedResultCode == .SQLITE_IOERR_DATA {
       self = .damaged(path, PageChecksums.lastDamage(of: path) ?? "a page is not what was written")
       return
     }
     switch error.resultCode {
-    case .SQLITE_FULL: self.init(.full, "\(path): no room to write: \(reason)")
+    case .SQLITE_FULL: self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? "")")
     case .SQLITE_CORRUPT: self = .damaged(path, reason)
     case .SQLITE_NOTADB: self.init(.incompatible, "\(path): not an SQLite file")
     // What a header says that was written over.
@@ -25,11 +28,38 @@ extension StorageFault {
     }
   }
 
+  /// The same of a copy that was to be restored, which is not the store: nothing is said of that.
+  ///
+  /// - Parameters:
+  ///   - path: of the file that was read.
+  ///   - name: what the operator calls it.
+  init(_ error: any Error, ofCopy path: String, named name: String) {
+    let fault = StorageFault(error, path: path)
+    let reason = fault.reason.hasPrefix("\(path): ") ? String(fault.reason.dropFirst(path.count + 2)) : fault.reason
+    guard fault.code == .corrupt else {
+      self.init(fault.code, "\(name): \(reason)")
+      return
+    }
+    let what = reason.replacing(Self.isDamaged, with: "").replacing(Self.advice, with: "")
+    self.init(.corrupt, "\(name): the copy is damaged itself: \(what); the store stays as it was")
+  }
+
+  /// What the system said, without what Foundation wraps around it.
+  private static func words(_ error: any Error) -> String {
+    let error = error as NSError
+    if let below = error.userInfo[NSUnderlyingErrorKey] as? NSError, below.domain == NSPOSIXErrorDomain {
+      return String(cString: strerror(Int32(below.code)))
+    }
+    if error.domain == NSPOSIXErrorDomain { return String(cString: strerror(Int32(error.code))) }
+    return error.localizedDescription
+  }
+
+  private static let isDamaged = "the store is damaged: "
+  private static let advice =
+    "; keyferry store check says what else is, keyferry store restore puts a copy in its place"
+
   /// A store with bytes that nobody wrote.
   static func damaged(_ path: String, _ what: String) -> StorageFault {
-    StorageFault(
-      .corrupt,
-      "\(path): the store is damaged: \(what); keyferry store check says what else is, keyferry store restore puts a copy"
-        + " in its place")
+    StorageFault(.corrupt, "\(path): \(isDamaged)\(what)\(advice)")
   }
 }

@@ -2,6 +2,7 @@ import CPartialFiles
 package import ExposureKeys
 import Foundation
 import GRDB
+import GRDBSQLite
 package import KeyStorage
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
@@ -48,6 +49,8 @@ package final class SQLiteStore: Store {
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
       try PageChecksums.install()
+      try Self.checkReach(path)
+      try LogOfChanges.check(path)
       let isCurrent = try Self.inspect(path, isReadOnly: isReadOnly)
       if role == .owner, try PageChecksums.header(of: path) == .unchecked { try Self.addChecksums(to: path) }
       // Nobody makes or changes tables beside an owner.
@@ -91,8 +94,24 @@ package final class SQLiteStore: Store {
     }
   }
 
+  package func settle() async {
+    guard role != .reader else { return }
+    try? await pool.writeWithoutTransaction { Self.settle($0) }
+  }
+
+  /// Nothing that was committed is left in the log alone, of which SQLite believes nothing behind a damaged place. Somebody
+  /// else may be in the way; then he does it, or the next one.
+  private static func settle(_ database: Database) {
+    guard let connection = database.sqliteConnection else { return }
+    sqlite3_busy_timeout(connection, 250)
+    _ = try? database.checkpoint(.truncate)
+  }
+
   /// The right to write is given back after the last connection.
-  deinit { try? pool.close() }
+  deinit {
+    if role != .reader { pool.unsafeReentrantWrite { Self.settle($0) } }
+    try? pool.close()
+  }
 
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
@@ -157,61 +176,116 @@ package final class SQLiteStore: Store {
       else {
         throw StorageFault(.inputOutput, "\(partial): it cannot be made")
       }
-      let queue = try DatabaseQueue(path: partial, configuration: .store(isReadOnly: false, pageLimit: nil))
-      try pool.backup(to: queue)
-      try await queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
-      try queue.close()
+      try Self.backUp(pool, as: partial)
       try Self.publish(partial, as: path)
     } catch {
       try? FileManager.default.removeItem(atPath: partial)
-      throw error is StorageFault ? error : StorageFault(error, path: path)
+      if error is StorageFault { throw error }
+      // What is read is the store, and what has no room is the copy.
+      let isOfStore = (error as? DatabaseError)?.extendedResultCode == .SQLITE_IOERR_DATA
+      throw StorageFault(error, path: isOfStore ? self.path : path)
     }
+  }
+
+  /// Writes everything that a database has, its log of changes included, into one empty file.
+  private static func backUp(_ database: any DatabaseReader, as path: String) throws {
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    defer { try? queue.close() }
+    try database.backup(to: queue)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
   }
 
   /// Puts a copy in the place of the store of a folder, of which nobody has the right to write meanwhile. What was there is
   /// kept beside it, under names that end in `-replaced-` and the time.
   ///
-  /// - Parameter copy: a file that ``copy(to:)`` wrote; it stays.
+  /// - Parameters:
+  ///   - copy: a file that ``copy(to:)`` wrote, or a store that was put aside, with the log of changes beside it; it stays.
+  ///   - name: what the operator calls it, where that is not its path.
   /// - Throws: ``StorageFault``: `held`, `incompatible`, `corrupt` where the copy is damaged itself, and then nothing has
   ///   changed.
   package static func restore(
-    from copy: String, into folder: String, now: Instant, command: String = SQLiteStore.currentCommand
+    from copy: String, named name: String? = nil, into folder: String, now: Instant,
+    command: String = SQLiteStore.currentCommand
   ) async throws {
     let path = folder + "/" + fileName
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
+    if let identity = FileIdentity(copy), identity == FileIdentity(path) {
+      throw StorageFault(.conflict, "\(name ?? copy): it is the store itself, and stays as it is")
+    }
+    let partial = path + ".partial"
     do {
-      try PageChecksums.install()
-      guard try inspect(copy, isReadOnly: true) else { throw StorageFault(.notFound, "\(copy): there is no store") }
-      try await check(copy)
-      let files = FileManager.default
-      let partial = path + ".partial"
-      try? files.removeItem(atPath: partial)
+      try? FileManager.default.removeItem(atPath: partial)
       let noted = keyferry_partial_note(partial)
       defer { keyferry_partial_forget(noted) }
-      try files.copyItem(atPath: copy, toPath: partial)
-      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
+      do {
+        try PageChecksums.install()
+        try checkReach(copy)
+        try LogOfChanges.check(copy)
+        guard try inspect(copy, isReadOnly: true) else { throw StorageFault(.notFound, "\(copy): there is no store") }
+        try check(copy, thenTakeAs: partial)
+      } catch {
+        throw StorageFault(error, ofCopy: copy, named: name ?? copy)
+      }
       try synchronize(partial)
       // The log of changes goes first: it must never be taken for one of the copy.
-      let suffix = "-replaced-\(now.secondsSince1970)"
+      let files = FileManager.default
+      let suffix = unusedSuffix(for: path, now)
       for ending in ["-wal", "-shm", ""] where files.fileExists(atPath: path + ending) {
         try files.moveItem(atPath: path + ending, toPath: path + suffix + ending)
       }
       try files.moveItem(atPath: partial, toPath: path)
       try synchronize(folder)
     } catch {
-      throw error is StorageFault ? error : StorageFault(error, path: path)
+      for ending in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: partial + ending) }
+      throw StorageFault(error, path: path)
     }
   }
 
-  /// - Throws: ``StorageFault`` `corrupt` with the first fault of a file that nobody has open.
-  private static func check(_ path: String) async throws {
+  /// A name that no file of a store has that was put aside: another one may have been in the same second.
+  private static func unusedSuffix(for path: String, _ now: Instant) -> String {
+    let suffix = "-replaced-\(now.secondsSince1970)"
+    let suffixes = [suffix] + (2...10_000).map { "\(suffix).\($0)" }
+    return suffixes.first { suffix in
+      ["", "-wal", "-shm"].allSatisfy { !FileManager.default.fileExists(atPath: path + suffix + $0) }
+    } ?? suffix
+  }
+
+  /// Reads a file that nobody has open to its end, and writes what it has into another one.
+  ///
+  /// - Throws: ``StorageFault`` `corrupt` with its first fault, before anything is written.
+  private static func check(_ path: String, thenTakeAs partial: String) throws {
+    let hasLog = LogOfChanges.isThere(beside: path)
     var configuration = Configuration.store(isReadOnly: true, pageLimit: nil)
     configuration.label = "keyferry copy"
-    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    let queue: DatabaseQueue
+    do {
+      queue = try DatabaseQueue(path: path, configuration: configuration)
+    } catch let error as DatabaseError where hasLog && error.resultCode == .SQLITE_CANTOPEN {
+      throw StorageFault(
+        .inputOutput,
+        "\(path): a log of changes lies beside it, \(path)\(LogOfChanges.ending), which cannot be read there: SQLite makes a file"
+          + " beside it; copy both into a folder that can be written")
+    }
     defer { try? queue.close() }
-    let found = try await queue.read { try damage(of: path, in: $0, limit: 1) }
-    if let first = found.first { throw StorageFault(.corrupt, "\(path): the copy is damaged itself: \(first)") }
+    // What is damaged ends a transaction.
+    if let first = try queue.unsafeRead({ try damage(of: path, in: $0, limit: 1) }).first {
+      throw StorageFault.damaged(path, first)
+    }
+    do {
+      if hasLog {
+        guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
+        else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
+        try backUp(queue, as: partial)
+      } else {
+        try FileManager.default.copyItem(atPath: path, toPath: partial)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
+      }
+    } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_IOERR_DATA {
+      throw error
+    } catch {
+      throw StorageFault(error, path: partial)
+    }
   }
 
   private static func synchronize(_ path: String) throws {
@@ -246,7 +320,7 @@ package final class SQLiteStore: Store {
   }
 
   private static func damage(of path: String, in database: Database, limit: Int) throws -> [String] {
-    let pages = try PageChecksums.damage(of: path, limit: limit)
+    let pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
       let tables = try unreadableTables(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
@@ -262,7 +336,9 @@ package final class SQLiteStore: Store {
         }
       return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
     } catch let error as DatabaseError {
-      return pages.isEmpty ? [StorageFault(error, path: path).reason] : pages
+      if !pages.isEmpty { return pages }
+      // What was found first has ended the transaction, and what came then says only that.
+      return [PageChecksums.lastDamage(of: path) ?? StorageFault(error, path: path).reason]
     }
   }
 
@@ -279,6 +355,15 @@ package final class SQLiteStore: Store {
         return "the table \(name) cannot be read to its end"
       }
     }
+  }
+
+  /// Whether this user may look at the file at all: one that nobody may see is not one that is not there.
+  ///
+  /// - Throws: ``StorageFault`` `inputOutput`.
+  private static func checkReach(_ path: String) throws {
+    var status = stat()
+    guard stat(path, &status) != 0 || access(path, R_OK) != 0, errno != ENOENT else { return }
+    throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
   }
 
   /// Whether the file of this store is still the one that was opened.

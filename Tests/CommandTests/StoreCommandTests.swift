@@ -114,12 +114,100 @@ import Testing
     }
   }
 
+  /// The undoing of a restore: what was put aside comes back, with pauses that were said since the copy.
+  @Test func whatWasPutAsideIsRestored() throws {
+    try withGateway { workshop in
+      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 0)
+      #expect(try workshop.keyferry("pause", "drop", "--reason", "key leaked").status == 0)
+      let before = try workshop.keyferry(["status"] + Self.noon)
+      #expect(before.text.contains("paused"), "\(before.text)")
+      #expect(try workshop.keyferry("store", "restore", "copy.sqlite").status == 0)
+      #expect(try workshop.keyferry(["status"] + Self.noon).text != before.text)
+      let aside = try #require(
+        try workshop.files.first {
+          $0.hasPrefix("state/keyferry.sqlite-replaced-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
+        })
+      let undone = try workshop.keyferry("store", "restore", aside)
+      #expect(undone.status == 0, "\(undone.errors)")
+      #expect(try workshop.keyferry(["status"] + Self.noon).text == before.text)
+      let itself = try workshop.keyferry("store", "restore", "state/keyferry.sqlite")
+      #expect(itself.status == 2 && itself.errors.contains("it is the store itself"), "\(itself.errors)")
+      #expect(try workshop.keyferry(["status"] + Self.noon).text == before.text)
+    }
+  }
+
+  /// A process was killed, and then a bit of its log of changes is another one.
+  @Test func aDamagedLogOfChangesIsFound() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-log-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "drop"), withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let workshop = Workshop(folder: folder)
+    try workshop.makeSigner()
+    try configure(workshop, key: "{file: 310-v1.key.pem}")
+    try drop(NormalizeTests.german, "de.csv", workshop)
+    #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+    let names = ["", "-wal", "-shm"].map { "state/keyferry.sqlite" + $0 }
+    var files: [[UInt8]] = []
+    do {
+      let store = try SQLiteStore(
+        folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+      var judge = ClockJudge()
+      _ = judge.look(ClockReading.system)
+      try await Ledger(store).clockSeen(try #require(judge.record))
+      // As it lies there when the process is killed.
+      files = try names.map(workshop.bytes)
+    }
+    #expect(files[1].count > 4096)
+    files[1][files[1].count - 100] ^= 1
+    for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
+    for command in [["status"], ["pull"], ["publish"], ["pause", "drop"]] {
+      let outcome = try workshop.keyferry(command + (command[0] == "pause" ? [] : Self.noon))
+      #expect(outcome.status == 2, "\(command): \(outcome.errors)")
+      #expect(outcome.errors.contains("keyferry.sqlite-wal: the store is damaged: change "), "\(outcome.errors)")
+    }
+    #expect(!workshop.exists("public"))
+    let checked = try workshop.keyferry("store", "check")
+    #expect(checked.status == 1 && checked.text.contains("keyferry.sqlite-wal: "), "\(checked.text)")
+  }
+
+  /// What a command has written is in the store's own file when it has ended.
+  @Test func commandsLeaveNothingInTheLog() throws {
+    try withGateway { workshop in
+      func isSettled() throws -> Bool {
+        try !workshop.exists("state/keyferry.sqlite-wal") || workshop.bytes("state/keyferry.sqlite-wal").isEmpty
+      }
+      #expect(try isSettled())
+      for command in [
+        ["pause", "drop"], ["resume", "drop"], ["pull"], ["publish"], ["recall", "DE", "--reason", "x"],
+      ] {
+        let outcome = try workshop.keyferry(
+          command + (command[0] == "pull" || command[0] == "publish" ? Self.noon : []))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try isSettled(), "\(command)")
+      }
+    }
+  }
+
+  /// A state folder that is no folder.
+  @Test(arguments: ["/dev/null", "gateway.yaml"]) func aStateThatCannotBeIsAnError(state: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write("state: \(state)\n", "gateway.yaml")
+      let outcome = try workshop.keyferry("check")
+      #expect(outcome.status == 2 && outcome.text.contains("error: state: "), "\(outcome.text)")
+      #expect(outcome.text.lowercased().contains("not a directory"), "\(outcome.text)")
+    }
+  }
+
   @Test func aSealedCopyIsForItsKeyAlone() throws {
     try withGateway { workshop in
       let (mine, other) = (CopyIdentity.generate(), CopyIdentity.generate())
       let recipient = try #require(mine.recipients.first)
       try workshop.write("# a comment\n" + mine.disclosed, "mine.txt")
       try workshop.write(other.disclosed, "other.txt")
+      var parts = [Array("PK and no store".utf8)]
+      var sealedBytes: [UInt8] = []
+      try SealedCopy.seal(for: [recipient], reading: { _ in parts.popLast() ?? [] }) { sealedBytes += $0 }
+      try workshop.write(sealedBytes, "nothing.age")
       let sealed = try workshop.keyferry("store", "backup", "copy.age", "--recipient", "\(recipient)")
       #expect(sealed.status == 0 && sealed.errors == "keyferry: the store was copied to copy.age, sealed for 1 key\n")
       #expect(try !workshop.text("copy.age").contains("SQLite format"))
@@ -136,6 +224,11 @@ import Testing
       try workshop.write(bytes, "bad.age")
       let bad = try workshop.keyferry("store", "restore", "bad.age", "--identity", "mine.txt")
       #expect(bad.status == 2 && bad.errors.contains("damaged or cut off"))
+      // What was sealed and is no store is called by the name that it was given.
+      let nothing = try workshop.keyferry("store", "restore", "nothing.age", "--identity", "mine.txt")
+      #expect(
+        nothing.status == 2 && nothing.errors.hasPrefix("keyferry: nothing.age: not an SQLite file"),
+        "\(nothing.errors)")
       try workshop.write(Array(try workshop.bytes("copy.age").dropLast(70_000)), "short.age")
       #expect(try workshop.keyferry("store", "restore", "short.age", "--identity", "mine.txt").status == 2)
       #expect(try workshop.keyferry("store", "restore", "copy.age", "--identity", "mine.txt").status == 0)
@@ -375,6 +468,9 @@ import Testing
     let status = try workshop.keyferry("status", "--json")
     try check(status, "status.schema.json", 1)
     #expect(status.text.contains("clock_doubt") && status.errors.contains("the system's clock is 3 days behind"))
+    // It is told by the time that the gateway works by.
+    let told = try #require(status.text.firstMatch(of: /"now" : "([^"]+)"/).flatMap { Instant(String($0.output.1)) })
+    #expect((0...600).contains(told.secondsSince1970 - reading.wall.secondsSince1970), "\(told)")
     #expect(try workshop.keyferry("pull").status == 1)
 
     let accepted = try workshop.keyferry("clock", "accept", "--by", "ada", "--reason", "compared with my watch")

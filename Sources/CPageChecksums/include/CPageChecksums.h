@@ -37,4 +37,47 @@ int keyferry_checksum_holds(const void *bytes, int count, uint32_t page);
 /// \returns whether any was found.
 int keyferry_checksums_last_damage(char *path, int capacity, uint32_t *page);
 
+// The write-ahead log as a whole. SQLite reads it, after a crash, up to the first frame whose sum does not hold, and takes
+// what stands behind that for writing that was not finished. What was committed there would be gone without a word.
+
+/// What is in a log.
+typedef struct {
+  /// Of the file; 0 where there is none.
+  int64_t byte_count;
+  /// Whether the log's header is what was written.
+  int header_holds;
+  /// Whether the header's bytes are all zeros.
+  int header_is_empty;
+  /// How many frames hold from the first one on, each sum going on from that before.
+  uint64_t frames;
+  /// Whether the frame behind them and the one that follows have the salts of the log, or have them but for one byte: both were
+  /// written in the log as it is now, so the first is no block that the system never wrote.
+  int next_is_of_log;
+  /// How many frames behind that one hold by the sum of the frame before them, and end a transaction.
+  uint64_t later_commits;
+  /// Whether the witness's frame is among those that hold, and has its sum.
+  int witness_holds;
+} KeyferryLog;
+
+/// The frame up to which transactions were committed, as the memory that processes share says.
+typedef struct {
+  uint32_t frame;
+  uint32_t sum[2];
+  unsigned char salts[8];
+  /// How many frames have come into the database.
+  uint32_t copied;
+} KeyferryLogWitness;
+
+/// Reads a log to its end.
+///
+/// \param page_size the size of pages, where the header does not tell.
+/// \param witness what is known of it; NULL where nothing is.
+/// \returns 0, or the number of the system's error.
+int keyferry_log_examine(const char *path, uint32_t page_size, const KeyferryLogWitness *witness, KeyferryLog *log);
+
+/// Reads the index of a log, the file `-shm`.
+///
+/// \returns whether it is there and whole, and something was committed.
+int keyferry_log_witness(const char *path, KeyferryLogWitness *witness);
+
 #endif

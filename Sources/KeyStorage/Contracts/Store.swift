@@ -36,6 +36,10 @@ package protocol Store: Sendable {
   ///
   /// - Parameter limit: how many faults are told at most.
   func damage(limit: Int) async throws -> [String]
+
+  /// Brings what was written lately to where a damaged place does not take it along. Nothing depends on it; who has written
+  /// and ends does it.
+  func settle() async
 }
 
 extension Store {
@@ -44,6 +48,8 @@ extension Store {
   }
 
   package func damage(limit: Int) async throws -> [String] { [] }
+
+  package func settle() async {}
 }
 
 /// What a store is opened for.

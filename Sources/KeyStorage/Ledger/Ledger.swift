@@ -26,6 +26,9 @@ package struct Ledger: Sendable {
   /// What is damaged; see ``Store/damage(limit:)``.
   package func damage(limit: Int) async throws -> [String] { try await store.damage(limit: limit) }
 
+  /// Before a process ends that has written; see ``Store/settle()``.
+  package func settle() async { await store.settle() }
+
   /// For a commitment to a document; `nil` where nobody listens.
   func newSalt() -> [UInt8]? { listeners.isEmpty ? nil : ReceivedMark.newSalt() }
 

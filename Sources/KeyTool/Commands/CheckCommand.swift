@@ -48,7 +48,7 @@ struct CheckCommand: AsyncParsableCommand {
   var publication = false
 
   func run() async throws {
-    var result = try ConfigurationCheck(gateway)
+    var result = try await ConfigurationCheck(gateway)
     if let plan = result.plan { result.stale = try await staleReadings(plan) }
     var probes = Probes()
     if online { try Descriptors.require() }
@@ -139,13 +139,13 @@ struct ConfigurationCheck {
   var stale: [StaleReading] = []
 
   /// - Throws: `FileFault` when the configuration itself cannot be read.
-  init(_ options: GatewayOptions) throws {
+  init(_ options: GatewayOptions) async throws {
     path = options.config
     do {
       let (plan, warnings) = try options.read()
       faults =
         warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
-        + GatewayConfiguration.logFaults(of: plan, options.config)
+        + (await GatewayConfiguration.logFaults(of: plan, options.config))
         + GatewayConfiguration.signingFaults(of: plan, options.config, now: options.clock())
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
       self.plan = faults.contains { $0.severity == .error } ? nil : plan

@@ -48,6 +48,12 @@ struct RunCommand: AsyncParsableCommand {
       version: KeyferryCommand.version, clock: clock,
       manager: ServiceManager(environment: ProcessInfo.processInfo.environment)
     ) { [gateway] in try gateway.read() }
-    try await daemon.run(hangups: hangups)
+    do {
+      try await daemon.run(hangups: hangups)
+    } catch {
+      await ledger.settle()
+      throw error
+    }
+    await ledger.settle()
   }
 }

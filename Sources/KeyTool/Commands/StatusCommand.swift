@@ -41,15 +41,17 @@ struct StatusCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.operatorsPlan()
     let ledger = try gateway.ledger(plan, as: .reader)
-    let now = gateway.clock()
     let (start, isBrief) = (since, brief)
     let system = gateway.now == nil ? ClockReading.system : nil
+    // The gateway's time, by which nothing leaves an index while the system's is in doubt.
+    let look = try await ledger.read { state in try system.flatMap { try state.look(atClock: $0, of: plan) } }
+    let (now, doubt) = (look?.now ?? gateway.clock(), look?.doubt)
     var logged: (settings: EvidenceSettings, folder: String, fault: String?)?
     if let log = plan.log, let folder = plan.publicationFolder {
       logged = (log, folder, await LogStatus.fault(of: log, in: folder))
     }
     let publicLog = logged
-    let (report, series, destinations, federation, doubt, callbacks, log) = try await ledger.read { state in
+    let (report, series, destinations, federation, callbacks, log) = try await ledger.read { state in
       var report = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
         rehearsing: plan.rehearsals, arrivalsSince: start,
@@ -67,7 +69,6 @@ struct StatusCommand: AsyncParsableCommand {
         },
         try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
-        try system.flatMap { try state.look(atClock: $0, of: plan).doubt },
         try state.callbackSubscriptions().all,
         try publicLog.map {
           try LogStatus(of: $0.settings, in: state, folder: $0.folder, fault: $0.fault, now: now)

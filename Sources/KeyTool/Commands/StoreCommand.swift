@@ -122,7 +122,8 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "restore", _superCommandName: "keyferry store",
       abstract: "Put a copy in the place of the store, while no gateway runs.",
       discussion: """
-        The copy is read and checked first; a damaged one changes nothing. The store that was there is kept beside it, as \
+        The copy is read and checked first; a damaged one changes nothing. Where its log of changes lies beside it (-wal), \
+        as beside a store that was put aside, it is taken along. The store that was there is kept beside it, as \
         keyferry.sqlite-replaced-… in the state folder: remove it when all is well, since it holds keys of people. What was \
         published since the copy was made is taken over from the publication folder at the next round, and sources send \
         what is missing; words of operators since then (pauses, recalls, erasures) have to be said again.
@@ -159,7 +160,7 @@ struct StoreCommand: AsyncParsableCommand {
       try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
       try output.commit()
       defer { try? FileManager.default.removeItem(atPath: open) }
-      try await Stores.restore(from: open, into: plan.stateFolder, now: now)
+      try await Stores.restore(from: open, named: file, into: plan.stateFolder, now: now)
       done(plan)
     }
 
