@@ -20,10 +20,13 @@ final class GatewayReader {
   let trials: SettingTrials
   /// Otherwise something stands in place of each.
   let readsSecrets: Bool
-  private let path: String
+  let path: String
+  /// The files that the configuration names and that were read, and of them those with secrets.
+  var namedFiles: [String] = []
+  var secretFiles: [String] = []
   private var policyFaults: [GatewayFault] = []
   /// The regions and origins that the configuration names: there are such, whatever they are called.
-  private var namedCodes: Set<String> = []
+  private(set) var namedCodes: Set<String> = []
   private var policiesByName: [String: Policy] = [:]
   /// `nil` is a file that is at fault; that is told once.
   private var policiesByPath: [String: Policy?] = [:]
@@ -97,6 +100,7 @@ final class GatewayReader {
     if let federation { check(federation.settings, federation.section, server: server, root) }
     if let server { check(server, series: series, mirrors: shown, publication: publication) }
     checkFolders(root, state: state, publication: publication, hasSeries: !listed.isEmpty)
+    checkFolders(of: sources, state: state, publication: publication, log: log?.settings?.state)
     if let log {
       check(
         log, state: state, publication: publication, names: series.map(\.settings.name) + mirrors.map(\.name),
@@ -224,6 +228,7 @@ final class GatewayReader {
   /// The bytes of a file that the setting names.
   func contents(_ setting: Setting, limit: Int) -> [UInt8]? {
     guard let path = resolvedPath(setting) else { return nil }
+    namedFiles.append(path)
     do throws(FileFault) {
       return try files.contents(of: path, limit: limit)
     } catch {
@@ -287,6 +292,7 @@ final class GatewayReader {
   private func policy(at path: String, _ setting: Setting) -> Policy? {
     if let known = policiesByPath[path] { return known }
     var policy: Policy?
+    namedFiles.append(path)
     do throws(FileFault) {
       let bytes = try files.contents(of: path, limit: PolicyFile.byteLimit)
       policyDigests[path] = ExportDigests(of: bytes, includingBody: false).hexadecimal

@@ -96,7 +96,7 @@ extension GatewayReader {
       document.add(
         section.place(of: "folder"), "\(settings.folder), allowed a folder that is no series: \(name) is one")
     }
-    if FilePath.overlap(settings.state, publication) {
+    if overlap(settings.state, publication) {
       document.add(
         section.place(of: "state"),
         "\(settings.state), allowed a folder apart from publication.folder, \(publication): the private key would be seen"

@@ -410,14 +410,61 @@ extension GatewayReader {
   }
 
   func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {
-    if let state, let publication, FilePath.overlap(state, publication) {
-      document.add(
-        document.place(of: "publication.folder"),
-        "\(printable(publication)), allowed a folder apart from state, \(printable(state))")
+    if let publication {
+      let place = document.place(of: "publication.folder")
+      if let state, overlap(state, publication) {
+        document.add(
+          place, "\(shown(publication)), allowed a folder apart from state, \(shown(state))")
+      }
+      let folder = files.realPath(of: publication)
+      // What lies there is for everybody.
+      if let file = ([path] + secretFiles).first(where: { FilePath.contains(folder, realFolder(of: $0)) }) {
+        document.add(
+          place, "\(shown(publication)), allowed a folder without \(printable(file)), which everybody could read")
+      }
     }
     if hasSeries, !root.states("publication") {
       document.add(root.place(of: "series"), "there is nowhere to publish, publication.folder is missing")
     }
+  }
+
+  /// A source of files takes what lies in its folder, and moves what it refuses: nothing of the gateway's own lies there.
+  func checkFolders(of sources: [StatedSource], state: String?, publication: String?, log: String?) {
+    let own = [("state", state), ("publication.folder", publication), ("log.state", log)]
+    for source in sources where source.settings.peer.description.way == .folder {
+      let (location, place) = (source.settings.location, source.section.place(of: "location"))
+      var kept: Set<String> = []
+      for case (let setting, let folder?) in own where overlap(folder, location) && kept.insert(folder).inserted {
+        document.add(
+          place,
+          "\(shown(location)), allowed a folder apart from \(setting), \(shown(folder)): what lies in it is read, and moved "
+            + "away where it is refused")
+      }
+      let real = files.realPath(of: location)
+      if let file = ([path] + namedFiles).first(where: { realFolder(of: $0) == real }) {
+        document.add(
+          place,
+          "\(shown(location)), allowed a folder without \(printable(file)): what lies in it is read, and moved away where it "
+            + "is refused")
+      }
+    }
+  }
+
+  /// Whether one of two folders is the other or lies in it, wherever links lead.
+  func overlap(_ left: String, _ right: String) -> Bool {
+    FilePath.overlap(left, right) || FilePath.overlap(files.realPath(of: left), files.realPath(of: right))
+  }
+
+  private func realFolder(of path: String) -> String {
+    let folder = FilePath.folder(of: path)
+    return files.realPath(of: folder.isEmpty ? "." : folder)
+  }
+
+  /// A folder as it is stated, and where it leads.
+  private func shown(_ folder: String) -> String {
+    let real = files.realPath(of: folder)
+    let isLink = folder.hasPrefix("/") ? real != folder : !real.hasSuffix("/\(folder)") && folder != "."
+    return isLink ? "\(printable(folder)) (\(printable(real)))" : printable(folder)
   }
 
   private func warn(_ place: SettingPlace, _ reason: String) { document.add(place, reason, isWarning: true) }

@@ -46,6 +46,7 @@ extension GatewayReader {
     guard let path = resolvedPath(setting), let bytes = contents(setting, limit: Allowed.secretBytes) else {
       return nil
     }
+    secretFiles.append(path)
     if let permissions = files.permissions(of: path) {
       // The group may be the service's own.
       if permissions & 0o007 != 0 {

@@ -12,6 +12,9 @@ package protocol SettingFiles {
 
   /// The permission bits of a file; `nil` where they say nothing.
   func permissions(of path: String) -> UInt32?
+
+  /// Where a path leads, links followed; of what is not there, the part that is.
+  func realPath(of path: String) -> String
 }
 
 /// The files of this machine.
@@ -48,6 +51,29 @@ package struct SystemFiles: SettingFiles {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     return UInt32(status.st_mode) & 0o7777
+  }
+}
+
+extension SystemFiles {
+  package func realPath(of path: String) -> String {
+    var (known, rest) = (path, "")
+    while true {
+      if let real = realpath(known.isEmpty ? "." : known, nil) {
+        defer { free(real) }
+        let place = String(cString: real)
+        return rest.isEmpty ? place : place == "/" ? "/\(rest)" : "\(place)/\(rest)"
+      }
+      guard let slash = known.lastIndex(of: "/") else {
+        rest = rest.isEmpty ? known : "\(known)/\(rest)"
+        if known.isEmpty { return rest }
+        known = ""
+        continue
+      }
+      let name = known[known.index(after: slash)...]
+      if !name.isEmpty { rest = rest.isEmpty ? String(name) : "\(name)/\(rest)" }
+      known = slash == known.startIndex ? "/" : String(known[..<slash])
+      if known == "/", name.isEmpty { return path }
+    }
   }
 }
 

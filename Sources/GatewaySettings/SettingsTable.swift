@@ -202,7 +202,9 @@ package enum SettingsTable {
       Row(
         "sources[].protocol", "What the peer speaks.",
         PeerProtocol.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")),
-      Row("sources[].location", "Where it is.", "`https://…` or `http://…`; for `files` a folder"),
+      Row(
+        "sources[].location", "Where it is.",
+        "`https://…` or `http://…`; for `files` a folder, apart from the gateway's own"),
       Row("sources[].options", "What else the protocol needs.", none, "a section"),
       Row(
         "sources[].options.*", "As the protocol says.", none,

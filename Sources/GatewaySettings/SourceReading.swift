@@ -245,9 +245,11 @@ extension GatewayReader {
 
   private func ring(at path: String) throws -> TrustRing {
     guard let names = try files.names(in: path) else {
+      namedFiles.append(path)
       return try TrustRing(document: try files.contents(of: path, limit: Allowed.ringBytes))
     }
     let pemNames = names.filter { $0.hasSuffix(".pem") }.sorted()
+    namedFiles += pemNames.map { "\(path)/\($0)" }
     guard !pemNames.isEmpty else { throw FileFault("read", path, reason: "it holds no file named ID-VERSION.pem") }
     return try TrustRing(
       files: pemNames.map { name in

@@ -39,13 +39,15 @@ import Testing
   @Test func aMissingFolderIsTold() throws {
     try Workshop.run { workshop in
       try workshop.write("there", "file")
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: "shelf"), withIntermediateDirectories: false)
       try workshop.write(
         """
         state: state
         sources:
           - {name: drop, protocol: files, location: nowhere, trust: operator, origin: DE}
           - {name: wrong, protocol: files, location: file, trust: operator, origin: IT}
-          - {name: good, protocol: files, location: ".", trust: operator, origin: CH}
+          - {name: good, protocol: files, location: shelf, trust: operator, origin: CH}
         """, "gateway.yaml")
       let outcome = try workshop.keyferry("check")
       #expect(outcome.status == 0, "\(outcome.text)")

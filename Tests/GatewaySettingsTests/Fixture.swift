@@ -27,6 +27,14 @@ struct MemoryFiles: SettingFiles {
   }
 
   func permissions(of path: String) -> UInt32? { modes[path] ?? 0o640 }
+
+  /// Links, by their path.
+  var links: [String: String] = [:]
+
+  func realPath(of path: String) -> String {
+    guard let link = links.first(where: { path == $0.key || path.hasPrefix("\($0.key)/") }) else { return path }
+    return link.value + path.dropFirst(link.key.count)
+  }
 }
 
 enum Fixture {
