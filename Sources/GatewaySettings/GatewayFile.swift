@@ -42,7 +42,7 @@ package enum GatewayFile {
     let reader = GatewayReader(
       path: path, files: files, environment: [:], now: now, layouts: layouts, readsSecrets: false)
     guard let plan = reader.plan(text) else { throw GatewayFaults(all: reader.faults) }
-    return (OperatorsPlan(plan), reader.faults.count { $0.severity == .error })
+    return (OperatorsPlan(plan, namedCodes: reader.namedCodes), reader.faults.count { $0.severity == .error })
   }
 
   /// As ``read(path:environment:now:layouts:trials:)``, of a text whose files are found elsewhere.

@@ -82,7 +82,13 @@ package struct GatewayPlan: Sendable {
 package struct OperatorsPlan: Sendable {
   private let plan: GatewayPlan
 
-  init(_ plan: GatewayPlan) { self.plan = plan }
+  /// Every region and origin that the configuration names anywhere.
+  package let namedCodes: Set<String>
+
+  init(_ plan: GatewayPlan, namedCodes: Set<String>) {
+    self.plan = plan
+    self.namedCodes = namedCodes
+  }
 
   package var stateFolder: String { plan.stateFolder }
   package var publicationFolder: String? { plan.publicationFolder }

@@ -9,29 +9,42 @@ internal import KeyStorage
 struct PauseTarget: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "A source or destination of the configuration, or an origin such as DE; source:NAME and origin:NAME say which.",
+      "A source, a destination, or an origin such as DE. source:NAME and origin:NAME say which; an origin that nothing names needs it.",
       valueName: "subject"), completion: .pauseSubject)
   var subject: String
 
   @OptionGroup var gateway: GatewayOptions
 
-  func resolved(_ plan: OperatorsPlan) throws -> Pause.Subject {
-    if subject.hasPrefix("source:") { return try source(String(subject.dropFirst(7)), plan) }
+  /// What is meant. An origin that nothing knows has to be said to be one: most likely it is a source's name, mistyped.
+  func resolved(_ plan: OperatorsPlan, _ ledger: Ledger) async throws -> Pause.Subject {
     if subject.hasPrefix("origin:") { return .origin(subject.dropFirst(7).uppercased()) }
-    if names(of: plan).contains(subject) { return .source(subject) }
-    guard subject.count == 2 || subject.count == 3, subject.allSatisfy({ $0.isASCII && $0.isLetter }) else {
-      return try source(subject, plan)
+    let known = try await ledger.read { state in
+      let paused = try state.pauses().map(\.subject)
+      return (sources: try state.sources().map(\.name), paused: Set(paused))
     }
-    return .origin(subject.uppercased())
-  }
-
-  private func source(_ name: String, _ plan: OperatorsPlan) throws -> Pause.Subject {
+    let isMarked = subject.hasPrefix("source:")
+    let name = isMarked ? String(subject.dropFirst(7)) : subject
     let names = names(of: plan)
-    guard names.contains(name) else {
-      let known = names.isEmpty ? "none" : names.joined(separator: ", ")
-      throw ValidationError("the configuration has no source or destination called \(name); it has \(known)")
+    // A source that was taken out of the configuration still stands behind its claims.
+    if names.contains(name) || known.sources.contains(name) || known.paused.contains(.source(name)) {
+      return .source(name)
     }
-    return .source(name)
+    let list = names.isEmpty ? "none" : names.joined(separator: ", ")
+    let reason =
+      "the configuration has no source or destination called \(name), and the store knows none; it has \(list)"
+    guard !isMarked, name.count == 2 || name.count == 3, name.allSatisfy({ $0.isASCII && $0.isLetter }) else {
+      throw ValidationError(reason)
+    }
+    let origin = name.uppercased()
+    if plan.namedCodes.contains(origin) || known.paused.contains(.origin(origin)) { return .origin(origin) }
+    let arrived = try await ledger.read {
+      try $0.arrivals(since: Instant(secondsSince1970: .min)).contains { $0.origin == origin }
+    }
+    guard arrived else {
+      throw ValidationError(
+        "\(reason). Nothing knows an origin \(origin) either; where it is meant all the same, write origin:\(origin)")
+    }
+    return .origin(origin)
   }
 
   /// What people call it: a destination is none of the sources, though no source has its name.
@@ -53,7 +66,7 @@ struct PauseCommand: AsyncParsableCommand {
     discussion: """
       A paused source is not asked, and nothing is handed to a paused destination. Claims of a paused origin are still recorded, so that nothing is lost, but keys that \
       only paused sources and origins stand behind are not released. What was released stays as it is; keyferry recall \
-      withdraws.
+      withdraws. A source that was taken out of the configuration is paused by its name as long as the store knows it.
 
       Examples:
         keyferry pause germany --reason "signing key leaked"
@@ -66,8 +79,8 @@ struct PauseCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
-    let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
+    let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
     try await ledger.paused(subject, called: name, by: said.word, at: target.gateway.clock())
     Console.note("\(name) is paused")
@@ -91,8 +104,8 @@ struct ResumeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
-    let subject = try target.resolved(plan)
     let ledger = try target.gateway.ledger(plan, as: .operator)
+    let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
     let wasPaused = try await ledger.resumed(subject, called: name, by: said.word, at: target.gateway.clock())
     Console.note(wasPaused ? "\(name) goes on" : "\(name) was not paused")
