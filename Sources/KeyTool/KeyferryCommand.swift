@@ -115,6 +115,10 @@ package struct KeyferryCommand: ParsableCommand {
         "keyferry: --color takes one of \(allowed)\(wrong.isEmpty ? "" : ", not '\(TerminalText.harmless(wrong))'")\n")
       return ExitStatus.usage.rawValue
     }
+    if let wrong = misread(in: arguments) {
+      Console.error("keyferry: \(TerminalText.harmless(PathText.onOneLine(wrong)))\n")
+      return ExitStatus.usage.rawValue
+    }
     do {
       if let inspection = Inspection(arguments: arguments) { return try inspection.run().rawValue }
       // The parser answers a question about a command that does not exist with the help of the program.
@@ -140,6 +144,21 @@ package struct KeyferryCommand: ParsableCommand {
       }
       return report(error, of: running)
     }
+  }
+
+  /// A word that the parser would take for options and that is a file: `*.zip` may have found one called `-h.zip`, and
+  /// whoever named it would have turned a verification into a page of help.
+  private static func misread(in arguments: [String]) -> String? {
+    for word in arguments.prefix(while: { $0 != "--" }) where word.utf8.count > 1 && word.hasPrefix("-") {
+      if FileIdentity(path: word) != nil {
+        return
+          "\(word) is a file here, and would be read as an option: write ./\(word), or -- before the names of files"
+      }
+      if word.hasPrefix("-h"), word != "-h" {
+        return "unknown option '\(word)'; -h alone shows the help, and a file of that name is ./\(word)"
+      }
+    }
+    return nil
   }
 
   /// Whether a command is named right behind the program, and knows that.
@@ -225,8 +244,8 @@ package struct KeyferryCommand: ParsableCommand {
         return report(error)
       }
     }
-    let text = withForms(
-      message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message)
+    let text = withProgram(
+      withForms(message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message))
     Console.error("keyferry: \(TerminalText.harmless(text))\n")
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
   }
@@ -236,6 +255,11 @@ package struct KeyferryCommand: ParsableCommand {
     let first = message.prefix { $0 != "\n" }
     guard first.contains(" is invalid for '"), first.hasSuffix("<time>'") else { return message }
     return first + "; \(Instant.forms)" + message.dropFirst(first.count)
+  }
+
+  /// Of a command that is parsed by itself the parser does not know what it is part of.
+  private static func withProgram(_ message: String) -> String {
+    message.replacing(/See '(?!keyferry[ '])([^']*) --help'/) { "See '\(programName) \($0.output.1) --help'" }
   }
 
   private static func lowerCased(_ text: Substring) -> String {

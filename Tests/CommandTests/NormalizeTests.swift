@@ -47,6 +47,31 @@ import Testing
     }
   }
 
+  /// Nobody's file is emptied by a wrong name.
+  @Test func aListOfRejectedKeysReplacesNoOtherFile() throws {
+    try regions { workshop in
+      try workshop.makeSigner()
+      let key = try workshop.text("310-v1.key.pem")
+      for command in ["normalize", "convert"] {
+        for name in ["310-v1.key.pem", "de.csv"] {
+          let outcome = try workshop.keyferry(
+            [command, "it.csv", "--to", "csv", "-o", "all.csv", "--reading", "default", "--rejected", name] + Self.now)
+          #expect(outcome.status == 64 && outcome.errors.contains("it stays as it is"), "\(outcome.errors)")
+        }
+      }
+      #expect(try workshop.text("310-v1.key.pem") == key && workshop.text("de.csv") == Self.german)
+      #expect(!workshop.exists("all.csv"))
+      // The list of an earlier run is, and that is said; so is an empty one, of which nothing is lost.
+      try workshop.write("", "rejected.jsonl")
+      for isReplaced in [false, true] {
+        let outcome = try workshop.keyferry(
+          ["normalize", "it.csv", "--to", "csv", "-o", "all.csv", "--rejected", "rejected.jsonl"] + Self.now)
+        #expect(try !workshop.bytes("rejected.jsonl").isEmpty, "\(outcome.errors)")
+        #expect(outcome.errors.contains("rejected.jsonl: the list that was there is replaced") == isReplaced)
+      }
+    }
+  }
+
   @Test func convertWithPoliciesDoesTheSame() throws {
     try regions { workshop in
       let rest =

@@ -48,12 +48,13 @@ package struct LeftOutDocument: Sendable {
     case let fault as DocumentRefusal: code = fault.code
     default: return nil
     }
-    self.name = name
+    self.name = PathText.onOneLine(name)
     self.fault = fault
   }
 
   /// A fault that a command knows to be of one document alone.
   package init(_ name: String, code: String, _ fault: any Error & CustomStringConvertible) {
+    let name = PathText.onOneLine(name)
     self.name = name
     self.code = code
     // These do not name the document themselves.

@@ -23,5 +23,5 @@ package struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
     words = reason
   }
 
-  package var description: String { "\(path): cannot \(operation): \(words)" }
+  package var description: String { "\(PathText.onOneLine(path)): cannot \(operation): \(words)" }
 }

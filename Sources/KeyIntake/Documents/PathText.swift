@@ -1,8 +1,11 @@
 /// Names of files as text. For the system a name is any bytes; those that are no UTF-8 stand in the text as one character
 /// each of U+10FF80...U+10FFFF, for private use, so that the file is found again under its text. What is shown spells them
 /// as `\xE4`.
+///
+/// In messages a line feed of a name stands as U+10FF0A, so that nobody's name begins a line of ours.
 package enum PathText {
   private static let escapes: ClosedRange<UInt32> = 0x10FF80...0x10FFFF
+  private static let lineFeed: Unicode.Scalar = "\u{10FF0A}"
 
   /// The text of a name. ``bytes(_:)`` gives back exactly these bytes.
   package static func text(_ bytes: some Sequence<UInt8>) -> String {
@@ -36,6 +39,18 @@ package enum PathText {
     }
   }
 
+  /// A name without its line feeds, for messages; ``bytes(_:)`` still gives the name.
+  package static func onOneLine(_ text: String) -> String {
+    guard text.utf8.contains(0x0A) else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == "\n" ? lineFeed : $0 }))
+  }
+
+  /// The name with its line feeds, for what is kept.
+  package static func withLines(_ text: String) -> String {
+    guard text.unicodeScalars.contains(lineFeed) else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == lineFeed ? "\n" : $0 }))
+  }
+
   /// The name as the system's functions take it.
   package static func system(_ text: String) -> [CChar] { bytes(text).map { CChar(bitPattern: $0) } + [0] }
 
@@ -56,5 +71,7 @@ package enum PathText {
     isEscape(scalar) ? UInt8(truncatingIfNeeded: scalar.value) : nil
   }
 
-  private static func isEscape(_ scalar: Unicode.Scalar) -> Bool { escapes.contains(scalar.value) }
+  private static func isEscape(_ scalar: Unicode.Scalar) -> Bool {
+    escapes.contains(scalar.value) || scalar == lineFeed
+  }
 }

@@ -2,7 +2,7 @@ package import BundleTrust
 package import ExposureKeys
 package import KeyFormats
 
-/// A document that somebody handed to us: its bytes, and what they are called in messages.
+/// A document that somebody handed to us: its bytes, and what they are called in messages, where no name has a line feed.
 package struct SourceDocument {
   package let name: String
   /// The file that it lies in, and its entry where that holds several: together they are the name.
@@ -19,9 +19,9 @@ package struct SourceDocument {
     name: String, file: String? = nil, entry: String? = nil, source: any SeekableSource,
     signatureFile: [UInt8]? = nil, format: KeyFormat? = nil, limits: ReadLimits = ReadLimits()
   ) {
-    self.name = name
-    self.file = file ?? name
-    self.entry = entry
+    self.name = PathText.onOneLine(name)
+    self.file = PathText.onOneLine(file ?? name)
+    self.entry = entry.map(PathText.onOneLine)
     self.source = source
     self.signatureFile = signatureFile
     self.format = format

@@ -230,7 +230,7 @@ struct ArchiveCommand: ParsableCommand {
     }
 
     private func name(of place: DocumentPlace, _ document: SourceDocument) -> String {
-      guard let name, let input = inputs.first else { return document.name }
+      guard let name, let input = inputs.first else { return PathText.withLines(document.name) }
       let isFolder = InputWalk.isFolder(input)
       let path = isFolder && !ArchiveFolder.isArchive(input) ? "/\(place.path)" : ""
       return

@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import Containers
 internal import ExposureKeys
+internal import FoundationEssentials
+internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
 internal import KeyIntake
@@ -120,7 +122,7 @@ struct NormalizationRun {
     let destination = try writing.destination(
       folder.map { "\($0)/keys.\(writing.to.definition.fileExtension)" } ?? output, inputs: paths,
       isInFolder: folder != nil)
-    let log = try publishing.rejected.map { try RejectionLog($0, inputs: paths) }
+    let log = try publishing.rejected.map { try RejectionLog($0, inputs: paths + writing.signing.signKey) }
 
     var plan = NormalizationPlan(
       try writing.plan(), publishing: try PolicyChoice.read(publishing.publishing ?? "default").at(now),
@@ -140,6 +142,7 @@ struct NormalizationRun {
     }
     try log?.commit()
     progress.clear()
+    if let log, log.replacesFile { Console.note("\(log.path): the list that was there is replaced") }
     try tell(receipt)
     for line in LeftOutText.lines(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count) {
       Console.note(line)
@@ -198,7 +201,12 @@ extension Progress {
 }
 
 /// The keys that did not get through, one JSON object a line. No key material.
+///
+/// A list of an earlier run is replaced, and nothing else is.
 private final class RejectionLog {
+  let path: String
+  /// Whether a list stood there that had something in it.
+  let replacesFile: Bool
   private let file: OutputFile
   private let buffer: OutputBuffer
 
@@ -206,8 +214,35 @@ private final class RejectionLog {
     if let target = FileIdentity(path: path), let input = inputs.first(where: { FileIdentity(path: $0) == target }) {
       throw ValidationError("--rejected \(path) is the input \(input); it would be overwritten")
     }
+    replacesFile = try Self.replaces(path)
+    self.path = path
     file = try OutputFile(path: path)
     buffer = OutputBuffer(file)
+  }
+
+  /// - Throws: `ValidationError` where something else stands.
+  private static func replaces(_ path: String) throws -> Bool {
+    var status = stat()
+    guard stat(PathText.system(path), &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
+      return false
+    }
+    let source = try FileSource(path: path)
+    let front = try [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in
+      filled = try source.read(at: 0, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    let line = front.prefix { $0 != UInt8(ascii: "\n") }
+    guard (try? JSONDecoder().decode(Line.self, from: Data(line))) != nil else {
+      throw ValidationError("--rejected \(path) is there already and is no list of rejected keys; it stays as it is")
+    }
+    return true
+  }
+
+  /// What each line has.
+  private struct Line: Decodable {
+    let document: String
+    let step: String
+    let position: Int
+    let reason: String
   }
 
   func write(_ key: RejectedKey) throws { try buffer.append(try JSONText.line(key) + "\n") }

@@ -13,7 +13,8 @@ struct DiffCommand: AsyncParsableCommand {
     discussion: """
       Two keys are the same when key data and start are the same; what is said otherwise of them is a change. Of two \
       files headers are compared as well, where both formats have one, and signatures of exports; of folders, which \
-      documents are in one alone or have other bytes. An address is a file, or an index with the files that it lists; the \
+      documents are in one alone or have other bytes. The same bytes under another name are the same document. What cannot \
+      be read ends it; with --keep-going it is left out and listed, and the exit code is 1. An address is a file, or an index with the files that it lists; the \
       folder of keyferry archive stands for the files that it keeps. Key data is shown with --keys alone.
 
       Exit codes: 0 nothing differs, 1 something does, 2 it could not be compared.
@@ -54,11 +55,11 @@ struct DiffCommand: AsyncParsableCommand {
   func run() async throws {
     var names = SharedNames()
     var (one, other) = (ComparedKeys(), ComparedKeys())
-    try await read(left, into: &one, &names)
-    try await read(right, into: &other, &names)
+    var leftOut = try await read(left, into: &one, &names)
+    leftOut += try await read(right, into: &other, &names)
     one.sort()
     other.sort()
-    var report = DiffReport(left, one, right, other)
+    var report = DiffReport(left, one, right, other, leftOut)
     let output = OutputBuffer(StandardOutput())
     let text: (TemporaryExposureKey) -> String = hashKeys ? { KeyDigest.text(of: $0) } : { $0.hex }
     var changes: [DiffReport.Key] = []
@@ -78,21 +79,41 @@ struct DiffCommand: AsyncParsableCommand {
       try output.flush()
       try Console.result(report.text)
     }
-    try exit(report.isEqual ? .done : .rejected)
+    let count = one.documents.count + other.documents.count + leftOut.count
+    for line in LeftOutText.lines(leftOut, of: count) { Console.note(line) }
+    // With nothing on a side nothing was compared.
+    let isCompared = !one.documents.isEmpty && !other.documents.isEmpty
+    try exit(report.isEqual ? .done : isCompared ? .rejected : .failed)
   }
 
-  private func read(_ place: String, into side: inout ComparedKeys, _ names: inout SharedNames) async throws {
+  private func read(
+    _ place: String, into side: inout ComparedKeys, _ names: inout SharedNames
+  ) async throws -> [LeftOutDocument] {
     let walk = try await input.walk([place], containers, asking: AddressAsking())
-    try Self.read(walk, place, into: &side, &names)
+    return try Self.read(walk, place, keepsGoing: containers.keepGoing ?? false, into: &side, &names)
   }
 
   /// Of its own, as the optimizer wants it: see `explain`.
   @inline(never)
   private static func read(
-    _ walk: InputWalk, _ place: String, into side: inout ComparedKeys, _ names: inout SharedNames
-  ) throws {
-    try walk.visit { try side.add($0, of: place, &names) }
-    if let line = LeftOutText.line(walk.passedOver) { Console.note("\(place): \(line)") }
+    _ walk: InputWalk, _ place: String, keepsGoing: Bool, into side: inout ComparedKeys, _ names: inout SharedNames
+  ) throws -> [LeftOutDocument] {
+    var leftOut: [LeftOutDocument] = []
+    func leaveOut(_ document: LeftOutDocument) throws {
+      guard keepsGoing else { throw document.fault }
+      leftOut.append(document)
+    }
+    try walk.visit(
+      { found in
+        do {
+          try side.add(found, of: place, &names)
+        } catch {
+          guard let document = LeftOutDocument(found.document.name, error) else { throw error }
+          try leaveOut(document)
+        }
+      }, leaveOut: leaveOut)
+    if let line = LeftOutText.line(walk.passedOver) { Console.note("\(PathText.onOneLine(place)): \(line)") }
+    return leftOut
   }
 }
 
@@ -113,6 +134,10 @@ struct DiffReport: Encodable {
   private(set) var header: [Difference] = []
   private(set) var signatures: [Difference] = []
   private(set) var documents: [Document] = []
+  /// How many documents both sides have, under other names.
+  private(set) var otherNames = 0
+  /// What could not be read.
+  private let leftOut: [LeftOutDocument]
   var keys: [Key]?
 
   struct Side: Encodable {
@@ -141,9 +166,15 @@ struct DiffReport: Encodable {
     case onlyLeft = "only_left"
     case onlyRight = "only_right"
     case comparesHeaders = "headers_compared"
+    case otherNames = "other_names"
+    case leftOut = "unreadable"
   }
 
-  init(_ leftName: String, _ one: ComparedKeys, _ rightName: String, _ other: ComparedKeys) {
+  init(
+    _ leftName: String, _ one: ComparedKeys, _ rightName: String, _ other: ComparedKeys,
+    _ leftOut: [LeftOutDocument] = []
+  ) {
+    self.leftOut = leftOut
     left = Side(name: leftName, documents: one.documents.count, keys: one.count, rejected: one.rejected)
     right = Side(name: rightName, documents: other.documents.count, keys: other.count, rejected: other.rejected)
     if let mine = one.documents.first, let theirs = other.documents.first, one.documents.count == 1,
@@ -154,7 +185,7 @@ struct DiffReport: Encodable {
       guard mine.format == .gaenExport, theirs.format == .gaenExport else { return }
       signatures = Self.differences(of: Self.lines(mine.signatures), Self.lines(theirs.signatures))
     } else {
-      documents = Self.documents(one.documents, other.documents)
+      (documents, otherNames) = Self.documents(one.documents, other.documents)
     }
   }
 
@@ -164,16 +195,32 @@ struct DiffReport: Encodable {
     fields = Dictionary(uniqueKeysWithValues: comparison.fields.map { ($0.key.rawValue, $0.value) })
     isEqual =
       comparison.isEqual && header.isEmpty && signatures.isEmpty && documents.isEmpty && left.rejected == right.rejected
+      && leftOut.isEmpty
   }
 
-  private static func documents(_ left: [ComparedDocument], _ right: [ComparedDocument]) -> [Document] {
-    let mine = Dictionary(left.map { ($0.path, $0.digest) }, uniquingKeysWith: { $1 })
-    let theirs = Dictionary(right.map { ($0.path, $0.digest) }, uniquingKeysWith: { $1 })
-    return Set(mine.keys).union(theirs.keys).sorted().compactMap { path in
+  /// Which documents differ, and how many are the same under another name: a folder and an archive that it was added to begin
+  /// their names otherwise.
+  private static func documents(
+    _ left: [ComparedDocument], _ right: [ComparedDocument]
+  ) -> ([Document], otherNames: Int) {
+    var mine = Dictionary(left.map { ($0.path, $0.digest) }, uniquingKeysWith: { $1 })
+    var theirs = Dictionary(right.map { ($0.path, $0.digest) }, uniquingKeysWith: { $1 })
+    var alone: [String: [String]] = [:]
+    for (path, digest) in theirs where mine[path] == nil { alone[digest, default: []].append(path) }
+    var pairs: [(mine: String, theirs: String)] = []
+    for (path, digest) in mine.sorted(by: { $0.key < $1.key }) where theirs[path] == nil {
+      if let other = alone[digest]?.popLast() { pairs.append((path, other)) }
+    }
+    for pair in pairs {
+      mine[pair.mine] = nil
+      theirs[pair.theirs] = nil
+    }
+    let documents = Set(mine.keys).union(theirs.keys).sorted().compactMap { path -> Document? in
       if mine[path] == theirs[path] { return nil }
       let difference = theirs[path] == nil ? "only-left" : mine[path] == nil ? "only-right" : "changed"
       return Document(path: path, difference: difference)
     }
+    return (documents, pairs.count)
   }
 
   private static func differences(of left: [(String, String)], _ right: [(String, String)]) -> [Difference] {
@@ -286,21 +333,22 @@ struct DiffReport: Encodable {
   var text: String {
     var lines: [String] = []
     for side in [left, right] {
-      let documents = side.documents == 1 ? "" : " in \(side.documents) documents"
-      let rejected = side.rejected == 0 ? "" : ", \(side.rejected) rejected"
-      lines.append("\(side.name): \(side.keys) \(side.keys == 1 ? "key" : "keys")\(documents)\(rejected)")
+      let documents = side.documents == 1 ? "" : " in \(counted(side.documents, "document"))"
+      let rejected = side.rejected == 0 ? "" : ", \(grouped(side.rejected)) rejected"
+      lines.append("\(PathText.onOneLine(side.name)): \(counted(side.keys, "key"))\(documents)\(rejected)")
     }
     if isEqual { lines.append("nothing differs") }
-    if onlyLeft > 0 { lines.append("only in the first: \(onlyLeft)") }
-    if onlyRight > 0 { lines.append("only in the second: \(onlyRight)") }
+    if onlyLeft > 0 { lines.append("only in the first: \(grouped(onlyLeft))") }
+    if onlyRight > 0 { lines.append("only in the second: \(grouped(onlyRight))") }
     if changed > 0 {
-      let words = fields.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.key) \($0.value)" }
-      lines.append("changed: \(changed) (\(words.joined(separator: ", ")))")
+      let words = fields.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.key) \(grouped($0.value))" }
+      lines.append("changed: \(grouped(changed)) (\(words.joined(separator: ", ")))")
     }
     for difference in header + signatures {
       lines.append("\(difference.field): \(difference.left ?? "-") -> \(difference.right ?? "-")")
     }
-    for document in documents { lines.append("\(document.difference): \(document.path)") }
+    for document in documents { lines.append("\(document.difference): \(PathText.onOneLine(document.path))") }
+    if otherNames > 0 { lines.append("the same under another name: \(counted(otherNames, "document"))") }
     if !comparesHeaders, left.documents == 1, right.documents == 1 {
       lines.append("headers are not compared: one has none")
     }

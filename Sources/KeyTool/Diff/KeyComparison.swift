@@ -18,7 +18,19 @@ struct ComparedKeys {
   /// - Parameters:
   ///   - side: what was named on the command line.
   ///   - names: regions and fields of all sides.
+  /// - Throws: what is wrong with the document, of which nothing stays then.
   mutating func add(_ found: FoundDocument, of side: String, _ names: inout SharedNames) throws {
+    let before = (keys: keys.count, rejected: rejected, isSorted: isSorted)
+    do {
+      try read(found, of: side, &names)
+    } catch {
+      keys.removeLast(keys.count - before.keys)
+      (count, rejected, isSorted) = (before.keys, before.rejected, before.isSorted)
+      throw error
+    }
+  }
+
+  private mutating func read(_ found: FoundDocument, of side: String, _ names: inout SharedNames) throws {
     let source = found.document
     let digest = DigestCollector(includingBody: false)
     let document = try source.open(observeExport: digest.update)

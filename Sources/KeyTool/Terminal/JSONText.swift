@@ -22,7 +22,8 @@ enum JSONText {
       let digits = String(scalar.value, radix: 16)
       return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     } spellByte: { byte in
-      "\\" + PathText.spelled(byte)
+      // A line feed is a character of its own in JSON; only what is no UTF-8 has none.
+      byte < 0x80 ? "\\u00" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16) : "\\" + PathText.spelled(byte)
     }
   }
 }
