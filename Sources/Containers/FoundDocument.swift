@@ -76,9 +76,12 @@ package struct PassedOver: Sendable, Hashable {
   /// Files of an archive that were no key files when they were kept: a page with an error, an index.
   package internal(set) var noKeyFiles = 0
 
+  /// Files in folders that Keyferry publishes beside bundles: indexes, sums, proofs, the public log.
+  package internal(set) var publishedFiles = 0
+
   package init() {}
 
-  package var count: Int { macFiles + links + others + outputFolders + noKeyFiles }
+  package var count: Int { macFiles + links + others + outputFolders + noKeyFiles + publishedFiles }
 
   /// - Parameter path: with its folders.
   static func isMacFile(_ path: String) -> Bool {

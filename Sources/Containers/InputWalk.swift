@@ -91,12 +91,17 @@ package final class InputWalk {
       passedOver.add(listing.passedOver)
       for fault in listing.unreadable { _ = try attempt(fault.path, leaveOut) { throw fault } }
       let files = Set(listing.files)
+      let published = keepsUnreadable ? nil : PublishedFiles(folder, listing.files)
       if listing.files.isEmpty, listing.unreadable.isEmpty {
         _ = try attempt(path, leaveOut) { throw FileFault("read", path, reason: "the folder holds no files") }
       }
       for file in listing.files {
         // What signs the file beside it is read with that.
         if file.hasSuffix(".sig"), files.contains(file.dropLast(3) + "bin") { continue }
+        if let published, published.contains(file) {
+          passedOver.publishedFiles += 1
+          continue
+        }
         let whole = folder.hasSuffix("/") ? folder + file : "\(folder)/\(file)"
         try open(whole, DocumentPlace(file: whole, argument: argument, path: file), take, leaveOut)
       }
@@ -249,5 +254,6 @@ extension PassedOver {
     others += other.others
     outputFolders += other.outputFolders
     noKeyFiles += other.noKeyFiles
+    publishedFiles += other.publishedFiles
   }
 }

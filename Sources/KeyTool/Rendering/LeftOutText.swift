@@ -22,6 +22,8 @@ enum LeftOutText {
       passedOver.noKeyFiles > 0
         ? counted(passedOver.noKeyFiles, "file") + " of an archive that "
           + (passedOver.noKeyFiles == 1 ? "was no key file" : "were no key files") : nil,
+      passedOver.publishedFiles > 0
+        ? counted(passedOver.publishedFiles, "file") + " that Keyferry publishes beside bundles" : nil,
     ].compactMap { $0 }
     return parts.isEmpty ? nil : "passed over: \(parts.joined(separator: ", "))"
   }
