@@ -89,6 +89,8 @@ struct ClockService: Service {
   private func record() async {
     do {
       try await clock.keep(in: ledger)
+    } catch is CancellationError {
+      // The gateway ends; the clock has no fault.
     } catch {
       logger.error("what the clock has seen cannot be kept", metadata: ["reason": .string("\(error)")])
     }

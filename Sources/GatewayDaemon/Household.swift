@@ -115,6 +115,8 @@ struct Household: Service {
         metrics.setQuarantined(source: name, documents: documents)
       }
       known.stored.withLock { $0 = stored }
+    } catch is CancellationError {
+      // The gateway ends; the store has no fault.
     } catch {
       logger.error("the store cannot be read", metadata: ["reason": .string("\(error)")])
     }

@@ -1,5 +1,7 @@
+internal import Glibc
 internal import Hummingbird
 internal import Logging
+internal import NIOCore
 internal import ServiceLifecycle
 
 /// The running server: a service that listens until it is told to shut down, and then answers what it has begun.
@@ -50,16 +52,35 @@ package struct ServerService: Service {
       await onFederationBound(port)
     }
     try await withGracefulShutdownHandler {
-      guard let federation else { return try await server.run() }
+      let settings = application.settings
+      let own = { @Sendable in
+        try await Self.listening(at: settings.host, settings.port) { try await server.run() }
+      }
+      guard let federation else { return try await own() }
       // Both, or none: where one cannot listen, the other ends, too.
       try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await server.run() }
-        group.addTask { try await federation.run() }
+        group.addTask { try await own() }
+        group.addTask {
+          let listen = settings.federationDoor?.listen
+          try await Self.listening(at: listen?.host ?? "", listen?.port ?? 0) { try await federation.run() }
+        }
         defer { group.cancelAll() }
         for try await _ in group { group.cancelAll() }
       }
     } onGracefulShutdown: { [application] in
       application.readiness.hold("shutdown", because: "the server shuts down")
+    }
+  }
+}
+
+extension ServerService {
+  /// Names the address where the system does not let it be had.
+  private static func listening(at host: String, _ port: Int, _ body: () async throws -> Void) async throws {
+    do {
+      try await body()
+    } catch let error as IOError {
+      let words = String(cString: strerror(error.errnoCode)).lowercased()
+      throw ServerFault(place: "server", reason: "nobody can listen at \(host):\(port): \(words)")
     }
   }
 }

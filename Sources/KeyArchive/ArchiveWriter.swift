@@ -86,8 +86,8 @@ package final class ArchiveWriter {
     end = reading.end
     isOpen = true
     if reading.tornBytes > 0 { try cut(to: reading.end) }
-    // What an add that was stopped had not written to its end.
-    for path in try folder.unlisted(catalogue) where path.hasSuffix(OutputFile.partialEnding) {
+    // What an add that was stopped had not written to its end, whichever process that was: nobody else adds now.
+    for path in try folder.unlisted(catalogue) where path.hasSuffix(".partial") {
       unlink(PathText.system(folder.place(path)))
     }
     // From here on the records that were left are kept.

@@ -80,7 +80,8 @@ package struct SeriesStatus: Hashable, Sendable {
     if let end = state.windowEnd, now.secondsSince1970 - end >= 2 * settings.period {
       faults.append(
         "nothing was published since the window that ended at \(Instant(secondsSince1970: end)), and windows are over every"
-          + " \(settings.period / 60) minutes: keyferry run, or keyferry publish by a timer, closes them")
+          + " \(settings.period == 60 ? "minute" : "\(settings.period / 60) minutes"): keyferry run, or keyferry publish by a timer, closes them"
+      )
     }
     let staged = records.count { $0.state == .staged }
     if staged > 0 {

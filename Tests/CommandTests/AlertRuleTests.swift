@@ -70,6 +70,13 @@ import Testing
       if words == ["--version"] { continue }
       let text = try #require(help?.text, "\(line)")
       for option in words where option.hasPrefix("--") { #expect(text.contains(option), "\(line)") }
+      // And with those that they need: in a usage what may be left out stands in brackets.
+      let usage = text.split(separator: "\n\n").first { $0.contains("USAGE: ") }.map(String.init) ?? ""
+      let needed = usage.replacing(/\[[^\]]*\]/, with: "").split(separator: " ").filter { $0.hasPrefix("--") }
+      for option in needed {
+        let isThere = words.contains(String(option)) || option == "--output" && words.contains("-o")
+        #expect(isThere, "\(line) lacks \(option)")
+      }
     }
   }
 

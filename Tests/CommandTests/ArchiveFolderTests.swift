@@ -147,8 +147,14 @@ import Testing
         }
       }
       try (catalogue + whole + whole.prefix(30)).write(to: root.appending(path: "seen/catalogue"))
+      // And half a file, which another process had begun.
+      let half = "seen/content/\(digest.prefix(2))/\(digest).1.partial"
+      try FileManager.default.createDirectory(
+        at: root.appending(path: half).deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("half".utf8).write(to: root.appending(path: half))
       let writer = try ArchiveWriter(path, at: 10)
       #expect(writer.healed.records == 1 && writer.healed.bytes == 30)
+      #expect(!FileManager.default.fileExists(atPath: root.appending(path: half).path()))
       #expect(writer.catalogue.sighting(of: "z")?.digest == digest)
       let healed = try ArchiveFolder(path).read()
       #expect(healed.unfinishedRecords == 0 && healed.tornBytes == 0 && healed.catalogue.size == size + 1)

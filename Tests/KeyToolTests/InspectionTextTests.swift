@@ -50,6 +50,23 @@ import Testing
     #expect(!text.contains(" \n"))
   }
 
+  /// On a narrow terminal everything keeps to the width, digests too, and nothing is lost.
+  @Test func aNarrowTerminalIsKeptTo() throws {
+    var report = try SampleBundle().examine().report
+    report.sha256 = String(repeating: "ab", count: 32)
+    let text = InspectionText.render(report, options: .init(width: 40))
+    #expect(text.split(separator: "\n").allSatisfy { $0.count <= 40 }, "\(text)")
+    #expect(text.filter { !$0.isWhitespace }.contains(String(repeating: "ab", count: 32)), "\(text)")
+    #expect(text.contains("revised,") && text.contains("rejected"), "\(text)")
+  }
+
+  @Test func aFindingOfOneKeyIsSaidOfOne() throws {
+    var bundle = SampleBundle()
+    bundle.keys.append(bundle.keys[0])
+    let text = InspectionText.render(try bundle.examine().report)
+    #expect(text.contains("1 key that repeats an earlier key"), "\(text)")
+  }
+
   @Test func hostileNamesCannotSteerTheTerminal() throws {
     var bundle = SampleBundle()
     bundle.header.region = "\u{1b}[2J\u{202e}DE\n"

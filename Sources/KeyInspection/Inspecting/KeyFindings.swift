@@ -19,7 +19,8 @@ func keyFindings(_ facts: InspectedDocument, _ keys: KeyFacts) -> [Finding] {
   for rule in rules where rule.scope != .exportsOnly || facts.isExport {
     let entry = keys.conditions[rule.condition]
     guard entry.count > 0 else { continue }
-    let text = "\(counted(entry.count, "key")) \(rule.text(entry)) (first: key \(entry.first))"
+    let words = entry.count == 1 ? ofOne(rule.text(entry)) : rule.text(entry)
+    let text = "\(counted(entry.count, "key")) \(words) (first: key \(entry.first))"
     let severity = rule.scope == .milderElsewhere && !facts.isExport ? .info : rule.severity
     findings.append(Finding(rule.code, severity, count: entry.count, firstPosition: entry.first, text))
   }
@@ -74,6 +75,14 @@ private struct KeyRule {
   ) {
     self.init(condition, code, severity, scope: scope) { _ in text }
   }
+}
+
+/// "that repeat an earlier key" of one key.
+private func ofOne(_ text: String) -> String {
+  for verb in ["repeat", "stand", "begin"] where text.hasPrefix("that \(verb) ") {
+    return "that \(verb)s " + text.dropFirst("that \(verb) ".count)
+  }
+  return text
 }
 
 private func instant(_ interval: Int64) -> String { IntervalNumber(interval).start.description }

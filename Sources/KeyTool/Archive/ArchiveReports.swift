@@ -121,10 +121,10 @@ struct ArchiveAddition: Encodable {
   }
 
   var text: String {
-    var parts = ["\(ReadableNumber.grouped(new)) new"]
-    if newNames > 0 { parts.append("\(ReadableNumber.grouped(newNames)) under a new name") }
-    if again > 0 { parts.append("\(ReadableNumber.grouped(again)) seen before") }
-    if !changed.isEmpty { parts.append("\(ReadableNumber.grouped(changed.count)) changed under their name") }
+    var parts = ["\(grouped(new)) new"]
+    if newNames > 0 { parts.append("\(grouped(newNames)) under a new name") }
+    if again > 0 { parts.append("\(grouped(again)) seen before") }
+    if !changed.isEmpty { parts.append("\(grouped(changed.count)) changed under their name") }
     return
       "\(counted(files, "file")): \(parts.joined(separator: ", "))\n"
       + (indexes > 0 ? "and \(counted(indexes, "list", "lists")) of files as served\n" : "")

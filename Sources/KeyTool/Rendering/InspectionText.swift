@@ -58,8 +58,18 @@ enum InspectionText {
       rows.append(("", ["rejected \(reason.reason): \(grouped(reason.count))"]))
     }
     return rows.flatMap { label, values in
-      values.enumerated().map { "  " + pad($0.offset == 0 ? label : "", 13) + $0.element }
+      values.enumerated().flatMap { fact(pad($0.offset == 0 ? label : "", 13), $0.element, options.width) }
     }
+  }
+
+  /// On a narrow terminal broken between words, and a digest within it.
+  private static func fact(_ label: String, _ text: String, _ width: Int) -> [String] {
+    let room = width - 2 - label.count
+    guard width < 80, text.count > room else { return ["  " + label + text] }
+    let words = text.split(separator: " ").flatMap { word -> [Substring] in
+      stride(from: 0, to: word.count, by: room).map { word.dropFirst($0).prefix(room) }
+    }
+    return wrapped(words.joined(separator: " "), label: label, hanging: "", width)
   }
 
   private static func format(_ report: InspectionReport) -> String {
@@ -191,7 +201,7 @@ enum InspectionText {
     let labelWidth = max(title.count, rows.map(\.label.count).max() ?? 0)
     let counts = rows.map { $0.count.map(grouped) ?? "" }
     let countWidth = max(4, counts.map(\.count).max() ?? 0)
-    let barWidth = 16
+    let barWidth = min(16, max(4, options.width - labelWidth - countWidth - 6))
     // Numbers line up at their last digit, names at their first letter.
     let right = rows.allSatisfy { Int($0.label) != nil || $0.label == "not stated" || $0.label.hasPrefix("(") }
     var lines = [pad(title, labelWidth) + "  " + pad("keys", countWidth, right: true)]
@@ -277,7 +287,7 @@ enum InspectionText {
     }
     for note in report.notes {
       let times = note.count > 1 ? " (\(grouped(note.count)) times)" : ""
-      lines += wrapped(printableText(note.text) + times, label: "note: ", hanging: "", options.width)
+      lines += wrapped(printableText(note.text) + times, label: "note:    ", hanging: "", options.width)
     }
     for rejection in report.rejections.first {
       lines += wrapped(

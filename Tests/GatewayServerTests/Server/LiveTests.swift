@@ -57,6 +57,19 @@ struct LiveTests {
     #expect(application.readiness.reasons == ["the server shuts down"])
   }
 
+  @Test("An address that somebody else has is named", .timeLimit(.minutes(1)))
+  func takenAddress() async throws {
+    try await GatewayApplication.testing(fixture, settings: ServerSettings()).whileServing { port in
+      var settings = ServerSettings()
+      settings.port = port
+      let server = ServerService(try GatewayApplication.testing(fixture, settings: settings))
+      let group = ServiceGroup(
+        configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))
+      let fault = await #expect(throws: ServerFault.self) { try await group.run() }
+      #expect(fault?.description == "server: nobody can listen at 127.0.0.1:\(port): address already in use")
+    }
+  }
+
   @Test("One connection carries many requests, and large bodies", .timeLimit(.minutes(1)))
   func keepAlive() async throws {
     let app = try GatewayApplication.testing(fixture)
