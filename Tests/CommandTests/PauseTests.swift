@@ -10,7 +10,7 @@ import Testing
       state: state
       sources:
         - {name: \(source), protocol: files, location: drop, trust: operator, origin: DE, speaks-for: [DE]}
-        - {name: peer, protocol: index, location: "https://peer.example", trust: operator, origin: NL}
+        - {name: peer, protocol: index, location: "https://peer.example", options: {index: i.txt}, trust: operator, origin: NL}
       """, "gateway.yaml")
   }
 

@@ -161,8 +161,8 @@ import Testing
       var remains = remains
       remains.index = nil
       let blocks = remains.log.count / 4096
-      // Behind the first one, which has the header. A block that begins with a page is that page alone, and its frame looks damaged.
-      for block in 1..<blocks where (block * 4096 - Self.header) % Self.frame > 24 {
+      // Behind the first one, which has the header. A block that is nearly one page alone touches no salts, and looks like damage.
+      for block in 1..<blocks where (block * 4096 - Self.header) % Self.frame > 40 {
         var torn = remains
         torn.log.replaceSubrange(block * 4096..<block * 4096 + 4096, with: Data(count: 4096))
         try torn.write(into: folder)
