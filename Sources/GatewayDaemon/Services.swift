@@ -308,8 +308,9 @@ struct PublishService: Service {
   func run() async throws {
     let rounds = Rounds()
     metrics.whenRead { [plan, clock] metrics in
-      let (series, now) = (plan.value.series, clock.now)
-      metrics.setSigningKeys(series.map { GatewayMetrics.SigningKeys($0, at: now) })
+      let (series, mirrors, now) = (plan.value.series, plan.value.mirrors, clock.now)
+      metrics.setSigningKeys(
+        series.map { GatewayMetrics.SigningKeys($0, at: now) }, mirrors: mirrors.map(\.name))
       metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
     }
     var mirrored: Int64?

@@ -112,6 +112,31 @@ import Testing
     }
   }
 
+  @Test(.timeLimit(.minutes(2))) func aMirrorsLastPublicationIsToldAsLongAsItIsConfigured() async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway(
+        "nl", origin: "NL",
+        sources:
+          "  - {name: va, protocol: index, location: \"https://127.0.0.1:1\", trust: public.pem, origin: US-VA, options: {index: i}}"
+      )
+      let file = "nl/gateway.yaml"
+      let settings = try String(contentsOfFile: place.path(file), encoding: .utf8)
+      try place.write(
+        settings.replacing("series:\n", with: "series:\n  - {name: VA-original, mirror: va}\n"), file)
+      try await place.running("nl") { process, address in
+        let families = ["keyferry_last_publication_timestamp_seconds"]
+        let isTold: (Exposition) -> Bool = { metrics in
+          families.allSatisfy { !metrics[$0, "series", "VA-original"].isEmpty }
+        }
+        #expect(isTold(try await metrics(of: address, until: isTold)))
+        #expect(isTold(try await metrics(of: address) { _ in true }))
+        try place.write(settings, file)
+        kill(process.processIdentifier, SIGHUP)
+        #expect(!isTold(try await metrics(of: address) { !isTold($0) }))
+      }
+    }
+  }
+
   /// Something of everything, until there is too much of it.
   private func ask(_ address: URL) async throws {
     let session = URLSession(configuration: .ephemeral)

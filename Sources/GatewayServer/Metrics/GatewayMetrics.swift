@@ -426,7 +426,9 @@ package final class GatewayMetrics: Sendable {
   }
 
   /// The keys of all series; replaces what was said before. Other series are not told of any more.
-  package func setSigningKeys(_ all: [SigningKeys]) {
+  ///
+  /// - Parameter mirrors: series that show what others have signed, and so have no key.
+  package func setSigningKeys(_ all: [SigningKeys], mirrors: [String] = []) {
     hasSigningKey.replaceAll(all.map { ([$0.series], $0.canSign ? 1 : 0) })
     keyExpiry.replaceAll(
       all.flatMap { series in
@@ -434,7 +436,7 @@ package final class GatewayMetrics: Sendable {
           ([series.series, key.id, key.version], key.until.map { Double($0.secondsSince1970) } ?? .infinity)
         }
       })
-    let names = Set(all.map(\.series))
+    let names = Set(all.map(\.series) + mirrors)
     for family in [lastPublication, lastPublicationSuccess] { family.removeAll { !names.contains($0[0]) } }
   }
 
