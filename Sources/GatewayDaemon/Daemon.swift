@@ -13,6 +13,7 @@ package struct Daemon: Sendable {
   private let plan: GatewayPlan
   private let ledger: Ledger
   private let serving: Serving?
+  private let operators: OperatorsAddress?
   private let version: String
   private let clock: GatewayClock
   private let manager: ServiceManager?
@@ -21,17 +22,19 @@ package struct Daemon: Sendable {
   /// - Parameters:
   ///   - ledger: of a store that was opened as its owner.
   ///   - serving: `nil` where nothing is served.
+  ///   - operators: `nil` where they have no address of their own.
   ///   - version: what peers are told of this program.
   ///   - manager: who has started this process and wants to know how it is.
   ///   - readAgain: reads the configuration once more, on SIGHUP.
   package init(
-    _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, version: String,
+    _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, operators: OperatorsAddress? = nil, version: String,
     clock: GatewayClock, manager: ServiceManager? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
     self.ledger = ledger
     self.serving = serving
+    self.operators = operators
     self.version = version
     self.clock = clock
     self.manager = manager
@@ -42,9 +45,9 @@ package struct Daemon: Sendable {
   ///
   /// - Parameter hangups: trapped before anything else was begun, since without a handler SIGHUP ends the process.
   package func run(hangups: UnixSignalsSequence) async throws {
-    let metrics = serving?.metrics ?? GatewayMetrics()
+    let metrics = serving?.metrics ?? operators?.metrics ?? GatewayMetrics()
     let current = CurrentPlan(plan)
-    let readiness = serving?.publishing ?? Readiness()
+    let readiness = serving?.publishing ?? operators?.publishing ?? Readiness()
     let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
     let pushing = Pushing(ledger: ledger, version: version, clock: clock.time)
@@ -77,7 +80,12 @@ package struct Daemon: Sendable {
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }
-    if let manager { services.append(NotifyService(manager, after: serving?.listening)) }
+    if let operators {
+      let office = OperatorsOffice(current, ledger: ledger, clock: clock, program: "keyferry \(version)")
+      operators.desk.answer { try await office.report() }
+      services.append(operators.service)
+    }
+    if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.

@@ -479,11 +479,12 @@ struct ReloadService: Service {
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
-        || new.ownOrigins != old.ownOrigins || new.federation?.served != old.federation?.served || new.log != old.log
+        || new.operators != old.operators || new.ownOrigins != old.ownOrigins
+        || new.federation?.served != old.federation?.served || new.log != old.log
       {
         logger.warning(
           """
-          folders, log, server, its doors for uploads, own origins, and the federation but for its trust and its batches stay \
+          folders, log, server, its doors for uploads, the address of operators, own origins, and the federation but for its trust and its batches stay \
           as they are until a restart
           """)
       }

@@ -32,6 +32,7 @@ package struct Serving {
   ///     there is no door.
   ///   - federation: what countries federate through; `nil` where they do not.
   ///   - callbacks: keeps where countries want to be called; `nil` where nobody is.
+  ///   - answersOperators: whether who watches over the gateway is answered at the address of phones.
   ///   - publishing: answers `/ready/publishing`; `nil` where this process neither pulls nor publishes.
   ///   - onListening: is told the address, once it listens.
   /// - Throws: `ServerFault` where the settings cannot be used.
@@ -39,7 +40,7 @@ package struct Serving {
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
     mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
     federation: FederationCounter? = nil, callbacks: CallbackOffice? = nil,
-    publishing: Readiness? = nil,
+    answersOperators: Bool = true, publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
     self.publishing = publishing
@@ -68,7 +69,7 @@ package struct Serving {
         $0.entrance(settings.federationDoor, registrar: callbacks?.registration, metrics: metrics)
       },
       caller: OutsideCaller(),
-      metrics: metrics, readiness: readiness, publishing: publishing,
+      metrics: metrics, answersOperators: answersOperators, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil

@@ -28,13 +28,15 @@ package struct GatewayApplication: Sendable {
   ///   - caller: the way to other servers; needed where the doors ask one.
   ///   - limits: `nil` is those of the settings.
   ///   - metricsPath: the address of the metrics without its slash; `nil` is none.
+  ///   - answersOperators: whether who watches over the gateway is answered here; not where there is an address for that.
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
     uploads entrances: [UploadEntrance] = [], federation: FederationEntrance? = nil,
     caller: (any WebCaller)? = nil,
     metrics: GatewayMetrics = GatewayMetrics(),
-    metricsPath: String? = "metrics", readiness: Readiness = Readiness(), publishing: Readiness? = nil,
+    metricsPath: String? = "metrics", answersOperators: Bool = true, readiness: Readiness = Readiness(),
+    publishing: Readiness? = nil,
     limits stated: ServerLimits? = nil, clock: ServerClock = .system,
     logger: Logger = Logger(label: "keyferry.server")
   ) throws {
@@ -55,8 +57,12 @@ package struct GatewayApplication: Sendable {
           trust, recorder: entrance.recorder, limits: limits, metrics: metrics, logger: logger)
       })
     let retrievals = RetrievalResponder(
-      settings: settings, store: store, catalog: layouts, metrics: metrics, metricsPath: metricsPath,
-      readiness: readiness, publishing: publishing, logger: logger,
+      settings: settings, store: store, catalog: layouts,
+      watch: answersOperators
+        ? WatchAnswers(
+          metrics: metrics, metricsPath: metricsPath, readiness: readiness, publishing: publishing, isServing: true)
+        : nil,
+      logger: logger,
       cache: BundleCache(byteLimit: limits.cacheBytes, metrics: metrics),
       signer: signer)
     var responder = GatewayResponder(

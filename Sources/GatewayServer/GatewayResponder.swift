@@ -25,6 +25,8 @@ package struct GatewayResponder: HTTPResponder {
   let stored = StoredResponses()
   /// To whom this address belongs.
   var face = Face.everybody
+  /// `nil` where this is no address of operators.
+  var operators: OperatorsResponder?
 
   /// Who is answered at an address.
   enum Face {
@@ -33,6 +35,8 @@ package struct GatewayResponder: HTTPResponder {
     case apps
     /// National back ends alone.
     case federation
+    /// Operators alone.
+    case operators
   }
 
   var limits: ServerLimits { reader.limits }
@@ -117,7 +121,7 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
-    guard face != .federation, let generation = retrievals.store.settledGeneration else { return nil }
+    guard face == .everybody || face == .apps, let generation = retrievals.store.settledGeneration else { return nil }
     return stored.response(to: request, at: .init(second: now.secondsSince1970, generation: generation))
   }
 
@@ -151,9 +155,10 @@ package struct GatewayResponder: HTTPResponder {
     try checkHead(request)
     let target = try reader.target(of: request.head)
     exchange.path = "/" + target.path
+    if let operators { return try await answer(request, at: target, by: operators, &exchange) }
     let client = reader.client(of: request.head, from: exchange.context.channel.remoteAddress)
-    if !retrievals.isForOperators(target) { try checkRate(client) }
-    if retrievals.isForMetrics(target) {
+    if retrievals.watch?.isForOperators(target) != true { try checkRate(client) }
+    if retrievals.watch?.isForMetrics(target) == true {
       try checkMayReadMetrics(request, from: exchange.context.channel.remoteAddress)
     }
     let isProxied = reader.proxies.holds(exchange.context.channel.remoteAddress)
@@ -190,6 +195,21 @@ package struct GatewayResponder: HTTPResponder {
           ]))
     default: throw notAllowed(target)
     }
+  }
+
+  private func answer(
+    _ request: Request, at target: RequestTarget, by operators: OperatorsResponder, _ exchange: inout Exchange
+  ) async throws -> FinalResponse {
+    guard request.method == .get || request.method == .head else {
+      throw Problem(.methodNotAllowed, "method-not-allowed", "allowed are GET, HEAD").with(.allow, "GET, HEAD")
+        .closingConnection()
+    }
+    // One that announces content is refused as elsewhere.
+    _ = try reader.retrieval(of: target, request.head)
+    exchange.route = "unknown"
+    return FinalResponse(
+      response: try await operators.response(
+        to: request.head, at: target, from: exchange.context.channel.remoteAddress, route: &exchange.route))
   }
 
   private func retrieve(_ target: RequestTarget, _ exchange: inout Exchange) async throws -> Response {
@@ -286,11 +306,18 @@ package struct GatewayResponder: HTTPResponder {
     response.headers[.date] = HTTPDate.text(exchange.now)
     response.headers[.xContentTypeOptions] = "nosniff"
     response.headers[.referrerPolicy] = "no-referrer"
-    response.headers[.resourcePolicy] = "cross-origin"
     response.headers[.contentSecurityPolicy] =
-      exchange.route == RetrievalResponder.pageRoute ? FrontPage.securityPolicy : Self.securityPolicy
-    response.headers[.accessControlAllowOrigin] = "*"
-    response.headers[.accessControlExposeHeaders] = "*"
+      switch exchange.route {
+      case RetrievalResponder.pageRoute: FrontPage.securityPolicy
+      case OperatorsResponder.pageRoute: OperatorsPage.securityPolicy
+      default: Self.securityPolicy
+      }
+    // What operators are told, a page of somebody else's in their browser is not.
+    response.headers[.resourcePolicy] = face == .operators ? "same-origin" : "cross-origin"
+    if face != .operators {
+      response.headers[.accessControlAllowOrigin] = "*"
+      response.headers[.accessControlExposeHeaders] = "*"
+    }
     if settings.certificatePEM != nil { response.headers[.strictTransportSecurity] = "max-age=31536000" }
   }
 
@@ -301,5 +328,24 @@ package struct GatewayResponder: HTTPResponder {
     case .get, .head, .post, .put, .delete, .options, .patch: method.rawValue
     default: "other"
     }
+  }
+}
+
+extension GatewayResponder {
+  /// At an address where operators alone are answered, and phones find nothing.
+  init(
+    operators: OperatorsResponder, limits: ServerLimits, metrics: GatewayMetrics, clock: ServerClock, logger: Logger
+  ) {
+    let settings = ServerSettings()
+    self.init(
+      settings: settings, reader: RequestReader(limits: limits, readsHost: false),
+      retrievals: RetrievalResponder(
+        settings: settings, store: .empty, catalog: LayoutCatalog([]), watch: nil, logger: logger,
+        cache: BundleCache(byteLimit: 0, metrics: metrics), signer: nil),
+      metrics: metrics, clock: clock, logger: logger, limiter: nil, uploads: UploadDoors([]), federation: nil,
+      connections: OpenConnections(
+        most: limits.connections, mostOfClient: limits.clientConnections, metrics: metrics),
+      proxied: ProxiedRequests(mostOfClient: limits.clientConnections))
+    (face, self.operators) = (.operators, operators)
   }
 }

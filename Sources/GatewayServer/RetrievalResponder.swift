@@ -16,11 +16,8 @@ struct RetrievalResponder: Sendable {
   let settings: ServerSettings
   let store: PublicationStore
   let catalog: LayoutCatalog
-  let metrics: GatewayMetrics
-  let metricsPath: String?
-  let readiness: Readiness
-  /// `nil` where this process neither pulls nor publishes, and so does not know.
-  let publishing: Readiness?
+  /// `nil` where operators have an address of their own.
+  let watch: WatchAnswers?
   let logger: Logger
   let cache: BundleCache
   let signer: ResponseSigner?
@@ -35,14 +32,6 @@ struct RetrievalResponder: Sendable {
     var generation: Int
     var result: Result<Response, any Error> = .failure(
       Problem(.notFound, "not-found", "nothing is published under this address"))
-  }
-
-  /// Whether it asks for the metrics, which are not for everybody: what doors count tells real uploads from fake ones.
-  func isForMetrics(_ target: RequestTarget) -> Bool { target.path == metricsPath }
-
-  /// Whoever watches over the server is not counted among its clients.
-  func isForOperators(_ target: RequestTarget) -> Bool {
-    ["health", "ready", "ready/publishing", metricsPath].contains(target.path)
   }
 
   func response(to request: RetrievalRequest, at now: Instant) async -> Retrieved {
@@ -71,23 +60,11 @@ struct RetrievalResponder: Sendable {
       let document = JSONDocument.bytes(try report(snapshot, request, now))
       return try await response(
         with: Self.text(document, "application/json", cache: .seconds(60)), to: request, now: now)
-    case "health":
-      route = "health"
-      return Self.status(.ok, ["status": "alive"])
-    case "ready":
-      route = "ready"
-      return ready(snapshot)
-    case "ready/publishing":
-      route = "ready"
-      return publishing.map { Self.readiness($0.reasons) }
-    case _ where path == metricsPath:
-      route = "metrics"
-      metrics.setListedBundles(snapshot.publications)
-      return Response(
-        status: .ok,
-        headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8", .cacheControl: "no-store"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
     default: break
+    }
+    if let (found, response) = watch?.answer(at: path, snapshot.publications) {
+      route = found
+      return response
     }
     if let file = snapshot.files[path] {
       route = "file"
@@ -229,23 +206,6 @@ struct RetrievalResponder: Sendable {
   static func text(_ bytes: [UInt8], _ mediaType: String, cache: LayoutAnswer.Cache) -> Representation {
     let content = ServedContent(buffer: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)))
     return Representation(.loaded(content), mediaType, cache: cache)
-  }
-
-  private static func status(_ status: HTTPResponse.Status, _ members: [String: String]) -> Response {
-    Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONDocument.bytes(members))))
-  }
-
-  private func ready(_ snapshot: PublicationSnapshot) -> Response {
-    var reasons = readiness.reasons
-    if snapshot.publications.series.isEmpty { reasons.append("no series has been published yet") }
-    return Self.readiness(reasons)
-  }
-
-  private static func readiness(_ reasons: [String]) -> Response {
-    guard !reasons.isEmpty else { return status(.ok, ["status": "ready"]) }
-    return status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
   }
 
   private func report(

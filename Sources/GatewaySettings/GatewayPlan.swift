@@ -30,6 +30,8 @@ package struct GatewayPlan: Sendable {
   package var clock = ClockBounds()
   /// `nil` where the gateway does not serve.
   package var server: ServerSettings?
+  /// Where operators are answered; `nil` is at the address of phones.
+  package var operators: OperatorsSettings?
   /// Whose keys come in by the server's doors, in the order of its settings.
   package var uploads: [UploadSource]
   /// `nil` where this is no gateway for national back ends.

@@ -92,6 +92,8 @@ final class GatewayReader {
     root.section("server") { server = self.server($0) }
     var federation: (settings: FederationGatewaySettings, section: Section)?
     root.section("federation") { section in federation = self.federation(section, &server).map { ($0, section) } }
+    var operators: OperatorsSettings?
+    root.section("operators") { section in operators = self.operators(section, server: server) }
     root.finish()
 
     check(sources, ownOrigins: ownOrigins)
@@ -127,6 +129,7 @@ final class GatewayReader {
     plan.mirrors = shown
     plan.log = log?.settings
     plan.federation = federation?.settings
+    plan.operators = operators
     for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
     let doors = Set(entrances.compactMap { $0.1?.name })
     plan.log?.doors = doors.sorted()

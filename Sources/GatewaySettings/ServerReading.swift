@@ -104,6 +104,32 @@ extension GatewayReader {
     set(&limits.stalledSeconds, section.take("stalled")?.duration(Allowed.idleSeconds))
   }
 
+  /// The address at which operators are answered.
+  func operators(_ section: Section, server: StatedServer?) -> OperatorsSettings? {
+    var settings = OperatorsSettings()
+    let listen = section.need("listen", "an address and a port: 127.0.0.1:\(settings.port)").flatMap(listen)
+    section.read("clients") { setting in
+      set(&settings.clients, setting.list()?.compactMap(addressBlock))
+    }
+    guard let listen else { return nil }
+    (settings.host, settings.port) = (listen.host, listen.port)
+    if listen.port != 0 {
+      let others = [
+        ("server.listen", server.map { (host: $0.settings.host, port: $0.settings.port) }),
+        ("federation.listen", server?.settings.federationDoor?.listen.map { (host: $0.host, port: $0.port) }),
+      ]
+      for case (let name, let other?) in others where other.port == listen.port && other.host == listen.host {
+        document.add(section.place(of: "listen"), "the same as \(name): operators need an address apart from it")
+      }
+    }
+    if server?.section.states("metrics-clients") == true {
+      document.add(
+        section.place, "the metrics are here, so server.metrics-clients has no effect: say it in operators.clients",
+        isWarning: true)
+    }
+    return settings
+  }
+
   func listen(_ setting: Setting) -> HostAndPort? {
     guard let text = setting.text() else { return nil }
     return HostAndPort(text[...], defaultPort: nil)

@@ -115,6 +115,18 @@ package enum SettingsTable {
       Row("log.witnesses[].url", "What stands before `/add-checkpoint`.", "`https://…` or `http://…`"),
       Row("server", "How publications are served.", "nothing is served", "a section"),
       Row(
+        "operators",
+        "An address of its own for operators: a page of how the gateway stands, `/metrics`, `/health`, `/ready` and "
+          + "`/ready/publishing`, which the server then answers no more.", "these are at the server's address",
+        "a section"),
+      Row(
+        "operators.listen", "Address and port, over plain HTTP. Phones and national back ends are not answered there.",
+        "`HOST:PORT`; port 0 is any free one"),
+      Row(
+        "operators.clients",
+        "Who is shown the page and the metrics. Whether the gateway works is told to anybody who reaches the address.",
+        "`[127.0.0.0/8, \"::1\"]`", "a list of addresses and blocks: `[127.0.0.1, 10.0.0.0/8, \"fd00::/8\"]`"),
+      Row(
         "federation", "This gateway is one for national back ends, in place of the European one.",
         "countries do not federate here", "a section"),
     ]

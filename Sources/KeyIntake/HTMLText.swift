@@ -46,6 +46,16 @@ package enum ReadableNumber {
     return "\(count)\u{00A0}B"
   }
 
+  /// `45 s`, `12 min`, `3 h`, `5 d`: the greatest unit of which there are two, rounded down.
+  package static func age(_ seconds: Int64) -> String {
+    switch seconds {
+    case ..<120: "\(seconds)\u{00A0}s"
+    case ..<7200: "\(seconds / 60)\u{00A0}min"
+    case ..<172_800: "\(seconds / 3600)\u{00A0}h"
+    default: "\(seconds / 86_400)\u{00A0}d"
+    }
+  }
+
   /// `2 h`, `30 min`.
   package static func duration(_ seconds: Int64) -> String {
     if seconds % 3600 == 0, seconds > 0 { return "\(seconds / 3600)\u{00A0}h" }

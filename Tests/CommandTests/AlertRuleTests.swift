@@ -27,6 +27,19 @@ import Testing
     #expect(outcome.status == 0, "\(outcome.errors)")
   }
 
+  /// Prometheus takes the file beside the rules, and it asks where the example's operators are answered.
+  @Test(.enabled(if: Tool(named: "promtool") != nil, "needs promtool, of Debian's package prometheus"))
+  func prometheusAsksTheExample() throws {
+    let promtool = try #require(Tool(named: "promtool"))
+    let folder = Self.file.deletingLastPathComponent()
+    let outcome = try promtool.run(["check", "config", "prometheus.yml"], in: folder)
+    #expect(outcome.status == 0, "\(outcome.text)\(outcome.errors)")
+    let asks = try String(contentsOf: folder.appending(path: "prometheus.yml"), encoding: .utf8)
+    let example = try String(contentsOf: folder.appending(path: "gateway.yaml"), encoding: .utf8)
+    let target = try #require(asks.firstMatch(of: /targets: \["([0-9.:]+)"\]/)?.output.1)
+    #expect(example.contains("operators: {listen: \(target)}"))
+  }
+
   /// Close to its bounds, each rule fires and does not.
   @Test(.enabled(if: Tool(named: "promtool") != nil, "needs promtool, of Debian's package prometheus"))
   func theySeeWhatTheyAreFor() throws {

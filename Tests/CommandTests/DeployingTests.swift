@@ -40,6 +40,7 @@ import Testing
       let places = [
         ("/usr/share/doc/keyferry/examples", "\(root)/examples"), ("/etc/keyferry", "\(root)/etc/keyferry"),
         ("/var/lib", "\(root)/var/lib"), ("127.0.0.1:8080", "127.0.0.1:\(try PageSession.freePort())"),
+        ("127.0.0.1:9091", "127.0.0.1:\(try PageSession.freePort())"),
       ]
       let files = FileManager.default
       try files.copyItem(at: Self.folder, to: workshop.folder.appending(path: "examples"))

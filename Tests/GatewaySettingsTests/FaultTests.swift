@@ -269,6 +269,25 @@ import Testing
         15:13: error: series.D.sign.0.key: no PEM block, expected PRIVATE KEY or EC PRIVATE KEY
         """),
     Case(
+      name: "the address of operators",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server: {listen: "127.0.0.1:9091", metrics-clients: [10.0.0.1]}
+        operators: {listen: "127.0.0.1:9091", clients: [everybody], port: 1}
+        """,
+      faults: """
+        5:1: warning: operators: the metrics are here, so server.metrics-clients has no effect: say it in operators.clients
+        5:13: error: operators.listen: the same as server.listen: operators need an address apart from it
+        5:49: error: operators.clients.0: "everybody", allowed an address or a block of them: 127.0.0.1, 10.0.0.0/8, "fd00::/8"
+        5:61: error: operators.port: no such setting
+        """),
+    Case(
+      name: "operators without an address",
+      text: "state: /s\noperators: {clients: [10.0.0.1]}",
+      faults: "2:1: error: operators.listen: missing, allowed an address and a port: 127.0.0.1:9091"),
+    Case(
       name: "the server",
       text: """
         state: /s

@@ -267,6 +267,7 @@ enum Fixture {
         dp3t: {keys: [verify.pem], next-day-key: {file: a.key}, validity: 30 min}
         revision-key: {file: revision}
         ignored-members: [pinToken, platform]
+    operators: {listen: "10.2.0.1:9091", clients: [10.2.0.0/16]}
     federation:
       trust: trust.json
       certificates-from: proxy

@@ -18,7 +18,7 @@ import Testing
   @Test func everySettingIsRead() throws {
     let (plan, warnings) = try Fixture.parse(Fixture.full)
     // Its certificates are of a later year.
-    #expect(warnings.map(\.place) == ["log", "federation.trust", "federation.trust"])
+    #expect(warnings.map(\.place) == ["log", "operators", "federation.trust", "federation.trust"])
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
     #expect(
@@ -96,6 +96,8 @@ import Testing
       field: .forwarded)
     #expect(server.proxies == proxies)
     #expect(server.metricsClients == [AddressBlock("10.1.0.0/16")])
+    #expect(plan.operators?.host == "10.2.0.1" && plan.operators?.port == 9091)
+    #expect(plan.operators?.clients == [try #require(AddressBlock("10.2.0.0/16"))])
     #expect(server.dp3tConfiguration?.contains("Hallo") == true)
     var uploads = UploadSettings(token: Secret(Fixture.secret), requestsPerMinute: nil, answerSeconds: 3)
     uploads.clients = ["hospital": Secret(Fixture.secret), "app": Secret(Fixture.secret)]
@@ -232,7 +234,7 @@ import Testing
     let bare = SeriesSettings(name: "A", selection: RegionSelection(), publishing: policy, identities: [])
     #expect(series.period == bare.period && series.makesDays == bare.makesDays && series.pads == bare.pads)
     #expect(series.maximumBytes == bare.maximumBytes && series.graceSeconds == bare.graceSeconds)
-    #expect(plan.server == ServerSettings())
+    #expect(plan.server == ServerSettings() && plan.operators == nil)
   }
 
   // MARK: Secrets

@@ -216,7 +216,7 @@ def tree(parts, bin="/usr/local/bin", zsh="site-functions"):
     files.add("lib/sysusers.d/keyferry.conf", (deploy / "keyferry.sysusers").read_bytes())
 
     documents = "share/doc/keyferry"
-    for name in ("gateway.yaml", "nginx.conf", "nginx-federation.conf", "alerts.yml", "grafana.json"):
+    for name in ("gateway.yaml", "nginx.conf", "nginx-federation.conf", "prometheus.yml", "alerts.yml", "grafana.json"):
         files.add(f"{documents}/examples/{name}", (deploy / name).read_bytes())
     for program in sorted((deploy / "signing").glob("*-sign")):
         files.add(f"{documents}/examples/signing/{program.name}", program.read_bytes(), 0o755)

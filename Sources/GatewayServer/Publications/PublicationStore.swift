@@ -48,6 +48,9 @@ package final class PublicationStore: Sendable {
     reload()
   }
 
+  /// Where nothing is ever published.
+  static let empty = PublicationStore(folder: "", checkInterval: .infinity)
+
   /// What is published now.
   package var publications: Publications { current().publications }
 

@@ -207,6 +207,8 @@ struct InitCommand: ParsableCommand {
 
         publication: {folder: public}
 
+        operators: {listen: 127.0.0.1:9091} # a page of how it stands, and /metrics, for this machine alone
+
         server:
           listen: 127.0.0.1:8080       # behind a proxy that speaks TLS
 

@@ -17,7 +17,8 @@ struct RunCommand: AsyncParsableCommand {
       Each source is pulled by its schedule, each series is published when a window is over, and what is published is \
       served, until SIGTERM or SIGINT; then what has begun is ended first. SIGHUP reads the configuration again: sources, \
       series and policies change at once, and where it has a fault, the old one stays. The address, the folders and the \
-      own origins take a restart. /health, /ready and /metrics tell how it goes.
+      own origins take a restart. /health, /ready and /metrics tell how it goes, and so does the page for operators, where \
+      operators have an address of their own in the configuration.
 
       Examples:
         keyferry run --config /etc/keyferry/gateway.yaml --log-format json
@@ -30,6 +31,11 @@ struct RunCommand: AsyncParsableCommand {
     help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
   var port: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "Answer operators here instead of at the configured port; 0 lets the system choose.", valueName: "port"))
+  var operatorsPort: Int?
+
   @OptionGroup var log: LogOptions
 
   func run() async throws {
@@ -40,11 +46,12 @@ struct RunCommand: AsyncParsableCommand {
     log.bootstrap()
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
+    let serving = try plan.server.map { _ in
+      try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
+    }
     let daemon = Daemon(
-      plan, ledger: ledger,
-      serving: try plan.server.map { _ in
-        try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
-      },
+      plan, ledger: ledger, serving: serving,
+      operators: try gateway.operators(plan, port: operatorsPort, beside: serving, isRunning: true, clock: clock),
       version: KeyferryCommand.version, clock: clock,
       manager: ServiceManager(environment: ProcessInfo.processInfo.environment)
     ) { [gateway] in try gateway.read() }

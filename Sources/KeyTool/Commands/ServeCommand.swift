@@ -27,6 +27,11 @@ struct ServeCommand: AsyncParsableCommand {
     help: ArgumentHelp("Listen here instead of the configured port; 0 lets the system choose.", valueName: "port"))
   var port: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "Answer operators here instead of at the configured port; 0 lets the system choose.", valueName: "port"))
+  var operatorsPort: Int?
+
   @OptionGroup var log: LogOptions
 
   func run() async throws {
@@ -35,7 +40,10 @@ struct ServeCommand: AsyncParsableCommand {
     log.bootstrap()
     let clock = try await gateway.servingClock(plan)
     let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
+    let operators = try gateway.operators(
+      plan, port: operatorsPort, beside: serving, isRunning: false, clock: clock)
     var services: [any Service] = [serving.server]
+    if let operators { services.append(operators.service) }
     if let watch = serving.watch { services.append(watch) }
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
       services.append(NotifyService(manager, after: serving.listening))

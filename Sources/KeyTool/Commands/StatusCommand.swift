@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyReceiving

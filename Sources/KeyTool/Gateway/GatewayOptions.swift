@@ -137,7 +137,31 @@ struct GatewayOptions: ParsableArguments {
       callbacks: try settings.federationCallbacks.flatMap { callbacks in
         try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
       },
-      publishing: publishing, clock: clock.time
+      answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
     ) { Console.note("serving at \($0)") }
+  }
+
+  /// The address of operators; `nil` where they have none of their own.
+  ///
+  /// - Parameters:
+  ///   - port: listen here instead of the configured port.
+  ///   - serving: the serving half; `nil` where nothing is served.
+  ///   - isRunning: whether this process pulls and publishes.
+  /// - Throws: `ValidationError` where a port is named for what the configuration does not have.
+  func operators(
+    _ plan: GatewayPlan, port: Int?, beside serving: Serving?, isRunning: Bool, clock: GatewayClock
+  ) throws -> OperatorsAddress? {
+    guard var settings = plan.operators else {
+      guard port == nil else {
+        throw ValidationError(
+          "\(config) has no address for operators: say it with operators: {listen: 127.0.0.1:\(OperatorsSettings().port)}"
+        )
+      }
+      return nil
+    }
+    if let port { settings.port = port }
+    return OperatorsAddress(
+      settings, beside: serving, publishedIn: plan.publicationFolder, isRunning: isRunning, clock: clock
+    ) { Console.note("operators are answered at \($0)") }
   }
 }

@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import KeyIntake
 
 /// `2020-06-20 00:00`.
 func minuteText(_ instant: Instant) -> String {
@@ -10,12 +11,5 @@ func minuteText(_ instant: Instant) -> String {
 /// Spans of time for people.
 enum DurationText {
   /// `45 s`, `12 min`, `3 h`, `5 d`: the greatest unit of which there are two, rounded down.
-  static func text(_ seconds: Int64) -> String {
-    switch seconds {
-    case ..<120: "\(seconds) s"
-    case ..<7200: "\(seconds / 60) min"
-    case ..<172_800: "\(seconds / 3600) h"
-    default: "\(seconds / 86_400) d"
-    }
-  }
+  static func text(_ seconds: Int64) -> String { ReadableNumber.age(seconds).replacing("\u{00A0}", with: " ") }
 }

@@ -1,13 +1,13 @@
 internal import Glibc
 
 /// Whether the gateway can write where it must.
-enum FolderRoom {
+package enum FolderRoom {
   /// Less than a document needs, and what goes with it.
   private static let bytesNeeded: UInt64 = 1 << 20
 
   /// - Parameter folders: what they are for people, and their paths. One that is not there is nobody's fault here.
   /// - Returns: a sentence for each that is on a file system which is full or can only be read.
-  static func faults(of folders: [(name: String, path: String)]) -> [String] {
+  package static func faults(of folders: [(name: String, path: String)]) -> [String] {
     folders.compactMap { name, path in
       var status = statvfs()
       guard statvfs(path, &status) == 0 else { return nil }
