@@ -225,7 +225,7 @@ let package = Package(
         .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
       ],
-      swiftSettings: strict),
+      exclude: ["Page/embed"], swiftSettings: strict),
 
     // What an app calls: the method shapes of the sample app's server, over URLSession.
     .target(name: "KeyferryClient", swiftSettings: strict),

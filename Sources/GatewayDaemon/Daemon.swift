@@ -63,9 +63,10 @@ package struct Daemon: Sendable {
         plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
       ReloadService(
         plan: current, hangups: hangups, exposure: serving?.exposure, trust: serving?.federation?.trust,
-        readAgain: readAgain),
+        certificates: serving?.certificateWatch, readAgain: readAgain),
     ]
     if let watch = serving?.watch { services.append(watch) }
+    if let watch = serving?.certificateWatch { services.append(watch) }
     if let federation = serving?.federation, let callbacks = serving?.callbacks {
       services.append(
         CallbackService(

@@ -422,6 +422,14 @@ extension ServerSettings {
   fileprivate var listening: ServerSettings {
     var settings = self
     settings.exposureConfiguration = nil
+    // Certificates are renewed; whether there is TLS stays.
+    settings.certificatePEM = certificatePEM.map { _ in "" }
+    settings.privateKeyPEM = nil
+    settings.federationDoor?.certificatePEM = federationDoor?.certificatePEM.map { _ in "" }
+    settings.federationDoor?.privateKeyPEM = nil
+    (settings.certificateFile, settings.privateKeyFile) = (nil, nil)
+    settings.federationDoor?.certificateFile = nil
+    settings.federationDoor?.privateKeyFile = nil
     return settings
   }
 }
@@ -454,11 +462,14 @@ struct ReloadService: Service {
   let exposure: ServedConfiguration?
   /// `nil` where countries do not federate here.
   let trust: HeldFederationTrust?
+  /// `nil` where nothing is served over TLS.
+  let certificates: CertificateWatch?
 
   private let logger = Logger(label: "keyferry.configuration")
 
   init(
     plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?, trust: HeldFederationTrust? = nil,
+    certificates: CertificateWatch? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
@@ -466,6 +477,7 @@ struct ReloadService: Service {
     self.hangups = hangups
     self.exposure = exposure
     self.trust = trust
+    self.certificates = certificates
   }
 
   func run() async throws {
@@ -492,6 +504,7 @@ struct ReloadService: Service {
       // What happens is told to the log that was there at the beginning.
       plan.value.log = old.log
       if let trust, let federation = new.federation { trust.value = federation.trust }
+      if let server = new.server { certificates?.take(server) }
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)
       logger.info(
         "configuration read again",

@@ -21,6 +21,10 @@ package struct Serving {
   let exposure: ServedConfiguration
   /// The whitelist can be replaced while the server runs.
   let federation: FederationCounter?
+  /// What is shown over TLS; can be replaced while the server runs.
+  package let certificates: ServedCertificates
+  /// Looks at the files of the certificates; `nil` where there is none.
+  package let certificateWatch: CertificateWatch?
   /// Looks at the whitelist's file; `nil` where there is none.
   package let watch: TrustWatch?
   /// `nil` where no country is called.
@@ -71,6 +75,9 @@ package struct Serving {
       caller: OutsideCaller(),
       metrics: metrics, answersOperators: answersOperators, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))
+    certificates = application.certificates
+    certificateWatch = CertificateWatch(
+      settings, certificates, metrics: metrics, readiness: publishing)
     let address = settings.publicURL ?? "\(settings.certificatePEM == nil ? "http" : "https")://\(settings.host)"
     let isPublic = settings.publicURL != nil
     let door = settings.federationDoor

@@ -1,6 +1,5 @@
 internal import BundleTrust
 package import GatewayServer
-internal import Glibc
 package import KeyIntake
 internal import Logging
 internal import ServiceLifecycle
@@ -24,27 +23,10 @@ package struct TrustWatch: Service {
     self.interval = interval
   }
 
-  /// What changes when a file gets other bytes.
-  private struct Mark: Equatable {
-    let inode: UInt64
-    let size: Int64
-    let seconds: Int
-    let nanoseconds: Int
-
-    init?(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
-      inode = UInt64(status.st_ino)
-      size = Int64(status.st_size)
-      seconds = status.st_mtim.tv_sec
-      nanoseconds = status.st_mtim.tv_nsec
-    }
-  }
-
   package func run() async throws {
-    var last = Mark(path)
+    var last = FileMark(path)
     while await pause(seconds: interval) {
-      let mark = Mark(path)
+      let mark = FileMark(path)
       guard mark != last else { continue }
       last = mark
       read()

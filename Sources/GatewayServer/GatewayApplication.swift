@@ -3,8 +3,6 @@ internal import Glibc
 package import Hummingbird
 internal import HummingbirdCore
 package import Logging
-internal import NIOHTTP2
-internal import NIOSSL
 
 /// The server as a value: what it serves and how, without a socket. ``ServerService`` runs it; tests ask it directly.
 package struct GatewayApplication: Sendable {
@@ -14,9 +12,10 @@ package struct GatewayApplication: Sendable {
   package let readiness: Readiness
   package let responder: GatewayResponder
   let logger: Logger
-  private let tls: NIOSSLContext?
-  /// Of the federation's own address, with the responder there; `nil` where it has none.
-  private let federation: (responder: GatewayResponder, tls: NIOSSLContext?)?
+  /// What is shown at each address, and can be replaced.
+  package let certificates: ServedCertificates
+  /// Of the federation's own address; `nil` where it has none.
+  private let federation: GatewayResponder?
 
   /// - Parameters:
   ///   - store: what is published.
@@ -46,7 +45,7 @@ package struct GatewayApplication: Sendable {
     self.readiness = readiness
     self.logger = logger
     let signer = try Self.signer(settings)
-    tls = try Self.tls(settings)
+    let tls = try Self.tls(settings)
     guard settings.uploads.isEmpty || settings.uploads.count == entrances.count else {
       throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
     }
@@ -75,16 +74,17 @@ package struct GatewayApplication: Sendable {
         most: min(limits.connections, Self.affordableConnections), mostOfClient: limits.clientConnections,
         metrics: metrics),
       proxied: ProxiedRequests(mostOfClient: limits.clientConnections))
-    var federation: (responder: GatewayResponder, tls: NIOSSLContext?)?
+    var (federation, federationTLS): (GatewayResponder?, HeldTLS?) = (nil, nil)
     if let door = settings.federationDoor {
       if door.listen != nil {
         var own = responder
         (own.face, responder.face) = (.federation, .apps)
-        federation = (own, try Self.federationTLS(door, settings))
+        (federation, federationTLS) = (own, try Self.federationTLS(door, settings))
       }
     }
     self.responder = responder
     self.federation = federation
+    certificates = ServedCertificates(server: tls, federation: federationTLS)
   }
 
   /// What Hummingbird runs.
@@ -112,9 +112,9 @@ package struct GatewayApplication: Sendable {
     guard let federation, let door = settings.federationDoor, let listen = door.listen else { return nil }
     let asks = door.certificates == .tls
     return Application(
-      responder: federation.responder,
-      server: HTTPServerBuilder { _ in
-        GatewayChannel(federation.responder, tls: federation.tls, asksForCertificate: asks)
+      responder: federation,
+      server: HTTPServerBuilder { [certificates] _ in
+        GatewayChannel(federation, tls: certificates.federation, asksForCertificate: asks)
       },
       configuration: ApplicationConfiguration(
         address: .hostname(listen.host, port: listen.port), serverName: nil, backlog: 256,
@@ -135,7 +135,7 @@ package struct GatewayApplication: Sendable {
 
   /// The framework makes no response of its own: what it has for that is not used.
   private var server: HTTPServerBuilder {
-    HTTPServerBuilder { [responder, tls] _ in GatewayChannel(responder, tls: tls) }
+    HTTPServerBuilder { [responder, certificates] _ in GatewayChannel(responder, tls: certificates.server) }
   }
 
   // MARK: What is made of settings
@@ -169,14 +169,13 @@ package struct GatewayApplication: Sendable {
   }
 
   /// It is made once, so that a key that is not the certificate's is found before a socket opens.
-  private static func tls(_ settings: ServerSettings) throws -> NIOSSLContext? {
+  private static func tls(_ settings: ServerSettings) throws -> HeldTLS? {
     guard let certificates = settings.certificatePEM else { return nil }
-    return try tls(certificates, settings.privateKeyPEM, asksForCertificate: false)
+    return try HeldTLS(certificates, settings.privateKeyPEM, asksForCertificate: false)
   }
 
   /// Where TLS says who asks there has to be TLS. Behind a proxy it may be left out.
-  private static func federationTLS(_ door: FederationDoorSettings, _ settings: ServerSettings) throws -> NIOSSLContext?
-  {
+  private static func federationTLS(_ door: FederationDoorSettings, _ settings: ServerSettings) throws -> HeldTLS? {
     guard door.listen != nil else {
       guard door.certificates == .proxy else {
         throw ServerFault(
@@ -193,42 +192,9 @@ package struct GatewayApplication: Sendable {
       }
       return nil
     }
-    return try tls(
+    return try HeldTLS(
       certificates, isOwn ? door.privateKeyPEM : settings.privateKeyPEM, asksForCertificate: door.certificates == .tls,
-      places: isOwn ? ("federation.certificate", "federation.key") : serverPlaces)
-  }
-
-  private static let serverPlaces = (certificate: "TLS certificate", key: "TLS private key")
-
-  private static func tls(
-    _ certificates: String, _ key: Secret?, asksForCertificate: Bool,
-    places: (certificate: String, key: String) = serverPlaces
-  ) throws -> NIOSSLContext {
-    guard let key else {
-      throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
-    }
-    let chain = try ServerFault.at(places.certificate) {
-      try NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)).map { NIOSSLCertificateSource.certificate($0) }
-    }
-    let privateKey = try ServerFault.at(places.key) {
-      try NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem)
-    }
-    var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(privateKey))
-    tls.minimumTLSVersion = .tlsv12
-    tls.applicationProtocols = NIOHTTP2SupportedALPNProtocols
-    if asksForCertificate {
-      // The whitelist is asked with each request: here nobody is refused, so that everybody is told why. Nobody's signature
-      // under a certificate counts.
-      tls.certificateVerification = .optionalVerification
-      tls.trustRoots = .certificates([])
-    }
-    do {
-      return try NIOSSLContext(configuration: tls)
-    } catch NIOSSLError.failedToLoadPrivateKey {
-      throw ServerFault(place: places.key, reason: "the private key does not belong to the certificate")
-    } catch {
-      throw ServerFault(place: places.certificate, reason: "\(error)")
-    }
+      places: isOwn ? ("federation.certificate", "federation.key") : HeldTLS.serverPlaces)
   }
 }
 

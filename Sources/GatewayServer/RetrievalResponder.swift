@@ -60,6 +60,9 @@ struct RetrievalResponder: Sendable {
       let document = JSONDocument.bytes(try report(snapshot, request, now))
       return try await response(
         with: Self.text(document, "application/json", cache: .seconds(60)), to: request, now: now)
+    case "openapi.json":
+      route = "api"
+      return try await response(with: Self.description, to: request, now: now)
     default: break
     }
     if let (found, response) = watch?.answer(at: path, snapshot.publications) {
@@ -198,6 +201,9 @@ struct RetrievalResponder: Sendable {
       throw Problem(.internalServerError, "damaged-file", "the published file is damaged; it is not served")
     }
   }
+
+  /// What is answered at which address; it is the same for all.
+  private static let description = text(Array(openAPIText.utf8), "application/json", cache: .seconds(3600))
 
   private func page(_ report: PublicationReport) -> Representation {
     Self.text(Array(FrontPage(report).html.utf8), "text/html; charset=utf-8", cache: .seconds(60))

@@ -9,8 +9,13 @@ extension GatewayReader {
     _ section: Section, _ certificates: FederationDoorSettings.CertificateSource?
   ) -> FederationDoorSettings? {
     let listen = section.take("listen").flatMap(self.listen)
-    let certificate = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
-    let key = section.take("key").flatMap(privateKey)
+    var (certificate, certificateFile): (String?, String?) = (nil, nil)
+    section.read("certificate") { setting in
+      certificate = pem(setting, holding: "CERTIFICATE")
+      certificateFile = certificate == nil ? nil : resolvedPath(setting)
+    }
+    var (key, keyFile): (Secret?, String?) = (nil, nil)
+    section.read("key") { setting in (key, keyFile) = (privateKey(setting), secretFiles[setting.place.path]) }
     var fields = CertificateFields()
     section.section("proxy-fields") { section in
       set(&fields.digest, section.take("digest").flatMap(fieldName))
@@ -32,6 +37,7 @@ extension GatewayReader {
     var settings = FederationDoorSettings(
       certificates, listen: listen.map { FederationDoorSettings.Listen(host: $0.host, port: $0.port) })
     (settings.certificatePEM, settings.privateKeyPEM, settings.fields) = (certificate, key, fields)
+    (settings.certificateFile, settings.privateKeyFile) = (certificateFile, keyFile)
     return settings
   }
 

@@ -21,9 +21,10 @@ final class GatewayReader {
   /// Otherwise something stands in place of each.
   let readsSecrets: Bool
   let path: String
-  /// The files that the configuration names and that were read, and of them those with secrets.
+  /// The files that the configuration names and that were read.
   var namedFiles: [String] = []
-  var secretFiles: [String] = []
+  /// Those of them that secrets were read from, by the setting that names each: `server.key`.
+  var secretFiles: [String: String] = [:]
   private var policyFaults: [GatewayFault] = []
   /// The regions and origins that the configuration names: there are such, whatever they are called.
   private(set) var namedCodes: Set<String> = []

@@ -23,7 +23,9 @@ extension GatewayReader {
     guard readsSecrets else { return Self.unread }
     let text: String?
     switch (file, variable) {
-    case (let file?, nil): text = secret(inFile: file)
+    case (let file?, nil):
+      text = secret(inFile: file)
+      secretFiles[setting.place.path] = resolvedPath(file)
     case (nil, let variable?): text = secret(inVariable: variable)
     default: return setting.fault("allowed one of \(Self.secretForm)")
     }
@@ -46,7 +48,6 @@ extension GatewayReader {
     guard let path = resolvedPath(setting), let bytes = contents(setting, limit: Allowed.secretBytes) else {
       return nil
     }
-    secretFiles.append(path)
     if let permissions = files.permissions(of: path) {
       // The group may be the service's own.
       if permissions & 0o007 != 0 {

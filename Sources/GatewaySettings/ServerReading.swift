@@ -37,8 +37,14 @@ extension GatewayReader {
       (settings.host, settings.port) = (listen.host, listen.port)
     }
     settings.publicURL = section.take("url").flatMap(address)
-    settings.certificatePEM = section.take("certificate").flatMap { pem($0, holding: "CERTIFICATE") }
-    settings.privateKeyPEM = section.take("key").flatMap(privateKey)
+    section.read("certificate") { setting in
+      settings.certificatePEM = pem(setting, holding: "CERTIFICATE")
+      settings.certificateFile = settings.certificatePEM == nil ? nil : resolvedPath(setting)
+    }
+    section.read("key") { setting in
+      settings.privateKeyPEM = privateKey(setting)
+      settings.privateKeyFile = secretFiles[setting.place.path]
+    }
     if section.states("certificate") != section.states("key") {
       let missing = section.states("key") ? "certificate" : "key"
       document.add(section.place(of: missing), "missing: a certificate and its key go together")

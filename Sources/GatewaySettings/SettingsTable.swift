@@ -459,7 +459,8 @@ package enum SettingsTable {
       Row("server.url", "How apps see the beginning of every address.", "what a request says", "`https://…`"),
       Row(
         "server.certificate",
-        "Our certificate: HTTP/2 and HTTP/1.1 over TLS; without it the server speaks plain HTTP/1.1.", none,
+        "Our certificate: HTTP/2 and HTTP/1.1 over TLS; without it the server speaks plain HTTP/1.1. A renewed file is "
+          + "shown within half a minute.", none,
         "a PEM file"),
       Row("server.key", "Its private key.", none, secret),
       Row("server.key.file", "The file that holds the key.", none, path),

@@ -11,14 +11,15 @@ import Testing
       let mailbox = try Mailbox(Array(place.path("notify").utf8))
       let log = place.path("nl.log")
       #expect(FileManager.default.createFile(atPath: log, contents: nil))
-      var status = stat()
-      #expect(stat(log, &status) == 0)
+      let file = try FileManager.default.attributesOfItem(atPath: log)
+      let device = try #require(file[.systemNumber] as? NSNumber)
+      let number = try #require(file[.systemFileNumber] as? NSNumber)
 
       let process = try place.start(
         ["run", "--config", "nl/gateway.yaml", "--log-level", "debug"], log: "nl.log",
         environment: [
           "NOTIFY_SOCKET": place.path("notify"), "WATCHDOG_USEC": "200000",
-          "JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino)",
+          "JOURNAL_STREAM": "\(device):\(number)",
         ])
       defer { process.terminate() }
       #expect(mailbox.next() == "READY=1")

@@ -9,6 +9,9 @@ package struct ServerSettings: Hashable, Sendable {
   /// PEM; `nil` is plain HTTP.
   package var certificatePEM: String?
   package var privateKeyPEM: Secret?
+  /// The files that both were read from, which are read again when they change; `nil` is not looked at.
+  package var certificateFile: String?
+  package var privateKeyFile: String?
   /// PEM of the P-256 key that signs the answers of the DP-3T layout.
   package var responseKeyPEM: Secret?
   /// Layouts by name; `nil` is all.

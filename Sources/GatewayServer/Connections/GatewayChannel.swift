@@ -24,7 +24,7 @@ struct GatewayChannel: ServerChildChannel {
   }()
 
   private let responder: GatewayResponder
-  private let tls: NIOSSLContext?
+  private let tls: HeldTLS?
   private let asksForCertificate: Bool
   private let http1: HTTP1Channel
   private let http2: HTTP2Channel
@@ -32,7 +32,7 @@ struct GatewayChannel: ServerChildChannel {
   /// - Parameters:
   ///   - tls: `nil` is plain HTTP.
   ///   - asksForCertificate: whether clients are asked for a certificate; they need not have any.
-  init(_ responder: GatewayResponder, tls: NIOSSLContext?, asksForCertificate: Bool = false) {
+  init(_ responder: GatewayResponder, tls: HeldTLS?, asksForCertificate: Bool = false) {
     self.responder = responder
     self.asksForCertificate = asksForCertificate
     self.tls = tls
@@ -78,8 +78,8 @@ struct GatewayChannel: ServerChildChannel {
       let handler =
         asksForCertificate
         ? NIOSSLServerHandler(
-          context: tls, customVerificationCallback: { _, verified in verified.succeed(.certificateVerified) })
-        : NIOSSLServerHandler(context: tls)
+          context: tls.context, customVerificationCallback: { _, verified in verified.succeed(.certificateVerified) })
+        : NIOSSLServerHandler(context: tls.context)
       try channel.pipeline.syncOperations.addHandler(handler)
     } catch {
       return channel.eventLoop.makeFailedFuture(error)

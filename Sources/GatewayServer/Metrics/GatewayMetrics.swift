@@ -59,6 +59,7 @@ package final class GatewayMetrics: Sendable {
   private let memoryBytes: MetricFamily
   private let buildInfo: MetricFamily
   private let start: MetricFamily
+  private let certificateExpiry: MetricFamily
   private let uptime: MetricFamily
 
   // Publishing.
@@ -130,6 +131,9 @@ package final class GatewayMetrics: Sendable {
       .gauge, "keyferry_start_timestamp_seconds", "When the process began to run.")
     uptime = registry.add(
       .gauge, "keyferry_uptime_seconds", "How long it has run, whatever happened to the clock.")
+    certificateExpiry = registry.add(
+      .gauge, "keyferry_tls_certificate_expiry_timestamp_seconds",
+      "When the TLS certificate ends that new connections are shown.", labels: ["address"])
     sourceKeyAge = registry.add(
       .gauge, "keyferry_source_newest_key_age_seconds", "How long ago a new key came last.", labels: ["source"])
     pausedSources = registry.add(
@@ -327,6 +331,11 @@ package final class GatewayMetrics: Sendable {
   package func setStart(_ start: Instant, running seconds: Double) {
     self.start.set([], to: Double(start.secondsSince1970))
     uptime.set([], to: seconds)
+  }
+
+  /// When the certificate at each address ends; replaces what was said before.
+  package func setCertificates(_ ends: [(address: String, end: Instant)]) {
+    certificateExpiry.replaceAll(ends.map { ([$0.address], Double($0.end.secondsSince1970)) })
   }
 
   package func setBuild(version: String) { buildInfo.set([version], to: 1) }

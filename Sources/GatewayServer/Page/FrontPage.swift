@@ -40,7 +40,7 @@ struct FrontPage {
     \(publicLog)
     </main>
     <footer>
-    <p>The same as <a href="/api/series">JSON</a>. All times are UTC. Keys count in the window in which they were
+    <p>The same as <a href="/api/series">JSON</a>; every address that answers here, as <a href="/openapi.json">OpenAPI</a> describes it. All times are UTC. Keys count in the window in which they were
     published, not by the day on which they were used.</p>
     </footer>
     </body>

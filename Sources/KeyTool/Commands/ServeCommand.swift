@@ -45,6 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
     var services: [any Service] = [serving.server]
     if let operators { services.append(operators.service) }
     if let watch = serving.watch { services.append(watch) }
+    if let watch = serving.certificateWatch { services.append(watch) }
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
       services.append(NotifyService(manager, after: serving.listening))
     }

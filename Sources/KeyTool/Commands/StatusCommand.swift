@@ -17,8 +17,8 @@ struct StatusCommand: AsyncParsableCommand {
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing, \
       behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
-      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, or the clock is in \
-      doubt.
+      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, a TLS certificate ends \
+      within two days or its file is broken, or the clock is in doubt.
 
       Examples:
         keyferry status --config gateway.yaml
@@ -78,13 +78,15 @@ struct StatusCommand: AsyncParsableCommand {
     }
     let folderFaults = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
+    let certificates = plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) }
     if json {
       try Console.result(
         line: try JSONText.render(
           StatusDocument(
             report: report, series: series, destinations: destinations, federation: federation,
             doubt: doubt?.reason,
-            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init), log: log)))
+            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init), log: log,
+            certificates: certificates)))
     } else {
       for line in report.lines(series: series, destinations: destinations, federation: federation, log: log) {
         try Console.result(line: line)
@@ -95,6 +97,7 @@ struct StatusCommand: AsyncParsableCommand {
         }
       }
     }
+    if !json { for certificate in certificates { try Console.result(line: certificate.line) } }
     for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
     for name in plan.leftSeries {
       Console.note(
@@ -106,6 +109,7 @@ struct StatusCommand: AsyncParsableCommand {
       || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
       || !folderFaults.isEmpty || destinations.contains(where: \.isWrong) || federation?.isOverdue == true
       || callbacks.contains { $0.suspended != nil } || log?.fault != nil
+      || certificates.contains(where: \.isWrong)
     try exit(isWrong ? .rejected : .done)
   }
 }
@@ -120,9 +124,10 @@ private struct StatusDocument: Encodable {
   let folderFaults: [String]
   let callbacks: [CallbackRow]
   let log: LogStatus?
+  let certificates: [CertificateStanding]
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, federation, callbacks, log
+    case series, destinations, federation, callbacks, log, certificates
     case clockDoubt = "clock_doubt"
     case folderFaults = "folder_faults"
   }
@@ -137,5 +142,6 @@ private struct StatusDocument: Encodable {
     try members.encode(folderFaults, forKey: .folderFaults)
     try members.encode(callbacks, forKey: .callbacks)
     try members.encodeIfPresent(log, forKey: .log)
+    try members.encode(certificates, forKey: .certificates)
   }
 }

@@ -58,6 +58,7 @@ struct CostLawTests {
     "GET /log/log.vkey": .init(.publications, "/log/log.vkey"),
     "GET /log/tile/{kind}/{tile}": .init(.publications, "/log/tile/entries/000.p/7"),
     "GET /metrics": .init(.publications, "/metrics"),
+    "GET /openapi.json": .init(.publications, "/openapi.json"),
     "GET /ready": .init(.publications, "/ready"),
     "GET /ready/publishing": .init(.publications, "/ready/publishing"),
     "GET /roaming.json": .init(.publications, "/roaming.json"),

@@ -2,6 +2,7 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import HTTPTypes
 import KeyIntake
 import KeyPublishing
 import Testing
@@ -81,6 +82,21 @@ struct PageTests {
       #expect(page.contains(text), "\(text)")
     }
     #expect(!page.contains("dp3t"))
+  }
+
+  @Test("The description of all addresses is served, is what schemas/openapi.json says, and the page links to it")
+  func description() async throws {
+    let application = try application()
+    let response = try await application.ask("/openapi.json")
+    #expect(response.code == 200 && response["Content-Type"] == "application/json")
+    let file = PackageFolder.root.appending(path: "schemas/openapi.json")
+    var stated = try #require(JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+    // Below the address that was asked, whatever it is called.
+    stated["servers"] = [["url": "./", "description": "this server"]]
+    #expect(response.json as NSDictionary == stated as NSDictionary, "run Sources/GatewayServer/Page/embed")
+    #expect(try await application.ask("/").text.contains("href=\"/openapi.json\""))
+    let tag = try #require(response["ETag"])
+    #expect(try await application.ask("/openapi.json", headers: [.ifNoneMatch: tag]).code == 304)
   }
 
   @Test("The public keys of a series are a ring that verifying takes as it is")

@@ -26,6 +26,9 @@ package struct FederationDoorSettings: Hashable, Sendable {
   /// PEM of the certificate there; `nil` is the server's.
   package var certificatePEM: String?
   package var privateKeyPEM: Secret?
+  /// The files that both were read from, which are read again when they change; `nil` is not looked at.
+  package var certificateFile: String?
+  package var privateKeyFile: String?
   package var fields = CertificateFields()
   /// The file of the whitelist, which is read again when it changes; `nil` is not looked at.
   package var trustFile: String?
