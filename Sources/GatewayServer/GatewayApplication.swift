@@ -100,7 +100,8 @@ package struct GatewayApplication: Sendable {
         // Those that were told to go may be here for a moment.
         availableConnectionsDelegate: .maximum(
           responder.connections.most + Self.spareDescriptors / 2, logger: logger)),
-      onServerRunning: { channel in await onBound(channel.localAddress?.port ?? settings.port) }, logger: logger)
+      onServerRunning: { channel in await onBound(channel.localAddress?.port ?? settings.port) },
+      logger: logger.withoutRoutine)
   }
 
   /// What Hummingbird runs at the federation's own address; `nil` where it has none.
@@ -120,7 +121,8 @@ package struct GatewayApplication: Sendable {
         address: .hostname(listen.host, port: listen.port), serverName: nil, backlog: 256,
         availableConnectionsDelegate: .maximum(
           responder.connections.most + Self.spareDescriptors / 2, logger: logger)),
-      onServerRunning: { channel in await onBound(channel.localAddress?.port ?? listen.port) }, logger: logger)
+      onServerRunning: { channel in await onBound(channel.localAddress?.port ?? listen.port) },
+      logger: logger.withoutRoutine)
   }
 
   /// Files that the process opens beside its connections.

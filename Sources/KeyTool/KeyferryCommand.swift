@@ -128,7 +128,7 @@ package struct KeyferryCommand: ParsableCommand {
         return refuse(unknown)
       }
       var command = try parse(arguments)
-      if isTopmost(type(of: command)) { running = type(of: command) }
+      running = type(of: command)
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
         try await command.run()
@@ -161,9 +161,26 @@ package struct KeyferryCommand: ParsableCommand {
     return nil
   }
 
-  /// Whether a command is named right behind the program, and knows that.
-  private static func isTopmost(_ command: any ParsableCommand.Type) -> Bool {
-    configuration.subcommands.contains { $0 == command } && command.configuration._superCommandName != nil
+  /// The words that name a command, the program's first; `nil` where it is none of the program's.
+  private static func words(for command: any ParsableCommand.Type, below parent: any ParsableCommand.Type = Self.self)
+    -> [String]?
+  {
+    if command == parent { return [parent._commandName] }
+    return parent.configuration.subcommands.lazy.compactMap { words(for: command, below: $0) }.first
+      .map { [parent._commandName] + $0 }
+  }
+
+  /// What is wrong with the command line, and how the command is asked for that said so while it ran: the parser knows no more
+  /// by then which one it was.
+  private static func usageMessage(for error: any Error, of command: any ParsableCommand.Type) -> String {
+    guard error is ValidationError, command != Self.self, let words = words(for: command) else {
+      return fullMessage(for: error)
+    }
+    return """
+      \(message(for: error))
+      Usage: \(usageString(for: command))
+        See '\(words.joined(separator: " ")) --help' for more information.
+      """
   }
 
   private static func refuse(_ unknown: UnknownCommand) -> Int32 {
@@ -186,6 +203,7 @@ package struct KeyferryCommand: ParsableCommand {
 
   /// Says what went wrong, and returns the exit code.
   static func report(_ error: any Error, of command: any ParsableCommand.Type = Self.self) -> Int32 {
+    Console.ends()
     switch error {
     case let error as FormatError: Console.note("\(error)")
     case let error as FileFault:
@@ -234,7 +252,7 @@ package struct KeyferryCommand: ParsableCommand {
 
   private static func reportUsage(_ error: any Error, of command: any ParsableCommand.Type) -> Int32 {
     let code = exitCode(for: error)
-    let message = command.fullMessage(for: error)
+    let message = usageMessage(for: error, of: command)
     if code.isSuccess {
       // Help and version are results.
       do {
@@ -246,7 +264,7 @@ package struct KeyferryCommand: ParsableCommand {
     }
     let text = withProgram(
       withForms(message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message))
-    Console.error("keyferry: \(TerminalText.harmless(text))\n")
+    Console.refusal(text)
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
   }
 

@@ -60,6 +60,13 @@ import Testing
         let outcome = try workshop.keyferry(words)
         #expect(outcome.status == 64 && outcome.errors.contains("Usage: keyferry report "), "\(outcome.errors)")
       }
+      // Below a command likewise.
+      for words in [["policy", "show", "nope"], ["store", "backup", "-"]] {
+        let outcome = try workshop.keyferry(words)
+        let name = words.prefix(2).joined(separator: " ")
+        #expect(outcome.status == 64 && outcome.errors.contains("\nUsage: keyferry \(name) "), "\(outcome.errors)")
+        #expect(outcome.errors.hasSuffix("\n  See 'keyferry \(name) --help' for more information.\n"))
+      }
     }
   }
 

@@ -42,6 +42,41 @@ import Testing
     #expect(schema.values(of: "rule", in: "rule") == Set(ProfileRule.allCases.map(\.rawValue)))
   }
 
+  @Test func whatIsMadeAndPaused() throws {
+    try Workshop.run { workshop in
+      let made = try workshop.keyferry(
+        "init", "gateway", "--region", "NL", "--key-id", "204", "--json")
+      #expect(made.status == 0 && made.errors.isEmpty, "\(made.errors)")
+      #expect(try DocumentSchema(named: "init.schema.json").faults(in: Data(made.output)) == [])
+      #expect(made.text.contains("\"gateway/secrets/NL-v1.key.pem\"") && !made.text.contains("PRIVATE KEY-----"))
+      let schema = try DocumentSchema(named: "pause.schema.json")
+      let config = ["--config", "gateway/gateway.yaml", "--json"]
+      try workshop.keyferry("pull", "--config", "gateway/gateway.yaml")
+      for (command, more, status, words) in [
+        ("pause", ["--reason", "moves"], Int32(0), ["\"paused\" : true", "\"changed\" : true", "\"moves\""]),
+        ("pause", [], 0, ["\"paused\" : true", "\"changed\" : false"]),
+        ("resume", ["--by", "eva"], 0, ["\"paused\" : false", "\"changed\" : true", "\"eva\""]),
+        ("resume", [], 1, ["\"paused\" : false", "\"changed\" : false"]),
+      ] {
+        let outcome = try workshop.keyferry([command, "drop"] + more + config)
+        #expect(outcome.status == status && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(try schema.faults(in: Data(outcome.output)) == [])
+        for word in words { #expect(outcome.text.contains(word), "\(outcome.text)") }
+      }
+    }
+  }
+
+  @Test func tables() throws {
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "keys.csv")
+      try workshop.write("<html>", "page")
+      let outcome = try workshop.keyferry("tables", "keys.csv", "page", "-o", "keys.sqlite", "--json")
+      #expect(outcome.status == 1)
+      #expect(try DocumentSchema(named: "tables.schema.json").faults(in: Data(outcome.output)) == [])
+      #expect(outcome.text.contains("\"unreadable\" : 1") && outcome.text.contains("\"documents\" : 1"))
+    }
+  }
+
   @Test func inspection() throws {
     let schema = try DocumentSchema(named: "inspection.schema.json")
     try Workshop.run { workshop in

@@ -42,6 +42,13 @@ final class LogLimit: Sendable {
 }
 
 extension Logger {
+  /// For libraries: the routine that they tell in words of their own stands in the log in ours.
+  var withoutRoutine: Logger {
+    var logger = self
+    logger.logLevel = max(logLevel, .notice)
+    return logger
+  }
+
   /// Says this at most once a minute for each reason, and how often it was left out since.
   func log(
     _ level: Logger.Level, _ message: @autoclosure () -> Logger.Message, within limit: LogLimit, reason: String,

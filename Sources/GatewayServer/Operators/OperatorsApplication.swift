@@ -46,7 +46,7 @@ package struct OperatorsApplication: Sendable {
         address: .hostname(settings.host, port: settings.port), serverName: nil, backlog: 64,
         availableConnectionsDelegate: .maximum(Self.connections * 2, logger: logger)),
       onServerRunning: { [settings] channel in await onBound(channel.localAddress?.port ?? settings.port) },
-      logger: logger)
+      logger: logger.withoutRoutine)
   }
 }
 

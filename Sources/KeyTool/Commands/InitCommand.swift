@@ -46,6 +46,9 @@ struct InitCommand: ParsableCommand {
   @Option(help: "Where apps will reach the gateway; empty where that is not known yet.")
   var url: String?
 
+  @Flag(help: "Print what was made as JSON (schemas/init.schema.json).")
+  var json = false
+
   func run() throws {
     var root = folder.hasSuffix("/") && folder != "/" ? String(folder.dropLast()) : folder
     // So that it can be named behind an option.
@@ -69,6 +72,12 @@ struct InitCommand: ParsableCommand {
     let (_, warnings) = try GatewayConfiguration.read(
       "\(root)/\(configuration)", environment: ProcessInfo.processInfo.environment, now: Clock.now)
     for warning in warnings { Console.note("\(warning)") }
+    if json {
+      let made = InitDocument(
+        configuration: "\(root)/\(configuration)", signingKey: "\(root)/\(key)", publicKey: "\(root)/\(publicKey)",
+        drop: "\(root)/drop", warnings: warnings.map(\.description))
+      return try Console.result(line: try JSONText.render(made))
+    }
     let option = "--config \(Self.quoted("\(root)/\(configuration)"))"
     try Console.result(
       """
@@ -83,6 +92,24 @@ struct InitCommand: ParsableCommand {
         keyferry run \(option)
 
       """)
+  }
+
+  /// What `--json` prints: paths of what was made.
+  private struct InitDocument: Encodable {
+    let reportVersion = 1
+    let configuration: String
+    let signingKey: String
+    let publicKey: String
+    /// Where key files are put.
+    let drop: String
+    let warnings: [String]
+
+    enum CodingKeys: String, CodingKey {
+      case reportVersion = "report_version"
+      case signingKey = "signing_key"
+      case publicKey = "public_key"
+      case configuration, drop, warnings
+    }
   }
 
   /// - Throws: `FileFault` where anything has that name, a link that leads nowhere too.

@@ -77,13 +77,20 @@ struct PauseCommand: AsyncParsableCommand {
 
   @OptionGroup var said: OperatorOptions
 
+  @Flag(help: "Print what was done as JSON (schemas/pause.schema.json).")
+  var json = false
+
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
     let ledger = try target.gateway.ledger(plan, as: .operator)
     let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
-    try await ledger.paused(subject, called: name, by: said.word, at: target.gateway.clock())
-    Console.note("\(name) is paused")
+    let (word, now) = (said.word, target.gateway.clock())
+    let wasPaused = try await ledger.read { state in try state.pauses().contains { $0.subject == subject } }
+    try await ledger.paused(subject, called: name, by: word, at: now)
+    guard json else { return Console.note("\(name) is paused") }
+    let done = PauseDocument(subject: name, isPaused: true, isChanged: !wasPaused, word, at: now)
+    try Console.result(line: try JSONText.render(done))
   }
 }
 
@@ -102,13 +109,56 @@ struct ResumeCommand: AsyncParsableCommand {
 
   @OptionGroup var said: OperatorOptions
 
+  @Flag(help: "Print what was done as JSON (schemas/pause.schema.json).")
+  var json = false
+
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
     let ledger = try target.gateway.ledger(plan, as: .operator)
     let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
-    let wasPaused = try await ledger.resumed(subject, called: name, by: said.word, at: target.gateway.clock())
-    Console.note(wasPaused ? "\(name) goes on" : "\(name) was not paused")
+    let (word, now) = (said.word, target.gateway.clock())
+    let wasPaused = try await ledger.resumed(subject, called: name, by: word, at: now)
+    if json {
+      let done = PauseDocument(subject: name, isPaused: false, isChanged: wasPaused, word, at: now)
+      try Console.result(line: try JSONText.render(done))
+    } else {
+      Console.note(wasPaused ? "\(name) goes on" : "\(name) was not paused")
+    }
     try exit(wasPaused ? .done : .rejected)
+  }
+}
+
+/// What `--json` prints.
+private struct PauseDocument: Encodable {
+  let subject: String
+  let isPaused: Bool
+  /// Whether it was otherwise before.
+  let isChanged: Bool
+  let time: String
+  let by: String?
+  let reason: String?
+
+  private enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case isPaused = "paused"
+    case isChanged = "changed"
+    case subject, time, by, reason
+  }
+
+  init(subject: String, isPaused: Bool, isChanged: Bool, _ word: OperatorWord, at now: Instant) {
+    (self.subject, self.isPaused, self.isChanged, time) = (subject, isPaused, isChanged, now.description)
+    (by, reason) = (word.by, word.reason)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var members = encoder.container(keyedBy: CodingKeys.self)
+    try members.encode(1, forKey: .reportVersion)
+    try members.encode(subject, forKey: .subject)
+    try members.encode(isPaused, forKey: .isPaused)
+    try members.encode(isChanged, forKey: .isChanged)
+    try members.encode(time, forKey: .time)
+    try members.encodeIfPresent(by, forKey: .by)
+    try members.encodeIfPresent(reason, forKey: .reason)
   }
 }

@@ -39,11 +39,11 @@ struct RunCommand: AsyncParsableCommand {
   @OptionGroup var log: LogOptions
 
   func run() async throws {
+    log.bootstrap()
     try Descriptors.require()
     // Before anything else: without a handler SIGHUP ends the process.
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
-    log.bootstrap()
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let serving = try plan.server.map { _ in

@@ -35,9 +35,9 @@ struct ServeCommand: AsyncParsableCommand {
   @OptionGroup var log: LogOptions
 
   func run() async throws {
+    log.bootstrap()
     try Descriptors.require()
     let plan = try gateway.plan()
-    log.bootstrap()
     let clock = try await gateway.servingClock(plan)
     let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
     let operators = try gateway.operators(

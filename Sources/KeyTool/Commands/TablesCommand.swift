@@ -50,6 +50,9 @@ struct TablesCommand: ParsableCommand {
   @Flag(help: "Write over tables that are there already.")
   var replace = false
 
+  @Flag(help: "Print what was written as JSON (schemas/tables.schema.json).")
+  var json = false
+
   @Flag(name: [.short, .long], help: "Say only what went wrong.")
   var quiet = false
 
@@ -79,12 +82,32 @@ struct TablesCommand: ParsableCommand {
     }
     try place.commit()
     sum.tell()
-    if !quiet {
+    if json {
+      let done = TablesDocument(
+        output: output, keys: tables.keyCount, documents: tables.fileCount - sum.leftOut.count,
+        unreadable: sum.leftOut.count)
+      try Console.result(line: try JSONText.render(done))
+    } else if !quiet {
       Console.note(
         "\(counted(tables.keyCount, "key")) of \(counted(tables.fileCount - sum.leftOut.count, "document")) written to \(output)"
       )
     }
     try exit(sum.status(hasRejections: hasRejections))
+  }
+}
+
+/// What `--json` prints.
+private struct TablesDocument: Encodable {
+  let reportVersion = 1
+  let output: String
+  let keys: Int
+  let documents: Int
+  /// Documents that stand in the table of files with why they could not be read.
+  let unreadable: Int
+
+  private enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case output, keys, documents, unreadable
   }
 }
 

@@ -11,10 +11,14 @@ struct LogOptions: ParsableArguments {
   @Option(help: "The least level that is logged.")
   var logLevel = LogLevel.info
 
-  /// Once in a process.
+  /// Once in a process, before anything is said.
   func bootstrap() {
     logFormat.format.bootstrap(
       level: logLevel.level, journal: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
+    var logger = Logger(label: "keyferry")
+    // What a command says is not left out, whatever else is.
+    logger.logLevel = min(logLevel.level, .notice)
+    Console.speaks(by: logger, isForPrograms: logFormat == .json)
   }
 }
 

@@ -1,9 +1,43 @@
 internal import Glibc
 internal import KeyFormats
 internal import KeyIntake
+internal import Logging
+internal import Synchronization
 
-/// Results go to standard output; everything else goes to standard error, one line each, with the program's name.
+/// Results go to standard output; everything else goes to standard error, one line each, with the program's name. A service
+/// has each of these lines in its log, so that whoever reads the log has one form to read.
 enum Console {
+  /// Where a service says what commands say on standard error. The lock owns it.
+  private struct Service {
+    var logger: Logger
+    /// A message of a program's log is always the same; that of people's is what is said.
+    var isForPrograms: Bool
+    var isEnding = false
+  }
+
+  private static let service = Mutex<Service?>(nil)
+
+  /// From now on, what is said is a line of this log.
+  static func speaks(by logger: Logger, isForPrograms: Bool) {
+    service.withLock { $0 = Service(logger: logger, isForPrograms: isForPrograms) }
+  }
+
+  /// What is said from now on is why the service ends.
+  static func ends() { service.withLock { $0?.isEnding = true } }
+
+  /// - Returns: whether there is a log that has the line now.
+  private static func log(_ text: String) -> Bool {
+    guard let service = service.withLock({ $0 }) else { return false }
+    let (logger, level): (Logger, Logger.Level) = (service.logger, service.isEnding ? .error : .notice)
+    if service.isForPrograms {
+      logger.log(level: level, "said by the program", metadata: ["text": .string(text)])
+    } else {
+      let message = Logger.Message(stringLiteral: text)
+      logger.log(level: level, message)
+    }
+    return true
+  }
+
   static func result(_ text: String) throws {
     let shown = TerminalColor.paint(TerminalText.harmless(text), for: STDOUT_FILENO)
     try StandardOutput().write(Array(shown.utf8))
@@ -14,12 +48,21 @@ enum Console {
   /// `keyferry: …`
   static func note(_ text: String) {
     for line in TerminalText.harmless(text).split(separator: "\n", omittingEmptySubsequences: false) {
-      error("keyferry: \(line)\n")
+      if !log(String(line)) { error("keyferry: \(line)\n") }
     }
   }
 
   /// `keyferry: hint: …`: what to run or change next.
-  static func hint(_ text: String) { error("keyferry: hint: \(TerminalText.harmless(text))\n") }
+  static func hint(_ text: String) {
+    let text = "hint: \(TerminalText.harmless(text))"
+    if !log(text) { error("keyferry: \(text)\n") }
+  }
+
+  /// Why nothing is done, and how it is asked for; of several lines.
+  static func refusal(_ text: String) {
+    let text = TerminalText.harmless(text)
+    if !log(text) { error("keyferry: \(text)\n") }
+  }
 
   static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
   static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
