@@ -36,6 +36,8 @@ package struct PublishedSeries: Sendable {
   package let keyDays: [PublishedBundle]
   /// Everything published in a day or a part of it, by ordinal.
   package let editions: [PublishedBundle]
+  /// What the new keys of the listed increments say; `nil` where they were not counted.
+  var tally: KeyTally?
 
   package init(_ manifest: SeriesManifest) {
     self.manifest = manifest

@@ -127,6 +127,7 @@ struct FrontPage {
       <figcaption><span class="swatch keys"></span>published <span class="swatch revised"></span>revised</figcaption>
       </figure>
       <details><summary>Numbers of the picture</summary>\(dayTable(series))</details>
+      \(series.keysBy.map { shares($0, of: series, id: id) } ?? "")\
       <h3>Last bundles</h3>
       \(bundleTable(series))
       <h3>Signatures</h3>
@@ -164,6 +165,58 @@ struct FrontPage {
       <th scope="col" class="number">Revised</th></tr></thead>
       <tbody>\(rows.joined(separator: "\n"))</tbody></table>
       """
+  }
+
+  /// What the listed keys say.
+  private func shares(_ shares: PublicationReport.Shares, of series: PublicationReport.Series, id: String) -> String {
+    guard !shares.transmissionRisk.isEmpty else { return "" }
+    let days = shares.keyDay.suffix(Int(PublicationReport.days))
+    let older = shares.keyDay.dropLast(days.count).reduce(0) { $0 + $1.keys }
+    let risks = SharePicture(
+      "Listed keys by transmission risk level", shares.transmissionRisk.map { ($0.name, $0.keys) }, id: "\(id)-risk")
+    let types = SharePicture(
+      "Listed keys by report type", shares.reportType.map { (Self.words(ofType: $0.name), $0.keys) }, id: "\(id)-type")
+    return """
+      <h3>What the listed keys say</h3>
+      <figure>
+      \(KeyPicture(
+        days.map { .init(day: $0.name, keys: $0.keys, revisedKeys: 0) }, id: "\(id)-used",
+        title: "Listed keys by the day on which they were used"
+      ).svg)\
+      <figcaption><span class="swatch keys"></span>by the day on which they were used\
+      \(older > 0 ? ", and \(ReadableNumber.grouped(older)) of older days" : "")</figcaption>
+      </figure>
+      <div class="pair">
+      <figure>\(risks.svg)<figcaption>by transmission risk level</figcaption></figure>
+      <figure>\(types.svg)<figcaption>by report type</figcaption></figure>
+      </div>
+      <details><summary>Numbers of these pictures</summary>
+      \(Self.shareTable(shares.keyDay, "Day of use", of: series))
+      \(Self.shareTable(shares.transmissionRisk, "Transmission risk level", of: series))
+      \(Self.shareTable(shares.reportType, "Report type", of: series))</details>
+
+      """
+  }
+
+  private static func shareTable(
+    _ shares: [PublicationReport.Shares.Share], _ name: String, of series: PublicationReport.Series
+  ) -> String {
+    let rows = shares.map {
+      "<tr><th scope=\"row\">\(escaped($0.name))</th><td class=\"number\">\(ReadableNumber.grouped($0.keys))</td></tr>"
+    }
+    return """
+      <table><caption>Listed keys of \(escaped(series.title)), padding included</caption>
+      <thead><tr><th scope="col">\(name)</th><th scope="col" class="number">Keys</th></tr></thead>
+      <tbody>\(rows.joined(separator: "\n"))</tbody></table>
+      """
+  }
+
+  /// `confirmed test`, so that it fits beside a bar.
+  private static func words(ofType name: String) -> String {
+    switch name {
+    case "CONFIRMED_CLINICAL_DIAGNOSIS": "clinical"
+    default: name.lowercased().replacing("_", with: " ")
+    }
   }
 
   private func bundleTable(_ series: PublicationReport.Series) -> String {

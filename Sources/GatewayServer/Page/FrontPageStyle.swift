@@ -36,6 +36,8 @@ enum FrontPageStyle {
     figure{margin:0}
     .picture{display:block;width:100%;height:auto;max-height:17rem}
     .grid{stroke:var(--line)}.axis{fill:var(--soft);font-size:11px}.value{fill:var(--ink);font-size:11px}
+    .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(17rem,1fr));gap:.5rem 2rem}
+    .shares{display:block;width:100%;height:auto;max-width:30rem}.share{fill:var(--ink);font-size:12px}
     rect.keys{fill:var(--keys)}rect.revised{fill:var(--revised)}
     figcaption{font-size:.85rem;color:var(--soft);display:flex;gap:.5rem;align-items:center;margin:.2rem 0 .6rem}
     .swatch{width:.8rem;height:.8rem;border-radius:.2rem;display:inline-block}

@@ -4,6 +4,7 @@ internal import KeyIntake
 struct KeyPicture {
   private let days: [PublicationReport.KeyDay]
   private let id: String
+  private let title: String
 
   private static let width = 640.0
   private static let top = 24.0
@@ -12,7 +13,8 @@ struct KeyPicture {
   private static let left = 56.0
 
   /// - Parameter id: unique on the page; letters, digits and hyphens.
-  init(_ days: [PublicationReport.KeyDay], id: String) {
+  init(_ days: [PublicationReport.KeyDay], id: String, title: String = "Keys by day") {
+    self.title = title
     self.days = days
     self.id = id
   }
@@ -25,7 +27,7 @@ struct KeyPicture {
     var text = """
       <svg class="picture" viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" \
       aria-labelledby="\(id)-title \(id)-text">
-      <title id="\(id)-title">Keys by day</title>
+      <title id="\(id)-title">\(escaped(title))</title>
       <desc id="\(id)-text">\(escaped(summary))</desc>
 
       """

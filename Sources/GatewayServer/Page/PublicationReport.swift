@@ -44,6 +44,8 @@ struct PublicationReport: Encodable, Hashable {
     var signingKeys: [SeriesKey]
     /// The last fourteen days in UTC, today last.
     var days: [KeyDay]
+    /// What the new keys of the listed increments say; `nil` where they were not counted.
+    var keysBy: Shares?
     /// The newest first.
     var latestBundles: [Bundle]
     var addresses: [AppAddress]
@@ -59,6 +61,7 @@ struct PublicationReport: Encodable, Hashable {
       case listedKeys = "listed_keys"
       case listedRevisedKeys = "listed_revised_keys"
       case signingKeys = "signing_keys"
+      case keysBy = "keys_by"
       case latestBundles = "latest_bundles"
     }
   }
@@ -90,6 +93,34 @@ struct PublicationReport: Encodable, Hashable {
     enum CodingKeys: String, CodingKey {
       case day, keys
       case revisedKeys = "revised_keys"
+    }
+  }
+
+  /// Keys by what they say. Padding counts, too.
+  struct Shares: Encodable, Hashable {
+    struct Share: Encodable, Hashable {
+      /// `2020-12-01`, `3`, `CONFIRMED_TEST`; `none` where nothing is stated.
+      var name: String
+      var keys: Int
+    }
+
+    /// By the UTC day on which they were first in use, the oldest first.
+    var keyDay: [Share]
+    var transmissionRisk: [Share]
+    var reportType: [Share]
+
+    enum CodingKeys: String, CodingKey {
+      case keyDay = "key_day"
+      case transmissionRisk = "transmission_risk"
+      case reportType = "report_type"
+    }
+
+    init(_ tally: KeyTally) {
+      keyDay = tally.days.sorted { $0.key < $1.key }.map { Share(name: $0.key.description, keys: $0.value) }
+      transmissionRisk = tally.risks.sorted { ($0.key ?? .max) < ($1.key ?? .max) }
+        .map { Share(name: $0.key.map(String.init) ?? "none", keys: $0.value) }
+      reportType = tally.reportTypes.sorted { ($0.key?.rawValue ?? .max) < ($1.key?.rawValue ?? .max) }
+        .map { Share(name: $0.key?.name ?? "none", keys: $0.value) }
     }
   }
 
@@ -164,7 +195,7 @@ extension PublicationReport.Series {
           isCurrent: index == manifest.keys.count - 1,
           listedBundles: all.count { $0.facts.keyID == key.id && $0.facts.keyVersion == key.version })
       },
-      days: Self.days(of: series, until: now.day),
+      days: Self.days(of: series, until: now.day), keysBy: series.tally.map(PublicationReport.Shares.init),
       latestBundles: all.sorted { ($0.facts.published, $0.facts.end) > ($1.facts.published, $1.facts.end) }
         .prefix(PublicationReport.latestBundles).map {
           PublicationReport.Bundle($0.facts, baseURL: addressing.baseURL, hasBeside: hasBeside)

@@ -115,7 +115,7 @@ package final class PublicationStore: Sendable {
         continue
       }
       do {
-        series[name] = try LoadedSeries(name, in: folder)
+        series[name] = try LoadedSeries(name, in: folder, after: known[name])
         changed = true
       } catch {
         // It is tried again at every look, since a missing file may come back, and told of once.
@@ -188,8 +188,11 @@ struct LoadedSeries: Sendable {
   var documents: [String: PublishedDocument] = [:]
   /// Of the files in the order of ``fileNames``.
   var stamps: [PublicationReader.Stamp?] = []
+  private var tallies: BundleTallies
 
-  init(_ name: String, in folder: PublicationReader) throws {
+  /// - Parameter old: the same series as it was before; what was counted of it is not counted again.
+  init(_ name: String, in folder: PublicationReader, after old: LoadedSeries? = nil) throws {
+    tallies = old?.tallies ?? BundleTallies()
     var manifest: SeriesManifest?
     for (file, mediaType) in zip(Self.fileNames, Self.mediaTypes) {
       let path = "\(name)/\(file)"
@@ -209,6 +212,9 @@ struct LoadedSeries: Sendable {
     guard let manifest else { throw PublicationReader.Fault.missing("\(name)/manifest.json") }
     try Self.check(manifest, name, folder)
     series = PublishedSeries(manifest)
+    series.tally = tallies.sum(of: series.increments.filter(\.facts.isListed)) { bundle in
+      try folder.read(bundle.facts.path, limit: bundle.facts.bytes).bytes
+    }
   }
 
   /// A manifest is believed only when it speaks of its own folder and every file that it lists is there.

@@ -3,6 +3,7 @@ import ExposureKeys
 import Foundation
 import GatewayTesting
 import HTTPTypes
+import KeyFormats
 import KeyIntake
 import KeyPublishing
 import Testing
@@ -121,6 +122,58 @@ struct PageTests {
     let other = try self.application()
     #expect(try await other.ask("/NL/keys.json").code == 404)
     #expect(try await !other.ask("/").text.contains("keys.json</a>"))
+  }
+
+  @Test("What the listed keys say is drawn and told: day of use, risk, report type; a damaged archive takes the picture away")
+  func shares() async throws {
+    let manifest = try fixture.publish("NL", bundles: 3, keys: 40)
+    var days: [String: Int] = [:]
+    var risks: [String: Int] = [:]
+    var types: [String: Int] = [:]
+    for bundle in manifest.bundles {
+      for key in try DecodedDocument(fixture.read(bundle.path)).keys {
+        days[try #require(key.day).description, default: 0] += 1
+        risks[key.transmissionRisk.map(String.init) ?? "none", default: 0] += 1
+        types[key.reportType.flatMap(ReportType.init(rawValue:))?.name ?? "none", default: 0] += 1
+      }
+    }
+    func shares() async throws -> [String: [String: Int]]? {
+      let series = try await application().ask("/api/series").json["series"] as? [[String: Any]]
+      let told = series?.first?["keys_by"] as? [String: [[String: Any]]]
+      return told?.mapValues { rows in
+        Dictionary(uniqueKeysWithValues: rows.map { ($0["name"] as? String ?? "", $0["keys"] as? Int ?? 0) })
+      }
+    }
+    #expect(try await shares() == ["key_day": days, "transmission_risk": risks, "report_type": types])
+    #expect(risks.values.reduce(0, +) == 120 && risks.count > 1)
+    let page = try await application().ask("/").text
+    for words in ["What the listed keys say", "Listed keys by report type", "Listed keys by transmission risk level"] {
+      #expect(page.contains(words), "\(words)")
+    }
+    for (_, count) in days { #expect(page.contains("<td class=\"number\">\(count)</td>")) }
+    // Another bundle is counted beside those that are known.
+    let store = fixture.store()
+    #expect(store.publications.series.first?.tally?.keys == 120)
+    try fixture.publish("NL", bundles: 1, keys: 40)
+    store.reload()
+    #expect(store.publications.series.first?.tally?.keys == 160)
+    // A part would say something wrong.
+    try fixture.write(manifest.bundles[1].path, Array(try fixture.read(manifest.bundles[1].path).reversed()))
+    #expect(try await shares() == nil)
+    #expect(try await !application().ask("/").text.contains("What the listed keys say"))
+  }
+
+  @Test("Pictures of shares keep within their frame")
+  func sharePicture() throws {
+    for counts in [[], [0], [1, 0, 1_000_000_000], Array(repeating: 7, count: 12)] {
+      let svg = SharePicture("x", counts.map { ("confirmed test", $0) }, id: "x").svg
+      let height = try #require(svg.firstMatch(of: /viewBox="0 0 320 (\d+)"/).flatMap { Double($0.output.1) })
+      for match in svg.matches(of: #/ y="(\d+)"/#) { #expect(try #require(Double(match.output.1)) < height) }
+      for match in svg.matches(of: /<rect[^>]* x="(\d+)"[^>]* width="(\d+)"/) {
+        let (x, width) = (try #require(Int(match.output.1)), try #require(Int(match.output.2)))
+        #expect(x + width <= 320 - 44)
+      }
+    }
   }
 
   @Test("Times say that they are UTC, and the picture says the months")
