@@ -40,8 +40,8 @@ struct FrontPage {
     \(publicLog)
     </main>
     <footer>
-    <p>The same as <a href="/api/series">JSON</a>; every address that answers here, as <a href="/openapi.json">OpenAPI</a> describes it. All times are UTC. Keys count in the window in which they were
-    published, not by the day on which they were used.</p>
+    <p>The same as <a href="/api/series">JSON</a>; <a href="/openapi.json">OpenAPI</a> describes every address that answers here.
+    All times are UTC. <em>Keys by day</em> counts keys in the window in which they were published.</p>
     </footer>
     </body>
     </html>

@@ -65,7 +65,8 @@ enum FrontPageStyle {
     @media (max-width:40rem){.axis{font-size:22px}.value{font-size:18px}.overview time{font-size:.76rem}.card{padding:1.1rem}.addresses th,.addresses td{display:block;width:auto;\
     padding-right:0}.addresses td{border-top:0;padding-top:0}}
     @media print{body{background:#fff}header{background:none;color:#000;padding:0}header p,.overview dt{color:#000}\
-    main{margin-top:1rem}.card{break-inside:avoid;box-shadow:none}.skip,details>summary{display:none}}
+    main{margin-top:1rem}.card{box-shadow:none}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}.hull{fill:#0b3d4f}\
+    .overview time{font-size:.8rem}.skip,details>summary{display:none}}
 
     """
 }

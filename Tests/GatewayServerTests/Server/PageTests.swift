@@ -124,7 +124,7 @@ struct PageTests {
     #expect(try await !other.ask("/").text.contains("keys.json</a>"))
   }
 
-  @Test("What the listed keys say is drawn and told: day of use, risk, report type; a damaged archive takes the picture away")
+  @Test("What the listed keys say is drawn and told; a damaged archive takes the pictures away")
   func shares() async throws {
     let manifest = try fixture.publish("NL", bundles: 3, keys: 40)
     var days: [String: Int] = [:]
