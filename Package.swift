@@ -186,7 +186,7 @@ let package = Package(
       name: "GatewaySettings",
       dependencies: [
         "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake", "GatewayServer", "BundleTrust", "ExposureKeys",
-        "KeyFormats", "KeyNormalization", "PolicyFiles", "TransparencyLog",
+        "KeyFormats", "KeyNormalization", "PolicyFiles", "TransparencyLog", "S3Objects", "S3Publications",
       ],
       swiftSettings: strict),
 
@@ -203,6 +203,23 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: gateway),
       ],
       swiftSettings: strict),
+
+    // How does an object store speak? Signatures, requests, answers, and where credentials come from. It knows no bundle.
+    .target(
+      name: "S3Objects",
+      dependencies: [
+        "ExposureKeys", "BundleTrust", "KeyIntake", .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
+      ],
+      swiftSettings: strict),
+
+    // How is a bucket published into, and served from? The folder of published files as objects, and a copy of them.
+    .target(
+      name: "S3Publications",
+      dependencies: ["S3Objects", "KeyPublishing", "KeyIntake", "BundleTrust"], swiftSettings: strict),
 
     // How do apps get their bundles? HTTP routes, one file a layout, and a page for people.
     .target(
@@ -236,6 +253,7 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
+        "S3Objects", "S3Publications",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -259,7 +277,7 @@ let package = Package(
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
-        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive",
+        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -283,7 +301,8 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib", "S3Objects",
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf", condition: gateway),
       ],
       swiftSettings: strict),
@@ -337,7 +356,15 @@ let package = Package(
       dependencies: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
-        "PolicyFiles", "TransparencyLog",
+        "PolicyFiles", "TransparencyLog", "S3Objects", "S3Publications",
+      ],
+      swiftSettings: strict),
+    // Buckets: signatures, answers, credentials; one contract for every place that is published into.
+    .testTarget(
+      name: "BucketTests",
+      dependencies: [
+        "S3Objects", "S3Publications", "KeyPublishing", "KeyStorage", "KeyIntake", "BundleTrust", "ExposureKeys",
+        "GatewayTesting", .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // One contract, every store.
@@ -355,7 +382,7 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "BundleTrust",
-        "ExposureKeys",
+        "S3Objects", "S3Publications", "ExposureKeys",
         "KeyNormalization", "GatewayTesting",
       ],
       swiftSettings: strict),
@@ -399,7 +426,8 @@ let package = Package(
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
         "SQLiteStorage", "SealedCopies",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
-        "GatewayTesting", "GatewayDaemon", "TransparencyLog", .product(name: "Crypto", package: "swift-crypto"),
+        "GatewayTesting", "GatewayDaemon", "TransparencyLog",
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     .testTarget(name: "SimulationTests", dependencies: ["GatewaySimulation"], swiftSettings: strict),

@@ -18,8 +18,10 @@ extension GatewayClock {
     _ ledger: Ledger, bounds: ClockBounds, folder: (any PublicationFolder)?, series: [String],
     reading: @escaping @Sendable () -> ClockReading = { .system }
   ) async throws -> GatewayClock {
-    let (record, word, shown) = try await ledger.read { state in
-      (try state.clockRecord(), try state.clockWord(), try folder.flatMap { try state.timeShown(by: $0, of: series) })
+    var times: ShownTimes?
+    if let folder { times = await ShownTimes(in: folder, of: series) }
+    let (record, word, shown) = try await ledger.read { [times] state in
+      (try state.clockRecord(), try state.clockWord(), try times?.latest(beside: state))
     }
     let clock = GatewayClock(continuing: record, shownByFolder: shown, bounds: bounds, reading: reading)
     _ = clock.look()

@@ -74,10 +74,13 @@ package struct Daemon: Sendable {
           takesAuthenticationCertificates: callbacks.settings.takesAuthenticationCertificates, metrics: metrics))
     }
     if plan.federation != nil { services.append(BatchService(plan: current, ledger: ledger, clock: clock)) }
-    if let folder = plan.publicationFolder {
+    if let place = PublicationPlace(plan) {
+      if let serving, let copying = CopyService(place, for: serving, plan: { current.value }) {
+        services.append(copying)
+      }
       services.append(
         PublishService(
-          plan: current, ledger: ledger, folder: folder, clock: clock, metrics: metrics, readiness: readiness,
+          plan: current, ledger: ledger, place: place, clock: clock, metrics: metrics, readiness: readiness,
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }

@@ -279,7 +279,7 @@ private func silence(
 struct PublishService: Service {
   let plan: CurrentPlan
   let ledger: Ledger
-  let folder: String
+  let place: PublicationPlace
   let clock: GatewayClock
   let metrics: GatewayMetrics
   /// For pulling and publishing.
@@ -292,13 +292,13 @@ struct PublishService: Service {
   private let logger = Logger(label: "keyferry.publish")
 
   init(
-    plan: CurrentPlan, ledger: Ledger, folder: String, clock: GatewayClock, metrics: GatewayMetrics,
+    plan: CurrentPlan, ledger: Ledger, place: PublicationPlace, clock: GatewayClock, metrics: GatewayMetrics,
     readiness: Readiness, publications: PublicationStore?, program: String
   ) {
     self.program = program
     self.plan = plan
     self.ledger = ledger
-    self.folder = folder
+    self.place = place
     self.clock = clock
     self.metrics = metrics
     self.readiness = readiness
@@ -323,14 +323,12 @@ struct PublishService: Service {
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { rounds.isDue($0, at: now) }
       if !due.isEmpty {
-        let receipts = try await Publisher(
-          ledger: ledger, series: series, folder: folder, program: program, log: plan.value.log,
-          caller: WitnessPath()
-        ).round(at: look)
+        let receipts = try await place.publisher(ledger, series: series, program: program, log: plan.value.log)
+          .round(at: look)
         let misses = receipts.flatMap(\.warnings).filter { $0.code == .witness }.map(Self.witness)
         for receipt in receipts { tell(receipt, at: now, silent: missed) }
         if !misses.isEmpty || receipts.contains(where: { !$0.bundles.isEmpty }) { missed = Set(misses) }
-        publications?.reload()
+        await show()
         // A series that could not be published is tried again soon.
         for (settings, receipt) in zip(series, receipts) where receipt.fault == nil {
           rounds.note(settings, at: now)
@@ -339,16 +337,23 @@ struct PublishService: Service {
       // A mirror follows its source, which has a schedule of its own.
       if !mirrors.isEmpty, mirrored.map({ abs(now.secondsSince1970 - $0) >= 60 }) ?? true {
         mirrored = now.secondsSince1970
-        let publisher = Publisher(ledger: ledger, series: [], mirrors: mirrors, folder: folder)
+        let publisher = place.publisher(ledger, series: [], mirrors: mirrors)
         for (settings, receipt) in zip(mirrors, try await publisher.mirror(at: look)) {
           // What is wrong stays so, mostly: it is told once in a period, as a series tells it once in a window.
           let window = now.secondsSince1970 / settings.period
           let last = warned.updateValue((receipt.warnings, window), forKey: receipt.series)
           tell(receipt, at: now, warns: last.map { $0.warnings != receipt.warnings || $0.window != window } ?? true)
         }
-        publications?.reload()
+        await show()
       }
     } while await pause(seconds: plan.value.series.contains { rounds.isDue($0, at: clock.now) } ? 30 : 2)
+  }
+
+  /// What is new is served at once; what of a bucket cannot be got now its copy gets later.
+  private func show() async {
+    guard let publications else { return }
+    _ = try? await place.bringUpToDate(plan.value)
+    publications.reload()
   }
 
   /// In which window each series had its last good round. The lock owns it.
@@ -490,6 +495,7 @@ struct ReloadService: Service {
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
       let old = plan.value
       if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
+        || new.publicationBucket != old.publicationBucket
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
         || new.operators != old.operators || new.ownOrigins != old.ownOrigins
         || new.federation?.served != old.federation?.served || new.log != old.log

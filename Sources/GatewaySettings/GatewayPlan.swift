@@ -4,6 +4,7 @@ package import KeyPeers
 package import KeyPublishing
 package import KeyReceiving
 package import KeyStorage
+package import S3Publications
 
 /// Everything the operator says: `gateway.yaml`, read and checked as a whole.
 package struct GatewayPlan: Sendable {
@@ -15,8 +16,10 @@ package struct GatewayPlan: Sendable {
   package var destinations: [DestinationSettings] = []
   /// What is shown as its origin has signed it.
   package var mirrors: [MirrorSettings] = []
-  /// Where bundles are published; `nil` where the gateway only receives.
+  /// Where bundles are published on this machine, or where the copy of the bucket lies; `nil` where the gateway only receives.
   package var publicationFolder: String?
+  /// The bucket that is published into; `nil` where it is the folder.
+  package var publicationBucket: BucketSettings?
   /// The gateway's own origins: their keys are recognised when they come back.
   /// The public log of what is published; `nil` where there is none.
   package var log: EvidenceSettings?
@@ -94,6 +97,8 @@ package struct OperatorsPlan: Sendable {
 
   package var stateFolder: String { plan.stateFolder }
   package var publicationFolder: String? { plan.publicationFolder }
+  /// Nobody signs requests with it.
+  package var publicationBucket: BucketSettings? { plan.publicationBucket }
   package var log: EvidenceSettings? { plan.log }
   package var sources: [SourceSettings] { plan.sources }
   package var sourceNames: [String] { plan.sourceNames }

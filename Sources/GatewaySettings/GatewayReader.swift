@@ -83,10 +83,9 @@ final class GatewayReader {
     let listed = entries(of: root.take("series"), self.series)
     let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
     let mirrors = listed.compactMap { entry -> StatedMirror? in if case .mirror(let one) = entry { one } else { nil } }
-    var publication: String?
-    root.section("publication") { section in
-      publication = section.need("folder", "a folder").flatMap(resolvedPath)
-    }
+    var published = StatedPublication()
+    root.section("publication") { section in published = self.publication(section, state: state) }
+    let publication = published.folder
     var log: StatedLog?
     root.section("log") { section in log = self.log(section, state: state) }
     var server: StatedServer?
@@ -102,11 +101,11 @@ final class GatewayReader {
     let shown = mirrored(mirrors, beside: series, of: sources, retention)
     if let federation { check(federation.settings, federation.section, server: server, root) }
     if let server { check(server, series: series, mirrors: shown, publication: publication) }
-    checkFolders(root, state: state, publication: publication, hasSeries: !listed.isEmpty)
+    checkFolders(root, state: state, published, hasSeries: !listed.isEmpty)
     checkFolders(of: sources, state: state, publication: publication, log: log?.settings?.state)
     if let log {
       check(
-        log, state: state, publication: publication, names: series.map(\.settings.name) + mirrors.map(\.name),
+        log, state: state, published, names: series.map(\.settings.name) + mirrors.map(\.name),
         server: server?.settings)
       checkRetention(retention, of: series, beside: log)
       server?.settings.logFolder = log.settings?.folder
@@ -127,6 +126,7 @@ final class GatewayReader {
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
+    plan.publicationBucket = published.bucket
     plan.mirrors = shown
     plan.log = log?.settings
     plan.federation = federation?.settings

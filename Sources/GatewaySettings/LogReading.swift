@@ -85,10 +85,16 @@ extension GatewayReader {
   // MARK: What must hold between settings
 
   func check(
-    _ log: StatedLog, state: String?, publication: String?, names: [String], server: ServerSettings?
+    _ log: StatedLog, state: String?, _ published: StatedPublication, names: [String], server: ServerSettings?
   ) {
     let section = log.section
-    guard let publication else {
+    guard !published.isBucket else {
+      return document.add(
+        section.place,
+        "a log lies in publication.folder, on a disk of one machine, and publication.s3 is a bucket: publish the log's series "
+          + "into a folder, or leave the log out")
+    }
+    guard let publication = published.folder else {
       return document.add(section.place, "there is nothing to log, publication.folder is missing")
     }
     guard let settings = log.settings else { return }

@@ -220,7 +220,7 @@ extension GatewayReader {
   func check(_ server: StatedServer, series: [StatedSeries], mirrors: [MirrorSettings], publication: String?) {
     let (settings, section) = (server.settings, server.section)
     if publication == nil {
-      document.add(section.place, "there is nothing to serve, publication.folder is missing")
+      document.add(section.place, "there is nothing to serve, publication.folder or publication.s3 is missing")
     }
     let names = series.map(\.settings.name) + mirrors.map(\.name)
     let allowed = names.isEmpty ? "no series is stated" : "allowed \(names.joined(separator: ", "))"
@@ -409,10 +409,11 @@ extension GatewayReader {
     return "is not used any more, uploads are recorded directly: \(place)\(rest)"
   }
 
-  func checkFolders(_ root: Section, state: String?, publication: String?, hasSeries: Bool) {
-    if let publication {
+  func checkFolders(_ root: Section, state: String?, _ stated: StatedPublication, hasSeries: Bool) {
+    if let publication = stated.folder {
       let place = document.place(of: "publication.folder")
-      if let state, overlap(state, publication) {
+      // The copy of a bucket is nobody's but the server's.
+      if let state, !stated.isBucket || publication == state, overlap(state, publication) {
         document.add(
           place, "\(shown(publication)), allowed a folder apart from state, \(shown(state))")
       }
@@ -424,7 +425,8 @@ extension GatewayReader {
       }
     }
     if hasSeries, !root.states("publication") {
-      document.add(root.place(of: "series"), "there is nowhere to publish, publication.folder is missing")
+      document.add(
+        root.place(of: "series"), "there is nowhere to publish, publication.folder or publication.s3 is missing")
     }
   }
 

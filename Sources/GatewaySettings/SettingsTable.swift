@@ -95,7 +95,52 @@ package enum SettingsTable {
       Row("destinations", "Federation gateways that own keys are handed to.", none, "a list of sections"),
       Row("series", "What is published.", none, "a list of sections"),
       Row("publication", "Where bundles are published.", "nothing is published", "a section"),
-      Row("publication.folder", "The folder of the bundles, apart from `state`.", path),
+      Row(
+        "publication.folder",
+        "The folder of the bundles, apart from `state`. With `publication.s3` it is the copy of the bucket that this machine "
+          + "serves, and can be removed.", "with `s3`, `published` in `state`; else *must be stated*", path),
+      Row(
+        "publication.s3", "A bucket that bundles are published into, in place of a folder.",
+        "the folder is published into",
+        "a section"),
+      Row(
+        "publication.s3.endpoint", "Where the store is.", "that of AWS for the region",
+        "`https://…`, scheme, host and port alone"),
+      Row("publication.s3.bucket", "The bucket. It is not made.", "3...63 letters, digits, `-`, `.`, `_`"),
+      Row(
+        "publication.s3.prefix", "What stands before every name in the bucket.", "nothing",
+        "names with slashes between them: `keys/eu`"),
+      Row(
+        "publication.s3.region", "The region, of which signatures are.",
+        "with `endpoint`, `us-east-1`; else *must be stated*",
+        "letters, digits, `-`"),
+      Row(
+        "publication.s3.addressing", "How the bucket stands in addresses: before the host, or first in the path.",
+        "`path` with `endpoint`, else `virtual-host`", "`path`, `virtual-host`"),
+      Row(
+        "publication.s3.credentials", "Who publishes.",
+        "looked for in the environment, a web identity, the shared files, the container and the instance", "a section"),
+      Row(
+        "publication.s3.credentials.profile", "A profile of the shared files.", "none", "letters, digits, `-`, `_`, `.`"
+      ),
+      Row(
+        "publication.s3.credentials.access-key-id", "The ID of an access key.", "none",
+        "3...128 letters, digits, `-`, `_`"),
+      Row("publication.s3.credentials.secret-access-key", "Its secret.", "none", secret),
+      Row("publication.s3.credentials.secret-access-key.file", "The file that holds it.", none, path),
+      Row("publication.s3.credentials.secret-access-key.env", "The variable that holds it.", none, "a name"),
+      Row("publication.s3.credentials.session-token", "The token of a key that ends.", "none", secret),
+      Row("publication.s3.credentials.session-token.file", "The file that holds it.", none, path),
+      Row("publication.s3.credentials.session-token.env", "The variable that holds it.", none, "a name"),
+      Row("publication.s3.roots", "The certificates to trust instead of the system's.", "the system's", "a PEM file"),
+      Row(
+        "publication.s3.checksums", "Whether SHA-256 checksums go with every object; some stores know none.",
+        "`sha256`",
+        "`sha256`, `none`"),
+      Row(
+        "publication.s3.conditional-writes",
+        "Whether the store keeps `If-None-Match` and `If-Match`. With `false` this gateway must be the only one that publishes "
+          + "into the bucket.", "`true`", "`true`, `false`"),
       Row("log", "A public log of what is published, which cannot be rewritten in secret.", "no log", "a section"),
       Row(
         "log.name", "Its name and that of its key: where it is served, without `https://`. It never changes.",

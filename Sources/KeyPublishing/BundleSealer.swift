@@ -138,7 +138,7 @@ extension KeyShare {
 }
 
 /// Lower-case hexadecimal SHA-256.
-func sha256(_ bytes: [UInt8]) -> String { ExportDigests(of: bytes, includingBody: false).hexadecimal }
+package func sha256(_ bytes: [UInt8]) -> String { ExportDigests(of: bytes, includingBody: false).hexadecimal }
 
 /// The keys of bundles that this gateway wrote.
 enum PublishedKeys {

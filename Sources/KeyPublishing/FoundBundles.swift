@@ -33,8 +33,10 @@ struct FoundBundles {
   /// - Parameter isKnown: whether the store has led the series before, perhaps without a bundle.
   init?(
     of series: String, in folder: any PublicationFolder, beside records: [BundleRecord], isKnown: Bool
-  ) throws {
-    guard let content = try folder.content(of: SeriesManifest.path(of: series), limit: 1 << 30) else { return nil }
+  ) async throws {
+    guard
+      let content = try await folder.content(of: SeriesManifest.path(of: series), limit: SeriesManifest.byteLimit)
+    else { return nil }
     let manifest: SeriesManifest
     do {
       manifest = try SeriesManifest(document: content)
@@ -57,8 +59,8 @@ struct FoundBundles {
         clashes += 1
         continue
       }
-      guard facts.isListed, try folder.fault(of: bundle, digest: true) == nil,
-        let archive = try folder.content(of: bundle.path, limit: max(bundle.byteCount, 1))
+      guard facts.isListed, try await folder.fault(of: bundle, digest: true) == nil,
+        let archive = try await folder.content(of: bundle.path, limit: max(bundle.byteCount, 1))
       else {
         unlisted.append(bundle)
         continue

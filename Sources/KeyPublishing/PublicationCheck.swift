@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import KeyStorage
 internal import TransparencyLog
 
@@ -44,20 +43,14 @@ package struct PublicationCheck: Sendable {
 
   /// - Parameter series: the names of the series and of the mirrors.
   /// - Throws: what the folder throws.
-  package init(of series: [String], in folder: String) throws {
-    for name in series { try look(at: name, in: LocalFolder(folder)) }
+  package init(of series: [String], in folder: any PublicationFolder) async throws {
+    for name in series { try await look(at: name, in: folder) }
   }
 
-  private mutating func look(at series: String, in folder: LocalFolder) throws {
+  private mutating func look(at series: String, in folder: any PublicationFolder) async throws {
     let manifestPath = SeriesManifest.path(of: series)
-    let place = "\(folder.path)/\(series)"
-    let present =
-      FileManager.default.fileExists(atPath: place)
-      ? try FileManager.default.subpathsOfDirectory(atPath: place).map { "\(series)/\($0)" }.filter {
-        isFile($0, folder)
-      }
-      : []
-    guard let document = try folder.content(of: manifestPath, limit: 1 << 30) else {
+    let present = try await folder.files(of: series).map(\.path)
+    guard let document = try await folder.content(of: manifestPath, limit: SeriesManifest.byteLimit) else {
       guard !present.isEmpty else { return }
       return add(.gone, manifestPath, "the manifest is not in the folder; keyferry publish makes it again")
     }
@@ -74,20 +67,17 @@ package struct PublicationCheck: Sendable {
       // What a log says of it.
       known.insert(bundle.path + ProofFile.ending)
       known.insert(bundle.path + Envelope.ending)
-      try look(at: bundle, in: folder)
+      try await look(at: bundle, in: folder)
     }
-    let listed = manifest.bundles.filter(\.isListed)
-    let index = listed.filter { $0.kind == BundleKind.increment.rawValue }.map(\.path).joined(separator: "\n")
-    try look(at: "\(series)/index.txt", for: index, in: folder, &known)
-    let sums = listed.map { "\($0.sha256)  \($0.path.dropFirst(series.utf8.count + 1))\n" }.joined()
-    try look(at: "\(series)/SHA256SUMS", for: sums, in: folder, &known)
+    try await look(at: "\(series)/index.txt", for: manifest.index, in: folder, &known)
+    try await look(at: "\(series)/SHA256SUMS", for: manifest.sums, in: folder, &known)
     for path in present.sorted() where !known.contains(path) {
       add(.strange, path, "no manifest names it; whoever serves the folder gives it out")
     }
   }
 
-  private mutating func look(at bundle: SeriesManifest.Bundle, in folder: LocalFolder) throws {
-    guard let count = try folder.byteCount(of: bundle.path) else {
+  private mutating func look(at bundle: SeriesManifest.Bundle, in folder: any PublicationFolder) async throws {
+    guard let count = try await folder.byteCount(of: bundle.path) else {
       if bundle.isListed { add(.gone, bundle.path, "an index names it, and it is not in the folder") }
       return
     }
@@ -95,7 +85,7 @@ package struct PublicationCheck: Sendable {
     var reason: String?
     if count != bundle.bytes {
       reason = "it has \(count) bytes, published were \(bundle.bytes)"
-    } else if try folder.content(of: bundle.path, limit: max(count, 1)).map(sha256) != bundle.sha256 {
+    } else if try await folder.content(of: bundle.path, limit: max(count, 1)).map(sha256) != bundle.sha256 {
       reason = "it has other bytes than were published"
     }
     guard let reason else { return }
@@ -107,26 +97,17 @@ package struct PublicationCheck: Sendable {
   }
 
   private mutating func look(
-    at path: String, for text: String, in folder: LocalFolder, _ known: inout Set<String>
-  ) throws {
+    at path: String, for text: [UInt8], in folder: any PublicationFolder, _ known: inout Set<String>
+  ) async throws {
     known.insert(path)
-    guard let count = try folder.byteCount(of: path) else { return add(.gone, path, "it is not in the folder") }
+    guard let count = try await folder.byteCount(of: path) else { return add(.gone, path, "it is not in the folder") }
     files += 1
-    guard count == text.utf8.count, try folder.content(of: path, limit: max(count, 1)) == Array(text.utf8) else {
+    guard count == text.count, try await folder.content(of: path, limit: max(count, 1)) == text else {
       return add(.damaged, path, "it says something else than the manifest")
     }
   }
 
   private mutating func add(_ kind: Fault.Kind, _ path: String, _ reason: String) {
     faults.append(Fault(kind: kind, path: path, reason: reason))
-  }
-
-  private func isFile(_ path: String, _ folder: LocalFolder) -> Bool {
-    do {
-      return try folder.byteCount(of: path) != nil
-    } catch {
-      // A folder, say.
-      return false
-    }
   }
 }

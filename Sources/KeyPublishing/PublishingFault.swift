@@ -6,7 +6,7 @@ internal import TransparencyLog
 
 /// Why a series could not be published: a stable code for programs, and a reason for people. Never key material.
 package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
-  /// As in ``Code``, `storage-` and the code of a `StorageFault`, or `log-` and the code of a `LogFault`.
+  /// As in ``Code`` or `FolderFault.Code`, `storage-` and the code of a `StorageFault`, or `log-` and the code of a `LogFault`.
   package var code: String
   package var reason: String
 
@@ -46,6 +46,7 @@ package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStri
   init(_ error: any Error) {
     switch error {
     case let fault as PublishingFault: self = fault
+    case let fault as FolderFault: self.init(code: fault.code.rawValue, reason: fault.reason)
     case let fault as FileFault:
       self.init(fault.number == ENOSPC || fault.number == EDQUOT ? .diskFull : .inputOutput, fault.description)
     case let fault as KeyFault where fault.code == .notSigned: self.init(.signingFailed, "\(fault)")

@@ -137,6 +137,21 @@ extension SeriesManifest {
   /// Where it is in the publication folder.
   package static func path(of series: String) -> String { "\(series)/manifest.json" }
 
+  /// A larger one is not read.
+  package static let byteLimit = 1 << 30
+
+  private var listed: [Bundle] { bundles.filter(\.isListed) }
+
+  /// What `index.txt` says beside it.
+  package var index: [UInt8] {
+    Array(listed.filter { $0.kind == BundleKind.increment.rawValue }.map(\.path).joined(separator: "\n").utf8)
+  }
+
+  /// What `SHA256SUMS` says beside it.
+  package var sums: [UInt8] {
+    Array(listed.map { "\($0.sha256)  \($0.path.dropFirst(series.utf8.count + 1))\n" }.joined().utf8)
+  }
+
   /// As it stands in its file.
   ///
   /// - Throws: when the bytes are no manifest of this version.

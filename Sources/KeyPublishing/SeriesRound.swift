@@ -40,6 +40,8 @@ struct SeriesRound: Sendable {
   private var hasDigested = false
   /// The manifest as it was read or written last, with its bytes: most steps of a round find it unchanged.
   private var lastManifest: (content: [UInt8], manifest: SeriesManifest, isWritten: Bool)?
+  /// The state of the manifest's file as it was seen last: what is written replaces this and nothing else.
+  private var seenManifest: ShownList.Version?
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
@@ -118,7 +120,7 @@ struct SeriesRound: Sendable {
     let found: FoundBundles
     do {
       guard
-        let new = try FoundBundles(
+        let new = try await FoundBundles(
           of: settings.name, in: folder, beside: records, isKnown: state != SeriesState())
       else { return }
       found = new
@@ -159,14 +161,15 @@ struct SeriesRound: Sendable {
       [name = settings.name, newState] state in
       [try newState.change(for: name, replacing: oldState, in: state)]
     }
-    try removeDamaged(found.unlisted)
+    try await removeDamaged(found.unlisted)
   }
 
   /// Removes files that have other bytes than were published and that no index names any more: nobody shall be given them
   /// for as long as a bundle that has left is served to those who have an old index. Each is looked at once more.
-  private func removeDamaged(_ bundles: some Sequence<NewBundle>) throws {
-    for bundle in bundles where try folder.fault(of: bundle, digest: true)?.code == .fileDamaged {
-      try folder.remove(bundle.path)
+  private func removeDamaged(_ bundles: [NewBundle]) async throws {
+    _ = try await folder.each(bundles) { [folder] bundle in
+      guard try await folder.fault(of: bundle, digest: true)?.code == .fileDamaged else { return }
+      try await folder.remove(bundle.path)
     }
   }
 
@@ -175,19 +178,19 @@ struct SeriesRound: Sendable {
   private mutating func settle() async throws {
     try await load()
     let staged = records.filter { $0.state == .staged }
-    for record in staged { try await writeFile(of: record) }
+    _ = try await folder.each(staged) { [folder, ledger] in try await Self.writeFile(of: $0, to: folder, ledger) }
     // What an index names can be proved: a log that cannot go on leaves the index as it is.
     try await log?.integrate(of: settings.name, at: now, sound: look.sound)
     for miss in await log?.takeMisses() ?? [] { receipt.warn(PublishingWarning(.witness, miss)) }
 
-    try look(at: listing.listed)
+    try await look(at: listing.listed)
     let listing = self.listing
     try await prove(listing)
-    if let fault = try indexFault(listing) {
+    if let fault = try await indexFault(listing) {
       receipt.warn(fault)
       try await ledger.indexRestored(of: settings.name, at: now)
     }
-    try write(listing)
+    try await write(listing)
 
     try await ledger.published(staged.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
@@ -202,10 +205,10 @@ struct SeriesRound: Sendable {
   private func prove(_ listing: SeriesListing) async throws {
     guard let log else { return }
     for (path, content) in try await log.missingProofs(of: records.filter(listing.isListed), at: now) {
-      try folder.put(content, at: path)
+      try await folder.show(content, at: path)
     }
     for (path, content) in try await log.missingAttestations(of: records.filter(listing.isServed)) {
-      try folder.put(content, at: path)
+      try await folder.show(content, at: path)
     }
   }
 
@@ -219,30 +222,35 @@ struct SeriesRound: Sendable {
     }
   }
 
-  private func writeFile(of record: BundleRecord) async throws {
+  private static func writeFile(
+    of record: BundleRecord, to folder: any PublicationFolder, _ ledger: Ledger
+  ) async throws {
     let bundle = record.bundle
-    if let present = try? folder.content(of: bundle.path, limit: bundle.byteCount),
-      sha256(present) == bundle.archiveDigest
-    {
-      return
-    }
     guard let content = try await ledger.read({ try $0.content(of: record.id) }) else {
       throw StorageFault(.corrupt, "the bytes of the staged bundle \(bundle.path) are not in the store")
     }
-    try folder.put(content, at: bundle.path)
+    if folder.isOwnedAlone {
+      try await folder.heal(bundle.path, with: content)
+    } else {
+      try await folder.create(content, at: bundle.path)
+    }
   }
 
   /// An index names only what is there and whole. Lengths are looked at each time, digests in turns and once a round.
-  private mutating func look(at listed: Set<BundleID>) throws {
+  private mutating func look(at listed: Set<BundleID>) async throws {
     let all = records.filter { listed.contains($0.id) }
     let turn = all.isEmpty ? 0 : Int(now.secondsSince1970 / 60 % Int64(all.count))
     var budget = hasDigested ? 0 : Self.digestedBytes
     hasDigested = true
-    for record in all[turn...] + all[..<turn] {
-      let isDigested = budget > 0
-      budget -= record.bundle.byteCount
-      guard let fault = try folder.fault(of: record.bundle, digest: isDigested) else { continue }
-      lost.insert(record.id)
+    let looks = (all[turn...] + all[..<turn]).map { record in
+      defer { budget -= record.bundle.byteCount }
+      return (record: record, isDigested: budget > 0)
+    }
+    let faults = try await folder.each(looks) { [folder] look in
+      (look.record.id, try await folder.fault(of: look.record.bundle, digest: look.isDigested))
+    }
+    for case (let id, let fault?) in faults {
+      lost.insert(id)
       receipt.warn(fault)
     }
   }
@@ -251,27 +259,33 @@ struct SeriesRound: Sendable {
   private static let digestedBytes = 32 << 20
 
   /// The index goes last: by then everything that it names is there, and so is what describes it.
-  private mutating func write(_ listing: SeriesListing) throws {
+  ///
+  /// Of two that publish into one bucket only the one whose manifest has replaced what both saw goes on to the lists.
+  private mutating func write(_ listing: SeriesListing) async throws {
     guard let signer else { return }
+    let old = try await presentManifest()
     var manifest = listing.manifest(signer: signer)
-    if let old = presentManifest() {
+    if let old {
       let written = manifest.written
       manifest.written = old.written
       if manifest != old { manifest.written = written }
     }
     let document =
       try lastManifest.flatMap { $0.isWritten && $0.manifest == manifest ? $0.content : nil } ?? manifest.document
-    try replace(SeriesManifest.path(of: settings.name), with: document)
+    if old == nil || lastManifest?.content != document {
+      seenManifest = try await folder.replace(
+        seenManifest, with: document, at: SeriesManifest.path(of: settings.name))
+    }
     lastManifest = (document, manifest, isWritten: true)
-    try replace("\(settings.name)/SHA256SUMS", with: listing.sums)
-    try replace("\(settings.name)/index.txt", with: listing.index)
+    try await folder.show(listing.sums, at: "\(settings.name)/SHA256SUMS")
+    try await folder.show(listing.index, at: "\(settings.name)/index.txt")
   }
 
   /// The manifest of the folder; `nil` where there is none, or none that can be read.
-  private mutating func presentManifest() -> SeriesManifest? {
-    guard let content = try? folder.content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30) else {
-      return nil
-    }
+  private mutating func presentManifest() async throws -> SeriesManifest? {
+    let shown = try await folder.list(SeriesManifest.path(of: settings.name), limit: SeriesManifest.byteLimit)
+    seenManifest = shown?.version
+    guard let content = shown?.content else { return nil }
     if let last = lastManifest, last.content == content { return last.manifest }
     guard let manifest = try? SeriesManifest(document: content) else { return nil }
     lastManifest = (content, manifest, isWritten: false)
@@ -280,30 +294,25 @@ struct SeriesRound: Sendable {
 
   /// Whether somebody has changed the index since it was written. While bundles come or go nobody can tell: a crash may
   /// have left a manifest that is newer than its index.
-  private mutating func indexFault(_ listing: SeriesListing) throws -> PublishingWarning? {
-    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty, let manifest = presentManifest()
+  private mutating func indexFault(_ listing: SeriesListing) async throws -> PublishingWarning? {
+    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty,
+      let manifest = try await presentManifest()
     else { return nil }
     let path = "\(settings.name)/index.txt"
     let listed = manifest.bundles.filter { $0.kind == BundleKind.increment.rawValue && $0.isListed }
     let written = Array(listed.sorted { $0.ordinal < $1.ordinal }.map(\.path).joined(separator: "\n").utf8)
-    let present = try? folder.content(of: path, limit: max(written.count, listing.index.count, 1))
+    let present = try await folder.list(path, limit: max(written.count, listing.index.count, 1))?.content
     if present == written || present == listing.index { return nil }
     return PublishingWarning(.indexChanged, "\(path) was not as it was written; it is written anew")
   }
 
-  /// Leaves a file alone that has these bytes already: its validators stay the same for caches.
-  private func replace(_ path: String, with content: [UInt8]) throws {
-    if let present = try? folder.content(of: path, limit: content.count), present == content { return }
-    try folder.put(content, at: path)
-  }
-
   private mutating func remove(_ records: [BundleRecord], at sound: SoundTime) async throws {
     guard !records.isEmpty else { return }
-    for record in records {
-      try folder.remove(record.bundle.path)
-      for ending in [ProofFile.ending, Envelope.ending] {
+    _ = try await folder.each(records) { [folder, log] record in
+      try await folder.remove(record.bundle.path)
+      for ending in [ProofFile.ending, Envelope.ending] where log != nil || folder.width == 1 {
         let beside = record.bundle.path + ending
-        if try folder.byteCount(of: beside) != nil { try folder.remove(beside) }
+        if try await folder.byteCount(of: beside) != nil { try await folder.remove(beside) }
       }
     }
     try await ledger.removed(records.map(\.id), by: settings.name, at: sound)
@@ -329,12 +338,12 @@ struct SeriesRound: Sendable {
       let firsts = try await firstReleases(of: released, lostWith: increments)
       let shelf = KeyShelf()
       for record in moving.sorted(by: { $0.bundle.ordinal < $1.bundle.ordinal }) {
-        var keys = lost.contains(record.id) ? nil : try keys(of: record, among: released)
+        var keys = lost.contains(record.id) ? nil : try await keys(of: record, among: released)
         if keys == nil { keys = try await keysAgain(of: record, released, with: firsts[record.id] ?? []) }
         replaced.insert(record.id)
         guard let keys = try keys?.kept(on: shelf) else { continue }
         if keys.isEmpty && record.bundle.keyCount + record.bundle.revisedKeyCount > 0 { continue }
-        try staging.add(
+        try await staging.add(
           sealer.sealOne(
             keys, start: record.bundle.start, windowEnd: record.bundle.windowEnd(settings.period),
             end: record.bundle.end),
@@ -348,20 +357,20 @@ struct SeriesRound: Sendable {
       days.map { (Instant(secondsSince1970: $0.bundle.start).day, $0.bundle.windowEnd(settings.period)) },
       uniquingKeysWith: max)
     replaced.formUnion(lost)
-    try makeEditionsAgain(&staging, sealer)
-    try rollUp(&staging, sealer, until: window, again: ends)
-    if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
+    try await makeEditionsAgain(&staging, sealer)
+    try await rollUp(&staging, sealer, until: window, again: ends)
+    if settings.makesKeyDays { try await gatherKeyDays(&staging, sealer, until: window) }
     try await stage(staging, state)
     receipt.madeAgain = staging.bundles.count
     let gone = records.filter { lost.contains($0.id) }.map(\.bundle)
     lost = []
     try await settle()
     // What stands in their place is listed by now.
-    try removeDamaged(gone)
+    try await removeDamaged(gone)
   }
 
   /// Each holds what the increments of its time hold now.
-  private mutating func makeEditionsAgain(_ staging: inout Staging, _ sealer: BundleSealer) throws {
+  private mutating func makeEditionsAgain(_ staging: inout Staging, _ sealer: BundleSealer) async throws {
     let made = staging.bundles.map(\.sealed)
     let listed = listing.listed(.increment)
     let parts = records.filter { lost.contains($0.id) && $0.bundle.kind == .edition }
@@ -371,12 +380,12 @@ struct SeriesRound: Sendable {
       let time = start..<last
       var said = BundleUnion()
       // Without a file that is gone it holds what is made again alone.
-      if try !gather(listed.filter { time.contains($0.bundle.start) }, into: &said) { said = BundleUnion() }
+      if try await !gather(listed.filter { time.contains($0.bundle.start) }, into: &said) { said = BundleUnion() }
       for bundle in made where time.contains(bundle.start) { try said.add(bundle.keys) }
       // Of an edition in several parts the others are there still, and nobody is to get their keys twice.
       var held: Set<KeySubject> = []
       let others = listing.listed(.edition).filter { $0.bundle.start == start }
-      for record in others { try read(record) { held.insert($0.subject) } }
+      for record in others { try await read(record) { held.insert($0.subject) } }
       var keys = KeyRun()
       try said.sorter.drainUnion { if !held.contains($0.subject) { try keys.append($0) } }
       if keys.isEmpty { continue }
@@ -384,7 +393,7 @@ struct SeriesRound: Sendable {
       // No two parts end at one second.
       let first = others.isEmpty ? lowest : (others.map(\.bundle.end) + ends).reduce(lowest, max) + 1
       for bundle in try sealer.seal(keys, start: start, windowEnd: windowEnd, firstEnd: first) {
-        try staging.add(bundle, .edition, made: .replacement)
+        try await staging.add(bundle, .edition, made: .replacement)
       }
     }
   }
@@ -395,7 +404,7 @@ struct SeriesRound: Sendable {
   private mutating func firstReleases(
     of released: ReleasedContents, lostWith increments: [BundleRecord]
   ) async throws -> [BundleID: [ClaimedKey]] {
-    let missing = try missingReleases(released)
+    let missing = try await missingReleases(released)
     guard !missing.isEmpty else { return [:] }
     let lookalikes = try await padding(of: missing)?.byOwner ?? [:]
     let lost = increments.sorted { $0.bundle.ordinal < $1.bundle.ordinal }
@@ -412,7 +421,7 @@ struct SeriesRound: Sendable {
     var plain: Set<KeySubject> = []
     if !lookalikes.isEmpty {
       for record in listing.listed(.increment) {
-        try read(record) { if !$0.isRevised, named.contains($0.key) { plain.insert($0.subject) } }
+        try await read(record) { if !$0.isRevised, named.contains($0.key) { plain.insert($0.subject) } }
       }
     }
     let places = Dictionary(uniqueKeysWithValues: released.others.map { ($0.id, $0.bundle.ordinal) })
@@ -437,12 +446,12 @@ struct SeriesRound: Sendable {
 
   /// Revised keys whose first release stands in no listed increment any more, plain, each with the place of the bundle that has
   /// the revision.
-  private mutating func missingReleases(_ released: ReleasedContents) throws -> KeyRun {
+  private mutating func missingReleases(_ released: ReleasedContents) async throws -> KeyRun {
     var missing = KeyRun()
     if released.revised.isEmpty { return missing }
     // Before the revisions of a subject come the files that have it plain.
     var sorter = KeySorter()
-    for record in listing.listed(.increment) { try read(record) { if !$0.isRevised { try sorter.add($0) } } }
+    for record in listing.listed(.increment) { try await read(record) { if !$0.isRevised { try sorter.add($0) } } }
     try released.revised.read { try sorter.add($0.key, number: $0.number + 1) }
     var plain: KeySubject?
     try sorter.drain { record in
@@ -538,12 +547,12 @@ struct SeriesRound: Sendable {
     var old: [BundleRecord] = []
     for record in BundleKind.allCases.flatMap(listing.listed) {
       let isIncrement = record.bundle.kind == .increment
-      guard let published = try keys(of: record, among: isIncrement ? released : nil) else { continue }
+      guard let published = try await keys(of: record, among: isIncrement ? released : nil) else { continue }
       old.append(record)
       let sealed = try sealer.sealOne(
         isIncrement ? try published.kept(on: shelf) : published, start: record.bundle.start,
         windowEnd: record.bundle.windowEnd(settings.period), end: record.bundle.end)
-      try staging.add(sealed, record.bundle.kind, made: .copy(record.bundle))
+      try await staging.add(sealed, record.bundle.kind, made: .copy(record.bundle))
     }
     var newState = state
     newState.key = signer.key.publicKey.fingerprint
@@ -557,10 +566,10 @@ struct SeriesRound: Sendable {
   /// its file is not what was published.
   ///
   /// - Parameter released: of its keys, those that stand in it are marked as released before.
-  private mutating func keys(of record: BundleRecord, among released: ReleasedContents? = nil) throws -> KeyRun? {
+  private mutating func keys(of record: BundleRecord, among released: ReleasedContents? = nil) async throws -> KeyRun? {
     // Before the key of a subject comes what the store says of it.
     var sorter = KeySorter()
-    guard try read(record, { try sorter.add($0, number: 1) }) else { return nil }
+    guard try await read(record, { try sorter.add($0, number: 1) }) else { return nil }
     try released?.read(record.id) { try sorter.add($0) }
     try released?.revisedHere.read { try sorter.add($0.key) }
     var (keys, known) = (KeyRun(), KeySubject?.none)
@@ -579,8 +588,8 @@ struct SeriesRound: Sendable {
   ///
   /// - Returns: whether its file is what was published; where it is not, there is a warning.
   @discardableResult
-  private mutating func read(_ record: BundleRecord, _ body: (ClaimedKey) throws -> Void) throws -> Bool {
-    guard let content = try content(of: record) else { return false }
+  private mutating func read(_ record: BundleRecord, _ body: (ClaimedKey) throws -> Void) async throws -> Bool {
+    guard let content = try await content(of: record) else { return false }
     try PublishedKeys.read(of: content, path: record.bundle.path) { key in
       if !isErased(key, of: record) { try body(key) }
     }
@@ -593,9 +602,9 @@ struct SeriesRound: Sendable {
   }
 
   /// The bytes of a published bundle; `nil` with a warning when its file is not what was published.
-  private mutating func content(of record: BundleRecord) throws -> [UInt8]? {
+  private mutating func content(of record: BundleRecord) async throws -> [UInt8]? {
     let bundle = record.bundle
-    guard let content = try folder.content(of: bundle.path, limit: max(bundle.byteCount, 1)) else {
+    guard let content = try await folder.content(of: bundle.path, limit: max(bundle.byteCount, 1)) else {
       receipt.warn(PublishingWarning(.fileMissing, "\(bundle.path) is not in the folder any more; no index names it"))
       return nil
     }
@@ -700,18 +709,18 @@ struct SeriesRound: Sendable {
     let sealer = BundleSealer(settings: settings, signer: signer)
     let place = self.place(of: window)
     for empty in windows.dropLast() where settings.publishesEmptyWindows && empty.start >= reach?.end ?? .min {
-      try staging.add(
+      try await staging.add(
         sealer.sealOne(KeyRun(), start: empty.start, windowEnd: empty.end, end: empty.end), .increment, made: .nothing)
     }
     if !released.isEmpty || (settings.publishesEmptyWindows && place == window) {
       let end = firstEnd(in: place)
       for bundle in try sealer.seal(released, start: place.start, windowEnd: place.end, firstEnd: end) {
-        try staging.add(bundle, .increment, made: .claims)
+        try await staging.add(bundle, .increment, made: .claims)
       }
     }
-    try rollUp(&staging, sealer, until: place)
-    if settings.makesKeyDays { try gatherKeyDays(&staging, sealer, until: window) }
-    try closeEditions(&staging, sealer, until: window, &newState)
+    try await rollUp(&staging, sealer, until: place)
+    if settings.makesKeyDays { try await gatherKeyDays(&staging, sealer, until: window) }
+    try await closeEditions(&staging, sealer, until: window, &newState)
     if window.end >= reach?.end ?? .min {
       newState.reach = SeriesState.Reach(end: window.end, next: staging.nextOrdinal(.increment))
     } else {
@@ -806,7 +815,7 @@ struct SeriesRound: Sendable {
   /// - Parameter again: days whose roll-ups were lost, and where they ended.
   private mutating func rollUp(
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow, again: [Day: Int64] = [:]
-  ) throws {
+  ) async throws {
     let added = Dictionary(grouping: staging.bundles) { Instant(secondsSince1970: $0.sealed.start).day }
     guard !added.isEmpty || !replaced.isEmpty, settings.makesDays || settings.makesSince else { return }
     let listing = self.listing
@@ -821,7 +830,7 @@ struct SeriesRound: Sendable {
     var steps: [[Int]] = []
     for day in rollUpDays(old: Set(old.keys), added: Set(added.keys).union(again.keys), newest: window.day) {
       var said = BundleUnion()
-      guard try gather(old[day] ?? [], into: &said) else {
+      guard try await gather(old[day] ?? [], into: &said) else {
         since = nil
         continue
       }
@@ -837,13 +846,13 @@ struct SeriesRound: Sendable {
         + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
       if settings.makesDays, let end = ends.max() {
         for bundle in try sealer.seal(keys, start: start, windowEnd: end) {
-          try staging.add(bundle, .day, made: .union([parts]))
+          try await staging.add(bundle, .day, made: .union([parts]))
         }
       }
       guard let later = since else { continue }
       let union = try BundleUnion.of(keys, before: later)
       for bundle in try sealer.seal(union, start: start, windowEnd: window.end) {
-        try staging.add(bundle, .since, made: .union(steps))
+        try await staging.add(bundle, .since, made: .union(steps))
       }
       since = union
     }
@@ -854,7 +863,7 @@ struct SeriesRound: Sendable {
   /// archive, since an app asks for a day once.
   private mutating func gatherKeyDays(
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow
-  ) throws {
+  ) async throws {
     let listing = self.listing
     let new = staging.bundles.filter { $0.bundle.kind == .increment }
     let added = new.map(\.sealed.keys)
@@ -862,7 +871,7 @@ struct SeriesRound: Sendable {
     guard !added.isEmpty || made.isEmpty || !replaced.isEmpty else { return }
     // Without a file that is gone a day would lose keys; the last archives stay.
     var said = BundleUnion()
-    guard try gather(listing.listed(.increment), into: &said) else { return }
+    guard try await gather(listing.listed(.increment), into: &said) else { return }
     let oldest = now.day.daysSince1970 - settings.listedDays
     var changed: Set<Day> = []
     for keys in added {
@@ -879,7 +888,7 @@ struct SeriesRound: Sendable {
       // Some apps ask for what ends later than what they have.
       let later = records.filter { $0.bundle.kind == .keyDay && $0.bundle.start == start && $0.bundle.end > window.end }
       let end = later.map { $0.bundle.end + 1 }.max() ?? window.end
-      try staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: end), .keyDay, made: recipe)
+      try await staging.add(sealer.sealOne(keys, start: start, windowEnd: window.end, end: end), .keyDay, made: recipe)
     }
   }
 
@@ -890,7 +899,7 @@ struct SeriesRound: Sendable {
   /// and one that lacks the last few gets at least these, since an edition has one increment or more.
   private mutating func closeEditions(
     _ staging: inout Staging, _ sealer: BundleSealer, until window: ExportWindow, _ newState: inout SeriesState
-  ) throws {
+  ) async throws {
     guard settings.editionsPerDay > 0 else {
       (newState.editionEnd, newState.firstEdition) = (nil, nil)
       return
@@ -914,7 +923,7 @@ struct SeriesRound: Sendable {
       var said = BundleUnion()
       var held: [Int] = []
       for record in old where record.bundle.start / length == part {
-        if try gather([record], into: &said) { held.append(record.bundle.ordinal) }
+        if try await gather([record], into: &said) { held.append(record.bundle.ordinal) }
       }
       let added = new.filter { $0.bundle.start / length == part }
       for bundle in added { try said.add(bundle.sealed.keys) }
@@ -930,7 +939,7 @@ struct SeriesRound: Sendable {
       newState.firstEdition = max(0, increments - earlier)
     }
     if let first = newState.firstEdition { staging.beginEditions(at: first) }
-    for (bundle, recipe) in sealed { try staging.add(bundle, .edition, made: recipe) }
+    for (bundle, recipe) in sealed { try await staging.add(bundle, .edition, made: recipe) }
     newState.editionEnd = max(end, begin)
   }
 
@@ -947,10 +956,10 @@ struct SeriesRound: Sendable {
   /// Adds what published bundles hold, file by file.
   ///
   /// - Returns: whether all were there; up to the first that was not they were added.
-  private mutating func gather(_ records: [BundleRecord], into said: inout BundleUnion) throws -> Bool {
+  private mutating func gather(_ records: [BundleRecord], into said: inout BundleUnion) async throws -> Bool {
     for record in records {
       said.begin()
-      guard try read(record, { try said.add($0) }) else { return false }
+      guard try await read(record, { try said.add($0) }) else { return false }
     }
     return true
   }

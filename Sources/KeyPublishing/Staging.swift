@@ -46,6 +46,8 @@ struct Staging: Sendable {
   private let folder: any PublicationFolder
   private let settings: SeriesSettings
   private let signer: SigningIdentity
+  /// The files of the series, as far as they were asked for.
+  private var present: Set<String>?
   private var nextOrdinals: [BundleKind: Int]
   /// Apps of the sample's kind name their copies by the last part of the path.
   private var fileNames: Set<Substring>
@@ -109,24 +111,37 @@ struct Staging: Sendable {
 
   /// - Parameter recipe: how it was made; which part it is, the bundle says.
   /// - Throws: what the folder throws.
-  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind, made recipe: BundleRecipe) throws {
+  mutating func add(_ sealed: SealedBundle, _ kind: BundleKind, made recipe: BundleRecipe) async throws {
     var recipe = recipe
     (recipe.part, recipe.parts) = (sealed.keys.part, sealed.keys.parts)
     let ordinal = nextOrdinals[kind] ?? 0
     nextOrdinals[kind] = ordinal + 1
     let bundle = NewBundle(
       series: settings.name, kind: kind, ordinal: ordinal, start: sealed.start, end: sealed.end,
-      path: try path(of: sealed, kind), keyCount: sealed.keyCount, revisedKeyCount: sealed.revisedKeyCount,
+      path: try await path(of: sealed, kind), keyCount: sealed.keyCount, revisedKeyCount: sealed.revisedKeyCount,
       byteCount: sealed.content.byteCount, archiveDigest: sealed.archiveDigest, exportDigest: sealed.exportDigest,
       keyID: signer.keyID, keyVersion: signer.keyVersion)
     // Only increments release keys, and only theirs are put together again.
     bundles.append((bundle, kind == .increment ? sealed : sealed.withoutKeys, recipe))
   }
 
+  /// Whether the folder has no file of this name. A bucket is asked for all names at once.
+  private mutating func isFree(_ path: String) async throws -> Bool {
+    if folder.width == 1 { return try await folder.byteCount(of: path) == nil }
+    let names: Set<String>
+    if let present {
+      names = present
+    } else {
+      names = Set(try await folder.files(of: settings.name).map(\.path))
+      present = names
+    }
+    return !names.contains(path)
+  }
+
   /// Increments are named by the series' pattern: window, and a number that counts the bundles of the window, those that are
   /// signed again included. Roll-ups and key days are named by their day and their end,
   /// editions by the time that they are of.
-  private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) throws -> String {
+  private mutating func path(of sealed: SealedBundle, _ kind: BundleKind) async throws -> String {
     let day = Instant(secondsSince1970: sealed.start).day
     let (folder, name) =
       switch kind {
@@ -145,7 +160,7 @@ struct Staging: Sendable {
       let suffix = number == 0 ? "" : "-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
       let fileName = kind == .increment ? window[number] : "\(name)\(suffix).zip"
       let isNew = fileNames.insert(Substring(fileName)).inserted
-      if isNew, try self.folder.byteCount(of: folder + fileName) == nil {
+      if isNew, try await isFree(folder + fileName) {
         if kind == .increment { numbersOfWindows[window] = number }
         return folder + fileName
       }

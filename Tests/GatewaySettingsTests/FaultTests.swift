@@ -62,7 +62,7 @@ import Testing
         2:1: error: source: no such setting, did you mean sources
         4:80: error: sources.a.evry: no such setting, did you mean every
         4:94: error: sources.a.colour: no such setting
-        5:1: error: server: there is nothing to serve, publication.folder is missing
+        5:1: error: server: there is nothing to serve, publication.folder or publication.s3 is missing
         5:10: error: server.listn: no such setting, did you mean listen
         5:20: warning: server.uploads: behind a proxy on this machine all phones share one address and 30 uploads a minute; \
         name it in server.proxies, or state rate here, and limit clients at the proxy
@@ -219,7 +219,7 @@ import Testing
           - {name: nl, minimum: {too-few: pad}}
         """,
       faults: """
-        2:1: error: series: there is nowhere to publish, publication.folder is missing
+        2:1: error: series: there is nowhere to publish, publication.folder or publication.s3 is missing
         3:5: error: series.N_L.name: "N_L", allowed 1...64 letters, digits, "-"
         4:5: error: series.N_L.every: 7 hours, allowed what divides a day: 30 min, 2 hours, 1 day
         5:15: error: series.N_L.rollups.0: "week", allowed day, since, key-day

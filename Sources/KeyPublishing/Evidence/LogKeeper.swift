@@ -12,7 +12,7 @@ package import TransparencyLog
 package actor LogKeeper {
   private let settings: EvidenceSettings
   private let ledger: Ledger
-  private let folder: any PublicationFolder
+  private let folder: LocalFolder
   private let logFolder: LogFolder
   private let state: LogFolder
   private let caller: (any WitnessCaller)?
@@ -42,7 +42,7 @@ package actor LogKeeper {
   ///   - caller: the way to witnesses; without one none is asked.
   ///   - willDo: is told each change of the log before it is done, and can make it fail.
   package init(
-    _ settings: EvidenceSettings, ledger: Ledger, folder: any PublicationFolder, at path: String,
+    _ settings: EvidenceSettings, ledger: Ledger, folder: LocalFolder, at path: String,
     caller: (any WitnessCaller)? = nil,
     willDo: @escaping @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
   ) {

@@ -30,7 +30,7 @@ package struct ShownLog: Hashable, Sendable {
     cosigners = note.signatures.map(\.name).filter { $0 != read.origin }
   }
 
-  package init?(in folder: any PublicationFolder, of settings: EvidenceSettings) {
+  package init?(in folder: LocalFolder, of settings: EvidenceSettings) {
     let place = { (name: String) in "\(settings.folder)/\(name)" }
     guard let bytes = try? folder.content(of: place(LogWriter.checkpointPath), limit: SignedNote.byteLimit) else {
       return nil

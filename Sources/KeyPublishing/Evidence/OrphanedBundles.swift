@@ -5,7 +5,7 @@ internal import TransparencyLog
 /// Increments that the log says were published, and that no list will ever name: a store staged and logged them, and was lost
 /// before it wrote its lists. The log tells of them that they are withdrawn, so that who follows it need not ask.
 struct OrphanedBundles {
-  private let folder: any PublicationFolder
+  private let folder: LocalFolder
   /// Paths that the store knows.
   private let known: Set<String>
   /// By series, the paths that its manifest names; `nil` where it cannot be read. Of the series of the round the store
@@ -15,7 +15,7 @@ struct OrphanedBundles {
   private var orphans: [String: String] = [:]
 
   /// - Parameter series: whose folder the store has taken over already.
-  init(of series: String, _ ledger: Ledger, _ folder: any PublicationFolder) async throws {
+  init(of series: String, _ ledger: Ledger, _ folder: LocalFolder) async throws {
     self.folder = folder
     known = Set(
       try await ledger.read { try $0.bundles(of: nil, in: Set(BundleState.allCases)).map(\.bundle.path) })
@@ -43,10 +43,10 @@ struct OrphanedBundles {
     return paths
   }
 
-  private static func paths(of series: String, in folder: any PublicationFolder) -> Set<String>? {
+  private static func paths(of series: String, in folder: LocalFolder) -> Set<String>? {
     guard LogEntry.isPath(series) else { return nil }
     do {
-      let content = try folder.content(of: SeriesManifest.path(of: series), limit: 1 << 30)
+      let content = try folder.content(of: SeriesManifest.path(of: series), limit: SeriesManifest.byteLimit)
       return try content.map { Set(try SeriesManifest(document: $0).bundles.map(\.path)) } ?? []
     } catch {
       return nil

@@ -64,7 +64,7 @@ struct MirrorRound: Sendable {
     for name in listed { try await list(name, recorded[name]) }
     unlist(all: Set(listed))
     try await lookAtFiles(recorded)
-    try remove()
+    try await remove()
     if state != old {
       // A crash may leave the index of before beside a new manifest.
       state.indexBefore = sha256(index(of: old.entries.filter { $0.unlisted == nil }))
@@ -86,7 +86,7 @@ struct MirrorRound: Sendable {
         else {
           return warn(.fileMissing, "\(printableText(name)) is listed again, and \(whyNoBytes(of: document))")
         }
-        try folder.put(content, at: path(of: state.entries[index]))
+        try await put(content, at: path(of: state.entries[index]))
       }
       (state.entries[index].unlisted, state.entries[index].isRemoved) = (nil, false)
       return
@@ -112,7 +112,7 @@ struct MirrorRound: Sendable {
       return warn(.notVerified, "\(printableText(name)): \(fault)")
     }
     entry.published = now
-    try folder.put(content, at: path(of: entry))
+    try await put(content, at: path(of: entry))
     (places[name], files[file]) = (entry.ordinal, name)
     state.entries.append(entry)
     receipt.bundles.append(
@@ -150,11 +150,13 @@ struct MirrorRound: Sendable {
     for entry in current[turn...] + current[..<turn] {
       let isDigested = budget > 0
       budget -= entry.bytes
-      guard let fault = try folder.fault(of: entry.bundle(of: settings.name), digest: isDigested) else { continue }
+      guard let fault = try await folder.fault(of: entry.bundle(of: settings.name), digest: isDigested) else {
+        continue
+      }
       if let document = recorded[entry.name], let content = try await content(of: document),
         sha256(content) == entry.sha256
       {
-        try folder.put(content, at: path(of: entry))
+        try await folder.heal(path(of: entry), with: content)
         receipt.madeAgain += 1
         warn(fault.code, "\(path(of: entry)) was gone or damaged; the same bytes are there again")
       } else {
@@ -167,13 +169,13 @@ struct MirrorRound: Sendable {
   }
 
   /// Removes the files that no index named for so long that no cached one can either.
-  private mutating func remove() throws {
+  private mutating func remove() async throws {
     guard let settled = look.settled?.instant.secondsSince1970 else { return }
     for (index, entry) in state.entries.enumerated() {
       guard let unlisted = entry.unlisted, !entry.isRemoved, unlisted + settings.graceSeconds <= settled else {
         continue
       }
-      try folder.remove(path(of: entry))
+      try await folder.remove(path(of: entry))
       state.entries[index].isRemoved = true
       receipt.removed += 1
     }
@@ -198,18 +200,20 @@ struct MirrorRound: Sendable {
         .map { $0.facts(of: settings.name, isListed: names.contains($0.name)) })
     let path = SeriesManifest.path(of: settings.name)
     let index = index(of: listed)
-    if let old = try? folder.content(of: path, limit: 1 << 30).map({ try SeriesManifest(document: $0) }) {
+    let shown = try await folder.list(path, limit: SeriesManifest.byteLimit)
+    if let content = shown?.content, let old = try? SeriesManifest(document: content) {
       manifest.written = old.written
       if manifest != old { manifest.written = now }
-      if isIndexChanged(old, index) {
+      if try await isIndexChanged(old, index) {
         warn(.indexChanged, "\(settings.name)/index.txt was not as it was written; it is written anew")
         try await ledger.indexRestored(of: settings.name, at: look.now)
       }
     }
-    try replace(path, with: manifest.document)
+    let document = try manifest.document
+    if shown?.content != document { _ = try await folder.replace(shown?.version, with: document, at: path) }
     let sums = listed.map { "\($0.sha256)  \($0.file)\n" }.joined()
-    try replace("\(settings.name)/SHA256SUMS", with: Array(sums.utf8))
-    try replace("\(settings.name)/index.txt", with: index)
+    try await folder.show(Array(sums.utf8), at: "\(settings.name)/SHA256SUMS")
+    try await folder.show(index, at: "\(settings.name)/index.txt")
   }
 
   private func index(of entries: [MirrorState.Entry]) -> [UInt8] {
@@ -221,15 +225,20 @@ struct MirrorRound: Sendable {
   /// - Parameters:
   ///   - manifest: the one in the folder.
   ///   - index: what is about to be written.
-  private func isIndexChanged(_ manifest: SeriesManifest, _ index: [UInt8]) -> Bool {
+  private func isIndexChanged(_ manifest: SeriesManifest, _ index: [UInt8]) async throws -> Bool {
     let written = Array(manifest.bundles.filter(\.isListed).map(\.path).joined(separator: "\n").utf8)
-    guard let present = try? folder.content(of: "\(settings.name)/index.txt", limit: 1 << 30) else { return true }
+    let shown = try await folder.list("\(settings.name)/index.txt", limit: SeriesManifest.byteLimit)
+    guard let present = shown?.content else { return true }
     return present != written && present != index && sha256(present) != state.indexBefore
   }
 
-  private func replace(_ path: String, with content: [UInt8]) throws {
-    if let present = try? folder.content(of: path, limit: max(content.count, 1)), present == content { return }
-    try folder.put(content, at: path)
+  /// Puts the file of an archive that no index names yet.
+  private func put(_ content: [UInt8], at path: String) async throws {
+    if folder.isOwnedAlone {
+      try await folder.heal(path, with: content)
+    } else {
+      try await folder.create(content, at: path)
+    }
   }
 
   private mutating func warn(_ code: PublishingWarning.Code, _ reason: String) {
@@ -243,7 +252,9 @@ extension MirrorSettings {
   package func listedArchives(in state: any StoredState, folder: String?) throws -> (listed: Int, lost: Int) {
     let entries = try state.note(.mirror(name)).flatMap(MirrorState.init(note:))?.entries ?? []
     let shown = Set(entries.filter { $0.unlisted == nil }.map { "\(name)/\($0.file)" })
-    guard let folder, let index = try? LocalFolder(folder).content(of: "\(name)/index.txt", limit: 1 << 30) else {
+    guard let folder,
+      let index = try? LocalFolder(folder).content(of: "\(name)/index.txt", limit: SeriesManifest.byteLimit)
+    else {
       return (shown.count, 0)
     }
     let named = String(decoding: index, as: UTF8.self).split(separator: "\n").map(String.init)

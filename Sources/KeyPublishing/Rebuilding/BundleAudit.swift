@@ -14,7 +14,7 @@ package import TransparencyLog
 /// reads, and changes nothing; memory is bounded as it is in a round.
 package actor BundleAudit {
   private let ledger: Ledger
-  private let folder: any PublicationFolder
+  private let folder: LocalFolder
   private let policies: [String: Policy]
   private let settings: [String: SeriesSettings]
   private let program: String
@@ -29,7 +29,7 @@ package actor BundleAudit {
   ///   - program: name and version of this program.
   ///   - log: the public key of the log by which the proofs beside bundles are verified; `nil` verifies none.
   package init(
-    ledger: Ledger, folder: any PublicationFolder, series: [SeriesSettings], policies: [String: Policy] = [:],
+    ledger: Ledger, folder: LocalFolder, series: [SeriesSettings], policies: [String: Policy] = [:],
     program: String, log: NoteVerifier? = nil
   ) {
     self.log = log
@@ -98,7 +98,7 @@ package actor BundleAudit {
 
 /// One state of the store, in which bundles of a series are made again.
 private struct RebuildBench: Sendable {
-  private let folder: any PublicationFolder
+  private let folder: LocalFolder
   private let policies: [String: Policy]
   private let settings: SeriesSettings?
   private let program: String
@@ -112,7 +112,7 @@ private struct RebuildBench: Sendable {
   private var history: RebuildHistory?
 
   init(
-    _ record: BundleRecord, folder: any PublicationFolder, policies: [String: Policy], settings: SeriesSettings?,
+    _ record: BundleRecord, folder: LocalFolder, policies: [String: Policy], settings: SeriesSettings?,
     program: String, known: [BundleID: RebuildVerdict], log: NoteVerifier?
   ) {
     self.log = log

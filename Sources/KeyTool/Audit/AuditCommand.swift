@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
 internal import FoundationEssentials
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyFormats
 internal import KeyIntake
@@ -81,6 +82,11 @@ struct AuditCommand: ParsableCommand {
       guard let folder = plan.publicationFolder else {
         throw ValidationError(
           "\(gateway.config) has no publication: say where bundles go with publication: {folder: …}")
+      }
+      // The files of a bucket are looked at in the copy of it.
+      if plan.publicationBucket != nil {
+        let plan = try gateway.plan(warnings: false)
+        try await PublicationPlace(plan)?.bringUpToDate(plan)
       }
       let series = try self.series.map { try Self.name($0, plan) }
       let ledger = try gateway.ledger(plan, as: .reader)

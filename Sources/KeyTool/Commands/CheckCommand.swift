@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
@@ -9,6 +10,7 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Publications
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -26,7 +28,9 @@ struct CheckCommand: AsyncParsableCommand {
 
       With --online each source is asked as well, and its newest document is fetched, read and verified, without \
       recording anything; each destination is asked for today's batches, which shows whether it is there and lets the \
-      certificate in, and nothing is handed over. The exit code is 1 when a source or a destination cannot be used.
+      certificate in, and nothing is handed over. A bucket is tried with small objects under _keyferry/ that are removed again: \
+      whether the rights suffice, and whether the store refuses to overwrite what it should. The exit code is 1 when a source, a \
+      destination or the bucket cannot be used.
 
       Examples:
         keyferry check --config gateway.yaml
@@ -41,7 +45,7 @@ struct CheckCommand: AsyncParsableCommand {
   @Flag(help: "Print the result as JSON (schemas/check.schema.json).")
   var json = false
 
-  @Flag(help: "Try each source and destination as well.")
+  @Flag(help: "Try each source, each destination and the bucket as well.")
   var online = false
 
   @Flag(help: "Read every published file as well.")
@@ -55,8 +59,9 @@ struct CheckCommand: AsyncParsableCommand {
     if online, let plan = result.plan { probes = try await probe(plan) }
     var published: PublicationCheck?
     if publication, let plan = result.plan {
-      published = try PublicationCheck(
-        of: plan.series.map(\.name) + plan.mirrors.map(\.name), in: plan.requirePublicationFolder(of: gateway.config))
+      published = try await PublicationCheck(
+        of: plan.series.map(\.name) + plan.mirrors.map(\.name),
+        in: plan.requirePublicationPlace(of: gateway.config).folder)
     }
     if json {
       try Console.result(line: try JSONText.render(result.document(probes, published)))
@@ -102,8 +107,13 @@ struct CheckCommand: AsyncParsableCommand {
         return DestinationProbe(destination: destination.name, fault: fault.documentFault)
       }
     }
-    let probes = Probes(sources: try await asked, destinations: try await offered)
+    var probes = Probes(sources: try await asked, destinations: try await offered)
     await paths.close()
+    if let bucket = plan.publicationBucket {
+      probes.bucket = (
+        bucket.shown, try await bucket.probe(environment: ProcessInfo.processInfo.environment)
+      )
+    }
     return probes
   }
 
@@ -125,8 +135,16 @@ struct Probes {
   var sources: [SourceProbe] = []
   var destinations: [DestinationProbe] = []
 
-  var areUsable: Bool { sources.allSatisfy(\.isUsable) && destinations.allSatisfy(\.isUsable) }
-  var text: String { sources.map(\.text).joined() + destinations.map(\.text).joined() }
+  /// `nil` where bundles are published into a folder.
+  var bucket: (name: String, probe: BucketProbe)?
+
+  var areUsable: Bool {
+    sources.allSatisfy(\.isUsable) && destinations.allSatisfy(\.isUsable) && bucket?.probe.isUsable ?? true
+  }
+
+  var text: String {
+    sources.map(\.text).joined() + destinations.map(\.text).joined() + (bucket.map { $0.probe.text(of: $0.name) } ?? "")
+  }
 }
 
 /// What a check of a configuration found.
@@ -211,6 +229,11 @@ struct ConfigurationCheck {
         .init(
           destination: probe.destination, usable: probe.isUsable, findings: probe.findings,
           faults: probe.faults.map(\.line))
+      },
+      bucketProbe: probes.bucket.map { bucket in
+        .init(
+          bucket: bucket.name, usable: bucket.probe.isUsable, findings: bucket.probe.findings,
+          faults: bucket.probe.faults)
       }, publication: published.map { .init(files: $0.files, faults: $0.faults, leaving: $0.leaving) })
   }
 
@@ -233,12 +256,15 @@ struct ConfigurationCheck {
     var probes: [Probe]
     /// One a destination where they were tried.
     var destinationProbes: [DestinationProbe]
+    /// `nil` where it was not tried, or there is none.
+    var bucketProbe: BucketProbe?
     /// `nil` where the published files were not read.
     var publication: Publication?
 
     enum CodingKeys: String, CodingKey {
       case faults, sources, series, mirrors, phones, readings, destinations, probes, publication
       case destinationProbes = "destination_probes"
+      case bucketProbe = "bucket_probe"
       case reportVersion = "report_version"
     }
 
@@ -277,6 +303,13 @@ struct ConfigurationCheck {
 
     struct DestinationProbe: Encodable {
       var destination: String
+      var usable: Bool
+      var findings: [String]
+      var faults: [String]
+    }
+
+    struct BucketProbe: Encodable {
+      var bucket: String
       var usable: Bool
       var findings: [String]
       var faults: [String]

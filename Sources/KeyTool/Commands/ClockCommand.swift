@@ -36,7 +36,8 @@ struct ClockCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .reader)
       let system = ClockReading.system
-      let look = try await ledger.read { try $0.look(atClock: system, of: plan) }
+      let shown = await plan.shownTimes
+      let look = try await ledger.read { try $0.look(atClock: system, of: plan, shown) }
       let report = ClockReport(system: system.wall, gateway: look.now, doubt: look.doubt)
       if json {
         try Console.result(line: try JSONText.render(report))
@@ -70,15 +71,23 @@ struct ClockCommand: AsyncParsableCommand {
   }
 }
 
+extension OperatorsPlan {
+  /// What the folder of this machine says of time; `nil` where nothing is published.
+  var shownTimes: ShownTimes? {
+    get async {
+      guard let folder = publicationFolder else { return nil }
+      return await ShownTimes(in: LocalFolder(folder), of: series.map(\.name))
+    }
+  }
+}
+
 extension StoredState {
   /// What a gateway that starts now would think of the system's clock.
-  func look(atClock system: ClockReading, of plan: OperatorsPlan) throws -> ClockLook {
+  ///
+  /// - Parameter shown: by what is published.
+  func look(atClock system: ClockReading, of plan: OperatorsPlan, _ shown: ShownTimes?) throws -> ClockLook {
     var judge = ClockJudge(try clockRecord(), bounds: plan.clock)
-    if let folder = plan.publicationFolder,
-      let shown = try timeShown(by: LocalFolder(folder), of: plan.series.map(\.name))
-    {
-      judge.take(shownByFolder: shown)
-    }
+    if let shown = try shown?.latest(beside: self) { judge.take(shownByFolder: shown) }
     let look = judge.look(system)
     guard let word = try clockWord(), judge.heed(word, at: system) else { return look }
     return judge.look(system)

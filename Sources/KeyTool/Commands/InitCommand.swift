@@ -232,7 +232,7 @@ struct InitCommand: ParsableCommand {
       if !androidPackage.isEmpty { lines += "        android: \"\(androidPackage)\"\n" }
       lines += """
 
-        publication: {folder: public}
+        publication: {folder: public}  # or {s3: {bucket: …, region: …}}: the manual's page about buckets
 
         operators: {listen: 127.0.0.1:9091} # a page of how it stands, and /metrics, for this machine alone
 

@@ -31,12 +31,11 @@ struct PublishCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.plan()
-    let folder = try plan.requirePublicationFolder(of: gateway.config)
+    let place = try plan.requirePublicationPlace(of: gateway.config)
     let ledger = try gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
-    let receipts = try await Publisher(
-      ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: folder, program: KeyferryCommand.program,
-      log: plan.log, caller: WitnessPath()
+    let receipts = try await place.publisher(
+      ledger, series: plan.series, mirrors: plan.mirrors, program: KeyferryCommand.program, log: plan.log
     ).round(at: clock.look())
     if json {
       try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
@@ -125,9 +124,18 @@ private struct PreviewDocument: Encodable {
 extension GatewayPlan {
   /// - Throws: `ValidationError` where the configuration does not say where bundles go.
   func requirePublicationFolder(of config: String) throws -> String {
-    guard let publicationFolder else {
-      throw ValidationError("\(config) has no publication: say where bundles go with publication: {folder: …}")
-    }
+    guard let publicationFolder else { throw Self.noPublication(config) }
     return publicationFolder
+  }
+
+  /// - Throws: `ValidationError` where the configuration does not say where bundles go.
+  func requirePublicationPlace(of config: String) throws -> PublicationPlace {
+    guard let place = PublicationPlace(self) else { throw Self.noPublication(config) }
+    return place
+  }
+
+  private static func noPublication(_ config: String) -> ValidationError {
+    ValidationError(
+      "\(config) has no publication: say where bundles go with publication: {folder: …}, or {s3: …} for a bucket")
   }
 }

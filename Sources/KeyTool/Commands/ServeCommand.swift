@@ -46,6 +46,7 @@ struct ServeCommand: AsyncParsableCommand {
     if let operators { services.append(operators.service) }
     if let watch = serving.watch { services.append(watch) }
     if let watch = serving.certificateWatch { services.append(watch) }
+    if let copying = CopyService(PublicationPlace(plan), for: serving, plan: { plan }) { services.append(copying) }
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
       services.append(NotifyService(manager, after: serving.listening))
     }

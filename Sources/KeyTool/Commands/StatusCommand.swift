@@ -45,13 +45,16 @@ struct StatusCommand: AsyncParsableCommand {
     let (start, isBrief) = (since, brief)
     let system = gateway.now == nil ? ClockReading.system : nil
     // The gateway's time, by which nothing leaves an index while the system's is in doubt.
-    let look = try await ledger.read { state in try system.flatMap { try state.look(atClock: $0, of: plan) } }
+    let shown = await plan.shownTimes
+    let look = try await ledger.read { state in try system.flatMap { try state.look(atClock: $0, of: plan, shown) } }
     let (now, doubt) = (look?.now ?? gateway.clock(), look?.doubt)
     var logged: (settings: EvidenceSettings, folder: String, fault: String?)?
     if let log = plan.log, let folder = plan.publicationFolder {
       logged = (log, folder, await LogStatus.fault(of: log, in: folder))
     }
     let publicLog = logged
+    // The copy of a bucket may be older than what the bucket shows.
+    let lists = plan.publicationBucket == nil ? plan.publicationFolder : nil
     let (report, series, destinations, federation, callbacks, log) = try await ledger.read { state in
       var report = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
@@ -59,7 +62,7 @@ struct StatusCommand: AsyncParsableCommand {
         behindAfter: plan.behindLimit,
         ownOrigins: plan.ownOrigins, now: now)
       report.mirrors = try plan.mirrors.map {
-        let archives = try $0.listedArchives(in: state, folder: plan.publicationFolder)
+        let archives = try $0.listedArchives(in: state, folder: lists)
         return .init(name: $0.name, source: $0.source, archives: archives.listed, lost: archives.lost)
       }
       return (

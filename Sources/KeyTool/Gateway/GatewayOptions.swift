@@ -77,8 +77,7 @@ struct GatewayOptions: ParsableArguments {
   func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
     if let now { return told(now) }
     let clock = try await GatewayClock.opened(
-      ledger, bounds: plan.clock, folder: plan.publicationFolder.map { LocalFolder($0) },
-      series: plan.series.map(\.name))
+      ledger, bounds: plan.clock, folder: PublicationPlace(plan)?.folder, series: plan.series.map(\.name))
     if let doubt = clock.look().doubt { Console.note(doubt.reason) }
     return clock
   }
@@ -127,6 +126,8 @@ struct GatewayOptions: ParsableArguments {
     }
     if let port { settings.port = port }
     let kept = plan.uploads.isEmpty && plan.federation == nil ? nil : try ledger()
+    // Before the first copy of a bucket there is nothing to serve, and that is in order.
+    if plan.publicationBucket != nil, let folder = plan.publicationFolder { try LocalFolder(folder).make() }
     return try Serving(
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
       mirrors: plan.mirrors,

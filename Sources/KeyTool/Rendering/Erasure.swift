@@ -4,6 +4,7 @@ internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Publications
 
 /// What an erasure removes, or would, and what still has the key: `schemas/erasure.schema.json`.
 struct Erasure: Encodable {
@@ -23,6 +24,8 @@ struct Erasure: Encodable {
   /// What mirrors show of it, or would.
   let mirrors: [Shown]
   let publicationFolder: String?
+  /// For the text alone.
+  private let bucket: String?
   let stateFolder: String
 
   enum CodingKeys: String, CodingKey {
@@ -70,6 +73,7 @@ struct Erasure: Encodable {
       }
     }
     publicationFolder = plan.publicationFolder
+    bucket = plan.publicationBucket?.shown
     stateFolder = plan.stateFolder
   }
 
@@ -94,6 +98,7 @@ struct Erasure: Encodable {
     for shown in mirrors { text += shown.text }
     text +=
       "the folders of file sources still have what they sent, refused/ included; backups of \(stateFolder)\(publicationFolder.map { " and \($0)" } ?? "") from before still have it, and so "
+    if let bucket { text += "have earlier versions of objects in \(bucket), where the bucket keeps them, and so " }
     return text + "have those who fetched what is published\n"
   }
 

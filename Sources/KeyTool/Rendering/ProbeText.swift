@@ -2,6 +2,7 @@ internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Publications
 
 extension SourceProbe {
   /// What was found, for people, line by line.
@@ -11,6 +12,14 @@ extension SourceProbe {
 extension DestinationProbe {
   /// What was found, for people, line by line.
   var text: String { probeText(of: destination, isUsable: isUsable, findings, faults) }
+}
+
+extension BucketProbe {
+  /// What was found, for people, line by line.
+  func text(of bucket: String) -> String {
+    "\n\(bucket): \(isUsable ? "can be published into" : "cannot be published into as it is")\n"
+      + (findings + faults).map { "  \(printableText($0, limit: 4000))\n" }.joined()
+  }
 }
 
 extension DocumentFault {

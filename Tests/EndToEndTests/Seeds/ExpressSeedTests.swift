@@ -2,6 +2,7 @@ import Crypto
 import ExposureKeys
 import Foundation
 import FoundationNetworking
+import GatewayTesting
 import Testing
 
 /// What Google's request holds, as EN Express makes it: keys, a certificate of a verification server, and a code that ties
@@ -53,26 +54,30 @@ struct CertifiedUpload {
 /// EN Express and the app of Google's reference: an index, and everything behind its last known line.
 @Suite("Seed: EN Express, and Google's app") struct ExpressSeedTests {
   /// Google's app: everything behind the last address of the last success, in one call; all of it where that is gone.
-  private struct Phone {
+  struct Phone {
     let line: Line
     /// The pair that the app is told.
     let index, base: String
+    /// What a network between it and the files says to those who keep them.
+    let fields: [String: String]
     var lastAddress: String?
     var keys: [FoundKey] = []
     private(set) var calls: [Int] = []
 
-    init(_ line: Line, series: String) {
+    init(_ line: Line, series: String, at base: String? = nil, fields: [String: String] = [:]) {
       self.line = line
-      (index, base) = ("\(line.gateway.address)/\(series)/index.txt", line.gateway.address)
+      self.fields = fields
+      self.base = base ?? line.gateway.address
+      index = "\(self.base)/\(series)/index.txt"
     }
 
     mutating func visit() async throws {
-      let text = String(decoding: try await line.download(index), as: UTF8.self)
+      let text = String(decoding: try await line.download(index, fields: fields), as: UTF8.self)
       let addresses = text.split(whereSeparator: \.isWhitespace).map { "\(base)/\($0)" }
       let start = addresses.lastIndex { $0 == lastAddress }.map { $0 + 1 } ?? 0
       var new: [FoundKey] = []
       for address in addresses[start...] {
-        let (export, signature) = try unpacked(try await line.download(address))
+        let (export, signature) = try unpacked(try await line.download(address, fields: fields))
         new += try Framework.google.keys(export: export, signature: signature, signer: line.gateway.signer)
       }
       guard start < addresses.count else { return }
@@ -152,6 +157,52 @@ struct CertifiedUpload {
       balance.post(travelled)
       balance.find(abroad.keys)
       #expect(balance.faults == [])
+    }
+  }
+
+  @Test(
+    "three days through a bucket, and through a gateway's copy of it: every key once",
+    .enabled(if: Moto.isThere, "\(Moto.howToEnable)"), .timeLimit(.minutes(3)))
+  func bucket() async throws {
+    let authority = SeedGateway.Authority()
+    try await Moto.run { moto in
+      try await moto.makeBucket("keys")
+      let place =
+        "{s3: {endpoint: \"\(moto.endpoint)\", bucket: keys, prefix: eu, credentials: {access-key-id: AKIDTEST, "
+        + "secret-access-key: {file: token}}}}"
+      try await SeedGateway.run(
+        Self.settings, publishing: place, trusting: authority, from: "2020-12-01T09:00:00Z"
+      ) { gateway in
+        let line = Line(gateway: gateway)
+        // A content delivery network has a right of its own to read.
+        let right =
+          "AWS4-HMAC-SHA256 Credential=cdn/20201201/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+        var phones = [
+          Phone(line, series: "VA"),
+          Phone(line, series: "VA", at: "\(moto.endpoint)/keys/eu", fields: ["Authorization": right]),
+        ]
+        var all: [FoundKey] = []
+        for day in 0..<3 {
+          let upload = CertifiedUpload(
+            authority: authority, keys: Person(number: day).keys(of: 13, before: gateway.today),
+            onset: Day(daysSince1970: gateway.today.daysSince1970 - 4))
+          _ = try await upload.post(over: line)
+          all += upload.keys
+          for _ in 0..<3 {
+            try await gateway.goOn(hours: 8, step: 4)
+            for index in phones.indices { try await phones[index].visit() }
+          }
+        }
+        try await gateway.goOn(hours: 24, step: 4)
+        for index in phones.indices {
+          try await phones[index].visit()
+          var balance = Balance()
+          balance.post(all)
+          balance.find(phones[index].keys)
+          #expect(balance.faults == [])
+        }
+        #expect(phones[0].keys.count == all.count && phones[0].calls == phones[1].calls)
+      }
     }
   }
 

@@ -25,6 +25,7 @@ final class SeedGateway: Sendable {
   private let ledger: Ledger
   private let publications: PublicationStore
   private let clock: Clock
+  private let place: PublicationPlace
 
   var now: Instant { clock.now }
   var today: Day { clock.now.day }
@@ -40,10 +41,12 @@ final class SeedGateway: Sendable {
   ///
   /// - Parameters:
   ///   - settings: everything but `state`, `publication` and `listen`; `KEY` in it is a series' `sign`.
+  ///   - place: where it publishes.
   ///   - begin: what its clock shows first.
   ///   - files: besides its own keys, by name.
   static func run(
-    _ settings: String, trusting authority: Authority = Authority(), from begin: String, files: [String: String] = [:],
+    _ settings: String, publishing place: String = "{folder: public}", trusting authority: Authority = Authority(),
+    from begin: String, files: [String: String] = [:],
     _ body: (SeedGateway) async throws -> Void
   ) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-seed-\(UUID().uuidString)")
@@ -62,7 +65,7 @@ final class SeedGateway: Sendable {
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
     }
     let text =
-      "state: state\npublication: {folder: public}\n"
+      "state: state\npublication: \(place)\n"
       + settings.replacing("KEY", with: "[{key: {file: sign.key}, id: \"310\", version: v1}]")
     try Data(text.utf8).write(to: folder.appending(path: "gateway.yaml"))
     let now = try #require(Instant(begin))
@@ -89,14 +92,16 @@ final class SeedGateway: Sendable {
     try await body(
       SeedGateway(
         folder: folder, plan: plan, address: String(try #require(address).dropLast()), signer: signer.publicKey,
-        ledger: ledger, publications: serving.publications, clock: clock))
+        ledger: ledger, publications: serving.publications, clock: clock,
+        place: try #require(PublicationPlace(plan, environment: [:]))))
   }
 
   private init(
     folder: URL, plan: GatewayPlan, address: String, signer: P256.Signing.PublicKey, ledger: Ledger,
     publications: PublicationStore,
-    clock: Clock
+    clock: Clock, place: PublicationPlace
   ) {
+    self.place = place
     (self.folder, self.plan, self.address, self.signer) = (folder, plan, address, signer)
     (self.ledger, self.publications, self.clock) = (ledger, publications, clock)
   }
@@ -113,11 +118,11 @@ final class SeedGateway: Sendable {
   func goOn(hours: Int64, step: Int64 = 2) async throws {
     for _ in 0..<hours / step {
       clock.now = Instant(secondsSince1970: clock.now.secondsSince1970 + step * 3600)
-      let publisher = Publisher(
-        ledger: ledger, series: plan.series, mirrors: plan.mirrors, folder: plan.publicationFolder ?? "")
+      let publisher = place.publisher(ledger, series: plan.series, mirrors: plan.mirrors)
       for receipt in try await publisher.round(at: ClockLook(toldByOperator: clock.now)) {
         if let fault = receipt.fault { throw fault }
       }
+      try await place.bringUpToDate(plan)
       publications.reload()
     }
   }

@@ -73,7 +73,8 @@ import Testing
       }
       let folder = LocalFolder(press.root)
       func shown(_ store: any Store) async throws -> Instant? {
-        try await Ledger(store).read { try $0.timeShown(by: folder, of: ["NL", "other"]) }
+        let times = await ShownTimes(in: folder, of: ["NL", "other"])
+        return try await Ledger(store).read { try times.latest(beside: $0) }
       }
       #expect(try await shown(press.base) == nil)
       #expect(try await shown(MemoryStore()) == at(14))

@@ -186,8 +186,8 @@ import Testing
       try before.write(to: URL(filePath: path))
       #expect(try await scene.round().warnings == [])
       #expect(try scene.index.count == 2)
-      #expect(try PublicationCheck(of: ["US-original"], in: scene.folder + "/public").faults == [])
-      #expect(try PublicationCheck(of: ["US-original"], in: scene.folder + "/public").files == 5)
+      #expect(try await PublicationCheck(of: ["US-original"], in: LocalFolder(scene.folder + "/public")).faults == [])
+      #expect(try await PublicationCheck(of: ["US-original"], in: LocalFolder(scene.folder + "/public")).files == 5)
     }
   }
 

@@ -8,6 +8,8 @@ import KeyIntake
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
+import S3Objects
+import S3Publications
 import Synchronization
 import Testing
 import TransparencyLog
@@ -53,6 +55,8 @@ struct Press: Sendable {
   let root: String
   var series: [SeriesSettings]
   var folder: LocalFolder
+  /// What is published into in place of the folder, and is laid down there to be looked at.
+  var bucket: (folder: BucketFolder, store: StrictObjectStore)?
   /// What was checked once need only be the same bytes later.
   private let checked = Checked()
 
@@ -112,8 +116,19 @@ struct Press: Sendable {
       }
     }
     return Publisher(
-      ledger: ledger, series: series, folder: folder, program: "keyferry test", habit: habit,
+      ledger: ledger, series: series, folder: bucket?.folder ?? folder, program: "keyferry test", habit: habit,
       randomBytes: Self.secret, log: keeper)
+  }
+
+  /// Lays the objects of the bucket down in the folder.
+  func layDown() throws {
+    guard let store = bucket?.store else { return }
+    try? FileManager.default.removeItem(atPath: root)
+    for (key, object) in store.objects {
+      let file = URL(filePath: root).appending(path: String(key.dropFirst(store.address.prefix.count)))
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(object.bytes).write(to: file)
+    }
   }
 
   /// What happens beside the publisher, past whatever stops it.
@@ -130,6 +145,7 @@ struct Press: Sendable {
       #expect(receipt.fault == nil, sourceLocation: sourceLocation)
       #expect(receipt.isBalanced, "\(receipt)", sourceLocation: sourceLocation)
     }
+    try layDown()
     try checkConsistency(at: now, sourceLocation: sourceLocation)
     return receipts
   }

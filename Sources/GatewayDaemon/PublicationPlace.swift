@@ -1,0 +1,104 @@
+internal import Foundation
+internal import GatewayServer
+package import GatewaySettings
+package import KeyPublishing
+package import KeyStorage
+internal import Logging
+internal import PeerTransport
+internal import S3Publications
+internal import ServiceLifecycle
+
+/// Where a gateway publishes, and where it serves from: one folder, or a bucket and the copy of it on this machine.
+package struct PublicationPlace: Sendable {
+  /// What is published into.
+  package let folder: any PublicationFolder
+  /// On this machine: what is served.
+  package let path: String
+  /// Keeps what is served; `nil` where that is what is published into.
+  private let copy: BucketCopy?
+
+  package var hasCopy: Bool { copy != nil }
+
+  /// - Parameter environment: where credentials are looked for, unless the configuration has them.
+  /// - Returns: `nil` where nothing is published.
+  package init?(
+    _ plan: GatewayPlan, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) {
+    guard let path = plan.publicationFolder else { return nil }
+    self.path = path
+    if let settings = plan.publicationBucket {
+      let bucket = BucketFolder(settings, environment: environment)
+      folder = bucket
+      copy = BucketCopy(of: bucket, in: path)
+    } else {
+      folder = LocalFolder(path)
+      copy = nil
+    }
+  }
+
+  /// Brings what is served up to date.
+  ///
+  /// - Parameter plan: the configuration as it is now.
+  /// - Returns: whether anything is new; never where what is published into is served itself.
+  @discardableResult
+  package func bringUpToDate(_ plan: GatewayPlan) async throws -> Bool {
+    try await copy?.refresh(plan.series.map(\.name) + plan.mirrors.map(\.name)) ?? false
+  }
+
+  /// - Parameters:
+  ///   - program: name and version of what publishes.
+  ///   - log: how the log of what is published is kept; it is kept beside a folder alone.
+  package func publisher(
+    _ ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], program: String = "keyferry",
+    log: EvidenceSettings? = nil
+  ) -> Publisher {
+    guard copy == nil else {
+      return Publisher(ledger: ledger, series: series, mirrors: mirrors, folder: folder, program: program)
+    }
+    return Publisher(
+      ledger: ledger, series: series, mirrors: mirrors, folder: path, program: program, log: log, caller: WitnessPath())
+  }
+}
+
+/// Keeps the copy of a bucket that is served. What cannot be got leaves it as it is.
+package struct CopyService: Service {
+  private let place: PublicationPlace
+  private let plan: @Sendable () -> GatewayPlan
+  private let serving: Serving
+  private let logger = Logger(label: "keyferry.copy")
+  /// Seconds between two looks: so much later, at most, others' bundles are served here.
+  private static let interval: Int64 = 10
+
+  /// - Parameter plan: the configuration as it is at any moment.
+  /// - Returns: `nil` where what is published into is served itself.
+  package init?(_ place: PublicationPlace?, for serving: Serving, plan: @escaping @Sendable () -> GatewayPlan) {
+    guard let place, place.hasCopy else { return nil }
+    self.place = place
+    self.plan = plan
+    self.serving = serving
+  }
+
+  package func run() async throws {
+    var told: String?
+    repeat {
+      do {
+        if try await place.bringUpToDate(plan()) { serving.publications.reload() }
+        if told != nil { logger.notice("the copy of the bucket is up to date again") }
+        told = nil
+        serving.publishing?.release("copy")
+      } catch is CancellationError {
+        return
+      } catch {
+        let reason = "the copy of the bucket cannot be brought up to date: \(error)"
+        if told != reason { logger.error("the copy stays as it is", metadata: ["reason": .string("\(error)")]) }
+        told = reason
+        serving.publishing?.hold("copy", because: reason)
+      }
+    } while await pause(seconds: Self.interval)
+  }
+}
+
+extension CopyService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  package var description: String { "the copy of the bucket" }
+}

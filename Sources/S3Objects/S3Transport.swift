@@ -1,0 +1,109 @@
+internal import AsyncHTTPClient
+internal import BundleTrust
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+
+/// One answer, whole.
+package struct S3Answer: Sendable {
+  package var status: Int
+  package var headers: [S3Request.Header] = []
+  package var body: [UInt8] = []
+  /// The body is longer than may be read; then it is not here.
+  package var isTooLarge = false
+
+  package init(status: Int, headers: [S3Request.Header] = [], body: [UInt8] = []) {
+    (self.status, self.headers, self.body) = (status, headers, body)
+  }
+
+  package subscript(name: String) -> String? {
+    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+  }
+}
+
+/// How requests get to a store. Nothing is repeated and nothing is followed here.
+package protocol S3Transport: Sendable {
+  /// - Parameters:
+  ///   - origin: scheme, host and port: `https://s3.eu-west-1.amazonaws.com`.
+  ///   - limit: of the answer's body in bytes.
+  ///   - seconds: until the whole answer must be there.
+  /// - Throws: what the network does; nothing of it shows a header.
+  func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer
+}
+
+/// Over HTTP/1.1, with TLS 1.2 or newer where the address says so.
+package struct HTTPS3Transport: S3Transport {
+  private let rootsPEM: String?
+
+  /// Lives as long as the process.
+  private static let client: HTTPClient = {
+    var configuration = HTTPClient.Configuration(
+      redirectConfiguration: .disallow, timeout: .init(connect: .seconds(5)), decompression: .disabled)
+    configuration.httpVersion = .http1Only
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
+    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }()
+
+  /// - Parameter rootsPEM: the certificates to trust; `nil` is the system's.
+  package init(rootsPEM: String? = nil) { self.rootsPEM = rootsPEM }
+
+  /// Why these certificates cannot be used; `nil` where they can.
+  package static func fault(ofRoots pem: String) -> String? {
+    guard let certificates = try? NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)), !certificates.isEmpty else {
+      return "no PEM certificate can be read"
+    }
+    return nil
+  }
+
+  package func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer {
+    var call = HTTPClientRequest(url: origin + request.target)
+    call.method = HTTPMethod(rawValue: request.method)
+    call.headers.add(name: "Host", value: request.host)
+    for header in request.headers { call.headers.add(name: header.name, value: header.value) }
+    if !request.body.isEmpty || request.method == "PUT" || request.method == "POST" {
+      call.body = .bytes(ByteBuffer(bytes: request.body))
+    }
+    if let rootsPEM {
+      var tls = TLSConfiguration.makeClientConfiguration()
+      tls.minimumTLSVersion = .tlsv12
+      tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootsPEM.utf8)))
+      call.tlsConfiguration = tls
+    }
+    let nanoseconds = Int64(seconds * 1_000_000_000)
+    let end = ContinuousClock.now + .nanoseconds(nanoseconds)
+    let response = try await Self.client.execute(call, deadline: .now() + .nanoseconds(nanoseconds))
+    var answer = S3Answer(
+      status: Int(response.status.code), headers: response.headers.map { S3Request.Header($0.name, $0.value) })
+    if request.method == "HEAD" { return answer }
+    let stated = answer["Content-Length"].flatMap(Int.init)
+    if let stated, stated > limit {
+      answer.isTooLarge = true
+      return answer
+    }
+    // The time of a request ends with its head. A body that comes byte by byte would hold up whoever asked.
+    let body: [UInt8]? = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+      group.addTask {
+        do {
+          return Array(try await response.body.collect(upTo: limit).readableBytesView)
+        } catch is NIOTooManyBytesError {
+          return nil
+        }
+      }
+      group.addTask {
+        try await Task.sleep(until: end, clock: .continuous)
+        throw HTTPClientError.deadlineExceeded
+      }
+      defer { group.cancelAll() }
+      guard let body = try await group.next() else { throw CancellationError() }
+      return body
+    }
+    guard let body else {
+      answer.isTooLarge = true
+      return answer
+    }
+    if let stated, stated != body.count { throw HTTPClientError.remoteConnectionClosed }
+    answer.body = body
+    return answer
+  }
+}

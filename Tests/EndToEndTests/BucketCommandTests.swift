@@ -1,0 +1,125 @@
+import Foundation
+import FoundationNetworking
+import GatewayTesting
+import Testing
+
+/// The program, and a bucket of moto's server.
+@Suite("A gateway that publishes into a bucket", .enabled(if: Moto.isThere, "\(Moto.howToEnable)"))
+struct BucketCommandTests {
+  private func scene(_ body: (Neighbourhood, Moto) async throws -> Void) async throws {
+    try await Moto.run { moto in
+      try await Neighbourhood.visit { place in
+        try place.gateway("nl", origin: "NL")
+        try place.write("hush-secret-1", "nl/secret")
+        let file = place.folder.appending(path: "nl/gateway.yaml")
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/secret"))
+        let text = try String(contentsOf: file, encoding: .utf8)
+        try Data(text.replacing("publication: {folder: public}", with: Self.publication(moto.endpoint)).utf8).write(
+          to: file)
+        try await body(place, moto)
+      }
+    }
+  }
+
+  private static func publication(_ endpoint: String) -> String {
+    "publication: {s3: {endpoint: \"\(endpoint)\", bucket: keys, prefix: eu, credentials: {access-key-id: AKIDTEST, "
+      + "secret-access-key: {file: secret}}}}"
+  }
+
+  /// What the bucket has, as a content delivery network reads it.
+  private func object(_ path: String, _ moto: Moto) async throws -> Data? {
+    let address = try #require(URL(string: "\(moto.endpoint)/keys/eu/\(path)"))
+    var request = URLRequest(url: address)
+    request.setValue(
+      "AWS4-HMAC-SHA256 Credential=cdn/20201201/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+      forHTTPHeaderField: "Authorization")
+    let (data, answer) = try await URLSession.shared.data(for: request)
+    return (answer as? HTTPURLResponse)?.statusCode == 200 ? data : nil
+  }
+
+  private func index(_ moto: Moto) async throws -> [String] {
+    let data = try await object("all/index.txt", moto) ?? Data()
+    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  private let noon = ["--config", "nl/gateway.yaml", "--now", Neighbourhood.noon]
+
+  @Test("check says what is wrong, and then that it is good") func check() async throws {
+    try await scene { place, moto in
+      // What asks nobody says that nobody was asked.
+      try place.keyferry("check", "--config", "nl/gateway.yaml")
+      let missing = try place.keyferry("check", "--config", "nl/gateway.yaml", "--online", status: 1).text
+      #expect(missing.contains("cannot be published into as it is") && missing.contains("NoSuchBucket"))
+      let refused = try place.keyferry("publish", "--config", "nl/gateway.yaml", status: 2)
+      #expect(refused.errors.contains("NoSuchBucket"))
+      try await moto.makeBucket("keys")
+      let good = try place.keyferry("check", "--config", "nl/gateway.yaml", "--online").text
+      #expect(good.contains("s3://keys/eu/: can be published into"))
+      let json = try place.keyferry("check", "--config", "nl/gateway.yaml", "--online", "--json")
+      let document = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [String: Any])
+      let probe = try #require(document["bucket_probe"] as? [String: Any])
+      #expect(probe["usable"] as? Bool == true && (probe["findings"] as? [String])?.count == 3)
+      #expect(try DocumentSchema(named: "check.schema.json").faults(in: Data(json.output)) == [])
+    }
+  }
+
+  @Test("publish, look, serve elsewhere, and an outage") func publish() async throws {
+    try await scene { place, moto in
+      try await moto.makeBucket("keys")
+      try place.drop(200, seed: 1, in: "nl", as: "1.csv")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      let names = try await index(moto)
+      #expect(!names.isEmpty)
+      for name in names { #expect(try await object(name, moto)?.isEmpty == false) }
+      let json = try place.keyferry("check", "--config", "nl/gateway.yaml", "--publication", "--json")
+      let document = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [String: Any])
+      let files = try #require(document["publication"] as? [String: Any])
+      // The bundles, with the day and everything since, and three lists.
+      #expect((files["files"] as? Int ?? 0) >= 6 && (files["faults"] as? [Any])?.isEmpty == true)
+      try place.keyferry("status", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      // Every bundle is made again, and compared with what the bucket has.
+      try place.keyferry("audit", "rebuild", "--all", "--config", "nl/gateway.yaml")
+      #expect(FileManager.default.fileExists(atPath: place.path("nl/state/published/all/manifest.json")))
+
+      // Another machine has the configuration, and neither store nor sources.
+      try place.write("hush-secret-1", "other/secret")
+      try FileManager.default.copyItem(atPath: place.path("nl/key.pem"), toPath: place.path("other/key.pem"))
+      try place.write(
+        try String(contentsOf: place.folder.appending(path: "nl/gateway.yaml"), encoding: .utf8), "other/gateway.yaml")
+      try FileManager.default.createDirectory(atPath: place.path("other/drop"), withIntermediateDirectories: true)
+      try await place.serving("other") { address in
+        var served: String?
+        for _ in 0..<100 where served == nil {
+          let (data, answer) = try await URLSession.shared.data(from: address.appending(path: "all/index.txt"))
+          if (answer as? HTTPURLResponse)?.statusCode == 200 { served = String(decoding: data, as: UTF8.self) }
+          if served == nil { try await Task.sleep(for: .milliseconds(100)) }
+        }
+        #expect(served == names.joined(separator: "\n"))
+        let (archive, _) = try await URLSession.shared.data(from: address.appending(path: names[0]))
+        #expect(try await object(names[0], moto) == archive)
+      }
+    }
+  }
+
+  @Test("killed at random moments, it ends as one that was not") func kills() async throws {
+    try await scene { place, moto in
+      try await moto.makeBucket("keys")
+      for seed in 1...3 { try place.drop(150, seed: UInt64(seed), in: "nl", as: "\(seed).csv") }
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      var random = SeededRandom(for: "kills with a bucket")
+      var kills = 0
+      for _ in 0..<12 {
+        if try await place.killed(["publish"] + noon, after: Int.random(in: 60...450, using: &random)) { kills += 1 }
+        // What an index names is there, at every moment.
+        for name in try await index(moto) { #expect(try await object(name, moto)?.isEmpty == false) }
+      }
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      #expect(try await index(moto).count == 1 && kills > 0)
+      try place.keyferry("check", "--config", "nl/gateway.yaml", "--publication")
+      // Nothing of the credentials is in what anybody reads later.
+      let outcome = try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon, "--json")
+      #expect(!outcome.text.contains("hush") && !outcome.errors.contains("hush"))
+    }
+  }
+}
