@@ -253,7 +253,7 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
-        "S3Objects", "S3Publications",
+        "S3Publications",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),

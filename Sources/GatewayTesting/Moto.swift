@@ -8,18 +8,19 @@ package struct Moto: Sendable {
   package static let howToEnable =
     "needs moto's server: pip install 'moto[server,s3]', and KEYFERRY_PYTHON for another python than python3"
 
-  private static let python = ProcessInfo.processInfo.environment["KEYFERRY_PYTHON"] ?? "python3"
+  /// The Python that has it; `nil` where there is none of this name.
+  package static let python: Tool? = {
+    let name = ProcessInfo.processInfo.environment["KEYFERRY_PYTHON"] ?? "python3"
+    return name.contains("/") ? Tool(path: name) : Tool(named: name)
+  }()
 
   package static let isThere: Bool = {
-    let outcome = Tool(named: python).flatMap {
-      try? $0.run(["-c", "import moto.server"], in: FileManager.default.temporaryDirectory)
-    }
-    return outcome?.status == 0
+    (try? python?.run(["-c", "import moto.server"], in: FileManager.default.temporaryDirectory).status) == 0
   }()
 
   /// Runs a server while `body` runs.
   package static func run<Result>(_ body: (Moto) async throws -> Result) async throws -> Result {
-    guard let tool = Tool(named: python) else { throw CocoaError(.fileNoSuchFile) }
+    guard let tool = python else { throw CocoaError(.fileNoSuchFile) }
     let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-moto-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

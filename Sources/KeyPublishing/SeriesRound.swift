@@ -537,6 +537,8 @@ struct SeriesRound: Sendable {
   mutating func signAgain() async throws {
     guard let signer, let key = state.key, key != signer.key.publicKey.fingerprint else { return }
     try await load()
+    // Another gateway with the same store may have done it meanwhile, and its files may not be there yet.
+    guard state.key == key else { return }
     let listing = self.listing
     var staging = Staging(settings, signer, records, beside: folder)
     if let first = state.firstEdition { staging.beginEditions(at: first) }

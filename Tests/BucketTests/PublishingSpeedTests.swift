@@ -40,8 +40,7 @@ struct PublishingSpeedTests {
         let folder = BucketFolder(BucketSettings(address, credentials: .stated(credentials)), environment: [:])
         try await folder.create([1], at: "warm/0.zip")
         func theirs(_ width: Int) throws -> Double {
-          let name = ProcessInfo.processInfo.environment["KEYFERRY_PYTHON"] ?? "python3"
-          let outcome = try #require(Tool(named: name)).run(
+          let outcome = try #require(Moto.python).run(
             ["-c", Self.script, moto.endpoint, "boto-\(turn)-\(width)", "\(width)"])
           return try #require(
             Double(outcome.text.trimmingPrefix(" ").split(separator: "\n").first ?? ""), "\(outcome.errors)")
