@@ -40,8 +40,6 @@ struct SeriesRound: Sendable {
   private var hasDigested = false
   /// The manifest as it was read or written last, with its bytes: most steps of a round find it unchanged.
   private var lastManifest: (content: [UInt8], manifest: SeriesManifest, isWritten: Bool)?
-  /// The state of the manifest's file as it was seen last: what is written replaces this and nothing else.
-  private var seenManifest: ShownList.Version?
   /// How many look-alikes the revised keys were released with.
   private var releasedRounds: [KeySubject: UInt32] = [:]
 
@@ -176,6 +174,8 @@ struct SeriesRound: Sendable {
   /// Writes the files of all staged bundles, then the log and their proofs, then the index, marks them, and retires old
   /// files. Doing it again changes nothing.
   private mutating func settle() async throws {
+    // Before the store is asked: whatever somebody has written since then is newer than what follows, and stays.
+    let shown = try await lists()
     try await load()
     let staged = records.filter { $0.state == .staged }
     _ = try await folder.each(staged) { [folder, ledger] in try await Self.writeFile(of: $0, to: folder, ledger) }
@@ -186,11 +186,11 @@ struct SeriesRound: Sendable {
     try await look(at: listing.listed)
     let listing = self.listing
     try await prove(listing)
-    if let fault = try await indexFault(listing) {
+    if let fault = indexFault(listing, shown) {
       receipt.warn(fault)
       try await ledger.indexRestored(of: settings.name, at: now)
     }
-    try await write(listing)
+    try await write(listing, over: shown)
 
     try await ledger.published(staged.map(\.id), by: settings.name, at: now)
     receipt.bundles += staged.map { SeriesReceipt.Bundle($0.bundle) }
@@ -261,9 +261,9 @@ struct SeriesRound: Sendable {
   /// The index goes last: by then everything that it names is there, and so is what describes it.
   ///
   /// Of two that publish into one bucket only the one whose manifest has replaced what both saw goes on to the lists.
-  private mutating func write(_ listing: SeriesListing) async throws {
+  private mutating func write(_ listing: SeriesListing, over shown: Lists) async throws {
     guard let signer else { return }
-    let old = try await presentManifest()
+    let old = shown.manifest
     var manifest = listing.manifest(signer: signer)
     if let old {
       let written = manifest.written
@@ -272,19 +272,40 @@ struct SeriesRound: Sendable {
     }
     let document =
       try lastManifest.flatMap { $0.isWritten && $0.manifest == manifest ? $0.content : nil } ?? manifest.document
-    if old == nil || lastManifest?.content != document {
-      seenManifest = try await folder.replace(
-        seenManifest, with: document, at: SeriesManifest.path(of: settings.name))
-    }
+    try await replace(shown.document, with: document, at: SeriesManifest.path(of: settings.name))
     lastManifest = (document, manifest, isWritten: true)
-    try await folder.show(listing.sums, at: "\(settings.name)/SHA256SUMS")
-    try await folder.show(listing.index, at: "\(settings.name)/index.txt")
+    try await replace(shown.sums, with: listing.sums, at: "\(settings.name)/SHA256SUMS")
+    try await replace(shown.index, with: listing.index, at: "\(settings.name)/index.txt")
   }
 
-  /// The manifest of the folder; `nil` where there is none, or none that can be read.
-  private mutating func presentManifest() async throws -> SeriesManifest? {
-    let shown = try await folder.list(SeriesManifest.path(of: settings.name), limit: SeriesManifest.byteLimit)
-    seenManifest = shown?.version
+  /// Leaves a list alone that has these bytes already: its validators stay the same for caches.
+  private func replace(_ shown: ShownList?, with content: [UInt8], at path: String) async throws {
+    if let shown, shown.content == content { return }
+    _ = try await folder.replace(shown?.version, with: content, at: path)
+  }
+
+  /// The lists of the series as they were seen before the store was asked.
+  private struct Lists {
+    let document: ShownList?
+    /// `nil` where there is none, or none that can be read.
+    let manifest: SeriesManifest?
+    let sums: ShownList?
+    let index: ShownList?
+  }
+
+  /// A larger list of names is not read, and replaced.
+  private static let listBytes = 64 << 20
+
+  private mutating func lists() async throws -> Lists {
+    let name = settings.name
+    let document = try await folder.list(SeriesManifest.path(of: name), limit: SeriesManifest.byteLimit)
+    return Lists(
+      document: document, manifest: manifest(in: document),
+      sums: try await folder.list("\(name)/SHA256SUMS", limit: Self.listBytes),
+      index: try await folder.list("\(name)/index.txt", limit: Self.listBytes))
+  }
+
+  private mutating func manifest(in shown: ShownList?) -> SeriesManifest? {
     guard let content = shown?.content else { return nil }
     if let last = lastManifest, last.content == content { return last.manifest }
     guard let manifest = try? SeriesManifest(document: content) else { return nil }
@@ -294,16 +315,15 @@ struct SeriesRound: Sendable {
 
   /// Whether somebody has changed the index since it was written. While bundles come or go nobody can tell: a crash may
   /// have left a manifest that is newer than its index.
-  private mutating func indexFault(_ listing: SeriesListing) async throws -> PublishingWarning? {
-    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty,
-      let manifest = try await presentManifest()
+  private func indexFault(_ listing: SeriesListing, _ shown: Lists) -> PublishingWarning? {
+    guard !records.contains(where: { $0.state == .staged }), listing.leaving.isEmpty, let manifest = shown.manifest
     else { return nil }
-    let path = "\(settings.name)/index.txt"
     let listed = manifest.bundles.filter { $0.kind == BundleKind.increment.rawValue && $0.isListed }
     let written = Array(listed.sorted { $0.ordinal < $1.ordinal }.map(\.path).joined(separator: "\n").utf8)
-    let present = try await folder.list(path, limit: max(written.count, listing.index.count, 1))?.content
+    let present = shown.index?.content
     if present == written || present == listing.index { return nil }
-    return PublishingWarning(.indexChanged, "\(path) was not as it was written; it is written anew")
+    return PublishingWarning(
+      .indexChanged, "\(settings.name)/index.txt was not as it was written; it is written anew")
   }
 
   private mutating func remove(_ records: [BundleRecord], at sound: SoundTime) async throws {

@@ -184,6 +184,65 @@ import Testing
     }
   }
 
+  @Test(
+    "a gateway that sleeps before any of its writes does not take back what another one has published meanwhile",
+    arguments: ["manifest.json", "SHA256SUMS", "index.txt"])
+  func sleeper(list: String) async throws {
+    try await Press.run(.sample()) { press in
+      let store = StrictObjectStore()
+      Self.connect(&press, store)
+      try await press.say([key(1)])
+      try await press.round(at(8))
+      try await press.say([key(2)])
+      let (sleeps, wakes) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+      // The sleeper has a way of its own to the same objects.
+      let sleeping = SleepingTransport(store, before: "eu/NL/\(list)") {
+        sleeps.continuation.yield()
+        for await _ in wakes.stream { break }
+      }
+      let chain = CredentialChain(
+        .stated(store.credentials), environment: [:], region: store.address.region, transport: store)
+      let folder = BucketFolder(Bucket(store.address, credentials: chain, transport: sleeping, sleep: { _ in }))
+      let sleeper = Publisher(
+        ledger: Ledger(press.store), series: press.series, folder: folder, program: "keyferry test",
+        randomBytes: Press.secret)
+      async let receipts = sleeper.round(now: at(10))
+      for await _ in sleeps.stream { break }
+      try await press.round(at(10))
+      try await press.say([key(3)])
+      try await press.round(at(12))
+      let before = ["manifest.json", "SHA256SUMS", "index.txt"].map { store["NL/\($0)"] }
+      wakes.continuation.yield()
+      #expect(try await receipts[0].fault?.code == "other-writer")
+      #expect(["manifest.json", "SHA256SUMS", "index.txt"].map { store["NL/\($0)"] } == before)
+      #expect(try press.index("NL").count == 3)
+    }
+  }
+
+  /// Sleeps once, before one object is put.
+  private final class SleepingTransport: S3Transport {
+    private let store: StrictObjectStore
+    private let key: String
+    private let sleep: @Sendable () async -> Void
+    private let isOver = Mutex(false)
+
+    init(_ store: StrictObjectStore, before key: String, sleep: @escaping @Sendable () async -> Void) {
+      (self.store, self.key, self.sleep) = (store, key, sleep)
+    }
+
+    func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer {
+      if request.method == "PUT", request.path.hasSuffix(key),
+        isOver.withLock({ isOver in
+          defer { isOver = true }
+          return !isOver
+        })
+      {
+        await sleep()
+      }
+      return try await store.send(request, to: origin, limit: limit, seconds: seconds)
+    }
+  }
+
   @Test("a manifest that somebody else has written meanwhile stays, and so do the lists") func otherWriter()
     async throws
   {
