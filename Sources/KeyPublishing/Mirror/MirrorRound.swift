@@ -24,6 +24,8 @@ struct MirrorRound: Sendable {
   /// Those that no index names, because their files are not whole.
   private var lost: Set<String> = []
   private var erasures = Erasures()
+  /// The lists as they were seen when the round began.
+  private var shown: [String: ShownList] = [:]
   /// Bytes of files that are read in one round to find damage.
   private static let digestedBytes = 32 << 20
 
@@ -48,6 +50,12 @@ struct MirrorRound: Sendable {
 
   private mutating func follow() async throws {
     let settings = settings
+    // Before the store is asked, as in a round of a series.
+    for name in [SeriesManifest.path(of: settings.name)]
+      + ["SHA256SUMS", "index.txt"].map({ "\(settings.name)/\($0)" })
+    {
+      shown[name] = try await folder.list(name, limit: SeriesManifest.byteLimit)
+    }
     let (listed, old, documents, erasures) = try await ledger.read { state in
       (
         try state.note(.listing(source: settings.source)).map(SourceListing.names),
@@ -200,20 +208,23 @@ struct MirrorRound: Sendable {
         .map { $0.facts(of: settings.name, isListed: names.contains($0.name)) })
     let path = SeriesManifest.path(of: settings.name)
     let index = index(of: listed)
-    let shown = try await folder.list(path, limit: SeriesManifest.byteLimit)
-    if let content = shown?.content, let old = try? SeriesManifest(document: content) {
+    if let content = shown[path]?.content, let old = try? SeriesManifest(document: content) {
       manifest.written = old.written
       if manifest != old { manifest.written = now }
-      if try await isIndexChanged(old, index) {
+      if isIndexChanged(old, index) {
         warn(.indexChanged, "\(settings.name)/index.txt was not as it was written; it is written anew")
         try await ledger.indexRestored(of: settings.name, at: look.now)
       }
     }
-    let document = try manifest.document
-    if shown?.content != document { _ = try await folder.replace(shown?.version, with: document, at: path) }
+    try await replace(path, with: try manifest.document)
     let sums = listed.map { "\($0.sha256)  \($0.file)\n" }.joined()
-    try await folder.show(Array(sums.utf8), at: "\(settings.name)/SHA256SUMS")
-    try await folder.show(index, at: "\(settings.name)/index.txt")
+    try await replace("\(settings.name)/SHA256SUMS", with: Array(sums.utf8))
+    try await replace("\(settings.name)/index.txt", with: index)
+  }
+
+  private func replace(_ path: String, with content: [UInt8]) async throws {
+    if shown[path]?.content == content { return }
+    _ = try await folder.replace(shown[path]?.version, with: content, at: path)
   }
 
   private func index(of entries: [MirrorState.Entry]) -> [UInt8] {
@@ -225,10 +236,9 @@ struct MirrorRound: Sendable {
   /// - Parameters:
   ///   - manifest: the one in the folder.
   ///   - index: what is about to be written.
-  private func isIndexChanged(_ manifest: SeriesManifest, _ index: [UInt8]) async throws -> Bool {
+  private func isIndexChanged(_ manifest: SeriesManifest, _ index: [UInt8]) -> Bool {
     let written = Array(manifest.bundles.filter(\.isListed).map(\.path).joined(separator: "\n").utf8)
-    let shown = try await folder.list("\(settings.name)/index.txt", limit: SeriesManifest.byteLimit)
-    guard let present = shown?.content else { return true }
+    guard let present = shown["\(settings.name)/index.txt"]?.content else { return true }
     return present != written && present != index && sha256(present) != state.indexBefore
   }
 
