@@ -3,7 +3,7 @@ internal import ExposureKeys
 package import GatewayServer
 internal import KeyIntake
 internal import Logging
-package import ServiceLifecycle
+internal import ServiceLifecycle
 internal import Synchronization
 
 /// Has the server show another TLS certificate as soon as its files hold one, so that who renews it need not start anything

@@ -419,7 +419,9 @@ extension GatewayReader {
       }
       let folder = files.realPath(of: publication)
       // What lies there is for everybody.
-      if let file = ([path] + secretFiles.values.sorted()).first(where: { FilePath.contains(folder, realFolder(of: $0)) }) {
+      if let file = ([path] + secretFiles.values.sorted()).first(where: {
+        FilePath.contains(folder, realFolder(of: $0))
+      }) {
         document.add(
           place, "\(shown(publication)), allowed a folder without \(printable(file)), which everybody could read")
       }
