@@ -130,7 +130,7 @@ extension SQLiteTransaction {
     let number = try interned(series, in: "series")
     let runs = try releaseRuns(of: number)
     let sorted = keys.sorted { $0.key.subjectOfRelease < $1.key.subjectOfRelease }
-    let inTable =
+    var inTable =
       try hasTable(of: number)
       ? Set(try releasedInTable(by: number, about: sorted.keyData).map(\.key.subjectOfRelease)) : []
     let there = try runs.rows(about: sorted.keyData)
@@ -142,6 +142,8 @@ extension SQLiteTransaction {
         let row = ClaimRow(released, origins: try releaseNames.number(of: released.origins))
       else {
         odd.append(released)
+        // What is said of it later in this release comes behind it.
+        inTable.insert(subject)
         continue
       }
       while next < there.count, there[next].subject < subject { next += 1 }

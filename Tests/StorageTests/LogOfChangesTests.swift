@@ -290,11 +290,17 @@ import Testing
     try await withFolder { folder in
       do { try await SQLiteTests.fill(try SQLiteStore(folder: folder, now: Times.now), seed: 3) }
       let path = "\(folder)/\(SQLiteStore.fileName)"
-      var bytes = try Data(contentsOf: URL(filePath: path))
-      let page = bytes.count / 4096
-      bytes[(page - 1) * 4096 + 77] ^= 1
-      try bytes.write(to: URL(filePath: path))
-      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      let whole = try Data(contentsOf: URL(filePath: path))
+      // The last page that opening does not read.
+      var (page, opened): (Int, SQLiteStore?) = (whole.count / 4096 + 1, nil)
+      while opened == nil, page > 1 {
+        page -= 1
+        var bytes = whole
+        bytes[(page - 1) * 4096 + 77] ^= 1
+        try bytes.write(to: URL(filePath: path))
+        opened = try? SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      }
+      let store = try #require(opened)
       let fault = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/copy.sqlite") }
       #expect(fault?.reason.hasPrefix("\(path): the store is damaged: page \(page), at byte ") == true, "\(fault!)")
     }
