@@ -155,8 +155,8 @@ extension SQLiteTransaction {
         new.append(row)
       }
     }
-    for row in changed {
-      try runs.change(row.key) { $0.rollingStart == row.rollingStart ? $0.released(again: row) : $0 }
+    try runs.change(about: changed) { row, others in
+      others.reduce(row) { $1.rollingStart == row.rollingStart ? $0.released(again: $1) : $0 }
     }
     try runs.add(new)
     try runs.merge(after: new.count)

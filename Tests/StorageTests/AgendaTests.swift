@@ -271,3 +271,54 @@ struct AgendaTests {
 extension TemporaryExposureKey {
   fileprivate var flipped: TemporaryExposureKey { TemporaryExposureKey(high: ~high, low: ~low) }
 }
+
+/// What series have released, where much of it is released again.
+@Suite("Stores: much released again")
+struct ReleasedAgainTests {
+  @Test(
+    "thousands of keys go over to another bundle, and each block is written once",
+    arguments: [StoreKind.memory, .sqlite])
+  func manyAgain(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      var random = SeededRandom(for: "released again \(kind)")
+      let keys = (0..<20_000).map { number in
+        var key = KeyRecordTests.key(0)
+        key.key = TemporaryExposureKey(high: random.next(), low: random.next())
+        if number % 50 == 0 { key.reportType = ReportType.selfReport.rawValue }
+        return key
+      }
+      func release(_ keys: [ClaimedKey], with ordinal: Int, revisions: Int32) async throws {
+        try await ledger.staged(
+          [
+            NewStaging(
+              NewBundle("NL", ordinal), [1],
+              releasing: keys.map { NewRelease(key: $0, revisions: revisions, origins: ReleasingOrigins(["NL"])) })
+          ], by: "NL", at: Times.now
+        ) { _ in [] }
+      }
+      try await release(keys, with: 0, revisions: 0)
+      let start = ContinuousClock.now
+      try await release(keys, with: 1, revisions: 0)
+      // One block a key took minutes.
+      #expect(ContinuousClock.now - start < .seconds(30))
+      let revised = keys.filter { $0.reportType == ReportType.selfReport.rawValue }.map { key in
+        var key = key
+        key.reportType = ReportType.confirmedTest.rawValue
+        return key
+      }
+      try await release(revised, with: 2, revisions: 1)
+      let bundles = try await ledger.read { try $0.bundles(of: "NL", in: Set(BundleState.allCases)).map(\.id) }
+      let now = try await ledger.read { try $0.released(by: "NL", from: .first, limit: .max) }
+      #expect(now.count == keys.count && Set(now.map(\.key.key)) == Set(keys.map(\.key)))
+      #expect(now.count { $0.bundle == bundles[2] && $0.revisions == 1 } == revised.count)
+      #expect(now.count { $0.bundle == bundles[1] && $0.revisions == 0 } == keys.count - revised.count)
+      // Before the revision each was what it had been.
+      let before = try await ledger.read { try $0.released(by: "NL", from: .first, limit: .max, before: bundles[2]) }
+      #expect(before.count == keys.count && before.allSatisfy { $0.revisions == 0 })
+      #expect(
+        before.count { $0.key.reportType == ReportType.selfReport.rawValue } == revised.count)
+      #expect(try await store.damage(limit: 9) == [])
+    }
+  }
+}

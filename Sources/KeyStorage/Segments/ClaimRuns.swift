@@ -253,6 +253,39 @@ package final class ClaimRuns {
     }
   }
 
+  /// Changes what there is about many keys, each block once.
+  ///
+  /// - Parameters:
+  ///   - rows: in the order of key data; those about one key data that are to be changed stand together.
+  ///   - change: is given a row that is there and those of `rows` about its key data; returns what stands in its place.
+  package func change(
+    about rows: [ClaimRow], _ change: (ClaimRow, ArraySlice<ClaimRow>) throws -> ClaimRow
+  ) throws {
+    for run in runs {
+      var rest = rows[...]
+      while let first = rest.first {
+        let asked = BlockPlace(run: run.number, prefix: first.key.prefix)
+        var (place, block): (BlockPlace?, [ClaimRow]) = (nil, [])
+        _ = try segments.withBlock(atOrBefore: asked) {
+          place = $0
+          try BlockReading.decode($1, at: $0, into: &block)
+        }
+        let end = try segments.place(behind: asked)?.prefix
+        let mine = rest.prefix { row in end.map { row.key.prefix < $0 } ?? true }
+        rest = rest.dropFirst(mine.count)
+        guard let place else { continue }
+        var (next, isChanged) = (mine.startIndex, false)
+        for index in block.indices {
+          while next < mine.endIndex, mine[next].key < block[index].key { next += 1 }
+          guard next < mine.endIndex, mine[next].key == block[index].key else { continue }
+          let changed = try change(block[index], mine[next...].prefix { $0.key == block[index].key })
+          if changed != block[index] { (block[index], isChanged) = (changed, true) }
+        }
+        if isChanged { try put(block[...], at: place) }
+      }
+    }
+  }
+
   /// Changes claims of all runs.
   ///
   /// - Parameter change: returns whether it changed the claim; never its identity.

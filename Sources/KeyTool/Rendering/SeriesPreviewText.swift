@@ -22,10 +22,10 @@ extension SeriesPreview {
     guard let comparison else { return [] }
     guard let count = comparison.lookedAt else { return ["  the next round looks at all keys"] }
     return [
-      "  the next round looks at \(counted(count, "key")) alone, and "
+      "  a look at the \(counted(count, "key")) with a change since the last round alone "
         + (comparison.agrees
-          ? "selects the same as a look at all of them"
-          : "does NOT select the same as a look at all of them: keep a copy of the store, and report this")
+          ? "selects the same as a look at all keys"
+          : "does NOT select the same as a look at all keys: keep a copy of the store, and report this")
     ]
   }
 
