@@ -1,4 +1,4 @@
-package import ExposureKeys
+internal import ExposureKeys
 package import KeyNormalization
 
 /// How far the agenda of a store has been forgotten: what it noted up to this event for hours up to this one is gone.
