@@ -14,6 +14,7 @@ internal import Synchronization
 /// nothing, and a batch is announced at least once. Each subscriber has its own queue: one that hangs keeps nobody waiting
 /// but itself.
 struct CallbackService: Service {
+  let tenure: Tenure
   let ledger: Ledger
   let clock: @Sendable () -> Instant
   let trust: HeldFederationTrust
@@ -29,10 +30,12 @@ struct CallbackService: Service {
   private static let mostAtATime = 256
 
   init(
-    ledger: Ledger, clock: @escaping @Sendable () -> Instant, trust: HeldFederationTrust, caller: CallbackCaller,
+    tenure: Tenure, ledger: Ledger, clock: @escaping @Sendable () -> Instant, trust: HeldFederationTrust,
+    caller: CallbackCaller,
     takesAuthenticationCertificates: Bool, metrics: GatewayMetrics, interval: Int64 = 5
   ) {
     self.interval = interval
+    self.tenure = tenure
     self.ledger = ledger
     self.clock = clock
     self.trust = trust
@@ -57,7 +60,7 @@ struct CallbackService: Service {
       repeat {
         for subscription in await due() where busy.begin(subscription.name) {
           group.addTask {
-            await announce(to: subscription)
+            _ = await tenure.during([.callbacks]) { await announce(to: subscription, noting: $0) }
             busy.end(subscription.name)
           }
         }
@@ -69,6 +72,7 @@ struct CallbackService: Service {
     do {
       let all = try await ledger.read { try $0.callbackSubscriptions() }.all
       metrics.setSubscriptions(all.map { ($0.country, $0.suspended == nil) })
+      guard tenure.holds(.callbacks) else { return [] }
       let now = clock()
       return all.filter { $0.isDue(at: now) }
     } catch {
@@ -78,7 +82,7 @@ struct CallbackService: Service {
   }
 
   /// One batch after another, until one cannot be announced or there is none.
-  private func announce(to first: CallbackSubscription) async {
+  private func announce(to first: CallbackSubscription, noting ledger: Ledger) async {
     var subscription = first
     do {
       while !Task.isCancelled, !Task.isShuttingDownGracefully,

@@ -16,11 +16,14 @@ package struct Daemon: Sendable {
   private let operators: OperatorsAddress?
   private let version: String
   private let clock: GatewayClock
+  private let replica: (name: ReplicaName, lease: Duration)
   private let manager: ServiceManager?
   private let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
 
   /// - Parameters:
   ///   - ledger: of a store that was opened as its owner.
+  ///   - replica: what this process is called among those that share its store, and for how long it takes a piece of work; asked
+  ///     only where a store is shared.
   ///   - serving: `nil` where nothing is served.
   ///   - operators: `nil` where they have no address of their own.
   ///   - version: what peers are told of this program.
@@ -28,7 +31,8 @@ package struct Daemon: Sendable {
   ///   - readAgain: reads the configuration once more, on SIGHUP.
   package init(
     _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, operators: OperatorsAddress? = nil, version: String,
-    clock: GatewayClock, manager: ServiceManager? = nil,
+    clock: GatewayClock, replica: (name: ReplicaName, lease: Duration) = (.ofMachine, .seconds(15)),
+    manager: ServiceManager? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
@@ -37,6 +41,7 @@ package struct Daemon: Sendable {
     self.operators = operators
     self.version = version
     self.clock = clock
+    self.replica = replica
     self.manager = manager
     self.readAgain = readAgain
   }
@@ -51,14 +56,22 @@ package struct Daemon: Sendable {
     let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
     let pushing = Pushing(ledger: ledger, version: version, clock: clock.time)
+    let tenure = Tenure(ledger, as: replica.name, for: replica.lease)
 
-    var services: [any Service] = [
+    var services: [any Service] = []
+    // Services end in the order of this list, backwards: work is given back when nobody does it any more.
+    if case .shared(let replica) = tenure {
+      services.append(ReplicaService(replica, plan: current, serving: serving?.readiness, publishing: readiness))
+    }
+    services += [
       ClockService(
         clock: clock, ledger: ledger, hosts: receiving.hostTimes, readiness: readiness, metrics: metrics),
       PullService(
-        plan: current, receiving: receiving, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
+        plan: current, receiving: receiving, tenure: tenure, ledger: ledger, clock: clock, metrics: metrics,
+        readiness: readiness),
       PushService(
-        plan: current, pushing: pushing, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness),
+        plan: current, pushing: pushing, tenure: tenure, ledger: ledger, clock: clock, metrics: metrics,
+        readiness: readiness),
       Household(
         plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
       ReloadService(
@@ -70,17 +83,17 @@ package struct Daemon: Sendable {
     if let federation = serving?.federation, let callbacks = serving?.callbacks {
       services.append(
         CallbackService(
-          ledger: ledger, clock: clock.time, trust: federation.trust, caller: callbacks.caller,
+          tenure: tenure, ledger: ledger, clock: clock.time, trust: federation.trust, caller: callbacks.caller,
           takesAuthenticationCertificates: callbacks.settings.takesAuthenticationCertificates, metrics: metrics))
     }
-    if plan.federation != nil { services.append(BatchService(plan: current, ledger: ledger, clock: clock)) }
+    if plan.federation != nil { services.append(BatchService(plan: current, tenure: tenure, clock: clock)) }
     if let place = PublicationPlace(plan) {
       if let serving, let copying = CopyService(place, for: serving, plan: { current.value }) {
         services.append(copying)
       }
       services.append(
         PublishService(
-          plan: current, ledger: ledger, place: place, clock: clock, metrics: metrics, readiness: readiness,
+          plan: current, tenure: tenure, place: place, clock: clock, metrics: metrics, readiness: readiness,
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }

@@ -75,14 +75,14 @@ package struct FederationCounter: FederationDesk {
 /// country does not wait for this.
 struct BatchService: Service {
   let plan: CurrentPlan
-  let ledger: Ledger
+  let tenure: Tenure
   let clock: GatewayClock
 
   private let logger = Logger(label: "keyferry.federation")
 
-  init(plan: CurrentPlan, ledger: Ledger, clock: GatewayClock) {
+  init(plan: CurrentPlan, tenure: Tenure, clock: GatewayClock) {
     self.plan = plan
-    self.ledger = ledger
+    self.tenure = tenure
     self.clock = clock
   }
 
@@ -93,7 +93,7 @@ struct BatchService: Service {
       let window = clock.now.secondsSince1970 / max(1, settings.batchSeconds)
       guard window != last else { continue }
       do {
-        try await close(settings)
+        guard try await tenure.during([.batches], { try await close(settings, in: $0) }) != nil else { continue }
         last = window
       } catch {
         logger.error("download batches could not be made", metadata: ["reason": .string("\(error)")])
@@ -101,7 +101,7 @@ struct BatchService: Service {
     } while await pause(seconds: 2)
   }
 
-  private func close(_ settings: FederationGatewaySettings) async throws {
+  private func close(_ settings: FederationGatewaySettings, in ledger: Ledger) async throws {
     while let batch = try await ledger.batched(
       within: settings.batchKeys, keptFor: settings.keptDays, except: settings.rehearsals, at: clock.now)
     {

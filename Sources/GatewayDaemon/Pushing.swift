@@ -41,6 +41,17 @@ package final class Pushing: Sendable {
   }
 
   package func push(to destination: DestinationSettings, isForced: Bool, isOnce: Bool) async throws -> PushReceipt {
+    try await push(to: destination, with: pusher, isForced: isForced, isOnce: isOnce)
+  }
+
+  /// - Parameter ledger: records what goes out.
+  func push(to destination: DestinationSettings, from ledger: Ledger) async throws -> PushReceipt {
+    try await push(to: destination, with: pusher.recording(into: ledger), isForced: false, isOnce: false)
+  }
+
+  private func push(
+    to destination: DestinationSettings, with pusher: Pusher, isForced: Bool, isOnce: Bool
+  ) async throws -> PushReceipt {
     let transport: any Transport
     do {
       transport = try paths.transport(for: destination.way)
@@ -55,6 +66,7 @@ package final class Pushing: Sendable {
 struct PushService: Service {
   let plan: CurrentPlan
   let pushing: Pushing
+  let tenure: Tenure
   let ledger: Ledger
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -65,11 +77,12 @@ struct PushService: Service {
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, pushing: Pushing, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics,
+    plan: CurrentPlan, pushing: Pushing, tenure: Tenure, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics,
     readiness: Readiness
   ) {
     self.plan = plan
     self.pushing = pushing
+    self.tenure = tenure
     self.ledger = ledger
     self.clock = clock
     self.metrics = metrics
@@ -116,9 +129,9 @@ struct PushService: Service {
       metrics.setDestinations(
         Set(plan.value.destinations.map(\.name)), lastSuccess: busy.state.withLock { $0.lastSuccess })
     }
-    readiness.ask { [plan, busy, clock] in
+    readiness.ask { [plan, busy, clock, tenure] in
       let (plan, known, now) = (plan.value, busy.state.withLock { $0 }, clock.now)
-      return plan.destinations.filter { !$0.isRehearsal }.compactMap { destination in
+      return plan.destinations.filter { !$0.isRehearsal && tenure.holds(.push($0.name)) }.compactMap { destination in
         // While somebody wants it to wait, nobody misses it.
         let last = max(known.lastSuccess[destination.name] ?? start, known.lastPaused[destination.name] ?? start)
         let limit = max(plan.silenceLimit, 2 * destination.interval)
@@ -129,7 +142,8 @@ struct PushService: Service {
     await withDiscardingTaskGroup { group in
       repeat {
         let now = clock.now
-        for destination in plan.value.destinations where busy.begin(destination, at: now) {
+        for destination in plan.value.destinations
+        where tenure.holds(.push(destination.name)) && busy.begin(destination, at: now) {
           group.addTask { await push(to: destination) }
         }
       } while await pause(seconds: 1)
@@ -142,9 +156,10 @@ struct PushService: Service {
     var paused: Instant?
     defer { busy.end(destination.name, next: next, lastSuccess: lastSuccess, paused: paused) }
     do {
-      let receipt = try await cancelWhenGracefulShutdown {
-        try await pushing.push(to: destination, isForced: false, isOnce: false)
+      let done = try await tenure.during([.push(destination.name)]) { ledger in
+        try await cancelWhenGracefulShutdown { try await pushing.push(to: destination, from: ledger) }
       }
+      guard let receipt = done else { return }
       let attempt = try await ledger.read { try $0.pushAttempt(to: destination.name) }
       if let due = attempt?.nextAttempt { next = min(due, next) }
       if receipt.outcome == .paused {
@@ -157,6 +172,10 @@ struct PushService: Service {
       tell(receipt)
     } catch is CancellationError {
       return
+    } catch let fault as StorageFault where fault.code == .fenced {
+      logger.notice(
+        "another replica hands over now",
+        metadata: ["destination": .string(destination.name), "reason": .string("\(fault)")])
     } catch {
       // A disk that is full, say: it is tried again soon.
       next = Instant(secondsSince1970: clock.now.secondsSince1970 + 60)

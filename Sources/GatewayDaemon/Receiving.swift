@@ -46,6 +46,17 @@ package final class Receiving: Sendable {
   }
 
   package func pull(_ source: SourceSettings, isForced: Bool, isOnce: Bool) async throws -> PullReceipt {
+    try await pull(source, with: puller, isForced: isForced, isOnce: isOnce)
+  }
+
+  /// - Parameter ledger: records what comes in.
+  func pull(_ source: SourceSettings, into ledger: Ledger) async throws -> PullReceipt {
+    try await pull(source, with: puller.recording(into: ledger), isForced: false, isOnce: false)
+  }
+
+  private func pull(
+    _ source: SourceSettings, with puller: Puller, isForced: Bool, isOnce: Bool
+  ) async throws -> PullReceipt {
     let transport: any Transport
     do {
       transport = try paths.transport(for: source)
@@ -63,6 +74,11 @@ package final class Receiving: Sendable {
   /// Removes what was to go at this time, at most once an hour; `nil` where that was done not long ago.
   /// ``ClockLook/settled`` is a day ago as a rule, so that nothing is lost by one look at a clock.
   package func expire(at settled: SoundTime) async throws -> ExpiryReceipt? {
+    try await expire(at: settled, in: ledger)
+  }
+
+  /// - Parameter ledger: writes it down.
+  func expire(at settled: SoundTime, in ledger: Ledger) async throws -> ExpiryReceipt? {
     try await retention.carryOut(in: ledger, at: settled)
   }
 }

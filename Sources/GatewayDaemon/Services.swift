@@ -39,6 +39,7 @@ func pause(seconds: Int64) async -> Bool {
 struct PullService: Service {
   let plan: CurrentPlan
   let receiving: Receiving
+  let tenure: Tenure
   let ledger: Ledger
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -49,11 +50,12 @@ struct PullService: Service {
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, receiving: Receiving, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics,
-    readiness: Readiness
+    plan: CurrentPlan, receiving: Receiving, tenure: Tenure, ledger: Ledger, clock: GatewayClock,
+    metrics: GatewayMetrics, readiness: Readiness
   ) {
     self.plan = plan
     self.receiving = receiving
+    self.tenure = tenure
     self.ledger = ledger
     self.clock = clock
     self.metrics = metrics
@@ -130,26 +132,31 @@ struct PullService: Service {
   }
 
   func run() async throws {
-    metrics.whenRead { [plan, busy, clock] metrics in
+    metrics.whenRead { [plan, busy, clock, tenure] metrics in
       let plan = plan.value
-      metrics.setSources(Set(plan.sources.map(\.name)), lastSuccess: busy.lastSuccess, at: clock.now)
+      // What is another replica's is told by that one.
+      let names = Set(plan.sources.map(\.name).filter { tenure.holds(.pull($0)) })
+      metrics.setSources(names, lastSuccess: busy.lastSuccess.filter { names.contains($0.key) }, at: clock.now)
       metrics.setIntervals(
         pullIntervals: Dictionary(plan.sources.map { ($0.name, $0.interval) }, uniquingKeysWith: min),
         pushIntervals: Dictionary(plan.destinations.map { ($0.name, $0.interval) }, uniquingKeysWith: min))
     }
     let start = clock.now
-    readiness.ask { [plan, busy, clock] in
-      silence(of: plan.value, but: busy.paused, since: start, busy.lastMissed, at: clock.now)
+    readiness.ask { [plan, busy, clock, tenure] in
+      let plan = plan.value
+      let others = Set(plan.sources.map(\.name).filter { !tenure.holds(.pull($0)) })
+      return silence(of: plan, but: busy.paused.union(others), since: start, busy.lastMissed, at: clock.now)
     }
     // What has begun when the end is announced is ended: a source's round is bounded by its time-outs.
     await withDiscardingTaskGroup { group in
       var lastExpiry: Instant?
       repeat {
         let look = clock.look()
-        for source in plan.value.sources where busy.begin(source, at: look.now) {
+        for source in plan.value.sources
+        where tenure.holds(.pull(source.name)) && busy.begin(source, at: look.now) {
           group.addTask { await pull(source) }
         }
-        if let settled = look.settled,
+        if tenure.holds(.retention), let settled = look.settled,
           lastExpiry.map({ abs(settled.instant.secondsSince1970 - $0.secondsSince1970) >= 3600 }) ?? true
         {
           lastExpiry = settled.instant
@@ -164,9 +171,10 @@ struct PullService: Service {
     var next = Instant(secondsSince1970: clock.now.secondsSince1970 + source.interval)
     defer { busy.end(source.name, next: next) }
     do {
-      let receipt = try await cancelWhenGracefulShutdown {
-        try await receiving.pull(source, isForced: false, isOnce: false)
+      let done = try await tenure.during([.pull(source.name)]) { ledger in
+        try await cancelWhenGracefulShutdown { try await receiving.pull(source, into: ledger) }
       }
+      guard let receipt = done else { return }
       let state = try await ledger.read { state in
         (
           record: try state.source(named: source.name),
@@ -185,6 +193,9 @@ struct PullService: Service {
       tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
     } catch is CancellationError {
       return
+    } catch let fault as StorageFault where fault.code == .fenced {
+      logger.notice(
+        "another replica pulls now", metadata: ["source": .string(source.name), "reason": .string("\(fault)")])
     } catch {
       // A disk that is full, say: the gateway goes on serving, and tries again soon, and then each minute.
       let times = busy.countUnrecorded(source.name)
@@ -247,8 +258,12 @@ struct PullService: Service {
   private func expire(at settled: SoundTime) async {
     let receipt: ExpiryReceipt
     do {
-      guard let removed = try await receiving.expire(at: settled) else { return }
+      let removed = try await tenure.during([.retention]) { try await receiving.expire(at: settled, in: $0) }
+      guard let removed = removed ?? nil else { return }
       receipt = removed
+    } catch let fault as StorageFault where fault.code == .fenced {
+      logger.notice("another replica removes what is over", metadata: ["reason": .string("\(fault)")])
+      return
     } catch {
       logger.error("retention failed", metadata: ["reason": .string("\(error)")])
       return
@@ -278,7 +293,7 @@ private func silence(
 /// Publishes when a window is over.
 struct PublishService: Service {
   let plan: CurrentPlan
-  let ledger: Ledger
+  let tenure: Tenure
   let place: PublicationPlace
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -292,12 +307,12 @@ struct PublishService: Service {
   private let logger = Logger(label: "keyferry.publish")
 
   init(
-    plan: CurrentPlan, ledger: Ledger, place: PublicationPlace, clock: GatewayClock, metrics: GatewayMetrics,
+    plan: CurrentPlan, tenure: Tenure, place: PublicationPlace, clock: GatewayClock, metrics: GatewayMetrics,
     readiness: Readiness, publications: PublicationStore?, program: String
   ) {
     self.program = program
     self.plan = plan
-    self.ledger = ledger
+    self.tenure = tenure
     self.place = place
     self.clock = clock
     self.metrics = metrics
@@ -307,8 +322,11 @@ struct PublishService: Service {
 
   func run() async throws {
     let rounds = Rounds()
-    metrics.whenRead { [plan, clock] metrics in
-      let (series, mirrors, now) = (plan.value.series, plan.value.mirrors, clock.now)
+    metrics.whenRead { [plan, clock, tenure] metrics in
+      let (plan, now) = (plan.value, clock.now)
+      // What is another replica's is told by that one.
+      let series = plan.series.filter { tenure.holds(.publish($0.name)) }
+      let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
       metrics.setSigningKeys(
         series.map { GatewayMetrics.SigningKeys($0, at: now) }, mirrors: mirrors.map(\.name))
       metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
@@ -318,13 +336,19 @@ struct PublishService: Service {
     // What is wrong with witnesses is told once, and again when it was well in between.
     var missed: Set<String> = []
     repeat {
-      let (series, mirrors, look) = (plan.value.series, plan.value.mirrors, clock.look())
+      let (plan, look) = (plan.value, clock.look())
       let now = look.now
+      let series = plan.series.filter { tenure.holds(.publish($0.name)) }
+      let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
       // A round begins with the recovery of the one before, so the first one comes at once.
       let due = series.filter { rounds.isDue($0, at: now) }
       if !due.isEmpty {
-        let receipts = try await place.publisher(ledger, series: series, program: program, log: plan.value.log)
-          .round(at: look)
+        let names = Set(series.map(\.name))
+        let done = try await tenure.during(series.map { .publish($0.name) }) { ledger in
+          try await place.publisher(ledger, series: plan.series, program: program, log: plan.log)
+            .round(at: look, of: names)
+        }
+        guard let receipts = done else { continue }
         let misses = receipts.flatMap(\.warnings).filter { $0.code == .witness }.map(Self.witness)
         for receipt in receipts { tell(receipt, at: now, silent: missed) }
         if !misses.isEmpty || receipts.contains(where: { !$0.bundles.isEmpty }) { missed = Set(misses) }
@@ -337,8 +361,10 @@ struct PublishService: Service {
       // A mirror follows its source, which has a schedule of its own.
       if !mirrors.isEmpty, mirrored.map({ abs(now.secondsSince1970 - $0) >= 60 }) ?? true {
         mirrored = now.secondsSince1970
-        let publisher = place.publisher(ledger, series: [], mirrors: mirrors)
-        for (settings, receipt) in zip(mirrors, try await publisher.mirror(at: look)) {
+        let done = try await tenure.during(mirrors.map { .mirror($0.name) }) { ledger in
+          try await place.publisher(ledger, series: [], mirrors: mirrors).mirror(at: look)
+        }
+        for (settings, receipt) in zip(mirrors, done ?? []) {
           // What is wrong stays so, mostly: it is told once in a period, as a series tells it once in a window.
           let window = now.secondsSince1970 / settings.period
           let last = warned.updateValue((receipt.warnings, window), forKey: receipt.series)
@@ -346,7 +372,9 @@ struct PublishService: Service {
         }
         await show()
       }
-    } while await pause(seconds: plan.value.series.contains { rounds.isDue($0, at: clock.now) } ? 30 : 2)
+    } while await pause(
+      seconds: plan.value.series.contains { tenure.holds(.publish($0.name)) && rounds.isDue($0, at: clock.now) }
+        ? 30 : 2)
   }
 
   /// What is new is served at once; what of a bucket cannot be got now its copy gets later.

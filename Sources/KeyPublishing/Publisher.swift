@@ -62,14 +62,16 @@ package struct Publisher: Sendable {
   /// Publishes the windows that are over, for each series by itself: the fault of one does not stop the others, and is in
   /// its receipt.
   ///
-  /// - Parameter look: the gateway's clock. While it is in doubt nothing is unlisted or removed.
+  /// - Parameters:
+  ///   - look: the gateway's clock. While it is in doubt nothing is unlisted or removed.
+  ///   - names: the series that are this process's own now; `nil` is all.
   /// - Returns: what was done, in the order of the series, and then of the mirrors.
   /// - Throws: `CancellationError` alone, between two steps.
-  package func round(at look: ClockLook) async throws -> [SeriesReceipt] {
+  package func round(at look: ClockLook, of names: Set<String>? = nil) async throws -> [SeriesReceipt] {
     let now = look.now
     // It is given back when the round is over.
     let log = log?()
-    var rounds = series.map {
+    var rounds = series.filter { names?.contains($0.name) ?? true }.map {
       SeriesRound(
         $0, among: series, ledger: ledger, folder: folder, log: log, program: program, habit: habit, at: look)
     }

@@ -40,6 +40,19 @@ package struct Puller: Sendable {
     self.watch = watch
   }
 
+  /// The same, recording into another ledger.
+  package func recording(into ledger: Ledger) -> Puller { Puller(self, ledger) }
+
+  private init(_ other: Puller, _ ledger: Ledger) {
+    self.ledger = ledger
+    spool = other.spool
+    ownOrigins = other.ownOrigins
+    retention = other.retention
+    pieceSize = other.pieceSize
+    clock = other.clock
+    watch = other.watch
+  }
+
   /// They are recorded in some hundredths of a second.
   package static let pieceSize = 8192
 

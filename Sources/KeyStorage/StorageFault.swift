@@ -15,6 +15,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     /// It contradicts what is there: a bundle's place is taken already.
     case conflict
     case full
+    /// Another replica has taken over what this one was doing.
+    case fenced = "lease-lost"
     case inputOutput = "input-output"
   }
 

@@ -66,7 +66,8 @@ package struct KeyferryCommand: ParsableCommand {
       CommandGroup(
         name: "Intervention",
         subcommands: [
-          QuarantineCommand.self, PauseCommand.self, ResumeCommand.self, RecallCommand.self, RereadCommand.self,
+          QuarantineCommand.self, PauseCommand.self, ResumeCommand.self, DrainCommand.self, RecallCommand.self,
+          RereadCommand.self,
           DiscloseCommand.self, EraseCommand.self,
         ]),
       CommandGroup(name: "Audit", subcommands: [LogCommand.self, AuditCommand.self]),

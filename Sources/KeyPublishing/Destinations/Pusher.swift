@@ -24,6 +24,9 @@ package struct Pusher: Sendable {
     self.watch = watch
   }
 
+  /// The same, recording into another ledger.
+  package func recording(into ledger: Ledger) -> Pusher { Pusher(ledger: ledger, clock: clock, watch: watch) }
+
   /// Hands over what is due.
   ///
   /// - Parameters:

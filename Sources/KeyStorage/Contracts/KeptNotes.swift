@@ -8,6 +8,9 @@ extension PublishingState {
   /// The operator's last word about the clock.
   package func clockWord() throws -> ClockWord? { try decoded(.clockWord) }
 
+  /// Which replicas are to have no work, by name.
+  package func drainedReplicas() throws -> [DrainedReplica] { try decoded(.drainedReplicas) ?? [] }
+
   /// Which keys were erased, and when.
   package func erasures() throws -> Erasures { try decoded(.erasures) ?? Erasures() }
 
@@ -23,6 +26,21 @@ extension PublishingState {
     } catch {
       throw StorageFault(.corrupt, "the note \(note.name) cannot be read")
     }
+  }
+}
+
+/// A replica that is to have no work, since when, and who says so.
+package struct DrainedReplica: Hashable, Sendable, Codable {
+  package let name: ReplicaName
+  package let since: Instant
+  package let by: String
+  package let reason: String?
+
+  package init(_ name: ReplicaName, since: Instant, by word: OperatorWord) {
+    self.name = name
+    self.since = since
+    by = word.by
+    reason = word.reason
   }
 }
 

@@ -34,6 +34,8 @@ package enum StoredNote: Hashable, Sendable {
   case logSize(name: String)
   /// When what had been kept long enough was removed last: seconds since 1970.
   case retention
+  /// Which replicas are to have no work.
+  case drainedReplicas
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -55,6 +57,7 @@ package enum StoredNote: Hashable, Sendable {
     case .loggedPolicy(let series): "publishing/policy/\(series)"
     case .logSize(let name): "publishing/log/\(name)"
     case .retention: "operating/retention"
+    case .drainedReplicas: "operating/drained"
     }
   }
 }

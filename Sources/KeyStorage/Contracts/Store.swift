@@ -16,13 +16,18 @@ internal import ExposureKeys
 package protocol Store: Sendable {
   /// What it was opened for.
   var role: StoreRole { get }
+  /// How replicas share the work; `nil` where a store has one owner, who does it all.
+  var leases: (any LeaseOffice)? { get }
 
   /// Runs `body` on one state of the store, which does not change meanwhile.
   func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result
 
   /// Runs `body`, and keeps what it did when it returns. One body at a time.
   ///
-  /// When this returns, what the body did is as durable as `authority` asks for.
+  /// When this returns, what the body did is as durable as `authority` asks for. Where it writes under leases, nobody
+  /// else has taken one of them before that moment.
+  ///
+  /// - Throws: what `body` throws, and ``StorageFault``: `fenced` where a lease was lost, and then nothing is kept.
   func write<Result: Sendable>(
     as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result
@@ -43,6 +48,8 @@ package protocol Store: Sendable {
 }
 
 extension Store {
+  package var leases: (any LeaseOffice)? { nil }
+
   package func copy(to path: String) async throws {
     throw StorageFault(.unsupported, "this store cannot be copied into a file")
   }
@@ -66,8 +73,13 @@ package enum StoreRole: String, Hashable, Sendable, CaseIterable {
 /// The right to write. Only the ``Ledger`` makes it, so that nothing changes without an event.
 package struct LedgerAuthority: Sendable {
   package let durability: Durability
+  /// What has to be held for it.
+  package let leases: [Lease]
 
-  init(_ durability: Durability) { self.durability = durability }
+  init(_ durability: Durability, under leases: [Lease] = []) {
+    self.durability = durability
+    self.leases = leases
+  }
 }
 
 /// What a power failure may take.

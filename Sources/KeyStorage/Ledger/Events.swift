@@ -58,6 +58,9 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case resumed
   case recalled
   case clockAccepted = "clock-accepted"
+  /// A replica gives its work away, and is to have it again.
+  case replicaDrained = "replica-drained"
+  case replicaReturned = "replica-returned"
   case reread
   case erased
   // Housekeeping
@@ -79,7 +82,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .logged:
+      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .replicaDrained, .replicaReturned,
+      .logged:
       .promised
     // A subscriber that is told of a batch twice has heard of it.
     case .callbackAttempted, .callbackSuspended: .local
@@ -105,7 +109,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .clockAccepted, .pushRetryAsked, .pushRepeatAsked:
+      .clockAccepted, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
       .quarantined,
@@ -131,7 +135,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .resumed, .recalled,
       .reread,
       .erased,
-      .clockAccepted, .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked:
+      .clockAccepted, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked:
       false
     }
   }
@@ -233,6 +237,8 @@ package enum LedgerEvent: Hashable, Sendable {
   case resumed(Pause.Subject, OperatorWord)
   case recalled(RecallRequest, RecallPreview, OperatorWord)
   case clockAccepted(OperatorWord)
+  case replicaDrained(ReplicaName, OperatorWord)
+  case replicaReturned(ReplicaName, OperatorWord)
   case reread([DocumentID], source: String, OperatorWord)
   /// The digest is the SHA-256 of the key data, in lower-case hexadecimal.
   case erased(digest: String, ErasureReceipt, OperatorWord)
@@ -284,6 +290,8 @@ package enum LedgerEvent: Hashable, Sendable {
     case .resumed: .resumed
     case .recalled: .recalled
     case .clockAccepted: .clockAccepted
+    case .replicaDrained: .replicaDrained
+    case .replicaReturned: .replicaReturned
     case .clockSeen: .clockSeen
     case .uploadsCounted: .uploadsCounted
     case .reread: .reread

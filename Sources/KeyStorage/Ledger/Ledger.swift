@@ -7,11 +7,24 @@ internal import ExposureKeys
 package struct Ledger: Sendable {
   private let store: any Store
   private let listeners: [any LedgerListener]
+  /// What has to be held for whatever it writes.
+  private let fence: [Lease]
 
   package init(_ store: any Store, listeners: [any LedgerListener] = []) {
+    self.init(store, listeners: listeners, under: [])
+  }
+
+  private init(_ store: any Store, listeners: [any LedgerListener], under fence: [Lease]) {
     self.store = store
     self.listeners = listeners
+    self.fence = fence
   }
+
+  /// How replicas share the work; `nil` where the store has one owner.
+  package var leases: (any LeaseOffice)? { store.leases }
+
+  /// The same ledger for work under leases: once another replica has taken one of them, nothing is written.
+  package func under(_ leases: [Lease]) -> Ledger { Ledger(store, listeners: listeners, under: leases) }
 
   /// Runs `body` on one state of the store, which does not change meanwhile; see ``Store/read(_:)``.
   package func read<Result: Sendable>(
@@ -53,7 +66,7 @@ package struct Ledger: Sendable {
           : "the store was opened beside its owner, and \(names) is the gateway's own")
     }
     let durability: Durability = kinds.contains { $0.durability == .promised } ? .promised : .local
-    return try await store.write(as: LedgerAuthority(durability)) { [listeners] transaction in
+    return try await store.write(as: LedgerAuthority(durability, under: fence)) { [listeners] transaction in
       try body(LedgerPage(transaction: transaction, listeners: listeners, now: now))
     }
   }

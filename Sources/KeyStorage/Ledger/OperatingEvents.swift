@@ -140,6 +140,34 @@ extension Ledger {
     }
   }
 
+  /// A replica gives its work to the others, and takes none, until it returns.
+  ///
+  /// - Returns: whether it was not drained before.
+  package func replicaDrained(_ replica: ReplicaName, by word: OperatorWord, at now: Instant) async throws -> Bool {
+    try await transact(.replicaDrained, at: now) { page in
+      var drained = try page.transaction.drainedReplicas()
+      guard !drained.contains(where: { $0.name == replica }) else { return false }
+      drained.append(DrainedReplica(replica, since: now, by: word))
+      try page.change([NoteChange(.drainedReplicas, try encoded(drained.sorted { $0.name < $1.name }))])
+      try page.enter(.replicaDrained(replica, word), about: "replica \(replica)", by: word)
+      return true
+    }
+  }
+
+  /// A replica takes its share of the work again.
+  ///
+  /// - Returns: whether it was drained.
+  package func replicaReturned(_ replica: ReplicaName, by word: OperatorWord, at now: Instant) async throws -> Bool {
+    try await transact(.replicaReturned, at: now) { page in
+      let drained = try page.transaction.drainedReplicas()
+      let left = drained.filter { $0.name != replica }
+      guard left.count < drained.count else { return false }
+      try page.change([NoteChange(.drainedReplicas, left.isEmpty ? nil : try encoded(left))])
+      try page.enter(.replicaReturned(replica, word), about: "replica \(replica)", by: word)
+      return true
+    }
+  }
+
   // MARK: Housekeeping
 
   /// The clock was looked at, and the next process is to know what was seen.

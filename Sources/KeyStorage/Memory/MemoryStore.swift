@@ -13,8 +13,19 @@ package final class MemoryStore: Store {
   private let writing = DispatchQueue(label: "keyferry.memory.writer")
   /// Where bodies read, beside each other and beside the one that writes.
   private let reading = DispatchQueue(label: "keyferry.memory.readers", attributes: .concurrent)
+  /// `nil` where there is one owner.
+  private let office: MemoryLeases?
 
-  package init() {}
+  package init() { office = nil }
+
+  /// A store that replicas share, as they do in tests.
+  ///
+  /// - Parameter clock: the store's own, from any moment on.
+  package init(sharedBy clock: @escaping @Sendable () -> Duration) {
+    office = MemoryLeases(on: writing, clock: clock)
+  }
+
+  package var leases: (any LeaseOffice)? { office }
 
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
@@ -26,6 +37,7 @@ package final class MemoryStore: Store {
     as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result {
     try await run(on: writing) {
+      try self.office?.check(authority.leases)
       let draft = MemoryTransaction(self.state.withLock { $0 })
       let result = try body(draft)
       let end = draft.state

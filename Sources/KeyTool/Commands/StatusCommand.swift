@@ -17,7 +17,7 @@ struct StatusCommand: AsyncParsableCommand {
 
       It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing, \
       behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
-      callback is suspended, an upload waits too long for a download batch, the public log cannot go on, a TLS certificate ends \
+      callback is suspended, there is work that no replica does, an upload waits too long for a download batch, the public log cannot go on, a TLS certificate ends \
       within two days or its file is broken, or the clock is in doubt.
 
       Examples:
@@ -79,6 +79,11 @@ struct StatusCommand: AsyncParsableCommand {
         }
       )
     }
+    var replicas: ReplicaReport?
+    if let office = ledger.leases {
+      replicas = ReplicaReport(
+        try await office.standing(), drained: try await ledger.read { try $0.drainedReplicas() })
+    }
     let folderFaults = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
     let certificates = plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) }
@@ -89,7 +94,7 @@ struct StatusCommand: AsyncParsableCommand {
             report: report, series: series, destinations: destinations, federation: federation,
             doubt: doubt?.reason,
             folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init), log: log,
-            certificates: certificates)))
+            certificates: certificates, replicas: replicas)))
     } else {
       for line in report.lines(series: series, destinations: destinations, federation: federation, log: log) {
         try Console.result(line: line)
@@ -100,6 +105,7 @@ struct StatusCommand: AsyncParsableCommand {
         }
       }
     }
+    if !json { for line in replicas?.lines ?? [] { try Console.result(line: line) } }
     if !json { for certificate in certificates { try Console.result(line: certificate.line) } }
     for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
     for name in plan.leftSeries {
@@ -112,7 +118,7 @@ struct StatusCommand: AsyncParsableCommand {
       || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
       || !folderFaults.isEmpty || destinations.contains(where: \.isWrong) || federation?.isOverdue == true
       || callbacks.contains { $0.suspended != nil } || log?.fault != nil
-      || certificates.contains(where: \.isWrong)
+      || certificates.contains(where: \.isWrong) || replicas?.unheld.isEmpty == false
     try exit(isWrong ? .rejected : .done)
   }
 }
@@ -128,9 +134,12 @@ private struct StatusDocument: Encodable {
   let callbacks: [CallbackRow]
   let log: LogStatus?
   let certificates: [CertificateStanding]
+  /// `nil` where the store has one owner.
+  let replicas: ReplicaReport?
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, federation, callbacks, log, certificates
+    case series, destinations, federation, callbacks, log, certificates, replicas
+    case unheldWork = "unheld_work"
     case clockDoubt = "clock_doubt"
     case folderFaults = "folder_faults"
   }
@@ -146,5 +155,7 @@ private struct StatusDocument: Encodable {
     try members.encode(callbacks, forKey: .callbacks)
     try members.encodeIfPresent(log, forKey: .log)
     try members.encode(certificates, forKey: .certificates)
+    try members.encodeIfPresent(replicas?.replicas, forKey: .replicas)
+    try members.encodeIfPresent(replicas?.unheld, forKey: .unheldWork)
   }
 }

@@ -1,0 +1,211 @@
+internal import GatewayServer
+internal import GatewaySettings
+internal import Glibc
+internal import KeyPeers
+internal import KeyPublishing
+package import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Who does the work: this process alone, or this one among those that share its store.
+enum Tenure: Sendable {
+  /// The owner of the store, who does everything.
+  case alone(Ledger)
+  case shared(Replica)
+
+  /// - Parameter name: what this process is called among others; asked only where a store is shared.
+  init(_ ledger: Ledger, as name: ReplicaName, for time: Duration) {
+    self = ledger.leases.map { .shared(Replica(name, ledger: ledger, office: $0, for: time)) } ?? .alone(ledger)
+  }
+
+  /// Whether a duty is this process's own now.
+  func holds(_ duty: Duty) -> Bool {
+    switch self {
+    case .alone: true
+    case .shared(let replica): replica.holds(duty)
+    }
+  }
+
+  /// Does a piece of work, where these duties are all held; what the given ledger writes is refused once one is lost.
+  ///
+  /// - Returns: `nil` where one of them is another's.
+  func during<Result: Sendable>(
+    _ duties: [Duty], _ work: (Ledger) async throws -> Result
+  ) async rethrows -> Result? {
+    switch self {
+    case .alone(let ledger): return try await work(ledger)
+    case .shared(let replica): return try await replica.during(duties, work)
+    }
+  }
+}
+
+/// This process among those that share its store.
+final class Replica: Sendable {
+  let name: ReplicaName
+  private let ledger: Ledger
+  private let office: any LeaseOffice
+  private let time: Duration
+  private let roster: Mutex<DutyRoster>
+
+  init(_ name: ReplicaName, ledger: Ledger, office: any LeaseOffice, for time: Duration) {
+    self.name = name
+    self.ledger = ledger
+    self.office = office
+    self.time = time
+    roster = Mutex(DutyRoster(name: name, time: time))
+  }
+
+  func holds(_ duty: Duty) -> Bool { roster.withLock { $0.lease(for: duty, at: .now) != nil } }
+
+  /// Whether others know it by its name.
+  var isPresent: Bool { holds(.presence(of: name)) }
+
+  func during<Result: Sendable>(
+    _ duties: [Duty], _ work: (Ledger) async throws -> Result
+  ) async rethrows -> Result? {
+    guard let leases = roster.withLock({ $0.begin(duties, at: .now) }) else { return nil }
+    defer { roster.withLock { $0.end(duties) } }
+    return try await work(ledger.under(leases))
+  }
+
+  /// What changed in one look.
+  struct Change: Equatable, Sendable {
+    var taken: [Duty] = []
+    var lost: [Duty] = []
+    var released: [Duty] = []
+    /// Who says that this replica is to have no work; `nil` where nobody does.
+    var drained: DrainedReplica?
+  }
+
+  /// Looks who has what, keeps what is its own, and has its share.
+  func look(wanted: Set<Duty>) async throws -> Change {
+    let standing = try await office.standing()
+    let drained = try await ledger.read { try $0.drainedReplicas() }
+    let before = roster.withLock { Set($0.held.keys) }
+    let step = roster.withLock { $0.step(standing, wanted: wanted, drained: Set(drained.map(\.name)), at: .now) }
+    var change = Change(drained: drained.first { $0.name == name })
+    if !step.renew.isEmpty {
+      let renewed = try await office.renew(step.renew, for: time)
+      roster.withLock { $0.note(renewed: renewed, of: step.renew) }
+    }
+    if !step.release.isEmpty {
+      // They are no longer counted on before they are given back.
+      roster.withLock { $0.note(released: step.release) }
+      try await office.release(step.release)
+      change.released = step.release.map(\.duty)
+    }
+    if !step.take.isEmpty {
+      let taken = try await office.take(step.take, as: name, for: time)
+      roster.withLock { $0.note(taken: taken, of: step.take) }
+      change.taken = taken.map(\.duty)
+    }
+    let after = roster.withLock { Set($0.held.keys) }
+    change.lost = before.subtracting(after).subtracting(change.released).sorted()
+    return change
+  }
+
+  /// Gives everything back, so that nobody has to wait.
+  func leave() async throws {
+    let leases = roster.withLock { roster in
+      let leases = Array(roster.held.values)
+      roster.note(released: leases)
+      return leases
+    }
+    try await office.release(leases)
+  }
+}
+
+/// Takes this replica's share of the work, and gives it back at the end, after everything else has ended.
+struct ReplicaService: Service {
+  let replica: Replica
+  let plan: CurrentPlan
+  /// Of what is served: a replica that is drained gets no more requests.
+  let serving: Readiness?
+  /// Of pulling and publishing.
+  let publishing: Readiness
+
+  private let logger = Logger(label: "keyferry.replica")
+
+  init(_ replica: Replica, plan: CurrentPlan, serving: Readiness?, publishing: Readiness) {
+    self.replica = replica
+    self.plan = plan
+    self.serving = serving
+    self.publishing = publishing
+  }
+
+  func run() async throws {
+    var told: String?
+    repeat {
+      do {
+        let change = try await replica.look(wanted: plan.value.duties)
+        tell(change)
+        if told != nil { logger.notice("the store says again who does what") }
+        told = nil
+        if let drained = change.drained {
+          serving?.hold("drained", because: "this replica, \(replica.name), is drained since \(drained.since)")
+        } else {
+          serving?.release("drained")
+        }
+        if replica.isPresent {
+          publishing.release("replica")
+        } else {
+          publishing.hold(
+            "replica", because: "another replica is called \(replica.name), or was until a moment ago")
+        }
+      } catch is CancellationError {
+        break
+      } catch {
+        let reason = "\(error)"
+        if told != reason { logger.error("who does what is not known", metadata: ["reason": .string(reason)]) }
+        told = reason
+      }
+    } while await pause(seconds: 1)
+    do {
+      try await replica.leave()
+    } catch {
+      // Others wait until the time of its leases is over.
+      logger.warning("the work could not be given back", metadata: ["reason": .string("\(error)")])
+    }
+  }
+
+  private func tell(_ change: Replica.Change) {
+    for (word, duties) in [
+      ("taken", change.taken), ("given back", change.released), ("lost", change.lost),
+    ] where !duties.isEmpty {
+      logger.log(
+        level: word == "lost" ? .warning : .info, "work is \(word)",
+        metadata: [
+          "replica": .string("\(replica.name)"), "work": .string(duties.map(\.name).joined(separator: " ")),
+        ])
+    }
+  }
+}
+
+extension GatewayPlan {
+  /// Everything that one replica does at a time.
+  var duties: Set<Duty> {
+    var duties = Set(
+      sources.map { Duty.pull($0.name) } + destinations.map { .push($0.name) } + series.map { .publish($0.name) }
+        + mirrors.map { .mirror($0.name) })
+    duties.insert(.retention)
+    if federation != nil { duties.formUnion([.batches, .callbacks]) }
+    return duties
+  }
+}
+
+extension ReplicaService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "sharing the work" }
+}
+
+extension ReplicaName {
+  /// After this machine, as far as its name is one.
+  package static var ofMachine: ReplicaName {
+    var bytes = [CChar](repeating: 0, count: 256)
+    let text =
+      gethostname(&bytes, bytes.count - 1) == 0
+      ? String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+    return ReplicaName(String(text.prefix(63))) ?? .unnamed
+  }
+}

@@ -1,0 +1,83 @@
+internal import Dispatch
+internal import Synchronization
+
+/// Leases of a store in memory.
+final class MemoryLeases: LeaseOffice {
+  private struct Row {
+    var holder: ReplicaName
+    var number: Int64
+    var until: Duration
+  }
+
+  /// Changed where bodies write, so that none is under way when a duty is taken.
+  private let rows = Mutex<[Duty: Row]>([:])
+  private let writing: DispatchQueue
+  private let clock: @Sendable () -> Duration
+
+  /// - Parameter writing: where bodies write.
+  init(on writing: DispatchQueue, clock: @escaping @Sendable () -> Duration) {
+    self.writing = writing
+    self.clock = clock
+  }
+
+  /// - Throws: ``StorageFault``: `fenced`.
+  func check(_ leases: [Lease]) throws {
+    try rows.withLock { rows in
+      for lease in leases {
+        guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else {
+          throw StorageFault.fenced(lease)
+        }
+      }
+    }
+  }
+
+  func standing() async throws -> [LeaseStanding] {
+    let now = clock()
+    return rows.withLock { $0 }.sorted { $0.key < $1.key }.map { duty, row in
+      LeaseStanding(duty, holder: row.holder, number: row.number, remaining: row.until - now)
+    }
+  }
+
+  func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {
+    let deadline = Lease.deadline(askedAt: .now, for: time)
+    return await withCheckedContinuation { continuation in
+      writing.async {
+        let now = self.clock()
+        let taken = self.rows.withLock { rows in
+          duties.compactMap { duty -> Lease? in
+            let last = rows[duty]
+            if let last, last.until > now { return nil }
+            let number = (last?.number ?? 0) + 1
+            rows[duty] = Row(holder: holder, number: number, until: now + time)
+            return Lease(duty, holder: holder, number: number, deadline: deadline)
+          }
+        }
+        continuation.resume(returning: taken)
+      }
+    }
+  }
+
+  func renew(_ leases: [Lease], for time: Duration) async throws -> [Lease] {
+    let deadline = Lease.deadline(askedAt: .now, for: time)
+    let now = clock()
+    return rows.withLock { rows in
+      leases.compactMap { lease in
+        guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder, row.until > now else {
+          return nil
+        }
+        rows[lease.duty]?.until = now + time
+        return Lease(lease.duty, holder: lease.holder, number: lease.number, deadline: deadline)
+      }
+    }
+  }
+
+  func release(_ leases: [Lease]) async throws {
+    let now = clock()
+    rows.withLock { rows in
+      for lease in leases {
+        guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else { continue }
+        rows[lease.duty]?.until = min(now, row.until)
+      }
+    }
+  }
+}
