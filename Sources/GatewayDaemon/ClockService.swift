@@ -13,26 +13,27 @@ extension GatewayClock {
   /// - Parameters:
   ///   - folder: where bundles are published; `nil` where none are.
   ///   - series: what is published there.
+  ///   - replica: whose clock it is, where several share the store.
   ///   - reading: asks the system.
   package static func opened(
     _ ledger: Ledger, bounds: ClockBounds, folder: (any PublicationFolder)?, series: [String],
-    reading: @escaping @Sendable () -> ClockReading = { .system }
+    replica: ReplicaName? = nil, reading: @escaping @Sendable () -> ClockReading = { .system }
   ) async throws -> GatewayClock {
     var times: ShownTimes?
     if let folder { times = await ShownTimes(in: folder, of: series) }
     let (record, word, shown) = try await ledger.read { [times] state in
-      (try state.clockRecord(), try state.clockWord(), try times?.latest(beside: state))
+      (try state.clockRecord(of: replica), try state.clockWord(), try times?.latest(beside: state))
     }
     let clock = GatewayClock(continuing: record, shownByFolder: shown, bounds: bounds, reading: reading)
     _ = clock.look()
     if let word { _ = clock.heed(word) }
-    try await clock.keep(in: ledger)
+    try await clock.keep(in: ledger, of: replica)
     return clock
   }
 
   /// What the next process is to know.
-  package func keep(in ledger: Ledger) async throws {
-    if let record { try await ledger.clockSeen(record) }
+  package func keep(in ledger: Ledger, of replica: ReplicaName? = nil) async throws {
+    if let record { try await ledger.clockSeen(record, of: replica) }
   }
 }
 
@@ -40,6 +41,8 @@ extension GatewayClock {
 struct ClockService: Service {
   let clock: GatewayClock
   let ledger: Ledger
+  /// `nil` where the store has one owner.
+  let replica: ReplicaName?
   let hosts: HostTimes
   let readiness: Readiness
   let metrics: GatewayMetrics
@@ -48,9 +51,13 @@ struct ClockService: Service {
   /// Seconds between two records for the next process.
   private static let recordInterval: Int64 = 600
 
-  init(clock: GatewayClock, ledger: Ledger, hosts: HostTimes, readiness: Readiness, metrics: GatewayMetrics) {
+  init(
+    clock: GatewayClock, ledger: Ledger, replica: ReplicaName? = nil, hosts: HostTimes, readiness: Readiness,
+    metrics: GatewayMetrics
+  ) {
     self.clock = clock
     self.ledger = ledger
+    self.replica = replica
     self.hosts = hosts
     self.readiness = readiness
     self.metrics = metrics
@@ -90,7 +97,7 @@ struct ClockService: Service {
 
   private func record() async {
     do {
-      try await clock.keep(in: ledger)
+      try await clock.keep(in: ledger, of: replica)
     } catch is CancellationError {
       // The gateway ends; the clock has no fault.
     } catch {

@@ -56,7 +56,7 @@ package struct Daemon: Sendable {
     let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
     let pushing = Pushing(ledger: ledger, version: version, clock: clock.time)
-    let tenure = Tenure(ledger, as: replica.name, for: replica.lease)
+    let tenure = Tenure(ledger, as: replica.name, for: replica.lease, clock: clock.time)
 
     var services: [any Service] = []
     // Services end in the order of this list, backwards: work is given back when nobody does it any more.
@@ -65,7 +65,8 @@ package struct Daemon: Sendable {
     }
     services += [
       ClockService(
-        clock: clock, ledger: ledger, hosts: receiving.hostTimes, readiness: readiness, metrics: metrics),
+        clock: clock, ledger: ledger, replica: ledger.leases.map { _ in replica.name }, hosts: receiving.hostTimes,
+        readiness: readiness, metrics: metrics),
       PullService(
         plan: current, receiving: receiving, tenure: tenure, ledger: ledger, clock: clock, metrics: metrics,
         readiness: readiness),

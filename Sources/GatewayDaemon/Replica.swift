@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
@@ -15,8 +16,10 @@ enum Tenure: Sendable {
   case shared(Replica)
 
   /// - Parameter name: what this process is called among others; asked only where a store is shared.
-  init(_ ledger: Ledger, as name: ReplicaName, for time: Duration) {
-    self = ledger.leases.map { .shared(Replica(name, ledger: ledger, office: $0, for: time)) } ?? .alone(ledger)
+  init(_ ledger: Ledger, as name: ReplicaName, for time: Duration, clock: @escaping @Sendable () -> Instant) {
+    self =
+      ledger.leases.map { .shared(Replica(name, ledger: ledger, office: $0, for: time, clock: clock)) }
+      ?? .alone(ledger)
   }
 
   /// Whether a duty is this process's own now.
@@ -46,9 +49,17 @@ final class Replica: Sendable {
   private let ledger: Ledger
   private let office: any LeaseOffice
   private let time: Duration
+  private let clock: @Sendable () -> Instant
   private let roster: Mutex<DutyRoster>
 
-  init(_ name: ReplicaName, ledger: Ledger, office: any LeaseOffice, for time: Duration) {
+  /// - Parameters:
+  ///   - time: for how long work is taken.
+  ///   - clock: what this gateway takes for the time.
+  init(
+    _ name: ReplicaName, ledger: Ledger, office: any LeaseOffice, for time: Duration,
+    clock: @escaping @Sendable () -> Instant
+  ) {
+    self.clock = clock
     self.name = name
     self.ledger = ledger
     self.office = office
@@ -76,15 +87,25 @@ final class Replica: Sendable {
     var released: [Duty] = []
     /// Who says that this replica is to have no work; `nil` where nobody does.
     var drained: DrainedReplica?
+    /// By how many seconds this gateway's clock is ahead of the store's, where they differ by so much that it does no work.
+    var clockError: Int64?
   }
+
+  /// Seconds by which clocks may differ. What a replica believes of the time decides what it publishes and removes, and another
+  /// one goes on from there.
+  static let clockTolerance: Int64 = 60
 
   /// Looks who has what, keeps what is its own, and has its share.
   func look(wanted: Set<Duty>) async throws -> Change {
-    let standing = try await office.standing()
+    let table = try await office.table()
+    let difference = table.time.map { clock().secondsSince1970 - $0.secondsSince1970 } ?? 0
     let drained = try await ledger.read { try $0.drainedReplicas() }
     let before = roster.withLock { Set($0.held.keys) }
-    let step = roster.withLock { $0.step(standing, wanted: wanted, drained: Set(drained.map(\.name)), at: .now) }
-    var change = Change(drained: drained.first { $0.name == name })
+    let isWrong = abs(difference) > Self.clockTolerance
+    // A clock that differs is as good as drained: others do the work.
+    let away = Set(drained.map(\.name)).union(isWrong ? [name] : [])
+    let step = roster.withLock { $0.step(table.standing, wanted: wanted, drained: away, at: .now) }
+    var change = Change(drained: drained.first { $0.name == name }, clockError: isWrong ? difference : nil)
     if !step.renew.isEmpty {
       let renewed = try await office.renew(step.renew, for: time)
       roster.withLock { $0.note(renewed: renewed, of: step.renew) }
@@ -146,6 +167,15 @@ struct ReplicaService: Service {
           serving?.hold("drained", because: "this replica, \(replica.name), is drained since \(drained.since)")
         } else {
           serving?.release("drained")
+        }
+        if let error = change.clockError {
+          publishing.hold(
+            "clock of the store",
+            because:
+              "the clock of this gateway is \(abs(error)) seconds \(error > 0 ? "ahead of" : "behind") the database's, so others do its work; "
+              + "up to \(Replica.clockTolerance) are allowed")
+        } else {
+          publishing.release("clock of the store")
         }
         if replica.isPresent {
           publishing.release("replica")

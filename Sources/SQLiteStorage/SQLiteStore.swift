@@ -451,7 +451,10 @@ private struct FileIdentity: Hashable, Sendable {
 extension StoreDefinition {
   /// `folder`: one SQLite file in a folder of its own.
   package static let sqlite = StoreDefinition(scheme: "folder") { address, role, command, now in
-    try SQLiteStore(folder: address.location, role: role, now: now, command: command ?? SQLiteStore.currentCommand)
+    // One process has it, and needs no leases.
+    try SQLiteStore(
+      folder: address.location, role: role == .replica ? .owner : role, now: now,
+      command: command ?? SQLiteStore.currentCommand)
   }
 }
 

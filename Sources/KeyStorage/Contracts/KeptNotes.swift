@@ -3,7 +3,11 @@ internal import FoundationEssentials
 
 extension PublishingState {
   /// What the gateway's clock has seen; `nil` in a new store.
-  package func clockRecord() throws -> ClockJudge.Record? { try decoded(.clock) }
+  ///
+  /// - Parameter replica: whose clock, where several share the store.
+  package func clockRecord(of replica: ReplicaName? = nil) throws -> ClockJudge.Record? {
+    try decoded(.clock(replica: replica))
+  }
 
   /// The operator's last word about the clock.
   package func clockWord() throws -> ClockWord? { try decoded(.clockWord) }

@@ -1,3 +1,5 @@
+package import ExposureKeys
+
 /// A piece of a gateway's work that one replica does at a time, where several share a store.
 ///
 /// Uploads and downloads are nobody's alone.
@@ -116,13 +118,25 @@ package struct LeaseStanding: Hashable, Sendable {
   }
 }
 
+/// Who holds what at one moment, by the store.
+package struct LeaseTable: Hashable, Sendable {
+  /// Every duty that was ever taken, by name.
+  package let standing: [LeaseStanding]
+  /// The store's own clock; `nil` where it has none that says what time it is.
+  package let time: Instant?
+
+  package init(_ standing: [LeaseStanding], at time: Instant?) {
+    self.standing = standing
+    self.time = time
+  }
+}
+
 /// Who does what, of those that share a store.
 ///
 /// Times are the store's own: no replica's clock is asked. A duty is never taken while a transaction is under way under its
 /// lease, so that whoever takes it sees all that was done before.
 package protocol LeaseOffice: Sendable {
-  /// Every duty that was ever taken, by name.
-  func standing() async throws -> [LeaseStanding]
+  func table() async throws -> LeaseTable
   /// Takes those of these duties that nobody holds, not even this holder.
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease]
   /// - Returns: those that are still held under their numbers, for longer now.

@@ -10,8 +10,8 @@ package enum StoredNote: Hashable, Sendable {
   case seriesState(String)
   /// Which keys were erased, and when: what was published stays, and nothing is made of it any more that holds them.
   case erasures
-  /// What the gateway's clock has seen.
-  case clock
+  /// What the gateway's clock has seen; where replicas share the store, the clock of each.
+  case clock(replica: ReplicaName?)
   /// The operator's last word about the clock.
   case clockWord
   /// The first event of the newest day on which uploads came in by a door: its number and its time.
@@ -45,7 +45,8 @@ package enum StoredNote: Hashable, Sendable {
     case .paddingRounds(let day, let series?): "publishing/padding/\(series)/\(day)"
     case .seriesState(let series): "publishing/series/\(series)"
     case .erasures: "publishing/erasures"
-    case .clock: "gateway/clock"
+    case .clock(replica: nil): "gateway/clock"
+    case .clock(let replica?): "gateway/clock/\(replica)"
     case .clockWord: "gateway/clock-word"
     case .firstUploads(let door): "receiving/uploads/\(door)"
     case .openUploads(let door): "receiving/uploads-open/\(door)"

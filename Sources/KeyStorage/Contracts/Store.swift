@@ -63,6 +63,9 @@ extension Store {
 package enum StoreRole: String, Hashable, Sendable, CaseIterable {
   /// The gateway itself. There is one owner at a time.
   case owner
+  /// The gateway itself, among others of one configuration, where a store can be shared: what the owner does, it does under
+  /// leases. A store that cannot be shared takes it for the owner.
+  case replica
   /// A word of the operator, or an upload, beside the owner, who heeds it at its next step. See
   /// ``EventKind/mayHappenBesideOwner``.
   case `operator`

@@ -56,7 +56,13 @@ package struct Ledger: Sendable {
     _ kinds: [EventKind], at now: Instant,
     _ body: @escaping @Sendable (LedgerPage) throws -> Result
   ) async throws -> Result {
-    let refused = kinds.filter { store.role != .owner && !(store.role == .operator && $0.mayHappenBesideOwner) }
+    let refused = kinds.filter { kind in
+      switch store.role {
+      case .owner, .replica: false
+      case .operator: !kind.mayHappenBesideOwner
+      case .reader: true
+      }
+    }
     if !refused.isEmpty {
       let names = refused.map(\.rawValue).joined(separator: " or ")
       throw StorageFault(

@@ -171,9 +171,11 @@ extension Ledger {
   // MARK: Housekeeping
 
   /// The clock was looked at, and the next process is to know what was seen.
-  package func clockSeen(_ record: ClockJudge.Record) async throws {
+  ///
+  /// - Parameter replica: whose clock, where several share the store.
+  package func clockSeen(_ record: ClockJudge.Record, of replica: ReplicaName? = nil) async throws {
     try await transact(.clockSeen, at: record.last.wall) { page in
-      try page.change([NoteChange(.clock, try encoded(record))])
+      try page.change([NoteChange(.clock(replica: replica), try encoded(record))])
       try page.enter(.clockSeen, about: record.doubt == nil ? "the clock is sound" : "the clock is in doubt")
     }
   }

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import ExposureKeys
 internal import Synchronization
 
 /// Leases of a store in memory.
@@ -13,11 +14,15 @@ final class MemoryLeases: LeaseOffice {
   private let rows = Mutex<[Duty: Row]>([:])
   private let writing: DispatchQueue
   private let clock: @Sendable () -> Duration
+  private let time: (@Sendable () -> Instant)?
 
   /// - Parameter writing: where bodies write.
-  init(on writing: DispatchQueue, clock: @escaping @Sendable () -> Duration) {
+  init(
+    on writing: DispatchQueue, clock: @escaping @Sendable () -> Duration, time: (@Sendable () -> Instant)?
+  ) {
     self.writing = writing
     self.clock = clock
+    self.time = time
   }
 
   /// - Throws: ``StorageFault``: `fenced`.
@@ -31,11 +36,12 @@ final class MemoryLeases: LeaseOffice {
     }
   }
 
-  func standing() async throws -> [LeaseStanding] {
+  func table() async throws -> LeaseTable {
     let now = clock()
-    return rows.withLock { $0 }.sorted { $0.key < $1.key }.map { duty, row in
+    let standing = rows.withLock { $0 }.sorted { $0.key < $1.key }.map { duty, row in
       LeaseStanding(duty, holder: row.holder, number: row.number, remaining: row.until - now)
     }
+    return LeaseTable(standing, at: time?())
   }
 
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {

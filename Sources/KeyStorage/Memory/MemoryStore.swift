@@ -1,4 +1,5 @@
 internal import Dispatch
+package import ExposureKeys
 internal import Synchronization
 
 /// The store in memory: it is gone with the process. For tests, and the plainest statement of what a store does.
@@ -20,9 +21,11 @@ package final class MemoryStore: Store {
 
   /// A store that replicas share, as they do in tests.
   ///
-  /// - Parameter clock: the store's own, from any moment on.
-  package init(sharedBy clock: @escaping @Sendable () -> Duration) {
-    office = MemoryLeases(on: writing, clock: clock)
+  /// - Parameters:
+  ///   - clock: the store's own, from any moment on.
+  ///   - time: what time it is by the store.
+  package init(sharedBy clock: @escaping @Sendable () -> Duration, time: (@Sendable () -> Instant)? = nil) {
+    office = MemoryLeases(on: writing, clock: clock, time: time)
   }
 
   package var leases: (any LeaseOffice)? { office }

@@ -54,7 +54,7 @@ struct DrainCommand: AsyncParsableCommand {
       throw ValidationError(
         "the store has one owner, so there is no other replica to take its work; stop the gateway by SIGTERM instead")
     }
-    let known = try await office.standing().compactMap(\.duty.replica)
+    let known = try await office.table().standing.compactMap(\.duty.replica)
     guard undo || known.contains(replica) else {
       throw ValidationError(
         "no replica called \(replica) was ever here; there are \(known.isEmpty ? "none" : known.map(\.description).joined(separator: ", "))"
@@ -68,7 +68,7 @@ struct DrainCommand: AsyncParsableCommand {
     _ = try await ledger.replicaDrained(replica, by: said.word, at: gateway.clock())
     let end = ContinuousClock.now + .seconds(wait)
     while true {
-      let held = try await office.standing()
+      let held = try await office.table().standing
         .filter { $0.isHeld && $0.holder == replica && $0.duty.replica == nil }
       if held.isEmpty {
         Console.note("replica \(replica) is drained, and holds nothing")

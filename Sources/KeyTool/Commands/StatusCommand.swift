@@ -82,7 +82,7 @@ struct StatusCommand: AsyncParsableCommand {
     var replicas: ReplicaReport?
     if let office = ledger.leases {
       replicas = ReplicaReport(
-        try await office.standing(), drained: try await ledger.read { try $0.drainedReplicas() })
+        try await office.table().standing, drained: try await ledger.read { try $0.drainedReplicas() })
     }
     let folderFaults = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))

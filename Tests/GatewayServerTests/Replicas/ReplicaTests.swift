@@ -19,21 +19,31 @@ struct ReplicaTests {
 
   private let clock: StoreClock
   private let ledger: Ledger
+  /// By how much the replicas' clocks are ahead.
+  private let error: ClockError
+
+  private final class ClockError: Sendable {
+    private let seconds = Mutex<Int64>(0)
+    func withLock<Result>(_ body: (inout sending Int64) -> sending Result) -> sending Result { seconds.withLock(body) }
+  }
 
   init() {
     let clock = StoreClock()
     self.clock = clock
-    ledger = Ledger(MemoryStore(sharedBy: { clock.now }))
+    error = ClockError()
+    ledger = Ledger(MemoryStore(sharedBy: { clock.now }, time: { Self.now }))
   }
 
   private func replica(_ name: String) throws -> Replica {
-    Replica(
-      try #require(ReplicaName(name)), ledger: ledger, office: try #require(ledger.leases), for: .seconds(60))
+    let error = error
+    return Replica(
+      try #require(ReplicaName(name)), ledger: ledger, office: try #require(ledger.leases), for: .seconds(60),
+      clock: { Instant(secondsSince1970: Self.now.secondsSince1970 + error.withLock { $0 }) })
   }
 
   @Test("a store with one owner needs no leases: everything is its own")
   func alone() async throws {
-    let tenure = Tenure(Ledger(MemoryStore()), as: .unnamed, for: .seconds(1))
+    let tenure = Tenure(Ledger(MemoryStore()), as: .unnamed, for: .seconds(1), clock: { Self.now })
     #expect(tenure.holds(.retention))
     let done = try await tenure.during([.retention, .publish("NL")]) { ledger in
       try await ledger.cursorMoved(CursorMove(of: "efgs", to: "1"), at: Self.now)
@@ -102,5 +112,21 @@ struct ReplicaTests {
     #expect(change.drained?.by == "me")
     #expect(Set(change.released) == Self.duties)
     #expect(a.isPresent)
+  }
+
+  @Test(
+    "who differs from the store's clock by more than a minute has no work", arguments: [61, -61, 86_400] as [Int64])
+  func wrongClock(seconds: Int64) async throws {
+    let a = try replica("a")
+    error.withLock { $0 = seconds }
+    for _ in 0..<2 { _ = try await a.look(wanted: Self.duties) }
+    #expect(try await a.look(wanted: Self.duties).clockError == seconds)
+    #expect(a.isPresent && !Self.duties.contains { a.holds($0) })
+    error.withLock { $0 = 30 }
+    for _ in 0..<2 { _ = try await a.look(wanted: Self.duties) }
+    #expect(Self.duties.allSatisfy { a.holds($0) })
+    error.withLock { $0 = seconds }
+    _ = try await a.look(wanted: Self.duties)
+    #expect(!Self.duties.contains { a.holds($0) })
   }
 }
