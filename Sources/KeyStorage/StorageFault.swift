@@ -7,7 +7,11 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case notFound = "not-found"
     /// The store's file was removed, moved or replaced while this process had it open.
     case gone
-    /// A newer version wrote the store, or it is none of ours.
+    /// An earlier version wrote the store, and its owner has not brought it up to date.
+    case earlier
+    /// A later version wrote the store.
+    case later
+    /// It is none of ours.
     case incompatible
     case corrupt
     /// This program has no store for such an address.

@@ -37,7 +37,7 @@ package final class SQLiteStore: Store {
   ///   - folder: an existing folder.
   ///   - command: what this process is doing, for others that want to write.
   ///   - pageLimit: the file has at most this many pages, as on a disk without room for more.
-  /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
+  /// - Throws: ``StorageFault``: `held` by another process, `earlier`, `later`, `incompatible`, `notFound`, or what the system says.
   package init(
     folder: String, role: StoreRole = .owner, now: Instant, command: String = SQLiteStore.currentCommand,
     pageLimit: Int? = nil
@@ -201,7 +201,7 @@ package final class SQLiteStore: Store {
   /// - Parameters:
   ///   - copy: a file that ``copy(to:)`` wrote, or a store that was put aside, with the log of changes beside it; it stays.
   ///   - name: what the operator calls it, where that is not its path.
-  /// - Throws: ``StorageFault``: `held`, `incompatible`, `corrupt` where the copy is damaged itself, and then nothing has
+  /// - Throws: ``StorageFault``: `held`, `later`, `incompatible`, `corrupt` where the copy is damaged itself, and then nothing has
   ///   changed.
   package static func restore(
     from copy: String, named name: String? = nil, into folder: String, now: Instant,
@@ -407,11 +407,14 @@ package final class SQLiteStore: Store {
         return false
       }
       if try Schema.migrator.hasBeenSuperseded(database) {
-        throw StorageFault(.incompatible, "\(path): a later version of Keyferry has written this store")
+        throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
       }
       let isComplete = try Schema.migrator.hasCompletedMigrations(database)
       if isReadOnly, !isComplete {
-        throw StorageFault(.incompatible, "\(path): an earlier version of Keyferry has written this store; pull once")
+        throw StorageFault(
+          .earlier,
+          "\(path): an earlier version of Keyferry has written this store; "
+            + "keyferry run brings it up to date, or keyferry pull does")
       }
       return isComplete
     }

@@ -146,7 +146,7 @@ struct OldStoreTests {
       let refusal = #expect(throws: StorageFault.self) {
         try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       }
-      #expect(refusal?.code == .incompatible && refusal?.reason.contains("an earlier version") == true)
+      #expect(refusal?.code == .earlier && refusal?.reason.contains("an earlier version") == true)
     }
     try await withFolder { folder in
       // An older gateway has the lock, and not yet the tables.

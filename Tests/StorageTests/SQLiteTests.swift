@@ -121,7 +121,7 @@ struct SQLiteTests {
         try await later.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('wishes')") }
         try later.close()
         let refusal = fault(folder, isReadOnly: isReadOnly)
-        #expect(refusal?.code == .incompatible)
+        #expect(refusal?.code == .later)
         #expect(refusal?.reason.contains("later version") == true)
       }
     }
@@ -161,7 +161,7 @@ struct SQLiteTests {
       let refusal = #expect(throws: StorageFault.self) {
         try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       }
-      #expect(refusal?.code == .incompatible && refusal?.reason.contains("earlier version") == true)
+      #expect(refusal?.code == .earlier && refusal?.reason.contains("earlier version") == true)
       let migrated = try SQLiteStore(folder: folder, now: Times.now)
       #expect(try await migrated.snapshot() == before)
       // A source that is known is found again, one that another vouches for is another.

@@ -23,7 +23,7 @@ package struct StoreDefinition: Sendable {
   /// Opens the store at an address, and as the owner makes it where there is none.
   ///
   /// - Parameter command: what this process is doing, for others that want to write; `nil` is the program's name.
-  /// - Throws: ``StorageFault``: `held` by another process, `incompatible`, `notFound`, or what the system says.
+  /// - Throws: ``StorageFault``: `held` by another process, `earlier`, `later`, `incompatible`, `notFound`, or what the system says.
   package let open:
     @Sendable (_ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant) throws -> any Store
 

@@ -82,13 +82,17 @@ struct GatewayOptions: ParsableArguments {
     return clock
   }
 
-  /// The clock of a command that only serves: it goes on from what the owner of the store has seen, where there is one.
+  /// The clock of a command that only serves: it goes on from what the owner of the store has seen, where there is one. While
+  /// versions change, the store may be an earlier or a later one's: what is published has the same form, and is served.
   func servingClock(_ plan: GatewayPlan) async throws -> GatewayClock {
     if let now { return told(now) }
     let record: ClockJudge.Record?
     do {
       record = try await ledger(plan, as: .reader).read { try $0.clockRecord() }
     } catch let fault as StorageFault where fault.code == .notFound {
+      record = nil
+    } catch let fault as StorageFault where [.earlier, .later].contains(fault.code) {
+      Console.note("\(fault); until a restart the system's clock is believed")
       record = nil
     }
     let clock = GatewayClock(continuing: record, bounds: plan.clock)
