@@ -159,6 +159,140 @@ import Testing
     }
   }
 
+  /// `aws kms sign`, as its reference describes it: what it takes, what it prints, and how it fails.
+  private static let documented = """
+    #!/bin/sh
+    set -eu
+    test "$1 $2" = "kms sign" || exit 252
+    shift 2
+    while [ $# -gt 0 ]; do
+      case $1 in
+        --key-id) key=$2 ;;
+        --message) message=$2 ;;
+        --message-type) type=$2 ;;
+        --signing-algorithm) algorithm=$2 ;;
+        --query) query=$2 ;;
+        --output) output=$2 ;;
+        *) echo "Unknown options: $1" >&2; exit 252 ;;
+      esac
+      shift 2
+    done
+    test "$query $output" = "Signature text"
+    test "$type $algorithm" = "DIGEST ECDSA_SHA_256"
+    case $message in fileb://*) ;; *) exit 252 ;; esac
+    cat "${message#fileb://}" > digest
+    test "$(wc -c < digest)" = 32
+    if test "$key" != alias/keyferry-nl; then
+      printf '\\nAn error occurred (NotFoundException) when calling the Sign operation: Alias %s is not found.\\n' "$key" >&2
+      exit 254
+    fi
+    openssl pkeyutl -sign -inkey \(key) -in digest | openssl base64 -A
+    echo
+    """
+
+  /// The service behind it: the key is there alone.
+  private static let keyManagementService = """
+    import base64, http.server, json, os, subprocess
+
+    class Service(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_): pass
+
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            assert self.headers["X-Amz-Target"] == "TrentService.Sign" and "Authorization" in self.headers
+            assert asked["MessageType"] == "DIGEST" and asked["SigningAlgorithm"] == "ECDSA_SHA_256", asked
+            digest = base64.b64decode(asked["Message"])
+            assert len(digest) == 32
+            if asked["KeyId"] == "alias/keyferry-nl":
+                made = subprocess.run(
+                    ["openssl", "pkeyutl", "-sign", "-inkey", "\(key)"], input=digest, capture_output=True, check=True)
+                self.answer(200, {
+                    "KeyId": "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+                    "Signature": base64.b64encode(made.stdout).decode(), "SigningAlgorithm": "ECDSA_SHA_256"})
+            else:
+                self.answer(400, {"__type": "NotFoundException", "message": f"Alias {asked['KeyId']} is not found."})
+
+        def answer(self, status, value):
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    with open("port.part", "w") as file: file.write(str(server.server_port))
+    os.rename("port.part", "port")
+    server.serve_forever()
+    """
+
+  @Test func aKeyInAServiceAsDocumented() throws {
+    try withGateway(sign: "exit 0") { workshop in try signsByAService(workshop, aws: Self.documented) }
+  }
+
+  /// Amazon's own program in front of a service that is played.
+  @Test(.enabled(if: realAWS != nil && Tool(named: "python3") != nil, "needs aws, of Debian's package awscli"))
+  func aKeyInAService() throws {
+    let (aws, python) = try (#require(Self.realAWS), #require(Tool(named: "python3")))
+    try withGateway(sign: "exit 0") { workshop in
+      try workshop.write(Self.keyManagementService, "service.py")
+      let service = Process()
+      service.executableURL = URL(filePath: python.path)
+      service.arguments = ["service.py"]
+      service.currentDirectoryURL = workshop.folder
+      try service.run()
+      defer {
+        // It has the signals blocked that the thread has which started it.
+        kill(service.processIdentifier, SIGKILL)
+        service.waitUntilExit()
+      }
+      for _ in 0..<300 where !workshop.exists("port") { Thread.sleep(forTimeInterval: 0.1) }
+      let port = try workshop.text("port")
+      try signsByAService(
+        workshop,
+        aws: """
+          #!/bin/sh
+          export AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE AWS_SECRET_ACCESS_KEY=example AWS_DEFAULT_REGION=eu-central-1
+          export AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null AWS_MAX_ATTEMPTS=1
+          exec \(aws.path) --endpoint-url http://127.0.0.1:\(port) "$@"
+          """)
+    }
+  }
+
+  private static let realAWS = Tool(named: "aws").flatMap { aws in
+    // A name that leads nowhere, as version managers leave, is none.
+    (try? aws.run(["--version"]))?.status == 0 ? aws : nil
+  }
+
+  /// The example signs what is published by the program `aws`, and says why it does not.
+  private func signsByAService(_ workshop: Workshop, aws: String) throws {
+    try FileManager.default.createDirectory(
+      at: workshop.folder.appending(path: "bin"), withIntermediateDirectories: false)
+    try workshop.write(aws, "bin/aws")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: workshop.path("bin/aws"))
+    let script = { (alias: String) in
+      """
+      #!/bin/sh
+      PATH=\(workshop.path("bin")):$PATH exec \(Self.examples.appending(path: "aws-kms-sign").path()) alias/\(alias)
+
+      """
+    }
+    try workshop.write(script("another"), "sign")
+    let none = try workshop.keyferry("check")
+    #expect(none.status == 2 && none.text.contains("(NotFoundException)"), "\(none.text)")
+    #expect(none.text.contains("Alias alias/another is not found."), "\(none.text)")
+
+    try workshop.write(script("keyferry-nl"), "sign")
+    let check = try workshop.keyferry("check")
+    #expect(check.status == 0, "\(check.text)")
+    #expect(try workshop.keyferry("pull", "--now", "2020-12-01T08:00:00Z").status != 2)
+    let publish = try workshop.keyferry("publish", "--now", Self.noon)
+    #expect(publish.status == 0, "\(publish.text)\(publish.errors)")
+    let bundles = try workshop.files.filter { $0.hasPrefix("public/NL/") && $0.hasSuffix(".zip") }
+    let verify = try workshop.keyferry(["verify", "--trust", "ring/204-v1.pem"] + bundles)
+    #expect(!bundles.isEmpty && verify.status == 0, "\(verify.text)")
+  }
+
   /// A real device's interface, in software.
   @Test(
     .enabled(
