@@ -294,8 +294,13 @@ let package = Package(
     // What was the program started with? Kept by C, because Swift asks /proc.
     .target(name: "CArguments"),
 
+    // Which libraries of the system need not be loaded at the start? Functions of libarchive's and libcrypto's names, of the
+    // program alone, which load them at the first call.
+    .target(name: "CLazyLibraries"),
+
     // Assemble and run.
-    .executableTarget(name: "keyferry", dependencies: ["KeyTool", "CArguments"], swiftSettings: strict),
+    .executableTarget(
+      name: "keyferry", dependencies: ["KeyTool", "CArguments", "CLazyLibraries"], swiftSettings: strict),
 
     // Vector reader, recipes, random keys, the generated protobuf code as a reference. Only Tests depend on it.
     .target(

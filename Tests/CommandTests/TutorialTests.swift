@@ -15,7 +15,22 @@ import Testing
     #expect(session.steps.count >= 8)
     #expect(session.steps.count { !$0.output.isEmpty } >= 5, "the page shows what is printed")
     try Workshop.run { workshop in
-      try session.run(in: workshop, replacing: [("127.0.0.1:8080", "127.0.0.1:\(try PageSession.freePort())")])
+      try session.run(
+        in: workshop,
+        replacing: [
+          ("127.0.0.1:8080", "127.0.0.1:\(try PageSession.freePort())"),
+          ("/usr/share/doc/keyferry/examples", PackageFolder.root.appending(path: "interop/deploy").path()),
+        ])
     }
+  }
+
+  /// The table that ships is what the program for made-up data makes.
+  @Test func theTableOfKeysIsMadeUp() throws {
+    let program = try #require(Workshop.program, "the program keyferry was not built")
+    let recipes = URL(filePath: program).deletingLastPathComponent().appending(path: "recipes").path()
+    let made = try Tool(path: recipes).run(["sample", "csv", "300", "2"])
+    #expect(made.status == 0)
+    #expect(
+      try Data(contentsOf: PackageFolder.root.appending(path: "interop/deploy/keys.csv")) == Data(made.output))
   }
 }
