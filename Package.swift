@@ -190,11 +190,23 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What went wrong on the way? The errors of the libraries for HTTP and TLS, in words of ours.
+    .target(
+      name: "NetworkFaults",
+      dependencies: [
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+        .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: gateway),
+      ],
+      swiftSettings: strict),
+
     // How do bytes come from a peer? HTTP with time-outs, limits, retries and a budget for each host.
     .target(
       name: "PeerTransport",
       dependencies: [
-        "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats",
+        "NetworkFaults", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "NIOCore", package: "swift-nio", condition: gateway),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
@@ -208,7 +220,7 @@ let package = Package(
     .target(
       name: "S3Objects",
       dependencies: [
-        "ExposureKeys", "BundleTrust", "KeyIntake", .product(name: "Crypto", package: "swift-crypto"),
+        "NetworkFaults", "ExposureKeys", "BundleTrust", "KeyIntake", .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "NIOCore", package: "swift-nio", condition: gateway),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
@@ -225,8 +237,8 @@ let package = Package(
     .target(
       name: "GatewayServer",
       dependencies: [
-        "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys", "KeyFormats",
-        "TransparencyLog",
+        "NetworkFaults", "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys",
+        "KeyFormats", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
         .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
@@ -368,8 +380,8 @@ let package = Package(
     .testTarget(
       name: "BucketTests",
       dependencies: [
-        "S3Objects", "S3Publications", "KeyPublishing", "KeyStorage", "KeyIntake", "BundleTrust", "ExposureKeys",
-        "GatewayTesting", .product(name: "Crypto", package: "swift-crypto"),
+        "S3Objects", "S3Publications", "NetworkFaults", "KeyPublishing", "KeyStorage", "KeyIntake", "BundleTrust",
+        "ExposureKeys", "GatewayTesting", .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // One contract, every store.

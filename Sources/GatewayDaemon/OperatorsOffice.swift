@@ -52,13 +52,14 @@ actor OperatorsOffice {
       report.clockDoubt = look.doubt?.reason
       report.systemTime = ClockReading.system.wall
       var found = known
-      let status = try StatusReport(
+      var status = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
         rehearsing: plan.rehearsals, behindAfter: plan.behindLimit, ownOrigins: plan.ownOrigins, now: now)
       report.lastRetention = status.lastRetention
       report.sources = status.sources.map { OperatorsReport.Source($0, pauses: status.pauses, at: now) }
       report.pausedOrigins = status.pauses.compactMap(\.originLine)
       try report.take(waitingIn: state, holding: status.sources.contains { $0.summary.counts.held > 0 })
+      var allSeries: [SeriesStatus] = []
       for settings in plan.series {
         let series = try SeriesStatus(
           of: settings, in: state, folder: plan.publicationFolder, now: now, readsClaims: readsClaims)
@@ -67,29 +68,38 @@ actor OperatorsOffice {
             new: next.new, revised: next.revised + next.recalled, held: next.held, paused: next.paused,
             whyNothing: series.whyNothing, counted: now)
         }
+        allSeries.append(series)
         report.series.append(OperatorsReport.Series(series, settings, waiting: found[settings.name], at: now))
       }
-      report.mirrors = try plan.mirrors.map {
+      status.mirrors = try plan.mirrors.map {
         let archives = try $0.listedArchives(in: state, folder: plan.publicationFolder)
         return .init(name: $0.name, source: $0.source, archives: archives.listed, lost: archives.lost)
       }
-      report.destinations = try plan.destinations.map {
-        OperatorsReport.Destination(try DestinationStatus(of: $0, in: state, now: now, readsClaims: false))
+      report.mirrors = status.mirrors.map {
+        .init(name: $0.name, source: $0.source, archives: $0.archives, lost: $0.lost)
       }
+      let destinations = try plan.destinations.map {
+        try DestinationStatus(of: $0, in: state, now: now, readsClaims: false)
+      }
+      report.destinations = destinations.map(OperatorsReport.Destination.init)
+      var publicLog: LogStatus?
       if let log = plan.log, let folder = plan.publicationFolder {
         let standing = try LogStatus(of: log, in: state, folder: folder, fault: fault, now: now)
         report.log = .init(
           name: standing.name, entries: standing.size, waiting: standing.waiting, oldest: standing.oldestWaiting,
           fault: standing.fault)
+        publicLog = standing
       }
-      if let federation = plan.federation, try FederationStanding(of: federation, in: state, now: now).isOverdue {
-        report.problems.append("an upload of a national back end waits too long for a download batch")
-      }
-      report.problems += try state.callbackSubscriptions().all.filter { $0.suspended != nil }.map {
-        "callback \($0.name) is suspended" + ($0.faultReason.map { ": \($0)" } ?? "")
-      }
-      report.problems += FolderRoom.faults(
-        of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
+      report.problems =
+        StandingFaults(
+          status, series: allSeries, destinations: destinations,
+          federation: try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
+          callbacks: try state.callbackSubscriptions().all, log: publicLog,
+          certificates: plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) },
+          folderFaults: FolderRoom.faults(
+            of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? [])),
+          clockDoubt: report.clockDoubt, unheldWork: unheld
+        ).reasons
       return (report, found)
     }
     waiting = found

@@ -548,6 +548,8 @@ struct ReloadService: Service {
         ])
     } catch {
       logger.error("configuration has faults, the old one stays", metadata: ["faults": .string("\(error)")])
+      // One that cannot be used may be what is wrong; who asks whether the gateway is ready hears it now.
+      certificates?.readAgain()
     }
   }
 }

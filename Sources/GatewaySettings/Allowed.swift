@@ -14,6 +14,7 @@ enum Allowed {
   static let connectSeconds: ClosedRange<Int64> = 1...300
   static let idleSeconds: ClosedRange<Int64> = 1...3600
   static let totalSeconds: ClosedRange<Int64> = 1...86_400
+  static let storeSeconds: ClosedRange<Int64> = 1...3600
   static let retries = 0...10
   static let connections = 1...16
   static let serverConnections = 1...1_000_000

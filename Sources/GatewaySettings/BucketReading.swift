@@ -42,18 +42,20 @@ extension GatewayReader {
     let roots = section.take("roots").map { pem($0, holding: "CERTIFICATE") }
     let checksums = section.take("checksums").map { $0.choice("sha256", "none") } ?? true
     let conditions = section.take("conditional-writes").map { $0.flag() } ?? true
+    let timeout = section.take("time-out").map { $0.duration(Allowed.storeSeconds) } ?? Bucket.usualSeconds
     if style == .some(.virtualHost), let name, name.contains(".") {
       document.add(
         section.place(of: "addressing"),
         "virtual-host, and the bucket's name has a dot: no certificate is for such a host; allowed path")
     }
-    guard let name, let prefix, let region, let credentials, let checksums, let conditions,
+    guard let name, let prefix, let region, let credentials, let checksums, let conditions, let timeout,
       endpoint.map({ $0 != nil }) ?? true, style.map({ $0 != nil }) ?? true, roots.map({ $0 != nil }) ?? true
     else { return nil }
     return BucketSettings(
       BucketAddress(
         endpoint: endpoint ?? nil, bucket: name, prefix: prefix, region: region, style: style ?? nil),
-      credentials: credentials, rootsPEM: roots ?? nil, sendsChecksums: checksums, hasConditions: conditions)
+      credentials: credentials, rootsPEM: roots ?? nil, sendsChecksums: checksums, hasConditions: conditions,
+      timeoutSeconds: timeout)
   }
 
   private func endpoint(_ setting: Setting) -> String? {

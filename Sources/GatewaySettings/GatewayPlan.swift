@@ -114,11 +114,15 @@ package struct OperatorsPlan: Sendable {
   package var clock: ClockBounds { plan.clock }
   package var behindLimit: Int64? { plan.behindLimit }
   /// The files of our TLS certificates, by the address that shows each.
-  package var certificateFiles: [(address: String, file: String)] {
-    let server = plan.server
-    return [("server", server?.certificateFile), ("federation", server?.federationDoor?.certificateFile)]
-      .compactMap { name, file in file.map { (name, $0) } }
-  }
+  package var certificateFiles: [(address: String, file: String)] { plan.certificateFiles }
   /// Their identities have names and times, and keys of nobody.
   package var series: [SeriesSettings] { plan.series }
+}
+
+extension GatewayPlan {
+  /// The files of our TLS certificates, by the address that shows each.
+  package var certificateFiles: [(address: String, file: String)] {
+    [("server", server?.certificateFile), ("federation", server?.federationDoor?.certificateFile)]
+      .compactMap { name, file in file.map { (name, $0) } }
+  }
 }

@@ -6,6 +6,7 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Objects
 
 /// Every setting of `gateway.yaml`: the documentation is made of it, and a test holds it against what is read.
 package enum SettingsTable {
@@ -141,6 +142,10 @@ package enum SettingsTable {
         "publication.s3.conditional-writes",
         "Whether the store keeps `If-None-Match` and `If-Match`. With `false` this gateway must be the only one that publishes "
           + "into the bucket.", "`true`", "`true`, `false`"),
+      Row(
+        "publication.s3.time-out",
+        "For one request of the store, with all its repetitions. A store that accepts and does not answer holds a round up no longer.",
+        TimeSpan.text(Bucket.usualSeconds), Allowed.storeSeconds.durations),
       Row("log", "A public log of what is published, which cannot be rewritten in secret.", "no log", "a section"),
       Row(
         "log.name", "Its name and that of its key: where it is served, without `https://`. It never changes.",

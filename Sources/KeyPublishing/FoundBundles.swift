@@ -104,7 +104,8 @@ extension NewBundle {
     let parts = facts.path.split(separator: "/", omittingEmptySubsequences: false)
     guard let kind = BundleKind(rawValue: facts.kind), parts.first.map(String.init) == series, parts.count > 1,
       parts.allSatisfy({ !$0.isEmpty && $0.first != "." }),
-      [facts.ordinal, facts.keys, facts.revisedKeys, facts.bytes].allSatisfy({ (0...1 << 40).contains($0) }),
+      [facts.ordinal, facts.keys, facts.revisedKeys].allSatisfy({ (0...1 << 40).contains($0) }),
+      (0...SeriesManifest.archiveByteLimit).contains(facts.bytes),
       [facts.start, facts.end].allSatisfy({ (0...1 << 40).contains($0) })
     else { return nil }
     self.init(

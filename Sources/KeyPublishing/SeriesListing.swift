@@ -137,8 +137,12 @@ extension SeriesManifest {
   /// Where it is in the publication folder.
   package static func path(of series: String) -> String { "\(series)/manifest.json" }
 
-  /// A larger one is not read.
-  package static let byteLimit = 1 << 30
+  /// A larger one is neither written nor read: room for some hundred thousand bundles, which are 26 years of windows of two hours.
+  package static let byteLimit = 64 << 20
+
+  /// Of one archive that a manifest names: no larger one is read from a bucket. Those of a series have 16 MiB at most, a mirrored one
+  /// as many as its source gave it.
+  package static let archiveByteLimit = 256 << 20
 
   private var listed: [Bundle] { bundles.filter(\.isListed) }
 
@@ -154,19 +158,70 @@ extension SeriesManifest {
 
   /// As it stands in its file.
   ///
+  /// What a store that lies can make of it takes a bounded multiple of its bytes: they are not copied, and not parsed where they
+  /// have more parts than a manifest can have.
+  ///
   /// - Throws: when the bytes are no manifest of this version.
   package init(document: [UInt8]) throws {
-    self = try JSONDecoder().decode(SeriesManifest.self, from: Data(document))
+    guard document.count <= Self.byteLimit, Self.hasShape(document) else {
+      throw PublishingFault(.fileDamaged, "it is no manifest")
+    }
+    self = try document.withUnsafeBytes { bytes in
+      // The decoder is gone before the bytes are.
+      guard let start = bytes.baseAddress else { throw PublishingFault(.fileDamaged, "it is empty") }
+      let data = Data(bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count, deallocator: .none)
+      return try JSONDecoder().decode(SeriesManifest.self, from: data)
+    }
     guard version == Self.currentVersion else {
       throw PublishingFault(.fileDamaged, "a manifest of version \(version), supported is \(Self.currentVersion)")
     }
   }
 
+  /// Whether values lie no deeper in each other than in a manifest, and no closer together: a parser of JSON keeps some words for
+  /// each of them, and `[1,1,1,…` would take many times the memory of its bytes.
+  private static func hasShape(_ document: [UInt8]) -> Bool {
+    var (parts, depth) = (0, 0)
+    var isText = false
+    var isEscaped = false
+    for byte in document {
+      if isEscaped {
+        isEscaped = false
+      } else if isText {
+        if byte == UInt8(ascii: "\\") { isEscaped = true } else if byte == UInt8(ascii: "\"") { isText = false }
+      } else {
+        switch byte {
+        case UInt8(ascii: "\""): isText = true
+        case UInt8(ascii: "["), UInt8(ascii: "{"):
+          depth += 1
+          parts += 1
+          if depth > mostDepth { return false }
+        case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+        case UInt8(ascii: ","), UInt8(ascii: ":"): parts += 1
+        default: break
+        }
+      }
+    }
+    return parts <= 1024 + document.count / bytesPerPart
+  }
+
+  /// One more than needed: others may add what we do not know.
+  private static let mostDepth = 4
+  /// A line of a manifest, `"keys" : 0,` behind its indentation, has two parts and 18 bytes.
+  private static let bytesPerPart = 6
+
+  /// - Throws: where it would be too large to be read again.
   package var document: [UInt8] {
     get throws {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      return try Array(encoder.encode(self)) + [UInt8(ascii: "\n")]
+      let document = try Array(encoder.encode(self)) + [UInt8(ascii: "\n")]
+      guard document.count <= Self.byteLimit else {
+        throw PublishingFault(
+          .invalidSeries,
+          "\(Self.path(of: series)) would have \(document.count) bytes, at most \(Self.byteLimit) are read; go on as a series of"
+            + " another name, with a longer period")
+      }
+      return document
     }
   }
 }

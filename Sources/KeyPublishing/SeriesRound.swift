@@ -294,7 +294,7 @@ struct SeriesRound: Sendable {
   }
 
   /// A larger list of names is not read, and replaced.
-  private static let listBytes = 64 << 20
+  private static let listBytes = 16 << 20
 
   private mutating func lists() async throws -> Lists {
     let name = settings.name

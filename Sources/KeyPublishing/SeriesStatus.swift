@@ -105,7 +105,9 @@ package struct SeriesStatus: Hashable, Sendable {
     of settings: SeriesSettings, in folder: String, beside records: [BundleRecord]
   ) -> String? {
     // A manifest that cannot be read is told by the round, and made again there.
-    guard let content = try? LocalFolder(folder).content(of: SeriesManifest.path(of: settings.name), limit: 1 << 30),
+    guard
+      let content = try? LocalFolder(folder).content(
+        of: SeriesManifest.path(of: settings.name), limit: SeriesManifest.byteLimit),
       let manifest = try? SeriesManifest(document: content)
     else { return nil }
     let known = Set(records.map(\.bundle.path))

@@ -3,6 +3,7 @@ package import BundleTrust
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
+internal import NetworkFaults
 
 /// One small request to another server that must be answered soon, and is not tried again. Redirects are not followed.
 package struct ShortCall: Sendable {
@@ -39,8 +40,20 @@ package struct ShortCall: Sendable {
 
   /// The answer with its whole body, within the time.
   ///
-  /// - Throws: what HTTP throws, which has nothing of the body or the token in it.
+  /// - Throws: `NetworkFault`, which has nothing of the body or the token in it, or `CancellationError`.
   package func answer() async throws -> (status: Int, body: [UInt8]) {
+    do {
+      return try await wholeAnswer()
+    } catch is NIOTooManyBytesError {
+      throw NetworkFault(.notHTTP, "it answers more than the \(byteLimit) bytes that are read")
+    } catch {
+      // A task that was cancelled is told so by the client in its own words.
+      try Task.checkCancellation()
+      throw NetworkFault(error)
+    }
+  }
+
+  private func wholeAnswer() async throws -> (status: Int, body: [UInt8]) {
     var request = HTTPClientRequest(url: address)
     request.headers.add(name: "Accept", value: mediaType)
     request.headers.add(name: "Accept-Encoding", value: "identity")

@@ -3,6 +3,7 @@ internal import Crypto
 package import ExposureKeys
 internal import FoundationEssentials
 internal import KeyIntake
+internal import NetworkFaults
 internal import Synchronization
 
 /// What is known of one object.
@@ -32,15 +33,17 @@ package enum WriteCondition: Hashable, Sendable {
 
 /// A bucket of a store that speaks as Amazon S3 does: a few requests, each signed anew whenever it is sent.
 ///
-/// A request that fails for a reason that may pass is tried four times, with random delays that grow, while the store is not
-/// down for everybody: each repetition takes from a budget that successes fill. What a caller is told is told apart: that there
-/// is no such object is an answer, everything else is a fault.
+/// A request that fails for a reason that may pass is tried four times, with random delays that grow, within the time for all of
+/// them, and while the store is not down for everybody: each repetition takes from a budget that successes fill. What a caller
+/// is told is told apart: that there is no such object is an answer, everything else is a fault, and a page of HTML is no answer
+/// of a store.
 package final class Bucket: Sendable {
   package let address: BucketAddress
   /// Whether SHA-256 checksums are sent with every object and asked for with every read.
   package let sendsChecksums: Bool
   private let credentials: CredentialChain
   private let transport: any S3Transport
+  private let timeLimit: Duration
   private let clock: @Sendable () -> Instant
   private let sleep: @Sendable (_ seconds: Double) async throws -> Void
   private let state = Mutex(State())
@@ -54,12 +57,15 @@ package final class Bucket: Sendable {
   }
 
   private static let attempts = 4
-  private static let seconds: Double = 60
+  /// What a request may take, with all its repetitions, unless somebody says otherwise.
+  package static let usualSeconds: Int64 = 60
   /// Of an answer that says what is wrong.
   private static let faultLimit = 64 << 10
 
+  /// - Parameter timeLimit: for one request with all its repetitions.
   package init(
     _ address: BucketAddress, credentials: CredentialChain, transport: any S3Transport, sendsChecksums: Bool = true,
+    timeLimit: Duration = .seconds(Bucket.usualSeconds),
     clock: @escaping @Sendable () -> Instant = Bucket.systemClock,
     sleep: @escaping @Sendable (_ seconds: Double) async throws -> Void = { try await Task.sleep(for: .seconds($0)) }
   ) {
@@ -67,6 +73,7 @@ package final class Bucket: Sendable {
     self.credentials = credentials
     self.transport = transport
     self.sendsChecksums = sendsChecksums
+    self.timeLimit = timeLimit
     self.clock = clock
     self.sleep = sleep
   }
@@ -153,6 +160,7 @@ package final class Bucket: Sendable {
   /// - Parameter prefix: behind the bucket's own.
   package func list(_ prefix: String) async throws -> [(key: String, byteCount: Int)] {
     var objects: [(key: String, byteCount: Int)] = []
+    var keyBytes = 0
     var token: String?
     let whole = "\(address.prefix)\(prefix)"
     for _ in 0..<Self.mostPages {
@@ -160,7 +168,7 @@ package final class Bucket: Sendable {
         (name: "list-type", value: "2"), ("prefix", whole), ("max-keys", "1000"), ("encoding-type", "url"),
       ]
       if let token { query.append(("continuation-token", token)) }
-      let answer = try await ask("GET", nil, query: query, limit: 8 << 20)
+      let answer = try await ask("GET", nil, query: query, limit: Self.pageBytes)
       let page: XMLElement
       do throws(XMLElement.Malformed) {
         page = try XMLElement(document: answer.body)
@@ -175,18 +183,24 @@ package final class Bucket: Sendable {
         guard let spelled = object["Key"], let count = object["Size"].flatMap(Int.init),
           let key = isEncoded ? Self.decoded(spelled) : spelled, key.hasPrefix(address.prefix)
         else { throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) has an entry without name or length") }
+        keyBytes += key.utf8.count
         objects.append((String(key.dropFirst(address.prefix.count)), count))
       }
+      guard keyBytes <= Self.mostKeyBytes, objects.count <= Self.mostPages * 1000 else { break }
       guard page["IsTruncated"] == "true" else { return objects }
       guard let next = page["NextContinuationToken"], next != token else {
         throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) does not say where it goes on")
       }
       token = next
     }
-    throw S3Fault(.tooLarge, "\(address.shown(prefix)) has more than \(Self.mostPages * 1000) objects")
+    throw S3Fault(.tooLarge, "\(address.shown(prefix)) has more than \(Self.mostPages * 1000) objects, or longer names")
   }
 
   private static let mostPages = 1000
+  /// A thousand names of a thousand bytes, each spelled with up to three.
+  private static let pageBytes = 4 << 20
+  /// Of all names of a list together.
+  private static let mostKeyBytes = 64 << 20
 
   private static func decoded(_ text: String) -> String? {
     var bytes: [UInt8] = []
@@ -226,6 +240,7 @@ package final class Bucket: Sendable {
     var isFreshened = false
     var isReset = false
     var attempt = 0
+    let end = ContinuousClock.now + timeLimit
     while true {
       try Task.checkCancellation()
       let credentials = try await self.credentials.current(at: clock(), isRefused: isFreshened)
@@ -236,7 +251,8 @@ package final class Bucket: Sendable {
       var answer = S3Answer(status: 0)
       do {
         answer = try await transport.send(
-          signed, to: address.origin, limit: max(limit, Self.faultLimit), seconds: Self.seconds)
+          signed, to: address.origin, limit: max(limit, Self.faultLimit),
+          seconds: max(0, ContinuousClock.now.duration(to: end) / .seconds(1)))
         if answer.status < 300, answer.body.count > limit {
           answer.isTooLarge = true
           answer.body = []
@@ -258,9 +274,11 @@ package final class Bucket: Sendable {
       } catch {
         // A task that was cancelled is told so by the client in its own words.
         try Task.checkCancellation()
-        let words = credentials.masked(printableText("\(error)"))
-        verdict = .again(
-          S3Fault(.unavailable, "\(shown): no answer from \(address.host): \(words)"), isThrottled: false)
+        let fault = NetworkFault(error)
+        let words =
+          fault.kind == .noAnswer
+          ? "no whole answer within \(timeLimit.components.seconds) s" : "no answer: \(credentials.masked(fault.words))"
+        verdict = .again(S3Fault(.unavailable, "\(shown): \(address.host): \(words)"), isThrottled: false)
       }
       switch verdict {
       case .answer:
@@ -281,7 +299,9 @@ package final class Bucket: Sendable {
         let asked =
           (answer["x-amz-retry-after"].flatMap(Double.init).map { $0 / 1000 })
           ?? answer["Retry-After"].flatMap(Double.init) ?? 0
-        try await sleep(Double.random(in: 0...1) * most + min(max(asked, 0), 5))
+        let delay = Double.random(in: 0...1) * most + min(max(asked, 0), 5)
+        guard ContinuousClock.now + .seconds(delay) < end else { throw fault }
+        try await sleep(delay)
       }
     }
   }
@@ -293,8 +313,14 @@ package final class Bucket: Sendable {
   ) -> Verdict {
     let said = [word.code, credentials.masked(word.message)].filter { !$0.isEmpty }.joined(separator: ": ")
     let words = "\(shown): \(answer.status)\(said.isEmpty ? "" : " \(said)")"
+    let stranger = "\(words); that is no word of a store: a proxy, or a page to log in at, stands in between"
+    // What the store says it says in XML. An outage, and who asks too often, are told by whoever stands before it as well.
+    if answer.isPage, answer.status < 500, answer.status != 429 { return .fault(S3Fault(.badAnswer, stranger)) }
     switch answer.status {
-    case 200, 204, 206: return .answer
+    case 200, 204, 206:
+      // Whoever reads or looks at an object is told its tag by every store.
+      let isOfAnObject = key != nil && (shown.hasPrefix("GET ") || shown.hasPrefix("HEAD "))
+      return !isOfAnObject || answer["ETag"] != nil ? .answer : .fault(S3Fault(.badAnswer, stranger))
     case 404 where key != nil && word.code == "NoSuchKey": return .answer
     case 400, 401, 403, 404: if shown.hasPrefix("HEAD ") { return .answer }
     case 409 where condition != .none && word.code != "NoSuchBucket": return .answer
@@ -310,6 +336,9 @@ package final class Bucket: Sendable {
       return .again(S3Fault(.unavailable, words), isThrottled: false)
     case (400, "BadDigest"), (400, "XAmzContentSHA256Mismatch"), (400, "XAmzContentChecksumMismatch"):
       return .again(S3Fault(.damaged, "\(words); what came there is not what was sent"), isThrottled: false)
+    // A way to somewhere else, of somebody else.
+    case (301...308, "") where answer["Location"] != nil && answer["x-amz-bucket-region"] == nil:
+      return .fault(S3Fault(.badAnswer, stranger))
     case (301, _), (302, _), (307, _), (308, _), (400, "AuthorizationHeaderMalformed"):
       let region = answer["x-amz-bucket-region"] ?? Self.region(in: answer.body)
       let advice = region.map { "; the bucket is in \(printableText($0)): write region: \(printableText($0))" } ?? ""

@@ -2,6 +2,7 @@ internal import BundleTrust
 package import ExposureKeys
 internal import FoundationEssentials
 internal import KeyIntake
+internal import NetworkFaults
 
 /// Finds credentials where tools of such stores look for them, and gets new ones before they end.
 ///
@@ -289,7 +290,7 @@ package actor CredentialChain {
       throw error
     } catch {
       try Task.checkCancellation()
-      throw fault("\(place) does not answer: \(printableText("\(error)"))")
+      throw fault("\(place) does not answer: \(NetworkFault(error))")
     }
   }
 

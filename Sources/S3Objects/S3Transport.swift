@@ -3,6 +3,7 @@ internal import BundleTrust
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
+internal import NetworkFaults
 
 /// One answer, whole.
 package struct S3Answer: Sendable {
@@ -19,6 +20,21 @@ package struct S3Answer: Sendable {
   package subscript(name: String) -> String? {
     headers.first { $0.name.lowercased() == name.lowercased() }?.value
   }
+
+  /// Whether it is a page of HTML for people, which no store answers with: its own words are XML, and objects of ours are archives
+  /// and lists. An object that somebody has written over is still answered with the headers of a store.
+  var isPage: Bool {
+    let isOfStore = headers.contains { header in
+      let name = header.name.lowercased()
+      return name.hasPrefix("x-amz-") || name.hasPrefix("x-goog-") || name.hasPrefix("x-guploader-")
+    }
+    if isOfStore { return false }
+    let start = body.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }.prefix(15)
+    let words = String(decoding: start, as: UTF8.self).lowercased()
+    if words.hasPrefix("<html") || words.hasPrefix("<!doctype html") { return true }
+    // The type alone says nothing: some stores give it to their XML, and to answers without a body.
+    return self["Content-Type"]?.lowercased().hasPrefix("text/html") == true && !words.isEmpty && !words.hasPrefix("<")
+  }
 }
 
 /// How requests get to a store. Nothing is repeated and nothing is followed here.
@@ -27,7 +43,7 @@ package protocol S3Transport: Sendable {
   ///   - origin: scheme, host and port: `https://s3.eu-west-1.amazonaws.com`.
   ///   - limit: of the answer's body in bytes.
   ///   - seconds: until the whole answer must be there.
-  /// - Throws: what the network does; nothing of it shows a header.
+  /// - Throws: what the network does, in words that show no header; `NetworkFault` where it is a real one.
   func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer
 }
 
@@ -57,6 +73,18 @@ package struct HTTPS3Transport: S3Transport {
   }
 
   package func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer {
+    do {
+      return try await answer(to: request, origin, limit: limit, seconds: seconds)
+    } catch {
+      // A task that was cancelled is told so by the client in its own words.
+      try Task.checkCancellation()
+      throw NetworkFault(error)
+    }
+  }
+
+  private func answer(
+    to request: S3Request, _ origin: String, limit: Int, seconds: Double
+  ) async throws -> S3Answer {
     var call = HTTPClientRequest(url: origin + request.target)
     call.method = HTTPMethod(rawValue: request.method)
     call.headers.add(name: "Host", value: request.host)
@@ -84,11 +112,14 @@ package struct HTTPS3Transport: S3Transport {
     // The time of a request ends with its head. A body that comes byte by byte would hold up whoever asked.
     let body: [UInt8]? = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
       group.addTask {
-        do {
-          return Array(try await response.body.collect(upTo: limit).readableBytesView)
-        } catch is NIOTooManyBytesError {
-          return nil
+        var body: [UInt8] = []
+        // What comes is kept once, and no room is made for what is only said.
+        if let stated { body.reserveCapacity(min(stated, 1 << 20)) }
+        for try await part in response.body {
+          guard body.count + part.readableBytes <= limit else { return nil }
+          body.append(contentsOf: part.readableBytesView)
         }
+        return body
       }
       group.addTask {
         try await Task.sleep(until: end, clock: .continuous)

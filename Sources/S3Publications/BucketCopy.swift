@@ -65,7 +65,10 @@ package actor BucketCopy {
     guard let shown = try await source.list(path, limit: SeriesManifest.byteLimit) else { return false }
     guard shown.version != known[series] else { return false }
     guard let content = shown.content, let manifest = try? SeriesManifest(document: content),
-      manifest.series == series, manifest.bundles.allSatisfy({ $0.path.hasPrefix("\(series)/") })
+      manifest.series == series,
+      manifest.bundles.allSatisfy({
+        $0.path.hasPrefix("\(series)/") && (0...SeriesManifest.archiveByteLimit).contains($0.bytes)
+      })
     else {
       throw FolderFault(.unusable, "\(path) cannot be read; the copy stays as it is")
     }
@@ -75,6 +78,21 @@ package actor BucketCopy {
     let wanted = manifest.bundles.filter { $0.isListed || present[$0.path] == $0.bytes }
     var missing: [SeriesManifest.Bundle] = []
     for bundle in wanted where try copy.byteCount(of: bundle.path) != bundle.bytes { missing.append(bundle) }
+    // Several at the same time, and a large one alone: what is in memory at once is bounded.
+    try await fetch(missing.filter { $0.bytes <= Self.smallBytes })
+    for bundle in missing where bundle.bytes > Self.smallBytes { try await fetch([bundle]) }
+    try await copy.show(content, at: path)
+    try await copy.show(manifest.sums, at: "\(series)/SHA256SUMS")
+    try await copy.show(manifest.index, at: "\(series)/index.txt")
+    try removeOld(series, keeping: Set(wanted.map(\.path)), present)
+    known[series] = shown.version
+    return true
+  }
+
+  /// What a series makes at most.
+  private static let smallBytes = 16 << 20
+
+  private func fetch(_ missing: [SeriesManifest.Bundle]) async throws {
     _ = try await source.each(missing) { [source, copy] bundle in
       guard let archive = try await source.content(of: bundle.path, limit: max(bundle.bytes, 1)),
         archive.count == bundle.bytes, sha256(archive) == bundle.sha256
@@ -85,12 +103,6 @@ package actor BucketCopy {
       }
       try await copy.heal(bundle.path, with: archive)
     }
-    try await copy.show(content, at: path)
-    try await copy.show(manifest.sums, at: "\(series)/SHA256SUMS")
-    try await copy.show(manifest.index, at: "\(series)/index.txt")
-    try removeOld(series, keeping: Set(wanted.map(\.path)), present)
-    known[series] = shown.version
-    return true
   }
 
   private func removeOld(_ series: String, keeping wanted: Set<String>, _ present: [String: Int]) throws {

@@ -11,16 +11,19 @@ package struct BucketSettings: Hashable, Sendable {
   /// Whether the store keeps what `If-None-Match` and `If-Match` say. Where it does not, this gateway must be the only one
   /// that publishes into the bucket.
   package var hasConditions: Bool
+  /// What one request may take, with all its repetitions.
+  package var timeoutSeconds: Int64
 
   package init(
     _ address: BucketAddress, credentials: S3CredentialSource = .usual(profile: nil), rootsPEM: String? = nil,
-    sendsChecksums: Bool = true, hasConditions: Bool = true
+    sendsChecksums: Bool = true, hasConditions: Bool = true, timeoutSeconds: Int64 = Bucket.usualSeconds
   ) {
     self.address = address
     self.credentials = credentials
     self.rootsPEM = rootsPEM
     self.sendsChecksums = sendsChecksums
     self.hasConditions = hasConditions
+    self.timeoutSeconds = timeoutSeconds
   }
 
   /// For people: `s3://BUCKET/PREFIX`.
@@ -38,6 +41,6 @@ package struct BucketSettings: Hashable, Sendable {
       address,
       credentials: CredentialChain(
         credentials, environment: environment, region: address.region, transport: HTTPS3Transport()),
-      transport: transport, sendsChecksums: sendsChecksums)
+      transport: transport, sendsChecksums: sendsChecksums, timeLimit: .seconds(timeoutSeconds))
   }
 }

@@ -1,6 +1,7 @@
 import BundleTrust
 import ExposureKeys
 import GatewayTesting
+import NetworkFaults
 import S3Objects
 import Synchronization
 import Testing
@@ -158,6 +159,66 @@ import Testing
     #expect(store.seen.map(\.status) == [403, 200, 200], "the difference is remembered")
     store.set { _, _, _ in .refuses(status: 403, code: "RequestTimeTooSkewed") }
     #expect(await fault { _ = try await bucket.get("x", limit: 10) }?.code == .clock)
+  }
+
+  @Test("a store that accepts and does not answer holds nobody up for longer than one request may take")
+  func silence() async throws {
+    let store = StrictObjectStore()
+    let silent = Silent()
+    let chain = CredentialChain(
+      .stated(store.credentials), environment: [:], region: store.address.region, transport: silent)
+    let bucket = Bucket(store.address, credentials: chain, transport: silent, timeLimit: .milliseconds(1200))
+    let clock = ContinuousClock()
+    var said: S3Fault?
+    let took = await clock.measure { said = await fault { _ = try await bucket.get("x", limit: 10) } }
+    #expect(said?.code == .unavailable)
+    #expect(said?.reason == "GET s3://keys/eu/x: store.example: no whole answer within 1 s")
+    #expect(silent.count == 1 && took < .seconds(4), "\(took)")
+    // A wait that would end behind the end is not begun.
+    store.set { _, _, _ in .refuses(status: 503, code: "SlowDown") }
+    let strict = CredentialChain(
+      .stated(store.credentials), environment: [:], region: store.address.region, transport: store)
+    let hasty = Bucket(store.address, credentials: strict, transport: store, timeLimit: .zero)
+    #expect(await fault { _ = try await hasty.get("x", limit: 10) }?.code == .unavailable)
+    #expect(store.seen.count == 1)
+  }
+
+  private final class Silent: S3Transport {
+    private let state = Mutex(0)
+
+    var count: Int { state.withLock { $0 } }
+
+    func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer {
+      state.withLock { $0 += 1 }
+      try await Task.sleep(for: .seconds(seconds))
+      throw NetworkFault(.noAnswer, "no answer in time")
+    }
+  }
+
+  @Test("a proxy's page is no answer, whatever is asked, and is called what it is")
+  func strangers() async throws {
+    let store = StrictObjectStore()
+    let bucket = store.bucket()
+    let page = " \n<!DOCTYPE HTML><html><head><title>Log in</title></head><body>Hotel</body></html>"
+    for trouble in [
+      StrictObjectStore.Trouble.proxy(status: 200, text: page), .proxy(status: 403, text: page),
+      .proxy(status: 412, text: page),
+    ] {
+      store.set { _, method, _ in method == "HEAD" ? .proxy(status: 200, text: "") : trouble }
+      for said in [
+        await fault { _ = try await bucket.get("x", limit: 1000) }, await fault { _ = try await bucket.head("x") },
+        await fault { _ = try await bucket.list("x/") }, await fault { _ = try await put(bucket, .isNew) },
+        await fault { _ = try await put(bucket, .replaces(tag: "\"1\"")) },
+        await fault { try await bucket.delete("x") },
+      ] {
+        #expect(
+          said?.code == .badAnswer && said?.reason.contains("that is no word of a store") == true, "\(said as Any)")
+      }
+    }
+    // What is no page, and has nothing that a store says of an object.
+    store.set { _, _, _ in .proxy(status: 200, text: "blocked") }
+    #expect(await fault { _ = try await bucket.get("x", limit: 1000) }?.code == .badAnswer)
+    #expect(await fault { _ = try await bucket.head("x") }?.code == .badAnswer)
   }
 
   @Test("limits are kept, and what came is compared") func limits() async throws {

@@ -137,6 +137,41 @@ import Testing
     }
   }
 
+  @Test("what a manifest makes of memory is bounded, whatever a store sends") func bombs() async throws {
+    for text in [
+      "{\"bundles\":[" + String(repeating: "1,", count: 1 << 20) + "1]}", String(repeating: "[", count: 1 << 20),
+      "{\"a\":" + String(repeating: "{\"a\":", count: 5) + "1" + String(repeating: "}", count: 6),
+    ] {
+      #expect { try SeriesManifest(document: Array(text.utf8)) } throws: {
+        ($0 as? PublishingFault)?.reason == "it is no manifest"
+      }
+    }
+    // The closest that one comes to it: short values, and many of them.
+    let bundle = SeriesManifest.Bundle(
+      kind: "day", ordinal: 0, path: "N/0", start: 0, end: 1, published: 1, isListed: true, keys: 0, revisedKeys: 0,
+      bytes: 0, sha256: "", exportSHA256: "", keyID: "", keyVersion: "")
+    var manifest = SeriesManifest(
+      series: "N", title: "\\\"[{", regions: ["DE"], headerRegion: nil, appBundleID: nil, androidPackage: nil,
+      period: 1, keys: [], written: 0, bundles: Array(repeating: bundle, count: 1000))
+    #expect(try SeriesManifest(document: manifest.document) == manifest)
+    manifest.title = String(repeating: "x", count: SeriesManifest.byteLimit)
+    #expect { try manifest.document } throws: { ($0 as? PublishingFault)?.code == "invalid-series" }
+  }
+
+  @Test("an archive that is larger than any is not fetched") func giant() async throws {
+    try await Scene.run { scene in
+      try await scene.publish(["a"], listed: 1, written: 1)
+      let text = String(decoding: try #require(scene.store["NL/manifest.json"]), as: UTF8.self)
+      for bytes in ["1099511627776", "-1"] {
+        scene.store.overwrite(
+          "NL/manifest.json", with: Array(text.replacing("\"bytes\" : 1,", with: "\"bytes\" : \(bytes),").utf8))
+        scene.store.calm()
+        await #expect(throws: FolderFault.self) { try await scene.copy.refresh(["NL"]) }
+        #expect(!scene.store.seen.contains { $0.key.hasSuffix(".zip") })
+      }
+    }
+  }
+
   @Test("one process keeps a copy") func lock() async throws {
     try await Scene.run { scene in
       try await scene.publish(["a"], listed: 1, written: 1)

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import NetworkFaults
 import S3Objects
 import Testing
 
@@ -32,9 +33,9 @@ struct TransportTests {
                 s.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 1000000000000\\r\\n\\r\\nabc")
                 time.sleep(30)
             elif path == b"/short":
-                s.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 10\\r\\n\\r\\nabc")
+                s.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 10\\r\\n\\r\\nabc")
             elif path == b"/elsewhere":
-                s.sendall(b"HTTP/1.1 307 Temporary Redirect\\r\\nLocation: /good\\r\\nContent-Length: 0\\r\\n\\r\\n")
+                s.sendall(b"HTTP/1.1 307 Temporary Redirect\\r\\nConnection: close\\r\\nLocation: /good\\r\\nContent-Length: 0\\r\\n\\r\\n")
             elif path == b"/packed":
                 s.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Encoding: gzip\\r\\nContent-Length: 3\\r\\n\\r\\nabc")
             elif path == b"/a%20%2Bb%24?x=%2F":
@@ -95,6 +96,33 @@ struct TransportTests {
     try await serving { host in
       let answer = try await send(path, host, seconds: 20)
       #expect(answer.status == 200 && answer.isTooLarge && answer.body.isEmpty)
+    }
+  }
+
+  @Test("what the network does is told in words of ours") func words() async throws {
+    func said(_ origin: String, roots: String? = nil) async -> NetworkFault? {
+      do {
+        _ = try await HTTPS3Transport(rootsPEM: roots).send(
+          S3Request("GET", host: "127.0.0.1", path: "/"), to: origin, limit: 10, seconds: 5)
+        return nil
+      } catch {
+        return error as? NetworkFault
+      }
+    }
+    #expect(await said("http://127.0.0.1:9") == NetworkFault(.connectionRefused, "no server listens there"))
+    #expect(await said("http://name.invalid")?.kind == .nameNotFound)
+    #expect(await said("ftp://127.0.0.1")?.words == "the address is not well-formed")
+    #expect(
+      await said("https://127.0.0.1:9", roots: "no certificate")
+        == NetworkFault(.tls, "no PEM certificate can be read"))
+    try await serving { host in
+      let slow = await { () async -> NetworkFault? in
+        do {
+          _ = try await send("/slow-head", host)
+          return nil
+        } catch { return error as? NetworkFault }
+      }()
+      #expect(slow == NetworkFault(.noAnswer, "no answer in time"))
     }
   }
 

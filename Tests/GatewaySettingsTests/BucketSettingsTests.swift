@@ -21,6 +21,7 @@ import Testing
         roots: roots.pem
         checksums: none
         conditional-writes: false
+        time-out: 20 s
     """,
     """
     state: /var/k
@@ -48,7 +49,7 @@ import Testing
           S3Credentials(
             accessKeyID: "AKIDX", secretAccessKey: Secret(Fixture.secret), sessionToken: Secret(Fixture.secret))))
     #expect(bucket.rootsPEM?.contains("CERTIFICATE") == true)
-    #expect(!bucket.sendsChecksums && !bucket.hasConditions)
+    #expect(!bucket.sendsChecksums && !bucket.hasConditions && bucket.timeoutSeconds == 20)
     var dumped = "\(plan)"
     dump(plan, to: &dumped)
     #expect(!dumped.contains("hunter2"))

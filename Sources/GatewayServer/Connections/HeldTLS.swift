@@ -2,6 +2,7 @@ internal import BundleTrust
 package import ExposureKeys
 internal import NIOHTTP2
 internal import NIOSSL
+internal import NetworkFaults
 internal import Synchronization
 
 /// The certificate that a server shows, with its key. It can be replaced while the server runs: a connection is shown what
@@ -57,12 +58,13 @@ package final class HeldTLS: Sendable {
     guard let key else {
       throw ServerFault(place: "TLS", reason: "a certificate is given, and no private key")
     }
-    let chain = try ServerFault.at(places.certificate) {
-      try NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8))
+    // What the library says is the name of a step of it.
+    guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)) else {
+      throw ServerFault(place: places.certificate, reason: "no PEM certificate can be read")
     }
     guard let own = chain.first else { throw ServerFault(place: places.certificate, reason: "there is no certificate") }
-    let privateKey = try ServerFault.at(places.key) {
-      try NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem)
+    guard let privateKey = try? NIOSSLPrivateKey(bytes: Array(key.disclosed.utf8), format: .pem) else {
+      throw ServerFault(place: places.key, reason: "no PEM private key can be read")
     }
     var tls = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
@@ -81,7 +83,7 @@ package final class HeldTLS: Sendable {
     } catch NIOSSLError.failedToLoadPrivateKey {
       throw ServerFault(place: places.key, reason: "the private key does not belong to the certificate")
     } catch {
-      throw ServerFault(place: places.certificate, reason: "\(error)")
+      throw ServerFault(place: places.certificate, reason: "\(NetworkFault(error))")
     }
   }
 }
@@ -122,7 +124,9 @@ package struct ServedCertificates: Sendable {
   ///
   /// - Throws: ``ServerFault``.
   package static func end(ofPEM text: String) throws -> Instant {
-    let chain = try ServerFault.at("TLS certificate") { try NIOSSLCertificate.fromPEMBytes(Array(text.utf8)) }
+    guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(text.utf8)) else {
+      throw ServerFault(place: "TLS certificate", reason: "no PEM certificate can be read")
+    }
     guard let own = chain.first else { throw ServerFault(place: "TLS certificate", reason: "there is no certificate") }
     return Instant(secondsSince1970: Int64(own.notValidAfter))
   }

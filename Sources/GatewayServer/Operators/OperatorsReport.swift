@@ -154,7 +154,7 @@ package struct OperatorsReport: Sendable {
   package var series: [Series] = []
   package var destinations: [Destination] = []
   package var mirrors: [Mirror] = []
-  /// What else is wrong: callbacks, a federation's batches.
+  /// Everything that is wrong, in the words that `keyferry status` judges by.
   package var problems: [String] = []
   /// Why the system's clock is not believed.
   package var clockDoubt: String?

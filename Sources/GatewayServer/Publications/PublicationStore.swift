@@ -182,7 +182,7 @@ struct PublishedDocument: Sendable {
 struct LoadedSeries: Sendable {
   static let fileNames = ["manifest.json", "index.txt", "SHA256SUMS"]
   private static let mediaTypes = ["application/json", "text/plain; charset=utf-8", "text/plain; charset=utf-8"]
-  private static let byteLimit = 64 << 20
+  private static let byteLimit = SeriesManifest.byteLimit
 
   var series: PublishedSeries
   var documents: [String: PublishedDocument] = [:]

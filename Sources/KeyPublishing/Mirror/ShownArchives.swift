@@ -72,7 +72,7 @@ package struct ShownArchives: Sendable {
     _ key: TemporaryExposureKey, in folder: String, known: [String: DocumentID], room: inout Int
   ) throws {
     let folder = LocalFolder(folder)
-    guard let content = try? folder.content(of: SeriesManifest.path(of: series), limit: 1 << 30),
+    guard let content = try? folder.content(of: SeriesManifest.path(of: series), limit: SeriesManifest.byteLimit),
       let manifest = try? SeriesManifest(document: content)
     else { return }
     for bundle in manifest.bundles {

@@ -68,7 +68,7 @@ package actor BundleAudit {
     let names = series.map { [$0] } ?? Set(records.map(\.bundle.series)).union(settings.keys).sorted()
     var unknown: [String] = []
     for name in names {
-      guard let bytes = try folder.content(of: SeriesManifest.path(of: name), limit: 1 << 30),
+      guard let bytes = try folder.content(of: SeriesManifest.path(of: name), limit: SeriesManifest.byteLimit),
         let manifest = try? SeriesManifest(document: bytes)
       else { continue }
       for bundle in manifest.bundles where !known.contains(bundle.path) && bundle.path.hasPrefix("\(name)/") {

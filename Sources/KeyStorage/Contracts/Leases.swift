@@ -129,6 +129,9 @@ package struct LeaseTable: Hashable, Sendable {
     self.standing = standing
     self.time = time
   }
+
+  /// What was somebody's work and is nobody's now.
+  package var unheld: [Duty] { standing.filter { !$0.isHeld && $0.duty.replica == nil }.map(\.duty) }
 }
 
 /// Who does what, of those that share a store.

@@ -51,7 +51,8 @@ struct ReplicaReport: Equatable {
   /// What was somebody's and is nobody's now, by name.
   let unheld: [String]
 
-  init(_ standing: [LeaseStanding], drained: [DrainedReplica]) {
+  init(_ table: LeaseTable, drained: [DrainedReplica]) {
+    let standing = table.standing
     let work = standing.filter { $0.duty.replica == nil }
     let names = Set(standing.compactMap(\.duty.replica) + drained.map(\.name)).sorted()
     replicas = names.map { name in
@@ -61,7 +62,7 @@ struct ReplicaReport: Equatable {
         leases: work.filter { $0.isHeld && $0.holder == name }.map(\.duty.name),
         drained: drained.first { $0.name == name })
     }.filter { $0.isPresent || $0.drained != nil || !$0.leases.isEmpty }
-    unheld = work.filter { !$0.isHeld }.map(\.duty.name)
+    unheld = table.unheld.map(\.name)
   }
 
   var lines: [String] {

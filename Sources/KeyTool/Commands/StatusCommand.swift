@@ -82,7 +82,7 @@ struct StatusCommand: AsyncParsableCommand {
     var replicas: ReplicaReport?
     if let office = ledger.leases {
       replicas = ReplicaReport(
-        try await office.table().standing, drained: try await ledger.read { try $0.drainedReplicas() })
+        try await office.table(), drained: try await ledger.read { try $0.drainedReplicas() })
     }
     let folderFaults = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
@@ -113,13 +113,11 @@ struct StatusCommand: AsyncParsableCommand {
         "series \(name) is in the publication folder and not in the configuration, and is served as it stands: move its folder away"
       )
     }
-    let isWrong =
-      report.sources.contains { !$0.quarantine.isEmpty || $0.record.lastFault != nil || $0.isBehind || $0.isRejecting }
-      || series.contains { !$0.faults.isEmpty } || report.mirrors.contains { $0.lost > 0 } || doubt != nil
-      || !folderFaults.isEmpty || destinations.contains(where: \.isWrong) || federation?.isOverdue == true
-      || callbacks.contains { $0.suspended != nil } || log?.fault != nil
-      || certificates.contains(where: \.isWrong) || replicas?.unheld.isEmpty == false
-    try exit(isWrong ? .rejected : .done)
+    let faults = StandingFaults(
+      report, series: series, destinations: destinations, federation: federation, callbacks: callbacks, log: log,
+      certificates: certificates, folderFaults: folderFaults, clockDoubt: doubt?.reason,
+      unheldWork: replicas?.unheld ?? [])
+    try exit(faults.isEmpty ? .done : .rejected)
   }
 }
 

@@ -3,6 +3,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
+internal import NetworkFaults
 
 /// Calls subscribers: one GET over TLS, with the gateway's own certificate.
 ///
@@ -65,7 +66,8 @@ package struct CallbackCaller: Sendable {
       do {
         found = try await within(deadline) { [resolver] in try await resolver.addresses(of: target.name) }
       } catch {
-        throw error as? CallbackFault ?? CallbackFault(.nameNotFound, "\(target.host) cannot be looked up: \(error)")
+        throw error as? CallbackFault
+          ?? CallbackFault(.nameNotFound, "\(target.host) cannot be looked up: \(NetworkFault(error))")
       }
     }
     guard !found.isEmpty else { throw CallbackFault(.nameNotFound, "\(target.host) has no address") }
@@ -135,7 +137,8 @@ package struct CallbackCaller: Sendable {
       channel = try await bootstrap.connect(to: SocketAddress(ipAddress: address, port: target.address.port)).get()
     } catch {
       answered.fail(error)
-      throw CallbackFault(.unreachable, "\(target.host): a connection to \(address) could not be made: \(error)")
+      throw CallbackFault(
+        .unreachable, "\(target.host): a connection to \(address) could not be made: \(NetworkFault(error))")
     }
     channel.eventLoop.scheduleTask(deadline: deadline) { channel.close(promise: nil) }
     var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: Self.uri(target, query))
@@ -153,7 +156,7 @@ package struct CallbackCaller: Sendable {
       guard NIODeadline.now() < deadline else {
         throw CallbackFault(.timeOut, "\(target.host) has not answered within \(timeLimit.seconds) s")
       }
-      throw error as? CallbackFault ?? CallbackFault(.tls, "\(target.host): \(error)")
+      throw error as? CallbackFault ?? CallbackFault(.tls, "\(target.host): \(NetworkFault(error))")
     }
     guard (200...299).contains(status) else {
       let about = (300...399).contains(status) ? "; redirects are not followed" : ""
@@ -238,7 +241,7 @@ private struct CallbackExchange: Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-      exchange.status.fail(CallbackFault(.tls, "\(exchange.host): \(error)"))
+      exchange.status.fail(CallbackFault(.tls, "\(exchange.host): \(NetworkFault(error))"))
       context.close(promise: nil)
     }
 

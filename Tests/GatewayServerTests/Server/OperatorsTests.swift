@@ -66,6 +66,12 @@ struct OperatorsTests {
     report.clockDoubt = "the system's clock is 3 days ahead"
     report.systemTime = Instant("2020-12-04T12:00:00Z")
     report.lastRetention = now
+    report.problems = [
+      "the system's clock is 3 days ahead",
+      "source de is failing: time-out: no answer within 30 s (4 failures in a row)",
+      "series travel: no signing key is valid", "VA-original lacks 1 archive of va",
+      "destination efgs is failing: refused: 403",
+    ]
     return report
   }()
 

@@ -1,19 +1,17 @@
-internal import ExposureKeys
-internal import GatewayDaemon
+package import ExposureKeys
 internal import GatewayServer
 internal import KeyIntake
-internal import KeyStorage
 
 /// A TLS certificate as its file says it: the one that a gateway shows that runs, unless the file cannot be used.
-struct CertificateStanding: Encodable {
+package struct CertificateStanding: Encodable, Sendable {
   /// `server`, `federation`.
-  let address: String
-  let file: String
-  let until: String?
+  package let address: String
+  package let file: String
+  package let until: String?
   /// Why nobody can be shown it.
-  let fault: String?
+  package let fault: String?
   /// Whether somebody should look: it is broken, has ended, or ends within two days.
-  let isWrong: Bool
+  package let isWrong: Bool
   private let seconds: Int64?
 
   private static let byteLimit = 1 << 20
@@ -21,7 +19,7 @@ struct CertificateStanding: Encodable {
 
   enum CodingKeys: String, CodingKey { case address, file, until, fault }
 
-  init(_ address: String, in file: String, at now: Instant) {
+  package init(_ address: String, in file: String, at now: Instant) {
     (self.address, self.file) = (address, file)
     var (end, fault): (Instant?, String?) = (nil, nil)
     do {
@@ -35,11 +33,15 @@ struct CertificateStanding: Encodable {
     isWrong = fault != nil || (left ?? 0) < Self.soon
   }
 
-  var line: String {
-    let end =
-      until.flatMap { until in
-        seconds.map { $0 > 0 ? "ends \(until), in \(DurationText.text($0))" : "has ended at \(until)" }
-      } ?? "cannot be shown: \(printableText(fault ?? ""))"
-    return "certificate of \(address)  \(end)"
+  /// One sentence.
+  package var words: String { "certificate of \(address) \(end)" }
+
+  /// One line of a table.
+  package var line: String { "certificate of \(address)  \(end)" }
+
+  private var end: String {
+    guard let until, let seconds else { return "cannot be shown: \(printableText(fault ?? ""))" }
+    guard seconds > 0 else { return "has ended at \(until)" }
+    return "ends \(until), in \(ReadableNumber.age(seconds).replacing("\u{00A0}", with: " "))"
   }
 }
