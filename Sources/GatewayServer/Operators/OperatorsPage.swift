@@ -1,4 +1,3 @@
-internal import Crypto
 internal import ExposureKeys
 internal import FoundationEssentials
 internal import KeyIntake
@@ -16,44 +15,26 @@ struct OperatorsPage {
     self.reasons = reasons
   }
 
-  /// The page's own style and nothing else may take effect.
-  static let securityPolicy: String = {
-    let digest = Data(SHA256.hash(data: Data(OperatorsPageStyle.text.utf8))).base64EncodedString()
-    return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; form-action 'none'; "
-      + "frame-ancestors 'none'"
-  }()
+  static let securityPolicy = PageFrame.securityPolicy(OperatorsPageStyle.text)
 
   var html: String {
-    """
-    <!DOCTYPE html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <title>Keyferry — for operators</title>
-    <style>\(OperatorsPageStyle.text)</style>
-    </head>
-    <body>
-    <a class="skip" href="#wrong">Skip to what is wrong</a>
-    <header>
-    <h1>Keyferry <span>for operators</span></h1>
-    \(overview)
-    </header>
-    <main>
-    \(wrong)
-    \(report.map(sections) ?? Self.servingAlone)
-    </main>
-    <footer>
-    <p>\(report.map { "As of \(Self.time($0.now)) UTC; load the page again for newer figures. " } ?? "")\
-    The same as numbers: <a href="/metrics">metrics</a>, <a href="/ready">ready</a>,
-    <a href="/ready/publishing">ready to publish</a>. Nothing can be changed here: <code>keyferry help</code> lists what can be
-    said to the gateway.</p>
-    </footer>
-    </body>
-    </html>
-
-    """
+    PageFrame(
+      title: "Keyferry — for operators", style: OperatorsPageStyle.text, skip: ("wrong", "Skip to what is wrong"),
+      header: """
+        <h1>Keyferry <span>for operators</span></h1>
+        \(overview)
+        """,
+      content: """
+        \(wrong)
+        \(report.map(sections) ?? Self.servingAlone)
+        """,
+      footer: """
+        <p>\(report.map { "As of \(Self.time($0.now)) UTC; load the page again for newer figures. " } ?? "")\
+        The same as numbers: <a href="/metrics">metrics</a>, <a href="/ready">ready</a>,
+        <a href="/ready/publishing">ready to publish</a>. Nothing can be changed here: <code>keyferry help</code> lists what can be
+        said to the gateway.</p>
+        """
+    ).html
   }
 
   private static let servingAlone = """
@@ -69,15 +50,9 @@ struct OperatorsPage {
     let wrong = problems
     let facts = [
       ("State", wrong.isEmpty ? "all is well" : "\(counted(wrong.count, "thing")) wrong"),
-      (
-        "Sources",
-        failing == 0 ? "\(report.sources.count)" : "\(report.sources.count), \(failing) not well"
-      ),
+      ("Sources", failing == 0 ? "\(report.sources.count)" : "\(report.sources.count), \(failing) not well"),
       ("Waiting for you", ReadableNumber.grouped(report.waitingCount)),
-      (
-        "Running for",
-        ReadableNumber.age(max(0, report.now.secondsSince1970 - report.start.secondsSince1970))
-      ),
+      ("Running for", ReadableNumber.age(max(0, report.now.secondsSince1970 - report.start.secondsSince1970))),
       ("Program", report.program),
     ]
     return "<dl class=\"overview\">"
@@ -87,8 +62,7 @@ struct OperatorsPage {
   /// Why the gateway is not ready, and what its parts say about themselves. What both say stands once.
   private var problems: [String] {
     var all = reasons
-    for other in report?.problems ?? []
-    where !all.contains(where: { other.hasPrefix($0) || $0.hasPrefix(other) }) {
+    for other in report?.problems ?? [] where !all.contains(where: { other.hasPrefix($0) || $0.hasPrefix(other) }) {
       all.append(other)
     }
     return all
@@ -110,8 +84,7 @@ struct OperatorsPage {
 
   private func sections(_ report: OperatorsReport) -> String {
     [
-      sources(report), waiting(report), series(report), mirrors(report), destinations(report),
-      paused(report),
+      sources(report), waiting(report), series(report), mirrors(report), destinations(report), paused(report),
       log(report), clock(report),
     ].filter { !$0.isEmpty }.joined(separator: "\n")
   }
@@ -126,14 +99,10 @@ struct OperatorsPage {
           ("State", Self.badge(source.state, source.mark) + note(source.note)),
           ("Last good pull", source.lag.map(Self.ago) ?? Self.none),
           ("Newest key", source.newestKeyAge.map(Self.ago) ?? Self.none),
-          (
-            "Next pull",
-            source.nextPull.map { $0 <= report.now ? "due" : Self.time($0) } ?? Self.none
-          ),
+          ("Next pull", source.nextPull.map { $0 <= report.now ? "due" : Self.time($0) } ?? Self.none),
         ],
         [
-          ("Received", ReadableNumber.grouped(source.received)),
-          ("Rejected", ReadableNumber.grouped(source.rejected)),
+          ("Received", ReadableNumber.grouped(source.received)), ("Rejected", ReadableNumber.grouped(source.rejected)),
           ("In quarantine", Self.count(source.quarantined)), ("Held", Self.count(source.held)),
         ])
     }
@@ -147,20 +116,15 @@ struct OperatorsPage {
       Self.row(
         "\(waiting.source)", "<code>\(escaped(waiting.document))</code>",
         [
-          ("What", Self.badge(waiting.isHeld ? "held" : "refused", .warning)),
-          ("Why", escaped(waiting.reason)),
+          ("What", Self.badge(waiting.isHeld ? "held" : "refused", .warning)), ("Why", escaped(waiting.reason)),
           ("Since", Self.time(waiting.since)),
           ("To look", "<code class=\"command\">keyferry quarantine show \(waiting.number)</code>"),
         ], [])
     }
     let rest = report.waitingCount - report.waiting.count
-    let more =
-      rest > 0
-      ? "<p>And \(ReadableNumber.grouped(rest)) more: <code>keyferry quarantine list</code>.</p>"
-      : ""
+    let more = rest > 0 ? "<p>And \(ReadableNumber.grouped(rest)) more: <code>keyferry quarantine list</code>.</p>" : ""
     return Self.table(
-      "Waiting for you", rows, ["Source and document", "What", "Why", "Since", "To look"],
-      numbers: [],
+      "Waiting for you", rows, ["Source and document", "What", "Why", "Since", "To look"], numbers: [],
       empty: "Nothing is in quarantine, and nothing is held.", more: more)
   }
 
@@ -170,31 +134,21 @@ struct OperatorsPage {
         series.title,
         "<span class=\"soft\">\(escaped(series.name)), each \(ReadableNumber.duration(series.windowSeconds))</span>",
         [
-          (
-            "State",
-            series.faults.isEmpty ? Self.badge("fine", .good) : Self.badge("see above", .bad)
-          ),
+          ("State", series.faults.isEmpty ? Self.badge("fine", .good) : Self.badge("see above", .bad)),
           ("Last window ended", series.lastWindow.map { Self.time($0) } ?? Self.none),
           ("Last bundle", series.lastBundle.map(Self.bundle) ?? Self.none),
-          (
-            "Next window ends",
-            series.nextWindow <= report.now ? "due" : Self.time(series.nextWindow)
-          ),
+          ("Next window ends", series.nextWindow <= report.now ? "due" : Self.time(series.nextWindow)),
           ("Waiting keys", Self.waiting(series.waiting)),
           (
             "Signs",
             (series.signer.map(escaped) ?? Self.badge("nobody", .bad))
-              + (series.signingEnd.map { " <span class=\"soft\">until \(Self.time($0))</span>" }
-                ?? "")
+              + (series.signingEnd.map { " <span class=\"soft\">until \(Self.time($0))</span>" } ?? "")
           ),
         ], [("Listed bundles", ReadableNumber.grouped(series.listedBundles))])
     }
     return Self.table(
       "Series", rows,
-      [
-        "Series", "State", "Last window ended", "Last bundle", "Next window ends", "Waiting keys",
-        "Signs",
-      ],
+      ["Series", "State", "Last window ended", "Last bundle", "Next window ends", "Waiting keys", "Signs"],
       numbers: ["Listed bundles"], empty: "No series is configured.")
   }
 
@@ -206,8 +160,7 @@ struct OperatorsPage {
   private static func waiting(_ keys: OperatorsReport.WaitingKeys?) -> String {
     guard let keys else { return none }
     var parts = ["\(ReadableNumber.grouped(keys.new)) new"]
-    for (count, word) in [(keys.revised, "revised"), (keys.held, "held"), (keys.paused, "paused")]
-    where count > 0 {
+    for (count, word) in [(keys.revised, "revised"), (keys.held, "held"), (keys.paused, "paused")] where count > 0 {
       parts.append("\(ReadableNumber.grouped(count)) \(word)")
     }
     return parts.joined(separator: ", ")
@@ -238,15 +191,11 @@ struct OperatorsPage {
         [
           ("State", Self.badge(destination.state, destination.mark) + note(destination.note)),
           ("Last good push", destination.lastSuccess.map { Self.time($0) } ?? Self.none),
-          (
-            "Next push",
-            destination.nextPush.map { $0 <= report.now ? "due" : Self.time($0) } ?? Self.none
-          ),
+          ("Next push", destination.nextPush.map { $0 <= report.now ? "due" : Self.time($0) } ?? Self.none),
         ], [("Without an answer", Self.count(destination.unanswered))])
     }
     return Self.table(
-      "Destinations", rows, ["Destination", "State", "Last good push", "Next push"],
-      numbers: ["Without an answer"],
+      "Destinations", rows, ["Destination", "State", "Last good push", "Next push"], numbers: ["Without an answer"],
       empty: "")
   }
 
@@ -263,32 +212,23 @@ struct OperatorsPage {
     let waits =
       log.waiting == 0
       ? "nothing"
-      : ReadableNumber.grouped(log.waiting)
-        + (log.oldest.map { ", the oldest since \(Self.time($0))" } ?? "")
+      : ReadableNumber.grouped(log.waiting) + (log.oldest.map { ", the oldest since \(Self.time($0))" } ?? "")
     return Self.facts(
       "Public log",
       [
         ("State", log.fault == nil ? Self.badge("fine", .good) : Self.badge("see above", .bad)),
-        ("Name", escaped(log.name)),
-        ("Entries", log.entries.map(ReadableNumber.grouped) ?? "none are shown yet"),
+        ("Name", escaped(log.name)), ("Entries", log.entries.map(ReadableNumber.grouped) ?? "none are shown yet"),
         ("Waiting for the next round", waits),
       ])
   }
 
   private func clock(_ report: OperatorsReport) -> String {
     var facts = [
-      (
-        "State",
-        report.clockDoubt == nil ? Self.badge("believed", .good) : Self.badge("in doubt", .bad)
-      ),
+      ("State", report.clockDoubt == nil ? Self.badge("believed", .good) : Self.badge("in doubt", .bad)),
       ("The gateway's time", "\(Self.time(report.now))\u{00A0}UTC"),
     ]
-    if let system = report.systemTime {
-      facts.append(("The system's clock", "\(Self.time(system))\u{00A0}UTC"))
-    }
-    if let last = report.lastRetention {
-      facts.append(("Old data was removed last", "\(Self.time(last))\u{00A0}UTC"))
-    }
+    if let system = report.systemTime { facts.append(("The system's clock", "\(Self.time(system))\u{00A0}UTC")) }
+    if let last = report.lastRetention { facts.append(("Old data was removed last", "\(Self.time(last))\u{00A0}UTC")) }
     return Self.facts("Clock", facts)
   }
 
@@ -313,13 +253,9 @@ struct OperatorsPage {
     "<span class=\"badge \(mark.rawValue)\">\(escaped(word))</span>"
   }
 
-  private func note(_ text: String?) -> String {
-    text.map { "<span class=\"note\">\(escaped($0))</span>" } ?? ""
-  }
+  private func note(_ text: String?) -> String { text.map { "<span class=\"note\">\(escaped($0))</span>" } ?? "" }
 
-  private static func ago(_ seconds: Int64) -> String {
-    escaped(ReadableNumber.age(max(0, seconds))) + " ago"
-  }
+  private static func ago(_ seconds: Int64) -> String { escaped(ReadableNumber.age(max(0, seconds))) + " ago" }
 
   private static func time(_ instant: Instant) -> String { time(instant.description) }
 
@@ -345,13 +281,11 @@ struct OperatorsPage {
   ) -> String {
     "<tr><th scope=\"row\">\(escaped(name))<br>\(under)</th>"
       + cells.map { "<td data-label=\"\($0.0)\"><div>\($0.1)</div></td>" }.joined()
-      + numbers.map { "<td class=\"number\" data-label=\"\($0.0)\"><div>\($0.1)</div></td>" }
-      .joined() + "</tr>"
+      + numbers.map { "<td class=\"number\" data-label=\"\($0.0)\"><div>\($0.1)</div></td>" }.joined() + "</tr>"
   }
 
   private static func table(
-    _ title: String, _ rows: [String], _ columns: [String], numbers: [String], empty: String,
-    more: String = ""
+    _ title: String, _ rows: [String], _ columns: [String], numbers: [String], empty: String, more: String = ""
   ) -> String {
     let id = identifier(title)
     let head =
@@ -361,7 +295,6 @@ struct OperatorsPage {
       rows.isEmpty
       ? "<p>\(empty)</p>"
       : "<table aria-labelledby=\"\(id)\"><thead><tr>\(head)</tr></thead><tbody>\(rows.joined(separator: "\n"))</tbody></table>"
-    return
-      "<section aria-labelledby=\"\(id)\"><h2 id=\"\(id)\">\(title)</h2>\(body)\(more)</section>"
+    return "<section aria-labelledby=\"\(id)\"><h2 id=\"\(id)\">\(title)</h2>\(body)\(more)</section>"
   }
 }

@@ -1,4 +1,3 @@
-internal import Crypto
 internal import FoundationEssentials
 internal import KeyIntake
 
@@ -9,44 +8,28 @@ struct FrontPage {
 
   init(_ report: PublicationReport) { self.report = report }
 
-  /// The page's own style and nothing else may take effect.
-  static let securityPolicy: String = {
-    let digest = Data(SHA256.hash(data: Data(FrontPageStyle.text.utf8))).base64EncodedString()
-    return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; form-action 'none'; "
-      + "frame-ancestors 'none'"
-  }()
+  static let securityPolicy = PageFrame.securityPolicy(FrontPageStyle.text)
 
   var html: String {
-    """
-    <!DOCTYPE html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <title>Keyferry — published diagnosis keys</title>
-    <style>\(FrontPageStyle.text)</style>
-    </head>
-    <body>
-    <a class="skip" href="#series">Skip to the series</a>
-    <header>
-    <div class="brand">\(Self.mark)<h1>Keyferry</h1></div>
-    <p>Signed bundles of diagnosis keys for Exposure Notification apps, one series for each region.</p>
-    \(overview)
-    </header>
-    <main id="series">
-    \(report.series.isEmpty ? Self.nothing : report.series.map(section).joined(separator: "\n"))
-    \(shared)
-    \(publicLog)
-    </main>
-    <footer>
-    <p>The same as <a href="/api/series">JSON</a>; <a href="/openapi.json">OpenAPI</a> describes every address that answers here.
-    All times are UTC. <em>Keys by day</em> counts keys in the window in which they were published.</p>
-    </footer>
-    </body>
-    </html>
-
-    """
+    PageFrame(
+      title: "Keyferry — published diagnosis keys", style: FrontPageStyle.text,
+      skip: ("series", "Skip to the series"),
+      header: """
+        <div class="brand">\(Self.mark)<h1>Keyferry</h1></div>
+        <p>Signed bundles of diagnosis keys for Exposure Notification apps, one series for each region.</p>
+        \(overview)
+        """,
+      mainID: "series",
+      content: """
+        \(report.series.isEmpty ? Self.nothing : report.series.map(section).joined(separator: "\n"))
+        \(shared)
+        \(publicLog)
+        """,
+      footer: """
+        <p>The same as <a href="/api/series">JSON</a>; <a href="/openapi.json">OpenAPI</a> describes every address that answers here.
+        All times are UTC. <em>Keys by day</em> counts keys in the window in which they were published.</p>
+        """
+    ).html
   }
 
   /// A ferry: hull, house and waves.

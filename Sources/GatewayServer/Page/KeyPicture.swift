@@ -11,6 +11,8 @@ struct KeyPicture {
   private static let floor = 150.0
   private static let height = 200.0
   private static let left = 56.0
+  /// What `Dec 2020` takes with the large letters of a phone.
+  private static let monthWidth = 130.0
 
   /// - Parameter id: unique on the page; letters, digits and hyphens.
   init(_ days: [PublicationReport.KeyDay], id: String, title: String = "Keys by day") {
@@ -50,8 +52,11 @@ struct KeyPicture {
         """
       // The month stands under its first day.
       if index == 0 || day.day.prefix(7) != days[index - 1].day.prefix(7) {
+        // Under one of the last it ends at the edge, and is not cut off there.
+        let fits = x + Self.monthWidth <= Self.width
         text += """
-          <text class="axis" x="\(rounded(x))" y="\(Int(Self.floor) + 42)">\(escaped(Self.month(of: day.day)))</text>
+          <text class="axis" x="\(fits ? rounded(x) : "\(Int(Self.width))")" y="\(Int(Self.floor) + 42)"\
+          \(fits ? "" : " text-anchor=\"end\"")>\(escaped(Self.month(of: day.day)))</text>
 
           """
       }

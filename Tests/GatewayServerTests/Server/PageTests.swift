@@ -263,4 +263,19 @@ struct PageTests {
       }
     }
   }
+
+  /// The letters of a phone are twice as large, so a month that begins under the last column would end behind the edge.
+  @Test("A month that begins under the last columns is not cut off", arguments: [1, 2, 14, 28])
+  func month(count: Int) throws {
+    let days = (0..<count).map { number in
+      let left = count - 1 - number
+      let day = left == 0 ? "2020-12-01" : "2020-11-\(left > 21 ? "0" : "")\(31 - left)"
+      return PublicationReport.KeyDay(day: day, keys: 1, revisedKeys: 0)
+    }
+    let svg = KeyPicture(days, id: "x").svg
+    let match = try #require(
+      svg.firstMatch(of: /<text class="axis" x="([0-9.]+)" y="192"( text-anchor="end")?>Dec 2020</))
+    let x = try #require(Double(match.output.1))
+    #expect(match.output.2 == nil ? x + 130 <= 640 : x <= 640)
+  }
 }
