@@ -30,6 +30,9 @@ import Testing
     Case(arguments: ["convert", "good.zip", "--trust", "ring", "--to", "csv", "-o", "-"], isDone: true),
     Case(arguments: ["convert", "bad.zip", "--trust", "ring", "--to", "csv", "-o", "out.csv"], isDone: false),
     Case(arguments: ["audit", "verify", "bad.zip", "--key", "ring/310-v1.pem"], isDone: false),
+    Case(arguments: ["archive", "verify", "kept"], isDone: true),
+    Case(arguments: ["archive", "verify", "kept", "--json"], isDone: true),
+    Case(arguments: ["archive", "verify", "changed"], isDone: false),
     Case(arguments: ["archive", "verify", "none"], isDone: false),
     Case(arguments: ["archive", "verify", "empty"], isDone: false),
     Case(arguments: ["diff", "good.zip", "good.zip"], isDone: true, waits: true),
@@ -61,6 +64,19 @@ import Testing
     let zip = try #require(Tool(named: "zip"), "zip is not installed")
     _ = try zip.run(["-q", "-j", "../bad.zip", "export.bin", "export.sig"], in: workshop.folder.appending(path: "bad"))
     try workshop.write(Array("PK\u{3}\u{4}noise".utf8), "noise.zip")
+    for archive in ["kept", "changed"] {
+      let added = try workshop.keyferry("archive", "add", archive, "good.zip")
+      #expect(added.status == 0, "\(added.errors)")
+    }
+    let files = FileManager.default.enumerator(
+      at: workshop.folder.appending(path: "changed"), includingPropertiesForKeys: nil)
+    let largest = try #require(
+      files?.compactMap { $0 as? URL }.filter { (try? Data(contentsOf: $0)) != nil }
+        .max { (try? Data(contentsOf: $0).count) ?? 0 < (try? Data(contentsOf: $1).count) ?? 0 })
+    var bytes = try Data(contentsOf: largest)
+    bytes[bytes.count / 2] ^= 1
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: largest.path())
+    try bytes.write(to: largest)
     try FileManager.default.createDirectory(
       at: workshop.folder.appending(path: "empty"), withIntermediateDirectories: true)
   }
@@ -90,6 +106,26 @@ import Testing
         if one.isDone { #expect((outcome.status == 0) == (canShow || !one.isShown), comment) }
         // A message, and no trap.
         #expect([0, 1, 2].contains(outcome.status), comment)
+      }
+    }
+  }
+
+  /// From what the system cannot even load it with to enough. A trap says nothing to anybody who did not write the runtime.
+  @Test("Where memory runs out it says so, and what it prints is whole or it fails") func withoutMemory() throws {
+    try Workshop.run { workshop in
+      try prepare(workshop)
+      let program = try #require(Workshop.program)
+      let (shell, limit) = (try #require(Tool(named: "sh")), try #require(Tool(named: "timeout")))
+      let whole = try workshop.keyferry("inspect", "good.zip").text
+      for kilobytes in stride(from: 20_000, through: 260_000, by: 4000) {
+        let outcome = try limit.run(
+          ["20", shell.path, "-c", "ulimit -v \(kilobytes); exec \"$@\"", "sh", program, "inspect", "good.zip"],
+          in: workshop.folder)
+        let comment = Comment(rawValue: "\(kilobytes) kB: \(outcome.status)\n\(outcome.errors)")
+        if outcome.status == 0 { #expect(outcome.text == whole, comment) }
+        // Before the program begins, the system's loader speaks, or nobody.
+        guard outcome.status == 2 || outcome.errors.contains("Fatal error") else { continue }
+        #expect(outcome.status == 2 && outcome.errors.contains("could not have the memory"), comment)
       }
     }
   }

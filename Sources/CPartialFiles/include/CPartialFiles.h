@@ -13,3 +13,7 @@ void keyferry_partial_forget(int number);
 /// From now on SIGHUP, SIGINT and SIGTERM remove the files that are noted, and then end the process as they do by default.
 /// One that the process was started to ignore stays ignored. Whoever takes a signal for itself later has it.
 void keyferry_partial_watch(void);
+
+/// Where the memory of the process is limited (RLIMIT_AS, RLIMIT_DATA): from now on a trap, which is how Swift ends when it gets none,
+/// removes the files that are noted, says what it most likely was, and ends the process with 2.
+void keyferry_partial_watch_memory(void);

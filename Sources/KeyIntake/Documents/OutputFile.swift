@@ -107,7 +107,10 @@ package final class PartialFile: Sendable {
   deinit { keyferry_partial_forget(number) }
 
   /// From now on signals that end the process remove what is begun. For programs: a library leaves signals alone.
-  package static func removeAllOnSignals() { keyferry_partial_watch() }
+  package static func removeAllOnSignals() {
+    keyferry_partial_watch()
+    keyferry_partial_watch_memory()
+  }
 }
 
 /// Standard output. Text goes out as it comes; an archive, whose headers are completed later, is spooled first.
