@@ -175,20 +175,54 @@ struct SegmentTests {
     #expect(vain < 100, "\(vain) of 20,000")
   }
 
+  /// Few keys make lines that are almost empty, and the last questions come alone.
+  @Test("many questions have the answers that each has alone, whatever the filters cover", arguments: 0..<8)
+  func questions(seed: Int) {
+    var random = SeededRandom(seed: UInt64(seed))
+    let counts = (0..<1 + seed).map { _ in random.pick([1, 2, 30, 400]) }
+    let known = Set(
+      (0..<counts.reduce(0, +)).map { _ in TemporaryExposureKey(high: random.next(), low: random.next()) }
+    ).sorted()
+    var (start, all): (Int, [(place: BlockPlace, filter: ClaimFilter)]) = (0, [])
+    for count in counts {
+      let keys = Array(known[start..<min(start + count, known.count)])
+      start += keys.count
+      guard let first = keys.first else { continue }
+      all.append((BlockPlace(run: 1, prefix: first.prefix), ClaimFilter(keys)))
+    }
+    var filters = RunFilters(all)
+    let others = (0..<700).map { _ in TemporaryExposureKey(high: random.next(), low: random.next()) }
+    let asked = Set(known + others).sorted()
+    func found() -> [TemporaryExposureKey] {
+      asked.map(FilterQuestion.init).withUnsafeBufferPointer { filters.find($0) }.map { asked[Int($0)] }
+    }
+    func foundAlone() -> [TemporaryExposureKey] {
+      var index = 0
+      return asked.filter { filters.mayHave($0, &index) }
+    }
+    #expect(found() == foundAlone())
+    #expect(Set(found()).isSuperset(of: known))
+    // What was given away is not asked for any more.
+    let middle = known[known.count / 2].prefix
+    filters.removeFilters(before: middle)
+    #expect(found() == foundAlone())
+    #expect(Set(found()).isSuperset(of: known.filter { $0.prefix >= middle }))
+  }
+
   @Test("runs of one size are due once there are as many as allowed, and the smallest one stays out")
   func tiers() {
-    #expect([0, 8192, 8193, 65_536, 65_537, 100_000_000].map(RunTiers.tier) == [0, 0, 1, 1, 2, 5])
+    #expect([0, 8192, 8193, 131_072, 131_073, 100_000_000].map(RunTiers.tier) == [0, 0, 1, 1, 2, 4])
     func runs(_ counts: [Int64]) -> [ClaimRun] {
       counts.enumerated().map {
         ClaimRun(number: Int32($0 + 1), rowCount: $1, hasFilters: $1 >= RunTiers.smallRows)
       }
     }
-    #expect(RunTiers.due(of: runs(Array(repeating: 5000, count: 8))) == nil)
-    #expect(RunTiers.due(of: runs([4000] + Array(repeating: 5000, count: 8)))?.map(\.number) == Array(2...9))
-    #expect(RunTiers.due(of: runs([4000] + Array(repeating: 75_000, count: 8)))?.map(\.number) == Array(2...9))
-    #expect(RunTiers.due(of: runs([4000, 10] + Array(repeating: 75_000, count: 7))) == nil)
-    var merging = runs([4000] + Array(repeating: 75_000, count: 10))
-    for index in 1...8 { merging[index].into = 11 }
+    #expect(RunTiers.due(of: runs(Array(repeating: 5000, count: 16))) == nil)
+    #expect(RunTiers.due(of: runs([4000] + Array(repeating: 5000, count: 16)))?.map(\.number) == Array(2...17))
+    #expect(RunTiers.due(of: runs([4000] + Array(repeating: 75_000, count: 16)))?.map(\.number) == Array(2...17))
+    #expect(RunTiers.due(of: runs([4000, 10] + Array(repeating: 75_000, count: 15))) == nil)
+    var merging = runs([4000] + Array(repeating: 75_000, count: 18))
+    for index in 1...16 { merging[index].into = 19 }
     #expect(RunTiers.due(of: merging) == nil)
     #expect(RunTiers.smallest(of: merging)?.number == 1)
   }

@@ -66,16 +66,37 @@ extension [ClaimRow] {
   ///
   /// The claims stand in the order of their key data.
   package var agenda: [Int64: [TemporaryExposureKey]] {
-    var hours: [Int64: [TemporaryExposureKey]] = [:]
-    func note(_ key: TemporaryExposureKey, _ hour: Int64) {
-      hours[hour, default: []].noteOnce(key)
-    }
+    var noted = NotedHours()
     for row in self {
       let (hour, short) = row.statement.agendaHours(from: row.rollingStart)
-      note(row.key, hour)
-      if let short { note(row.key, short) }
+      noted.note(row.key, hour)
+      if let short { noted.note(row.key, short) }
     }
-    return hours
+    return noted.all
+  }
+}
+
+/// Key data by hours, as it comes: most claims name one of a few hours.
+private struct NotedHours {
+  private var keys: [[TemporaryExposureKey]] = []
+  private var places: [Int64: Int] = [:]
+  /// Of the last hours that were asked for, by their lowest bits.
+  private var lately: [(hour: Int64, place: Int)] = Array(repeating: (-1, 0), count: 64)
+
+  var all: [Int64: [TemporaryExposureKey]] { places.mapValues { keys[$0] } }
+
+  @inline(__always)
+  mutating func note(_ key: TemporaryExposureKey, _ hour: Int64) {
+    let slot = Int(truncatingIfNeeded: hour ^ hour >> 6) & 63
+    if lately[slot].hour != hour { lately[slot] = (hour, place(of: hour)) }
+    keys[lately[slot].place].noteOnce(key)
+  }
+
+  private mutating func place(of hour: Int64) -> Int {
+    if let place = places[hour] { return place }
+    places[hour] = keys.count
+    keys.append([])
+    return keys.count - 1
   }
 }
 

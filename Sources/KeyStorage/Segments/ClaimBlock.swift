@@ -8,6 +8,8 @@ package enum ClaimBlock {
   static let headerBytes = 8 + 1 + 4 + columnCount * 5
   private static let version: UInt8 = 1
   private static let columnCount = 7
+  /// Bytes of a row whose columns are as wide as they can be.
+  static let widestRow = 16 + columnCount * 4
 
   /// Why bytes are not a block.
   package enum Fault: Error, Hashable, CustomStringConvertible {

@@ -3,67 +3,42 @@ package import ExposureKeys
 /// Tells of key data that it is surely not in a part of a run, without reading that; of one in some hundred it says so in
 /// vain. Sixteen bits a row, in lines of 64 bytes, of which a question reads one.
 package struct ClaimFilter: Sendable {
-  private var words: [UInt64]
-  private let lines: UInt64
+  private let lines: FilterLines
 
   private static let bitsPerKey = 16
   private static let version: UInt64 = 1
 
   /// - Parameter keys: those that it knows.
   package init(_ keys: [TemporaryExposureKey]) {
-    lines = UInt64(max(1, (keys.count * Self.bitsPerKey + 511) / 512))
-    words = Array(repeating: 0, count: Int(lines) * 8)
-    for key in keys { add(key) }
-  }
-
-  private mutating func add(_ key: TemporaryExposureKey) {
-    let (line, bits) = place(of: key)
-    for step in 0..<7 {
-      let bit = bits >> UInt64(9 * step) & 511
-      words[line + Int(bit >> 6)] |= 1 << (bit & 63)
+    lines = FilterLines(count: max(1, (keys.count * Self.bitsPerKey + 511) / 512)) { line in
+      for key in keys {
+        let question = FilterQuestion(key)
+        let words = line(question)
+        for step in 0..<7 {
+          let bit = question.bits >> UInt64(9 * step) & 511
+          words[Int(bit >> 6)] |= 1 << (bit & 63)
+        }
+      }
     }
   }
 
   package func mayHave(_ key: TemporaryExposureKey) -> Bool {
-    words.withUnsafeBufferPointer { mayHave(key, $0) }
+    let question = FilterQuestion(key)
+    return withExtendedLifetime(lines) { question.finds(in: lines.table.line(of: question)) & 1 == 1 }
   }
 
-  @inline(__always)
-  private func mayHave(_ key: TemporaryExposureKey, _ words: UnsafeBufferPointer<UInt64>) -> Bool {
-    let (line, bits) = place(of: key)
-    for step in 0..<7 {
-      let bit = bits >> UInt64(9 * step) & 511
-      if words[line + Int(bit >> 6)] >> (bit & 63) & 1 == 0 { return false }
-    }
-    return true
-  }
-
-  /// Adds the places of the rows whose key data it may have.
-  func find(_ rows: UnsafeBufferPointer<ClaimRow>, in places: Range<Int>, into found: inout [Int]) {
-    words.withUnsafeBufferPointer { words in
-      for place in places where mayHave(rows[place].key, words) { found.append(place) }
-    }
-  }
-
-  @inline(__always)
-  private func place(of key: TemporaryExposureKey) -> (line: Int, bits: UInt64) {
-    var hash = (key.high ^ key.low &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
-    hash ^= hash >> 31
-    let line = ((hash >> 32) &* lines) >> 32
-    var bits = hash &* 0x94D0_49BB_1331_11EB
-    bits ^= bits >> 29
-    return (Int(line) * 8, bits)
-  }
+  /// Its lines, as long as the filter lives.
+  var table: FilterTable { lines.table }
 
   // MARK: As bytes
 
   /// The checksum, the version, and the lines.
   package var bytes: [UInt8] {
-    let count = 16 + words.count * 8
+    let count = 16 + lines.bytes.count
     return [UInt8](unsafeUninitializedCapacity: count) { room, filled in
       let raw = UnsafeMutableRawBufferPointer(room)
       raw.storeBytes(of: Self.version.littleEndian, toByteOffset: 8, as: UInt64.self)
-      for (index, word) in words.enumerated() {
+      for (index, word) in lines.bytes.bindMemory(to: UInt64.self).enumerated() {
         raw.storeBytes(of: word.littleEndian, toByteOffset: 16 + 8 * index, as: UInt64.self)
       }
       let sum = SegmentChecksum.of(UnsafeRawBufferPointer(rebasing: raw[8..<count]))
@@ -79,9 +54,92 @@ package struct ClaimFilter: Sendable {
         == SegmentChecksum.of(UnsafeRawBufferPointer(rebasing: bytes[8...])),
       UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) == Self.version
     else { return nil }
-    lines = UInt64((bytes.count - 16) / 64)
-    words = (0..<(bytes.count - 16) / 8).map {
-      UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16 + 8 * $0, as: UInt64.self))
+    lines = FilterLines(words: UnsafeRawBufferPointer(rebasing: bytes[16...]))
+  }
+}
+
+/// The lines of a filter. Each lies in one line of the processor's cache, which memory of an array would not.
+///
+/// It owns the memory, which nobody changes once it is made.
+private final class FilterLines: @unchecked Sendable {
+  private static let wordsPerLine = 8
+  private let words: UnsafeMutablePointer<UInt64>
+  private let count: Int
+
+  private init(count: Int) {
+    self.count = count
+    let bytes = UnsafeMutableRawPointer.allocate(byteCount: count * 64, alignment: 64)
+    words = bytes.initializeMemory(as: UInt64.self, repeating: 0, count: count * Self.wordsPerLine)
+  }
+
+  /// - Parameter fill: sets bits in the lines of questions.
+  convenience init(count: Int, _ fill: ((FilterQuestion) -> UnsafeMutablePointer<UInt64>) -> Void) {
+    self.init(count: count)
+    let table = table
+    fill { UnsafeMutablePointer(mutating: table.line(of: $0)) }
+  }
+
+  /// - Parameter words: at least one line, and no part of one.
+  convenience init(words bytes: UnsafeRawBufferPointer) {
+    self.init(count: bytes.count / 64)
+    for index in 0..<count * Self.wordsPerLine {
+      words[index] = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
     }
+  }
+
+  deinit { words.deallocate() }
+
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: words, count: count * 64) }
+
+  var table: FilterTable { FilterTable(words: UnsafePointer(words), count: UInt64(count)) }
+}
+
+/// Where the lines of a filter lie.
+struct FilterTable {
+  fileprivate let words: UnsafePointer<UInt64>
+  fileprivate let count: UInt64
+
+  /// The line that answers a question.
+  @inline(__always)
+  func line(of question: FilterQuestion) -> UnsafePointer<UInt64> {
+    words + Int((UInt64(question.line) &* count) >> 32) * 8
+  }
+}
+
+/// What a filter is asked about some key data: its place in a line of any filter. Many filters are asked the same.
+struct FilterQuestion: BitwiseCopyable {
+  /// Of all possible lines; a filter has some of them.
+  let line: UInt32
+  let prefix: UInt32
+  /// Seven times nine bits, each the number of a bit in the line.
+  let bits: UInt64
+
+  @inline(__always)
+  init(_ key: TemporaryExposureKey) {
+    var hash = (key.high ^ key.low &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
+    hash ^= hash >> 31
+    line = UInt32(truncatingIfNeeded: hash >> 32)
+    prefix = key.prefix
+    let bits = hash &* 0x94D0_49BB_1331_11EB
+    self.bits = bits ^ bits >> 29
+  }
+
+  /// The lowest bit of the answer says whether a line may have the key data.
+  @inline(__always)
+  func finds(in line: UnsafePointer<UInt64>) -> UInt64 { findsFirst(in: line) & findsOthers(in: line) }
+
+  /// Whether it has the first of the seven bits.
+  @inline(__always)
+  func findsFirst(in line: UnsafePointer<UInt64>) -> UInt64 { line[Int(bits >> 6 & 7)] >> (bits & 63) }
+
+  /// Whether it has the others. All are looked at: where a look ended early, the processor would guess wrongly when.
+  @inline(__always)
+  func findsOthers(in line: UnsafePointer<UInt64>) -> UInt64 {
+    var all = ~UInt64(0)
+    for step in 1..<7 {
+      let bit = bits >> UInt64(9 * step)
+      all &= line[Int(bit >> 6 & 7)] >> (bit & 63)
+    }
+    return all
   }
 }

@@ -45,9 +45,10 @@ package final class ClaimRuns {
   /// - Parameter rows: in the order of key data.
   package func rows(about rows: [ClaimRow]) throws -> [ClaimRow] {
     var found: [ClaimRow] = []
+    let questions = rows.map { FilterQuestion($0.key) }
     for run in runs {
       var search = try search(run, isForMany: rows.count > RunTiers.smallBatch)
-      try rows.withUnsafeBufferPointer { try search.find($0, into: &found) }
+      try search.find(rows, questions, into: &found)
     }
     return ClaimRow.sorted(found)
   }
@@ -191,7 +192,7 @@ package final class ClaimRuns {
         try keep(run)
       }
     }
-    let limit = rowCount + rowCount / 4 + 2048
+    let limit = rowCount + rowCount / 8 + 2048
     for target in Set(runs.compactMap(\.into)).sorted() { try merge(into: target, limit: limit) }
   }
 
@@ -211,6 +212,7 @@ package final class ClaimRuns {
       last = row.key.prefix
       count += 1
     }
+    let rest = reading.peek?.key.prefix ?? .max
     let given = try reading.end()
     try writer.finish()
     for var run in sources {
@@ -218,6 +220,8 @@ package final class ClaimRuns {
       let gave = given.first { $0.run == run.number }
       run.rowCount -= gave?.count ?? 0
       if gave?.isEmpty ?? true { try discard(run.number) } else { try keep(run) }
+      // Nobody asks it for what it has given away.
+      filters[run.number]?.removeFilters(before: rest)
     }
     try keep(writer.run)
     if var known = filters[number] {

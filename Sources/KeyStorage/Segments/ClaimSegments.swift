@@ -117,6 +117,14 @@ package struct RunFilters: Sendable {
     }
   }
 
+  /// Forgets the filters in front of the one that covers this prefix: the run has no claims there any more.
+  mutating func removeFilters(before prefix: UInt32) {
+    var index = 0
+    guard seek(prefix, &index), index > 0 else { return }
+    places.removeFirst(index)
+    filters.removeFirst(index)
+  }
+
   /// The place of the filter that covers this prefix.
   func place(covering prefix: UInt32) -> UInt32? {
     var index = 0
@@ -133,22 +141,45 @@ package struct RunFilters: Sendable {
     return filters[index].mayHave(key)
   }
 
-  /// The places of the rows whose key data the run may have.
+  /// The places of the questions about key data that the run may have.
   ///
-  /// - Parameter rows: in their order.
-  func find(_ rows: UnsafeBufferPointer<ClaimRow>) -> [Int] {
-    var found: [Int] = []
-    var next = 0
-    for index in places.indices {
-      var end = next
-      let limit = index + 1 < places.count ? UInt64(places[index + 1]) : 1 << 32
-      while end < rows.count, UInt64(rows[end].key.prefix) < limit { end += 1 }
-      while next < end, rows[next].key.prefix < places[index] { next += 1 }
-      filters[index].find(rows, in: next..<end, into: &found)
-      next = end
+  /// Filters of large runs are in no cache. So many lines are asked for one bit each, before the first is looked into: memory
+  /// answers some ten at a time.
+  ///
+  /// - Parameter questions: in the order of key data.
+  func find(_ questions: UnsafeBufferPointer<FilterQuestion>) -> [Int32] {
+    [Int32](unsafeUninitializedCapacity: questions.count) { room, filled in
+      guard let room = room.baseAddress, let first = places.first else { return }
+      typealias Look = (line: UnsafePointer<UInt64>, first: UInt64)
+      withExtendedLifetime(filters) {
+        withUnsafeTemporaryAllocation(of: Look.self, capacity: Self.fetchedAtOnce) { looks in
+          guard let looks = looks.baseAddress else { return }
+          var (index, next) = (0, 0)
+          var table = filters[0].table
+          while next < questions.count, questions[next].prefix < first { next += 1 }
+          while next < questions.count {
+            let end = Swift.min(next + Self.fetchedAtOnce, questions.count)
+            for place in next..<end {
+              if index + 1 < places.count, places[index + 1] <= questions[place].prefix {
+                _ = seek(questions[place].prefix, &index)
+                table = filters[index].table
+              }
+              let line = table.line(of: questions[place])
+              (looks + (place - next)).initialize(to: (line, questions[place].findsFirst(in: line)))
+            }
+            for place in next..<end {
+              let look = looks[place - next]
+              room[filled] = Int32(truncatingIfNeeded: place)
+              filled += Int(look.first & questions[place].findsOthers(in: look.line) & 1)
+            }
+            next = end
+          }
+        }
+      }
     }
-    return found
   }
+
+  private static let fetchedAtOnce = 256
 
   @inline(__always)
   private func seek(_ prefix: UInt32, _ index: inout Int) -> Bool {

@@ -177,7 +177,9 @@ struct RunSearch {
   }
 
   /// Adds what the run has about the key data of these rows, which stand in their order.
-  mutating func find(_ rows: UnsafeBufferPointer<ClaimRow>, into found: inout [ClaimRow]) throws {
+  ///
+  /// - Parameter questions: one for each row.
+  mutating func find(_ rows: [ClaimRow], _ questions: [FilterQuestion], into found: inout [ClaimRow]) throws {
     var last: TemporaryExposureKey?
     func look(_ row: ClaimRow, _ search: inout RunSearch) throws {
       guard row.key != last else { return }
@@ -185,7 +187,7 @@ struct RunSearch {
       try search.look(row.key, into: &found)
     }
     if let filters {
-      for place in filters.find(rows) { try look(rows[place], &self) }
+      for place in questions.withUnsafeBufferPointer(filters.find) { try look(rows[Int(place)], &self) }
     } else {
       for row in rows { try look(row, &self) }
     }

@@ -2,7 +2,7 @@
 /// once for every ``fanOut``-fold growth and there are never many runs to ask.
 package enum RunTiers {
   /// Runs of one size that stand beside each other at most.
-  package static let fanOut = 8
+  package static let fanOut = 16
   /// Runs of up to so many claims are small: they have no filters, and the smallest of them takes what comes in small
   /// pieces.
   package static let smallRows: Int64 = 8192

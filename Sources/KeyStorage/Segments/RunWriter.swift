@@ -15,6 +15,8 @@ struct RunWriter {
 
   /// A block fits into a page of four kilobytes, with what SQLite adds.
   static let blockBytes = 4048
+  /// So many rows fit into a block, whatever they say.
+  private static let fewestRows = (blockBytes - ClaimBlock.headerBytes) / ClaimBlock.widestRow
   /// Rows that share a filter, about.
   private static let filterRows = 1 << 14
 
@@ -27,14 +29,18 @@ struct RunWriter {
   }
 
   mutating func add(_ row: ClaimRow) throws {
-    var next = size
-    next.add(row)
-    if next.byteCount > Self.blockBytes, let last = rows.last, last.key.prefix != row.key.prefix {
-      try endBlock()
-      next = BlockSize()
+    if rows.count < Self.fewestRows {
+      size.add(row)
+    } else {
+      var next = size
       next.add(row)
+      if next.byteCount > Self.blockBytes, let last = rows.last, last.key.prefix != row.key.prefix {
+        try endBlock()
+        next = BlockSize()
+        next.add(row)
+      }
+      size = next
     }
-    size = next
     rows.append(row)
     run.note(end: row.end)
   }
