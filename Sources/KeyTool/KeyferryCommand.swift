@@ -31,6 +31,9 @@ package struct KeyferryCommand: ParsableCommand {
       With --color=auto, which is the default, a terminal shows severities and verdicts in colour, unless NO_COLOR is \
       set or TERM is dumb; always and never are the other words for it, in any command.
 
+      -q in any command says only what went wrong or was lost, and no verdict less; -v says which files, rings, policies, \
+      keys and limits are used.
+
       Exit codes:
         0   done
         1   done, but keys were rejected, documents were left out, a verification
@@ -257,7 +260,9 @@ package struct KeyferryCommand: ParsableCommand {
     if code.isSuccess {
       // Help and version are results.
       do {
-        try Console.result(line: message)
+        // A script of completions is for a shell.
+        let isScript = message.hasPrefix("#") || message.hasPrefix("function ")
+        if isScript { try Console.document(line: message) } else { try Console.result(line: message) }
         return ExitStatus.done.rawValue
       } catch {
         return report(error)

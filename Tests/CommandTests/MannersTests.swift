@@ -49,6 +49,105 @@ import Testing
     }
   }
 
+  /// The words of every command that does something, by the program's own help.
+  private static func commands(_ workshop: Workshop, _ words: [String] = []) throws -> [[String]] {
+    let help = try workshop.keyferry(words + ["--help"]).text
+    var found: [[String]] = []
+    var isList = false
+    for line in help.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.hasSuffix("SUBCOMMANDS:") || line == "SUBCOMMANDS:" {
+        isList = true
+      } else if line.isEmpty {
+        isList = false
+      }
+      guard isList, line.hasPrefix("  "), let first = line.dropFirst(2).first, first != " " else { continue }
+      let name = String(line.dropFirst(2).prefix { $0 != " " })
+      found += try commands(workshop, words + [name])
+    }
+    return found.isEmpty && !words.isEmpty ? [words] : found
+  }
+
+  @Test("Every command takes -q and -v, and not both") func everyLoudness() throws {
+    try Workshop.run { workshop in
+      let commands = try Self.commands(workshop)
+      #expect(commands.count >= 60, "\(commands)")
+      for words in commands {
+        let help = try workshop.keyferry(words + ["--help"]).text
+        #expect(help.contains("-q, --quiet") && help.contains("-v, --verbose"), "\(words)")
+        let both = try workshop.keyferry(words + ["-q", "-v"])
+        #expect(both.status == 64, "\(words): \(both.errors)")
+      }
+    }
+  }
+
+  @Test("Quiet says what is lost or wrong and nothing else, verbose what is used") func loudness() throws {
+    try Workshop.run { workshop in
+      try bundle(workshop)
+      let quiet = try workshop.keyferry("convert", "good.zip", "--to", "csv", "-o", "q.csv", "-q")
+      #expect(quiet.status == 0 && quiet.errors.isEmpty && quiet.text.isEmpty, "\(quiet.errors)")
+      // What is left out is no news that can be left out.
+      let lossy = ["convert", "good.zip", "--to", "csv", "--no-metadata", "--replace"]
+      let loud = try workshop.keyferry(lossy + ["-o", "l.csv"])
+      let hushed = try workshop.keyferry(lossy + ["-o", "m.csv", "-q"])
+      let lost = loud.errors.split(separator: "\n").filter { $0.contains("lost") || $0.contains("cannot") }
+      for line in lost { #expect(hushed.errors.contains(line), "\(line)") }
+      try workshop.write("noise", "noise.bin")
+      for mark in [[], ["-q"]] {
+        let wrong = try workshop.keyferry(["verify", "good.zip", "noise.bin", "--trust", "ring"] + mark)
+        #expect(wrong.status == 1 && wrong.text.contains("good.zip: verified"), "\(mark)")
+        #expect(wrong.errors.contains("noise.bin"), "\(mark) \(wrong.errors)")
+      }
+      let verbose = try workshop.keyferry("verify", "good.zip", "--trust", "ring", "--verbose")
+      #expect(verbose.status == 0)
+      for words in ["keyferry: ring ring: 1 key", "keyferry: reading good.zip: ", "keyferry: limits: "] {
+        #expect(verbose.errors.contains(words), "\(words)\n\(verbose.errors)")
+      }
+      #expect(try workshop.keyferry("verify", "good.zip", "--trust", "ring").errors.isEmpty)
+      let policy = try workshop.keyferry("normalize", "good.zip", "--to", "csv", "-o", "n.csv", "-v")
+      #expect(policy.errors.contains("keyferry: policy default, which ships with the program"), "\(policy.errors)")
+      #expect(!verbose.errors.contains("PRIVATE KEY"))
+    }
+  }
+
+  @Test("On a terminal no line is wider than it that could be broken", arguments: [40, 80, 200])
+  func width(_ columns: Int) throws {
+    let script = try #require(Tool(named: "script"))
+    try Workshop.run { workshop in
+      try bundle(workshop)
+      try workshop.write("noise", "noise.bin")
+      let program = try #require(Workshop.program)
+      for words in [
+        "inspect good.zip", "inspect good.zip good.zip", "inspect noise.bin", "verify good.zip --trust ring",
+        "verify good.zip good.zip --trust ring --as android-1.5", "diff good.zip in.csv", "formats", "policy list",
+        "policy show default", "policy show efgs", "explain 00000000000000000000000000000000 good.zip",
+        "check --config none.yaml", "policy check none.yaml", "normalize good.zip --to csv -o n.csv --replace",
+        "--help",
+        "archive add --help", "verify --help", "archive add a good.zip", "archive list a", "archive verify a",
+        "init --region NL here", "status --config here/gateway.yaml", "check --config here/gateway.yaml",
+        "pull --config here/gateway.yaml", "publish --config here/gateway.yaml", "events --config here/gateway.yaml",
+        "preview --config here/gateway.yaml", "clock show --config here/gateway.yaml",
+      ] {
+        let outcome = try script.run(
+          [
+            "--quiet", "--return", "--command",
+            "stty cols \(columns); exec '\(program)' --color never \(words) 2>/dev/null",
+            "/dev/null",
+          ], in: workshop.folder)
+        for line in outcome.text.split(whereSeparator: \.isNewline) where line.count > columns {
+          let front = line.prefix { $0 == " " }
+          #expect(!line.dropFirst(front.count).contains(" "), "\(words) at \(columns): \(line)")
+        }
+      }
+      // What programs read is left as it is.
+      let json = try script.run(
+        [
+          "--quiet", "--return", "--command", "stty cols \(columns); exec '\(program)' inspect good.zip --json",
+          "/dev/null",
+        ], in: workshop.folder)
+      #expect((try? JSONSerialization.jsonObject(with: Data(json.text.replacing("\r", with: "").utf8))) != nil)
+    }
+  }
+
   @Test("A value that is none says what would be one") func values() throws {
     try Workshop.run { workshop in
       try workshop.write(Sample.csv, "in.csv")

@@ -80,12 +80,11 @@ struct ArchiveCommand: ParsableCommand {
     @Flag(help: ArchiveCommand.jsonHelp)
     var json = false
 
-    @Flag(name: [.short, .long], help: "Say only what went wrong.")
-    var quiet = false
-
     @OptionGroup var input: InputOptions
     @OptionGroup(title: "Addresses") var addresses: AddressOptions
     @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+    @OptionGroup var loudness: LoudnessOptions
 
     private static func time(_ text: String) throws -> Instant {
       if let instant = Instant(argument: text) { return instant }
@@ -167,6 +166,7 @@ struct ArchiveCommand: ParsableCommand {
       private func take(_ found: FoundDocument) throws {
         let name = command.name(of: found.place, found.document)
         do {
+          Console.reading(found.document)
           let document = progress.watching(found.document)
           if let turn = writer.catalogue.turn(to: name), report.add(turn) {
             tell(report.turned[report.turned.count - 1].text)
@@ -213,8 +213,8 @@ struct ArchiveCommand: ParsableCommand {
         }
         report.finish(writer.catalogue, leftOut)
         if command.json {
-          try Console.result(line: try JSONText.render(report))
-        } else if !command.quiet {
+          try Console.document(line: try JSONText.render(report))
+        } else if !Loudness.isQuiet {
           try Console.result(report.text)
         }
         for line in LeftOutText.lines(leftOut, of: report.files + leftOut.count) { Console.note(line) }
@@ -266,6 +266,8 @@ struct ArchiveCommand: ParsableCommand {
     @Flag(help: ArchiveCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws { if let key { _ = try KeyArgument.read(key) } }
 
     func run() throws {
@@ -279,7 +281,7 @@ struct ArchiveCommand: ParsableCommand {
       }
       let listing = ArchiveListing(archive, catalogue, sightings, isOfKey: key != nil)
       if json {
-        try Console.result(line: try JSONText.render(listing))
+        try Console.document(line: try JSONText.render(listing))
       } else {
         try Console.result(listing.text)
       }
@@ -351,6 +353,8 @@ struct ArchiveCommand: ParsableCommand {
 
     @Flag(help: "Write over a file that is there already.")
     var replace = false
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func run() throws {
       let folder = ArchiveFolder(archive)
@@ -445,6 +449,8 @@ struct ArchiveCommand: ParsableCommand {
     @Flag(help: ArchiveCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() throws {
       let folder = ArchiveFolder(archive)
       var report = ArchiveVerdict(archive)
@@ -464,14 +470,14 @@ struct ArchiveCommand: ParsableCommand {
           try file.write(Array(reading.checkpoint.text.utf8))
           try file.commit()
           if kept == nil {
-            Console.note("\(keep): begun; there was no checkpoint with which the archive could be compared")
+            Console.remark("\(keep): begun; there was no checkpoint with which the archive could be compared")
           }
         }
       } catch let fault as ArchiveFault where fault.isRefutation {
         report.add(fault, names: [])
         if let hint = fault.hint { Console.hint(hint) }
       }
-      if json { try Console.result(line: try JSONText.render(report)) } else { try Console.result(report.text) }
+      if json { try Console.document(line: try JSONText.render(report)) } else { try Console.result(report.text) }
       try exit(report.isGood ? .done : .rejected)
     }
 

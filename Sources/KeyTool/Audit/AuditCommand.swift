@@ -71,6 +71,8 @@ struct AuditCommand: ParsableCommand {
     @Flag(help: "Print the verdicts as JSON (schemas/audit.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard all != !bundles.isEmpty else {
         throw ValidationError("say which bundles: --bundle NAME, or --all")
@@ -110,7 +112,7 @@ struct AuditCommand: ParsableCommand {
       progress.clear()
       let report = AuditReport(verdicts, areProofsVerified: log != nil, unknown: unknown)
       if json {
-        try Console.result(line: try JSONText.render(report))
+        try Console.document(line: try JSONText.render(report))
       } else if records.isEmpty {
         Console.note("the store has no bundles to be made again")
       } else if records.count > 1 {

@@ -32,6 +32,8 @@ extension AuditCommand {
     @Flag(help: "Print the verdicts as JSON (schemas/attestation.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() throws {
       let pem = String(decoding: try FileSource.contents(of: key, limit: 1 << 16), as: UTF8.self)
       let key = try AttestationKey(pem: pem, name: self.key)
@@ -41,7 +43,7 @@ extension AuditCommand {
         verdicts.append(verdict)
         if !json { try Console.result(verdict.text) }
       }
-      if json { try Console.result(line: try JSONText.render(AttestationReport(documents: verdicts))) }
+      if json { try Console.document(line: try JSONText.render(AttestationReport(documents: verdicts))) }
       let isNothingRead = verdicts.allSatisfy(\.isUnreadable)
       try exit(isNothingRead ? .failed : verdicts.allSatisfy(\.isGood) ? .done : .rejected)
     }

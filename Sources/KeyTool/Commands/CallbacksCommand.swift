@@ -35,14 +35,16 @@ struct CallbacksCommand: AsyncParsableCommand {
     @Flag(help: "Print the list as JSON (schemas/callbacks.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let all = try await ledger.read { try $0.callbackSubscriptions() }.all
       if json {
-        try Console.result(line: try JSONText.render(CallbackDocument(subscriptions: all.map(CallbackRow.init))))
+        try Console.document(line: try JSONText.render(CallbackDocument(subscriptions: all.map(CallbackRow.init))))
       } else {
         for subscription in all { for line in subscription.lines { try Console.result(line: line) } }
-        if all.isEmpty { Console.note("nobody wants to be called") }
+        if all.isEmpty { Console.remark("nobody wants to be called") }
       }
       try exit(all.contains { $0.suspended != nil } ? .rejected : .done)
     }
@@ -65,6 +67,8 @@ struct CallbacksCommand: AsyncParsableCommand {
 
     @OptionGroup var said: OperatorOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let parts = subscription.split(separator: "/", maxSplits: 1).map(String.init)
       guard parts.count == 2 else { throw ValidationError("\(subscription) is no subscription, allowed DE/node-1") }
@@ -75,7 +79,7 @@ struct CallbacksCommand: AsyncParsableCommand {
         throw StorageFault(
           .notFound, "there is no subscription \(printableText(subscription)); keyferry callbacks list shows all")
       }
-      Console.note(was ? "\(subscription) goes on" : "\(subscription) was not suspended")
+      Console.remark(was ? "\(subscription) goes on" : "\(subscription) was not suspended")
       try exit(was ? .done : .rejected)
     }
   }

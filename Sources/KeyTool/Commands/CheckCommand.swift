@@ -51,6 +51,8 @@ struct CheckCommand: AsyncParsableCommand {
   @Flag(help: "Read every published file as well.")
   var publication = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     var result = try await ConfigurationCheck(gateway)
     if let plan = result.plan { result.stale = try await staleReadings(plan) }
@@ -64,7 +66,7 @@ struct CheckCommand: AsyncParsableCommand {
         in: plan.requirePublicationPlace(of: gateway.config).folder)
     }
     if json {
-      try Console.result(line: try JSONText.render(result.document(probes, published)))
+      try Console.document(line: try JSONText.render(result.document(probes, published)))
     } else {
       try Console.result(result.text + probes.text + (published?.text ?? ""))
     }

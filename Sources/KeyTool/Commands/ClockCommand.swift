@@ -32,6 +32,8 @@ struct ClockCommand: AsyncParsableCommand {
     @Flag(help: "Print it as JSON (schemas/clock.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .reader)
@@ -40,7 +42,7 @@ struct ClockCommand: AsyncParsableCommand {
       let look = try await ledger.read { try $0.look(atClock: system, of: plan, shown) }
       let report = ClockReport(system: system.wall, gateway: look.now, doubt: look.doubt)
       if json {
-        try Console.result(line: try JSONText.render(report))
+        try Console.document(line: try JSONText.render(report))
       } else {
         for line in report.lines { try Console.result(line: line) }
       }
@@ -61,12 +63,14 @@ struct ClockCommand: AsyncParsableCommand {
 
     @OptionGroup var said: OperatorOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .operator)
       let system = ClockReading.system
       try await ledger.clockAccepted(ClockWord(system), by: said.word, at: system.wall)
-      Console.note("the clock is accepted: \(system.wall)")
+      Console.remark("the clock is accepted: \(system.wall)")
     }
   }
 }

@@ -68,6 +68,8 @@ struct ConvertCommand: ParsableCommand {
   @OptionGroup(title: "Policies") var sources: SourceOptions
   @OptionGroup(title: "Policies") var publishing: PublishingOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   private var to: KeyFormat { writing.to }
 
   /// Whether keys are admitted and folded by policies; otherwise they pass as they were sent.
@@ -129,6 +131,7 @@ struct ConvertCommand: ParsableCommand {
     let walk = input.walk(inputs, containers)
     let feed = walk.feed { found in
       try destination.check(isNot: found.place.file)
+      Console.reading(found.document)
       return Arrival(progress.watching(found.document), vouching: vouching, at: now)
     }
     let receipt: ConversionReceipt
@@ -169,6 +172,7 @@ struct ConvertCommand: ParsableCommand {
       { found in
         let progress = Progress()
         do {
+          Console.reading(found.document)
           let arrival = Arrival(progress.watching(found.document), vouching: vouching, at: now)
           let output = try outputs.make(for: found.place)
           let destination = try writing.destination(
@@ -211,7 +215,7 @@ struct ConvertCommand: ParsableCommand {
   }
 
   private func tell(_ document: ConversionDocument) throws {
-    if publishing.json { try Console.result(line: try JSONText.render(document)) }
+    if publishing.json { try Console.document(line: try JSONText.render(document)) }
   }
 
   private func tell(_ leftOut: [LeftOutDocument], of count: Int, _ walk: InputWalk) {
@@ -220,7 +224,7 @@ struct ConvertCommand: ParsableCommand {
     } else {
       for line in LeftOutText.lines(leftOut, of: count) { Console.note(line) }
     }
-    if !writing.quiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
+    if !Loudness.isQuiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
   }
 
   private func report(_ receipt: ConversionReceipt, _ destination: Destination) {
@@ -232,7 +236,7 @@ struct ConvertCommand: ParsableCommand {
       }
     }
     for loss in receipt.losses { Console.note(loss) }
-    guard !writing.quiet else { return }
+    guard !Loudness.isQuiet else { return }
     if destination.replacesFile { Console.note("\(destination.name): the file that was there is replaced") }
     let notes = receipt.documents.flatMap { $0.notes.lines(of: $0.name) }
     for line in notes + receipt.lines(writtenTo: destination.name, as: to) { Console.note(line) }

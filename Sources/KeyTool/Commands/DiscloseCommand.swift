@@ -27,6 +27,8 @@ struct DiscloseCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws { _ = try KeyArgument.read(key) }
 
   func run() async throws {
@@ -71,6 +73,8 @@ struct EraseCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     _ = try KeyArgument.read(key)
     guard said.reason.map({ !$0.isEmpty }) ?? false else { throw ValidationError("--reason is missing: say why") }
@@ -87,7 +91,7 @@ struct EraseCommand: AsyncParsableCommand {
       erasure.close(receipt, unreadable)
     }
     if json {
-      try Console.result(line: try JSONText.render(erasure))
+      try Console.document(line: try JSONText.render(erasure))
     } else {
       try Console.result(erasure.text)
       if !yes, !account.isEmpty { Console.hint("the same command with --yes does it") }

@@ -47,6 +47,7 @@ struct DocumentSum {
     defer { (self.sum, self.isSummed, self.leftOut, self.readCount) = (sum, isSummed, leftOut, readCount) }
     try walk.visit(
       { found in
+        Console.reading(found.document)
         if walk.count > 1, !isSummed {
           isSummed = true
           // One archive was expected to hold one document.
@@ -159,7 +160,11 @@ struct DocumentSum {
       }
       before += 1
     }
-    try walk.visit({ try work.take(.document($0.document), use) }, leaveOut: { try work.take(.leftOut($0), use) })
+    try walk.visit(
+      {
+        Console.reading($0.document)
+        try work.take(.document($0.document), use)
+      }, leaveOut: { try work.take(.leftOut($0), use) })
     try work.finish(use)
   }
 

@@ -28,6 +28,8 @@ struct EventsCommand: AsyncParsableCommand {
   @Flag(help: "Print the list as JSON (schemas/events.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     guard from >= 0 else { throw ValidationError("--from: \(from), allowed 0 or more") }
     guard (1...10_000).contains(limit) else { throw ValidationError("--limit: \(limit), allowed 1...10000") }
@@ -39,9 +41,9 @@ struct EventsCommand: AsyncParsableCommand {
     let found = try await ledger.read { try $0.events(from: EventID(rawValue: from), limit: limit + 1) }
     let list = EventList(found.prefix(limit), next: found.count > limit ? found.last?.id : nil)
     if json {
-      try Console.result(line: try JSONText.render(list))
+      try Console.document(line: try JSONText.render(list))
     } else if list.events.isEmpty {
-      Console.note("nothing has happened\(from > 1 ? " since event \(from)" : "")")
+      Console.remark("nothing has happened\(from > 1 ? " since event \(from)" : "")")
     } else {
       try Console.result(list.text)
       if let next = list.next { Console.hint("there are more: keyferry events --from \(next)") }

@@ -55,6 +55,8 @@ struct ExplainCommand: AsyncParsableCommand {
   @Flag(help: "Print the explanation as JSON (schemas/explanation.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   /// The configuration whose store answers: where no files are named, that of the folder.
   private var gateway: String? {
     if config != nil || !sources.paths(inputs).isEmpty { return config }
@@ -91,7 +93,7 @@ struct ExplainCommand: AsyncParsableCommand {
       of: key, in: documents, publishing: try PolicyChoice.read(publishing).at(now).publishing, now: now)
     progress.clear()
     if json {
-      try Console.result(line: try JSONText.render(KeyDocument(story, of: key, now: now)))
+      try Console.document(line: try JSONText.render(KeyDocument(story, of: key, now: now)))
     } else if !story.mentions.isEmpty {
       try Console.result("key \(self.key): \(story.answer)\n\n" + story.text)
     }
@@ -112,7 +114,7 @@ struct ExplainCommand: AsyncParsableCommand {
       policies: try ShippedPolicies.all(), now: now)
     let document = KeyDocument(account)
     if json {
-      try Console.result(line: try JSONText.render(document))
+      try Console.document(line: try JSONText.render(document))
     } else if !account.isEmpty || account.isShown {
       try Console.result(document.text)
     }

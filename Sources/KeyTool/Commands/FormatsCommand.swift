@@ -15,8 +15,10 @@ struct FormatsCommand: ParsableCommand {
   @Flag(help: "Print the list as JSON (schemas/formats.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() throws {
-    if json { return try Console.result(line: try JSONText.render(FormatsDocument())) }
+    if json { return try Console.document(line: try JSONText.render(FormatsDocument())) }
     let width = KeyFormat.allCases.map(\.rawValue.count).max() ?? 0
     for row in FormatCatalog.all {
       let name = row.format.rawValue + String(repeating: " ", count: width - row.format.rawValue.count)

@@ -49,6 +49,8 @@ struct InitCommand: ParsableCommand {
   @Flag(help: "Print what was made as JSON (schemas/init.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() throws {
     var root = folder.hasSuffix("/") && folder != "/" ? String(folder.dropLast()) : folder
     // So that it can be named behind an option.
@@ -76,7 +78,7 @@ struct InitCommand: ParsableCommand {
       let made = InitDocument(
         configuration: "\(root)/\(configuration)", signingKey: "\(root)/\(key)", publicKey: "\(root)/\(publicKey)",
         drop: "\(root)/drop", warnings: warnings.map(\.description))
-      return try Console.result(line: try JSONText.render(made))
+      return try Console.document(line: try JSONText.render(made))
     }
     let option = "--config \(Self.quoted("\(root)/\(configuration)"))"
     try Console.result(

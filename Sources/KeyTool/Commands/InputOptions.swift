@@ -78,7 +78,10 @@ struct DocumentReading {
     _ paths: [String], _ containers: ContainerLimits = ContainerLimits(), outputFolder: String? = nil,
     fetched: [String: [FetchedDocument]] = [:]
   ) -> InputWalk {
-    InputWalk(
+    Console.detail(
+      "limits: \(grouped(maxBytes)) bytes a document; archives \(containers.depth) deep, \(grouped(containers.entries)) entries, "
+        + "\(grouped(containers.inflatedBytes)) bytes, \(containers.ratio) times their size")
+    return InputWalk(
       paths, format: format, limits: limits, containers: containers, outputFolder: outputFolder, fetched: fetched)
   }
 }
@@ -110,6 +113,7 @@ struct SigningOptions: ParsableArguments {
     try signKey.indices.map { index in
       let text = String(decoding: try FileSource.contents(of: signKey[index], limit: 1 << 16), as: UTF8.self)
       do {
+        Console.detail("signing with \(signKey[index]), key \(keyID[index]), version \(keyVersion[index])")
         return try SigningIdentity(
           key: try SigningKey(pem: text), keyID: keyID[index], keyVersion: keyVersion[index])
       } catch let error as KeyFault {

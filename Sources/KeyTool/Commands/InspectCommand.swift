@@ -55,6 +55,8 @@ struct InspectCommand: ParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   mutating func validate() throws {
     files = try InputOptions.orStandardInput(files)
     try InputOptions.checkPaths(files)
@@ -98,7 +100,7 @@ struct Inspection {
     func tell(_ report: InspectionReport, before: Int) throws -> (InspectionReport?, isVerified: Bool?) {
       if report.keys.rejected > 0 { hasRejections = true }
       if jsonLines {
-        try Console.result(line: try JSONText.line(report))
+        try Console.document(line: try JSONText.line(report))
       } else if json {
         if !summary { reports.append(report) }
       } else if !keys, !summary {
@@ -108,7 +110,7 @@ struct Inspection {
       return (report, nil)
     }
     func leaveOut(_ document: LeftOutDocument) throws {
-      if jsonLines { try Console.result(line: try JSONText.line(UnreadableLine(document))) }
+      if jsonLines { try Console.document(line: try JSONText.line(UnreadableLine(document))) }
     }
     if keys {
       // They are printed while they are read.
@@ -124,7 +126,7 @@ struct Inspection {
     }
     let total = sum.report()
     if json {
-      try Console.result(
+      try Console.document(
         line: try JSONText.render(InspectionDocument(files: reports, unreadable: sum.leftOut, sum: total)))
     } else if let total, !keys, !jsonLines {
       try Console.result((summary ? "" : "\n") + total.text)

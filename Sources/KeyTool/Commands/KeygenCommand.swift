@@ -51,6 +51,8 @@ struct KeygenCommand: ParsableCommand {
   @Flag(help: "Print what to register as JSON (schemas/registration.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     let uses = [output == "-" ? "-o -" : nil, publicKey == "-" ? "--public-key -" : nil, json ? "--json" : nil]
     guard uses.count(where: { $0 != nil }) <= 1 else {
@@ -75,15 +77,15 @@ struct KeygenCommand: ParsableCommand {
     if json {
       var document = RegistrationDocument(keys: [RegistrationDocument.Key(registration)])
       (document.privateKeyFile, document.publicKeyFile) = (output, publicKey)
-      return try Console.result(line: try JSONText.render(document))
+      return try Console.document(line: try JSONText.render(document))
     }
     // A key alone is what the reader of standard output expects there.
     if output != "-", publicKey != "-" {
-      try Console.result(registration.text.hasSuffix("\n") ? registration.text : registration.text + "\n")
+      try Console.document(registration.text.hasSuffix("\n") ? registration.text : registration.text + "\n")
     } else {
       Console.note("the key is alone on standard output; what Apple and Google must be told of it was left out")
       Console.hint("give files with -o and --public-key to have it printed, or --json")
     }
-    if file != nil { Console.note("private key written to \(output); keep it secret") }
+    if file != nil { Console.remark("private key written to \(output); keep it secret") }
   }
 }

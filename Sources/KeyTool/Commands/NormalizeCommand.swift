@@ -45,6 +45,8 @@ struct NormalizeCommand: ParsableCommand {
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
   @OptionGroup var writing: WritingOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     try sources.validate(inputs)
     try publishing.validate(output: output)
@@ -147,7 +149,7 @@ struct NormalizationRun {
     for line in LeftOutText.lines(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count) {
       Console.note(line)
     }
-    if !writing.quiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
+    if !Loudness.isQuiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
     let isWhole = receipt.counts.rejected + receipt.target.refused == 0 && receipt.leftOut.isEmpty
     return isWhole ? .done : .rejected
   }
@@ -165,11 +167,11 @@ struct NormalizationRun {
         "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help normalize")
     }
     for loss in target.losses { Console.note(loss) }
-    if !writing.quiet {
+    if !Loudness.isQuiet {
       let notes = receipt.documents.flatMap { $0.intake.notes.lines(of: $0.intake.name) }
       for line in notes + receipt.lines { Console.note(line) }
     }
-    if publishing.json { try Console.result(line: try JSONText.render(receipt)) }
+    if publishing.json { try Console.document(line: try JSONText.render(receipt)) }
   }
 }
 

@@ -80,6 +80,8 @@ struct PauseCommand: AsyncParsableCommand {
   @Flag(help: "Print what was done as JSON (schemas/pause.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
     let ledger = try target.gateway.ledger(plan, as: .operator)
@@ -88,9 +90,9 @@ struct PauseCommand: AsyncParsableCommand {
     let (word, now) = (said.word, target.gateway.clock())
     let wasPaused = try await ledger.read { state in try state.pauses().contains { $0.subject == subject } }
     try await ledger.paused(subject, called: name, by: word, at: now)
-    guard json else { return Console.note("\(name) is paused") }
+    guard json else { return Console.remark("\(name) is paused") }
     let done = PauseDocument(subject: name, isPaused: true, isChanged: !wasPaused, word, at: now)
-    try Console.result(line: try JSONText.render(done))
+    try Console.document(line: try JSONText.render(done))
   }
 }
 
@@ -112,6 +114,8 @@ struct ResumeCommand: AsyncParsableCommand {
   @Flag(help: "Print what was done as JSON (schemas/pause.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
     let ledger = try target.gateway.ledger(plan, as: .operator)
@@ -121,9 +125,9 @@ struct ResumeCommand: AsyncParsableCommand {
     let wasPaused = try await ledger.resumed(subject, called: name, by: word, at: now)
     if json {
       let done = PauseDocument(subject: name, isPaused: false, isChanged: wasPaused, word, at: now)
-      try Console.result(line: try JSONText.render(done))
+      try Console.document(line: try JSONText.render(done))
     } else {
-      Console.note(wasPaused ? "\(name) goes on" : "\(name) was not paused")
+      Console.remark(wasPaused ? "\(name) goes on" : "\(name) was not paused")
     }
     try exit(wasPaused ? .done : .rejected)
   }

@@ -15,6 +15,8 @@ struct PolicyCommand: ParsableCommand {
       """,
     subcommands: [List.self, Check.self, Show.self, Diff.self])
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() throws { throw ValidationError("a command is missing: list, check, show or diff") }
 
   struct List: ParsableCommand {
@@ -28,9 +30,11 @@ struct PolicyCommand: ParsableCommand {
     @Flag(help: "Print the list as JSON (schemas/policy-report.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() throws {
       if json {
-        return try Console.result(line: try JSONText.render(PolicyListDocument(try ShippedPolicies.all())))
+        return try Console.document(line: try JSONText.render(PolicyListDocument(try ShippedPolicies.all())))
       }
       let width = ShippedPolicies.names.map(\.count).max() ?? 0
       for policy in try ShippedPolicies.all() {
@@ -57,6 +61,8 @@ struct PolicyCommand: ParsableCommand {
     @Flag(help: "Print faults and warnings as JSON (schemas/policy-report.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() throws {
       var status = ExitStatus.done
       var checks: [PolicyCheckDocument.File] = []
@@ -81,7 +87,7 @@ struct PolicyCommand: ParsableCommand {
           status = .rejected
         }
       }
-      if json { try Console.result(line: try JSONText.render(PolicyCheckDocument(files: checks))) }
+      if json { try Console.document(line: try JSONText.render(PolicyCheckDocument(files: checks))) }
       try exit(status)
     }
   }
@@ -116,6 +122,8 @@ struct PolicyCommand: ParsableCommand {
       help: ArgumentHelp("The clock, for rules that hold from a day on; the system's if absent.", valueName: "time"))
     var now: Instant?
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard [markdown, yaml, json].count(where: { $0 }) < 2 else {
         throw ValidationError("--markdown, --yaml and --json exclude each other")
@@ -123,13 +131,15 @@ struct PolicyCommand: ParsableCommand {
     }
 
     func run() throws {
-      if yaml { return try Console.result(try PolicyChoice.text(self.policy)) }
+      if yaml { return try Console.document(try PolicyChoice.text(self.policy)) }
       let (whole, now) = (try PolicyChoice.read(policy), now ?? Clock.now)
       let policy = whole.at(now)
       let changes = whole.changes.map { "\($0.from)" }
       let table = RuleTable(of: policy)
-      if json { return try Console.result(line: try JSONText.render(PolicyDocument(policy, table, changes: changes))) }
-      if markdown { return try Console.result(table.markdown) }
+      if json {
+        return try Console.document(line: try JSONText.render(PolicyDocument(policy, table, changes: changes)))
+      }
+      if markdown { return try Console.document(table.markdown) }
       try Console.result(line: "\(policy.name): \(policy.summary)")
       if !changes.isEmpty {
         try Console.result(line: "as it holds on \(now.day); it changes on \(changes.joined(separator: ", "))")
@@ -168,6 +178,8 @@ struct PolicyCommand: ParsableCommand {
 
     @OptionGroup var sources: SourceOptions
     @OptionGroup var input: InputOptions
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
       try sources.validate(inputs)

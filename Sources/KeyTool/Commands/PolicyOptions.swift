@@ -10,7 +10,11 @@ internal import PolicyFiles
 /// Finds a policy by the name of one that ships, or by the path of a file.
 enum PolicyChoice {
   static func read(_ name: String) throws -> Policy {
-    if let policy = try ShippedPolicies.policy(named: name) { return policy }
+    if let policy = try ShippedPolicies.policy(named: name) {
+      Console.detail("policy \(name), which ships with the program")
+      return policy
+    }
+    Console.detail("policy \(name), a file")
     return try PolicyFile.parse(try text(name), named: name) { Console.note("\(name): warning: \($0)") }
   }
 
@@ -103,6 +107,7 @@ struct SourceOptions: ParsableArguments {
     return walk.feed { found in
       let number = found.place.argument - inputs.count
       let input = number < 0 ? nil : named[number]
+      Console.reading(found.document)
       let document = progress.watching(found.document)
       var sender = Sender(
         name: input?.name ?? document.name, isRelay: input?.isRelay ?? false, carries: input?.carries,

@@ -29,6 +29,8 @@ struct PublishCommand: AsyncParsableCommand {
   @Flag(help: "Print the receipts as JSON (schemas/publication.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try gateway.plan()
     let place = try plan.requirePublicationPlace(of: gateway.config)
@@ -38,7 +40,7 @@ struct PublishCommand: AsyncParsableCommand {
       ledger, series: plan.series, mirrors: plan.mirrors, program: KeyferryCommand.program, log: plan.log
     ).round(at: clock.look())
     if json {
-      try Console.result(line: try JSONText.render(PublicationDocument(receipts: receipts)))
+      try Console.document(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {
       for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
     }
@@ -92,6 +94,8 @@ struct PreviewCommand: AsyncParsableCommand {
   @Flag(help: "Print the previews as JSON (schemas/preview.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try gateway.plan(warnings: false)
     let ledger = try gateway.ledger(plan, as: .reader)
@@ -103,7 +107,7 @@ struct PreviewCommand: AsyncParsableCommand {
       previews.append(try await publisher.preview(series: name, now: gateway.clock(), compares: full))
     }
     if json {
-      try Console.result(line: try JSONText.render(PreviewDocument(previews: previews)))
+      try Console.document(line: try JSONText.render(PreviewDocument(previews: previews)))
     } else {
       for preview in previews { for line in preview.lines { try Console.result(line: line) } }
     }

@@ -42,6 +42,8 @@ struct PullCommand: AsyncParsableCommand {
   @Flag(help: "Print the receipts as JSON (schemas/pull.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     try Descriptors.require()
     let plan = try gateway.plan()
@@ -63,7 +65,7 @@ struct PullCommand: AsyncParsableCommand {
     progress.clear()
     if let settled = clock.look().settled { _ = try await plan.retention.carryOut(in: ledger, at: settled) }
     if json {
-      try Console.result(line: try JSONText.render(PullDocument(receipts: receipts)))
+      try Console.document(line: try JSONText.render(PullDocument(receipts: receipts)))
     } else {
       for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
     }

@@ -60,6 +60,8 @@ struct PushCommand: AsyncParsableCommand {
   @Flag(help: "Print the receipts as JSON (schemas/push.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     if again, names.isEmpty {
       throw ValidationError("--again needs the name of a destination: keyferry push NAME --again --reason TEXT")
@@ -75,7 +77,7 @@ struct PushCommand: AsyncParsableCommand {
     if refused {
       for destination in destinations where !destination.isRehearsal {
         let count = try await ledger.pushRetryAsked(destination.name, by: said.word, at: clock.now)
-        Console.note("\(destination.name): \(counted(count, "refused key")) to be sent again")
+        Console.remark("\(destination.name): \(counted(count, "refused key")) to be sent again")
       }
     }
     if again {
@@ -85,7 +87,7 @@ struct PushCommand: AsyncParsableCommand {
           continue
         }
         let count = try await ledger.pushRepeatAsked(destination.name, by: said.word, at: clock.now)
-        Console.note("\(destination.name): \(counted(count, "key")) offered anew, though it is said to have them")
+        Console.remark("\(destination.name): \(counted(count, "key")) offered anew, though it is said to have them")
       }
     }
     let pushing = Pushing(ledger: ledger, version: KeyferryCommand.version, clock: clock.time)
@@ -98,7 +100,7 @@ struct PushCommand: AsyncParsableCommand {
     }
     await pushing.close()
     if json {
-      try Console.result(line: try JSONText.render(PushDocument(receipts: receipts)))
+      try Console.document(line: try JSONText.render(PushDocument(receipts: receipts)))
     } else {
       for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
     }

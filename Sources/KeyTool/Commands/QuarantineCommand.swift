@@ -44,6 +44,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     @Flag(help: "Print the list as JSON (schemas/quarantine.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
@@ -52,10 +54,11 @@ struct QuarantineCommand: AsyncParsableCommand {
           + state.documents(of: nil, in: [.recorded], limit: .max).filter { $0.held > 0 }
       }
       if json {
-        try Console.result(line: try JSONText.render(QuarantineDocument(documents: documents.map(QuarantineRow.init))))
+        try Console.document(
+          line: try JSONText.render(QuarantineDocument(documents: documents.map(QuarantineRow.init))))
       } else {
         for document in documents { try Console.result(line: document.line) }
-        if documents.isEmpty { Console.note("nothing is in quarantine") }
+        if documents.isEmpty { Console.remark("nothing is in quarantine") }
       }
       try exit(documents.isEmpty ? .done : .rejected)
     }
@@ -82,6 +85,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     @Flag(help: "Print it as JSON (schemas/quarantine.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard !json || output != "-" else {
         throw ValidationError("-o - and --json exclude each other: each is alone on standard output")
@@ -95,7 +100,7 @@ struct QuarantineCommand: AsyncParsableCommand {
         return (document, try state.content(of: document.id))
       }
       if json {
-        try Console.result(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document)])))
+        try Console.document(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document)])))
       } else {
         for line in document.lines(hasBytes: bytes != nil) {
           if output == "-" { Console.note(line) } else { try Console.result(line: line) }
@@ -109,7 +114,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       let file = try OutputFile(path: output, replacing: false)
       try file.write(bytes)
       try file.commit()
-      Console.note("\(counted(bytes.count, "byte")) written to \(output)")
+      Console.remark("\(counted(bytes.count, "byte")) written to \(output)")
     }
   }
 
@@ -129,13 +134,15 @@ struct QuarantineCommand: AsyncParsableCommand {
 
     @OptionGroup var said: OperatorOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let words = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
       let now = target.gateway.clock()
       let document = try await words.read { try target.find(in: $0) }
       if document.state == .recorded {
         let receipt = try await words.heldReleased(document.id, by: said.word, at: now)
-        return Console.note("\(counted(receipt.new, "claim")) admitted, \(grouped(receipt.known)) known already")
+        return Console.remark("\(counted(receipt.new, "claim")) admitted, \(grouped(receipt.known)) known already")
       }
       let plan: GatewayPlan
       let ledger: Ledger
@@ -168,7 +175,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       for line in receipt.lines { try Console.result(line: line) }
       if !receipt.refusals.isEmpty, source.trust.kind == .origins {
         try await ledger.retryAsked(document.id, by: said.word, at: clock())
-        Console.note("the next pull asks \(printableText(source.name)) for it again, if it has it still")
+        Console.remark("the next pull asks \(printableText(source.name)) for it again, if it has it still")
       }
       try exit([receipt].status)
     }
@@ -187,6 +194,8 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var target: QuarantineTarget
 
     @OptionGroup var said: OperatorOptions
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
       let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)

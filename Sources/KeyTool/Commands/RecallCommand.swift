@@ -42,6 +42,8 @@ struct RecallCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try gateway.operatorsPlan()
     let request = RecallRequest(
@@ -54,7 +56,7 @@ struct RecallCommand: AsyncParsableCommand {
         try await gateway.ledger(plan, as: .reader).read { try $0.preview(request) }
       }
     if json {
-      try Console.result(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
+      try Console.document(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
     } else {
       for line in preview.lines(of: request, isDone: yes) { try Console.result(line: line) }
       if !yes, preview.claims > 0 { Console.hint("the same command with --yes does it") }

@@ -36,6 +36,8 @@ struct RegistrationCommand: ParsableCommand {
   @Flag(help: "Print it as JSON (schemas/registration.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() throws {
     let (plan, warnings) = try gateway.read()
     for warning in warnings where warning.place.hasPrefix("series.") { Console.note("\(warning)") }
@@ -47,13 +49,13 @@ struct RegistrationCommand: ParsableCommand {
     if json {
       let keys = try chosen.flatMap { series in try series.identities.map { try key($0, in: series) } }
       let document = RegistrationDocument(keys: keys, express: chosen.compactMap { express($0, plan) })
-      return try Console.result(line: try JSONText.render(document))
+      return try Console.document(line: try JSONText.render(document))
     }
     let sheets = try chosen.flatMap { series in
       try series.identities.map { try sheet(of: $0, in: series) }
         + [express(series, plan)].compactMap { $0?.text(windows: series.period) }
     }
-    try Console.result(sheets.joined(separator: "\n"))
+    try Console.document(sheets.joined(separator: "\n"))
   }
 
   private func registration(of scheduled: ScheduledIdentity, in series: SeriesSettings) throws -> Registration {

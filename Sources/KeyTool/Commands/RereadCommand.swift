@@ -34,6 +34,8 @@ struct RereadCommand: AsyncParsableCommand {
 
   @OptionGroup var gateway: GatewayOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try gateway.plan(warnings: false)
     guard let settings = plan.sources.first(where: { $0.name == source }) else {
@@ -51,7 +53,7 @@ struct RereadCommand: AsyncParsableCommand {
         try await gateway.ledger(plan, as: .reader).read { try rereading.preview(in: $0) }
       }
     if json {
-      try Console.result(line: try JSONText.render(RereadDocument(receipt)))
+      try Console.document(line: try JSONText.render(RereadDocument(receipt)))
     } else {
       for line in receipt.lines { try Console.result(line: line) }
       if !yes, receipt.documents > 0 { Console.hint("the same command with --yes does it") }

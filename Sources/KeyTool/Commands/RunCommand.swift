@@ -38,6 +38,8 @@ struct RunCommand: AsyncParsableCommand {
 
   @OptionGroup var log: LogOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     log.bootstrap()
     try Descriptors.require()

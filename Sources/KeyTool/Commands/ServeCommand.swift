@@ -34,6 +34,8 @@ struct ServeCommand: AsyncParsableCommand {
 
   @OptionGroup var log: LogOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     log.bootstrap()
     try Descriptors.require()

@@ -52,6 +52,8 @@ struct SignBatchCommand: ParsableCommand {
 
   @OptionGroup var input: InputOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() throws {
     let certificate = try TrustFile.certificate(self.certificate)
     let identity = try TrustFile.located(key) { text throws(FederationFault) in
@@ -83,9 +85,9 @@ struct SignBatchCommand: ParsableCommand {
       let document = BatchSigningDocument(
         keys: keys.count, country: country, thumbprint: certificate.thumbprint, canonicalSHA256: signed.digest,
         canonicalBytes: signed.canonical.count, firstRows: signed.firstRows, batchSignature: header, output: output)
-      return try Console.result(line: try JSONText.render(document))
+      return try Console.document(line: try JSONText.render(document))
     }
-    if output == nil { try Console.result(line: header) }
+    if output == nil { try Console.document(line: header) }
     Console.note(
       "\(keys.count) keys of \(country), \(signed.canonical.count) canonical bytes, SHA-256 \(signed.digest)")
   }

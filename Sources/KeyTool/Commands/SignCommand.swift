@@ -52,6 +52,8 @@ struct SignCommand: ParsableCommand {
 
   @OptionGroup var input: InputOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     guard !signing.signKey.isEmpty else { throw ValidationError("missing --sign-key, --key-id and --key-version") }
     guard add || !awaitOthers else { throw ValidationError("--await-others goes with --add") }
@@ -70,7 +72,7 @@ struct SignCommand: ParsableCommand {
         packing: destination.packing, to: sink)
     }
     if json {
-      return try Console.result(
+      return try Console.document(
         line: try JSONText.render(
           SigningDocument(
             output: destination.name, keys: result.keys, signatures: result.signatures, dropped: result.dropped,

@@ -39,6 +39,8 @@ struct StatusCommand: AsyncParsableCommand {
   @Flag(help: "Print the report as JSON (schemas/status.schema.json).")
   var json = false
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func run() async throws {
     let plan = try gateway.operatorsPlan()
     let ledger = try gateway.ledger(plan, as: .reader)
@@ -88,7 +90,7 @@ struct StatusCommand: AsyncParsableCommand {
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
     let certificates = plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) }
     if json {
-      try Console.result(
+      try Console.document(
         line: try JSONText.render(
           StatusDocument(
             report: report, series: series, destinations: destinations, federation: federation,

@@ -36,10 +36,12 @@ struct StoreCommand: AsyncParsableCommand {
     @Flag(help: "Print it as JSON (schemas/store-check.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let damage = try await damage(of: try gateway.operatorsPlan())
       if json {
-        try Console.result(line: try JSONText.render(Report(damage: damage)))
+        try Console.document(line: try JSONText.render(Report(damage: damage)))
       } else {
         for line in damage { try Console.result(line: printableText(line)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
@@ -93,6 +95,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     @OptionGroup var gateway: GatewayOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard file != "-" else {
         throw ValidationError("a store is copied to a file, not to standard output; ./- is a file of that name")
@@ -104,7 +108,7 @@ struct StoreCommand: AsyncParsableCommand {
       let ledger = try gateway.ledger(plan, as: .reader)
       guard !recipient.isEmpty else {
         try await ledger.copyStore(to: file)
-        return Console.note("the store was copied to \(file)")
+        return Console.remark("the store was copied to \(file)")
       }
       // The open copy is where the store itself is, and nowhere else.
       let open = "\(plan.stateFolder)/copy-\(ProcessInfo.processInfo.processIdentifier).sqlite"
@@ -113,7 +117,7 @@ struct StoreCommand: AsyncParsableCommand {
       let output = try OutputFile(path: file, permissions: 0o600, replacing: false)
       try SealedCopy.seal(for: recipient, reading: try parts(of: open)) { try output.write($0) }
       try output.commit()
-      Console.note("the store was copied to \(file), sealed for \(counted(recipient.count, "key"))")
+      Console.remark("the store was copied to \(file), sealed for \(counted(recipient.count, "key"))")
     }
   }
 
@@ -142,6 +146,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     @OptionGroup var gateway: GatewayOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let now = gateway.clock()
@@ -165,7 +171,7 @@ struct StoreCommand: AsyncParsableCommand {
     }
 
     private func done(_ plan: OperatorsPlan) {
-      Console.note("\(file) is the store in \(plan.stateFolder) now; what was there is kept beside it")
+      Console.remark("\(file) is the store in \(plan.stateFolder) now; what was there is kept beside it")
       Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
     }
   }

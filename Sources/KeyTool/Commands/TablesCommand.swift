@@ -53,11 +53,10 @@ struct TablesCommand: ParsableCommand {
   @Flag(help: "Print what was written as JSON (schemas/tables.schema.json).")
   var json = false
 
-  @Flag(name: [.short, .long], help: "Say only what went wrong.")
-  var quiet = false
-
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+  @OptionGroup var loudness: LoudnessOptions
 
   func validate() throws {
     try InputOptions.checkPaths(inputs)
@@ -86,8 +85,8 @@ struct TablesCommand: ParsableCommand {
       let done = TablesDocument(
         output: output, keys: tables.keyCount, documents: tables.fileCount - sum.leftOut.count,
         unreadable: sum.leftOut.count)
-      try Console.result(line: try JSONText.render(done))
-    } else if !quiet {
+      try Console.document(line: try JSONText.render(done))
+    } else if !Loudness.isQuiet {
       Console.note(
         "\(counted(tables.keyCount, "key")) of \(counted(tables.fileCount - sum.leftOut.count, "document")) written to \(output)"
       )

@@ -67,6 +67,8 @@ struct TrustCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The operator's signature over the PEM text.", valueName: "file"), completion: .file())
     var operatorSignature: String?
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard certificate != nil || anchor != nil else { throw ValidationError("missing a certificate, or --anchor") }
       if certificate == nil {
@@ -191,6 +193,8 @@ struct TrustCommand: ParsableCommand {
     @Flag(help: "Print it as JSON (schemas/trust-report.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() throws {
       let (trust, faults) = try TrustFile.survey(file)
       let report = TrustReport(trust, faults: faults, at: at ?? Clock.now)
@@ -217,6 +221,8 @@ struct TrustCommand: ParsableCommand {
 
     @Argument(help: ArgumentHelp("The thumbprint, or its first eight digits or more.", valueName: "thumbprint"))
     var thumbprint: String
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws { try ThumbprintArgument.check(thumbprint) }
 
@@ -253,6 +259,8 @@ struct TrustCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The anchor's private key, PEM.", valueName: "operator.key.pem"), completion: .file())
     var key: String
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       for thumbprint in thumbprints { try ThumbprintArgument.check(thumbprint) }
     }
@@ -274,7 +282,7 @@ struct TrustCommand: ParsableCommand {
         try Console.result(line: "signed: \(row.country) \(row.use.rawValue) \(row.certificate.thumbprint)")
         count += 1
       }
-      guard count > 0 else { return Console.note("all of them are signed") }
+      guard count > 0 else { return Console.remark("all of them are signed") }
       try TrustFile.write(trust, file, replacing: true)
     }
   }
@@ -301,6 +309,8 @@ struct TrustCommand: ParsableCommand {
 
     @Flag(help: "Print it as JSON (schemas/trust-report.schema.json).")
     var json = false
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func run() throws {
       let (trust, faults) = try TrustFile.survey(file)

@@ -9,6 +9,12 @@ enum TrustRingFile {
   private static let fileLimit = 4 << 20
 
   static func read(_ path: String) throws -> TrustRing {
+    let ring = try found(path)
+    Console.detail("ring \(path): \(counted(ring.keys.count, "key"))")
+    return ring
+  }
+
+  private static func found(_ path: String) throws -> TrustRing {
     var status = stat()
     guard stat(path, &status) == 0 else { throw FileFault("open", path, number: errno) }
     do {

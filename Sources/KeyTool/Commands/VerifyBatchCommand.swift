@@ -61,6 +61,8 @@ struct VerifyBatchCommand: ParsableCommand {
 
   @OptionGroup var input: InputOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     for name in allow where SignatureAllowances.named(name) == nil {
       throw ValidationError(

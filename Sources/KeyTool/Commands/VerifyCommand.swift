@@ -83,6 +83,8 @@ struct VerifyCommand: ParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   mutating func validate() throws {
     files = try InputOptions.orStandardInput(files)
     try InputOptions.checkPaths(files)
@@ -113,7 +115,7 @@ struct VerifyCommand: ParsableCommand {
       let (result, report) = examined
       if !result.isTrusted { isUntrusted = true }
       if jsonLines {
-        try Console.result(line: try JSONText.line(result))
+        try Console.document(line: try JSONText.line(result))
       } else if json {
         if !summary { results.append(result) }
       } else if !summary {
@@ -121,11 +123,11 @@ struct VerifyCommand: ParsableCommand {
       }
       return (report, result.isTrusted)
     } leftOut: { document in
-      if jsonLines { try Console.result(line: try JSONText.line(UnreadableLine(document))) }
+      if jsonLines { try Console.document(line: try JSONText.line(UnreadableLine(document))) }
     }
     let total = sum.report()
     if json {
-      try Console.result(
+      try Console.document(
         line: try JSONText.render(VerificationDocument(files: results, unreadable: sum.leftOut, sum: total)))
     } else if let total, !jsonLines {
       try Console.result((summary ? "" : "\n") + total.text)

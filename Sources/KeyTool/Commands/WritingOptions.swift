@@ -48,9 +48,6 @@ struct WritingOptions: ParsableArguments {
   @Flag(help: "Write binary to a terminal.")
   var force = false
 
-  @Flag(name: [.short, .long], help: "Say only what went wrong.")
-  var quiet = false
-
   /// What cannot be written is not offered.
   @Sendable private static func writtenFormat(_ name: String) throws -> KeyFormat {
     let written = FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue)

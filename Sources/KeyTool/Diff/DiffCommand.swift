@@ -47,6 +47,8 @@ struct DiffCommand: AsyncParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     try InputOptions.checkPaths([left, right])
     guard keys || !hashKeys else { throw ValidationError("--hash-keys goes with --keys") }
@@ -74,7 +76,7 @@ struct DiffCommand: AsyncParsableCommand {
     report.count(comparison)
     if json, keys { report.keys = changes }
     if json {
-      try Console.result(line: try JSONText.render(report))
+      try Console.document(line: try JSONText.render(report))
     } else {
       try output.flush()
       try Console.result(report.text)

@@ -7,6 +7,7 @@ internal import GatewaySettings
 internal import KeyIntake
 internal import KeyPublishing
 internal import KeyStorage
+internal import S3Publications
 
 /// Which gateway a command is about.
 struct GatewayOptions: ParsableArguments {
@@ -47,16 +48,24 @@ struct GatewayOptions: ParsableArguments {
   ///   and `publish` tell them.
   func plan(warnings isTold: Bool = true) throws -> GatewayPlan {
     let (plan, warnings) = try read()
+    tell(plan.stateFolder, plan.publicationBucket?.shown ?? plan.publicationFolder)
     guard isTold else { return plan }
     var said: Set<String> = []
     for warning in warnings where said.insert("\(warning)").inserted { Console.note("\(warning)") }
     return plan
   }
 
+  private func tell(_ state: String, _ publication: String?) {
+    Console.detail(
+      "configuration \(config); the store in \(state); \(publication.map { "published in \($0)" } ?? "nothing is published")"
+    )
+  }
+
   /// The configuration for a command that asks the store alone, or says a word of the operator: its secrets are not read,
   /// and what is wrong with it elsewhere is no reason not to do it.
   func operatorsPlan() throws -> OperatorsPlan {
     let (plan, faultCount) = try GatewayConfiguration.readForOperators(config, now: clock())
+    tell(plan.stateFolder, plan.publicationBucket?.shown ?? plan.publicationFolder)
     if faultCount > 0 {
       Console.note("\(config) has \(counted(faultCount, "fault")), and what is at fault is left out here")
       Console.hint("keyferry check --config \(config)")
@@ -143,7 +152,7 @@ struct GatewayOptions: ParsableArguments {
         try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
-    ) { Console.note("serving at \($0)") }
+    ) { Console.remark("serving at \($0)") }
   }
 
   /// The address of operators; `nil` where they have none of their own.
@@ -167,6 +176,6 @@ struct GatewayOptions: ParsableArguments {
     if let port { settings.port = port }
     return OperatorsAddress(
       settings, beside: serving, publishedIn: plan.publicationFolder, isRunning: isRunning, clock: clock
-    ) { Console.note("operators are answered at \($0)") }
+    ) { Console.remark("operators are answered at \($0)") }
   }
 }

@@ -11,14 +11,24 @@ struct LogOptions: ParsableArguments {
   @Option(help: "The least level that is logged.")
   var logLevel = LogLevel.info
 
+  @Flag(help: "Write the log as JSON: the same as --log-format json.")
+  var json = false
+
+  private var style: LogStyle { json ? .json : logFormat }
+  /// `--quiet` leaves out what is only information, `--verbose` nothing.
+  private var level: Logger.Level {
+    if Loudness.isVerbose { return .debug }
+    return Loudness.isQuiet ? max(logLevel.level, .warning) : logLevel.level
+  }
+
   /// Once in a process, before anything is said.
   func bootstrap() {
-    logFormat.format.bootstrap(
-      level: logLevel.level, journal: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
+    style.format.bootstrap(
+      level: level, journal: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
     var logger = Logger(label: "keyferry")
     // What a command says is not left out, whatever else is.
-    logger.logLevel = min(logLevel.level, .notice)
-    Console.speaks(by: logger, isForPrograms: logFormat == .json)
+    logger.logLevel = min(level, .notice)
+    Console.speaks(by: logger, isForPrograms: style == .json)
   }
 }
 

@@ -60,6 +60,8 @@ struct LogCommand: ParsableCommand {
     @Flag(help: LogCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard writing.config == nil || name == nil else {
         throw ValidationError("--config says how the log is called; leave out --name")
@@ -81,7 +83,7 @@ struct LogCommand: ParsableCommand {
       Console.note(
         "the private key is in \(places.state.path); keep it secret, and never restore it from an old backup")
       if let attester {
-        Console.note("attestations are signed by \(attester.publicKey.id); a round puts attest.pem into the log")
+        Console.remark("attestations are signed by \(attester.publicKey.id); a round puts attest.pem into the log")
       }
     }
   }
@@ -123,6 +125,8 @@ struct LogCommand: ParsableCommand {
 
     @Flag(help: LogCommand.jsonHelp)
     var json = false
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
       let instant = at ?? Clock.now
@@ -192,6 +196,8 @@ struct LogCommand: ParsableCommand {
     @Flag(help: LogCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let places = try writing.places()
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
@@ -239,6 +245,8 @@ struct LogCommand: ParsableCommand {
 
     @Flag(help: LogCommand.jsonHelp)
     var json = false
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
       let verifier = try key.verifier()
@@ -301,6 +309,8 @@ struct LogCommand: ParsableCommand {
 
     @Flag(help: "Print the proof as JSON (schemas/log.schema.json).")
     var json = false
+
+    @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
       let given = [index != nil, bundle != nil, since != nil].count { $0 }
@@ -410,6 +420,8 @@ struct LogCommand: ParsableCommand {
     @Flag(help: LogCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard !(logOnly && bundles != nil) else { throw ValidationError("--log-only and --bundles exclude each other") }
     }
@@ -452,7 +464,7 @@ struct LogCommand: ParsableCommand {
       let shown = try await source.content(of: LogWriter.checkpointPath, limit: SignedNote.byteLimit) ?? []
       try write(shown, to: keep + ".now")
       try write(Array((memory?.checkpoint ?? "").utf8), to: keep + ".before")
-      Console.note("both checkpoints are kept: \(keep).before and \(keep).now")
+      Console.remark("both checkpoints are kept: \(keep).before and \(keep).now")
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws {
@@ -489,6 +501,8 @@ struct LogCommand: ParsableCommand {
     @Flag(help: LogCommand.jsonHelp)
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func validate() throws {
       guard !newAttestationKey || writing.config != nil else {
         throw ValidationError("--new-attestation-key is for a gateway: say which with --config gateway.yaml")
@@ -501,7 +515,8 @@ struct LogCommand: ParsableCommand {
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       if newAttestationKey {
         let signer = try AttestationSigner.renew(in: places.state, shownIn: places.folder)
-        Console.note("attestations are signed by the key \(signer.publicKey.id) from the next round on; see attest.pem")
+        Console.remark(
+          "attestations are signed by the key \(signer.publicKey.id) from the next round on; see attest.pem")
       }
       try LogReport(writer.verifier, writer.checkpoint).tell(json: json)
     }

@@ -100,7 +100,7 @@ struct LogReport: Encodable {
   }
 
   func tell(json: Bool) throws {
-    if json { try Console.result(line: try JSONText.render(self)) } else { try Console.result(text) }
+    if json { try Console.document(line: try JSONText.render(self)) } else { try Console.result(text) }
   }
 
   var status: ExitStatus { isGood ? .done : .rejected }

@@ -36,6 +36,8 @@ extension LogCommand {
     @Flag(help: "Print it as JSON (schemas/log-reveal.schema.json).")
     var json = false
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       guard let log = plan.log, let publication = plan.publicationFolder else {
@@ -69,7 +71,7 @@ extension LogCommand {
         throw ValidationError(
           "there is no document \(sought), and no hour of uploads that is kept; a number, SOURCE/NAME, or DOOR/HOUR")
       }
-      if json { return try Console.result(line: try JSONText.render(opened)) }
+      if json { return try Console.document(line: try JSONText.render(opened)) }
       for (label, text) in opened.lines {
         try Console.result(line: label + String(repeating: " ", count: 12 - label.count) + text)
       }

@@ -36,6 +36,8 @@ struct MatchLogCommand: ParsableCommand {
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws { try InputOptions.checkPaths([log] + files) }
 
   func run() throws {
@@ -65,7 +67,7 @@ struct MatchLogCommand: ParsableCommand {
     }
     let matched = MatchedLog(log, bundles)
     if json {
-      try Console.result(line: try JSONText.render(matched))
+      try Console.document(line: try JSONText.render(matched))
     } else {
       try Console.result(matched.text)
     }

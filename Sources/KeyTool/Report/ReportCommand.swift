@@ -57,12 +57,11 @@ struct ReportCommand: AsyncParsableCommand {
   @Flag(help: "Write over a report that is there already.")
   var replace = false
 
-  @Flag(name: [.short, .long], help: "Say only what went wrong.")
-  var quiet = false
-
   @OptionGroup var input: InputOptions
   @OptionGroup(title: "Addresses") var addresses: AddressOptions
   @OptionGroup(title: "Folders and archives") var containers: ContainerOptions
+
+  @OptionGroup var loudness: LoudnessOptions
 
   func validate() throws {
     try InputOptions.checkPaths(inputs)
@@ -118,10 +117,10 @@ struct ReportCommand: AsyncParsableCommand {
       try Array(text.utf8).withUnsafeBytes { try file.write($0) }
       try file.commit()
     } else {
-      try Console.result(text)
+      try Console.document(text)
     }
     sum.tell()
-    if !quiet, file != nil {
+    if !Loudness.isQuiet, file != nil {
       Console.note(
         "\(counted(report.documents - report.unreadable, "document")), \(counted(report.distinct, "key")), "
           + "\(counted(report.anomalies.count, "anomaly", "anomalies")): \(place)")

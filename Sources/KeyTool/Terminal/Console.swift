@@ -38,12 +38,22 @@ enum Console {
     return true
   }
 
+  /// What people read: on a terminal no line is wider than it is, where it can be broken.
   static func result(_ text: String) throws {
-    let shown = TerminalColor.paint(TerminalText.harmless(text), for: STDOUT_FILENO)
-    try StandardOutput().write(Array(shown.utf8))
+    let harmless = TerminalText.harmless(text)
+    try write(outputWidth.map { TerminalFold.fold(harmless, width: $0) } ?? harmless)
   }
 
   static func result(line: String) throws { try result(line + "\n") }
+
+  /// What programs read, or somebody copies: JSON, YAML, a key. Its lines are left as they are.
+  static func document(_ text: String) throws { try write(TerminalText.harmless(text)) }
+
+  static func document(line: String) throws { try document(line + "\n") }
+
+  private static func write(_ text: String) throws {
+    try StandardOutput().write(Array(TerminalColor.paint(text, for: STDOUT_FILENO).utf8))
+  }
 
   /// `keyferry: …`
   static func note(_ text: String) {
@@ -52,8 +62,24 @@ enum Console {
     }
   }
 
+  /// `keyferry: …`: what was done, which nobody needs to know that it was.
+  static func remark(_ text: String) {
+    if !Loudness.isQuiet { note(text) }
+  }
+
+  /// `keyferry: …`: what is used for it, for who asked with `--verbose`.
+  static func detail(_ text: @autoclosure () -> String) {
+    if Loudness.isVerbose { note(text()) }
+  }
+
+  /// For who asked with `--verbose`.
+  static func reading(_ document: SourceDocument) {
+    detail("reading \(document.name): \(counted(document.source.byteCount, "byte"))")
+  }
+
   /// `keyferry: hint: …`: what to run or change next.
   static func hint(_ text: String) {
+    guard !Loudness.isQuiet else { return }
     let text = "hint: \(TerminalText.harmless(text))"
     if !log(text) { error("keyferry: \(text)\n") }
   }
@@ -70,8 +96,8 @@ enum Console {
   /// The columns of the terminal, 100 where there is none.
   static var width: Int {
     var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 40 else { return 100 }
-    return min(Int(size.ws_col), 140)
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return 100 }
+    return min(max(Int(size.ws_col), 40), 140)
   }
 
   /// The columns of the terminal that standard output is; `nil` where it is none.

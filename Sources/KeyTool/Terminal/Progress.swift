@@ -17,7 +17,7 @@ final class Progress {
   private static let interval = 0.1
 
   init(isShown: Bool = Console.isErrorTerminal) {
-    self.isShown = isShown
+    self.isShown = isShown && !Loudness.isQuiet
     lastDrawn = Self.seconds + Self.patience - Self.interval
   }
 
