@@ -3,6 +3,7 @@ import ExposureKeys
 import GatewayTesting
 import NetworkFaults
 import S3Objects
+import S3Publications
 import Synchronization
 import Testing
 
@@ -174,6 +175,9 @@ import Testing
     #expect(said?.code == .unavailable)
     #expect(said?.reason == "GET s3://keys/eu/x: store.example: no whole answer within 1 s")
     #expect(silent.count == 1 && took < .seconds(4), "\(took)")
+    // What tries the store has nothing to take away where nobody answers.
+    let probe = try await BucketProbe(bucket, hasConditions: true)
+    #expect(probe.faults.count == 1 && silent.count == 2, "\(probe.faults)")
     // A wait that would end behind the end is not begun.
     store.set { _, _, _ in .refuses(status: 503, code: "SlowDown") }
     let strict = CredentialChain(
