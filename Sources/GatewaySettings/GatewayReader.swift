@@ -82,6 +82,7 @@ final class GatewayReader {
     let destinations = entries(of: root.take("destinations"), destination)
     let listed = entries(of: root.take("series"), self.series)
     let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
+    retention.keepsAgenda = !series.isEmpty
     let mirrors = listed.compactMap { entry -> StatedMirror? in if case .mirror(let one) = entry { one } else { nil } }
     var published = StatedPublication()
     root.section("publication") { section in published = self.publication(section, state: state) }

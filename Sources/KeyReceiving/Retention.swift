@@ -14,6 +14,10 @@ package struct Retention: Hashable, Sendable {
   /// bytes of refused documents.
   package var evidenceBytes = 20 << 30
 
+  /// Whether series are published, which ask the agenda what there is to be looked at. Where none is, nobody would ever forget
+  /// what it notes.
+  package var keepsAgenda = true
+
   package init() {}
 
   private static let pause: Int64 = 3600
@@ -29,12 +33,15 @@ package struct Retention: Hashable, Sendable {
     let last = try await ledger.read { try $0.lastRetention }
     if let last, last <= now, now.secondsSince1970 - last.secondsSince1970 < Self.pause { return nil }
     let limit = Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
-    var receipt = try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled)
+    var receipt = try await expire(before: limit, in: ledger, at: settled)
     // Others have their turn in between.
-    while receipt.isUnfinished {
-      receipt.add(try await ledger.expired(keysExpiredBefore: limit, contentBytes: evidenceBytes, at: settled))
-    }
+    while receipt.isUnfinished { receipt.add(try await expire(before: limit, in: ledger, at: settled)) }
     return receipt
+  }
+
+  private func expire(before limit: Instant, in ledger: Ledger, at settled: SoundTime) async throws -> ExpiryReceipt {
+    try await ledger.expired(
+      keysExpiredBefore: limit, contentBytes: evidenceBytes, forgetsAgenda: !keepsAgenda, at: settled)
   }
 }
 

@@ -351,6 +351,12 @@ import Testing
     }
   }
 
+  @Test func whoPublishesNoSeriesKeepsNoAgenda() throws {
+    #expect(try Fixture.parse(Fixture.full).plan.retention.keepsAgenda)
+    let text = "state: /s\nsources: [{name: drop, protocol: files, location: /d, trust: operator, origin: DE}]\n"
+    #expect(try !Fixture.parse(text).plan.retention.keepsAgenda)
+  }
+
   // MARK: The documentation
 
   @Test func theTableNamesEverySettingThatIsRead() throws {

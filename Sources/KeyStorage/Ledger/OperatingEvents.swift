@@ -185,13 +185,17 @@ extension Ledger {
   /// - Parameters:
   ///   - keysExpiredBefore: claims and released keys that were not valid any more then.
   ///   - contentBytes: the most that the bytes of documents may take.
+  ///   - forgetsAgenda: whether no series asks what there is to be looked at: what could be by now is forgotten, too.
   package func expired(
-    keysExpiredBefore: Instant, contentBytes: Int = .max, at time: SoundTime
+    keysExpiredBefore: Instant, contentBytes: Int = .max, forgetsAgenda: Bool = false, at time: SoundTime
   ) async throws -> ExpiryReceipt {
     try await transact(.expired, at: time.instant) { page in
       let receipt = try page.transaction.expire(
         keysExpiredBefore: keysExpiredBefore, contentBytes: contentBytes, at: time.instant)
       try page.forgetUploadHours(at: time.instant)
+      if forgetsAgenda, let last = try page.transaction.lastEvent()?.id {
+        try page.transaction.sweepAgenda(to: AgendaFloor(event: last, hour: time.instant.secondsSince1970 / 3600))
+      }
       try page.change([NoteChange(.retention, Array("\(time.instant.secondsSince1970)".utf8))])
       if receipt != ExpiryReceipt(claims: 0, released: 0, contents: 0) {
         let room =

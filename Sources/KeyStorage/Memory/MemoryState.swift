@@ -38,6 +38,8 @@ struct MemoryState: Sendable {
 
   var events: [EventRecord] = []
   var lastEvent = EventID(rawValue: 0)
+  /// Claims that one call of expiry removes, about.
+  var expiredAtOnce = Int.max
   var uploads: [UploadRecord] = []
   var queue: [QueuedEntry] = []
   var lastQueued = QueuedEntryID(rawValue: 0)

@@ -17,7 +17,11 @@ package final class MemoryStore: Store {
   /// `nil` where there is one owner.
   private let office: MemoryLeases?
 
-  package init() { office = nil }
+  /// - Parameter expiredAtOnce: claims that one call of expiry removes, about; the next call goes on.
+  package init(expiredAtOnce: Int = .max) {
+    office = nil
+    state.withLock { $0.expiredAtOnce = expiredAtOnce }
+  }
 
   /// A store that replicas share, as they do in tests.
   ///

@@ -549,6 +549,10 @@ final class MemoryTransaction: StoreTransaction {
     var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
     for (key, said) in state.claims {
       let left = said.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
+      if left.count < said.count, receipt.claims >= state.expiredAtOnce {
+        receipt.isUnfinished = true
+        continue
+      }
       receipt.claims += said.count - left.count
       state.claims[key] = left.isEmpty ? nil : left
     }
