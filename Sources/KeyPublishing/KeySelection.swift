@@ -75,7 +75,8 @@ struct KeySelection: Sendable {
   private var chosen: (key: TemporaryExposureKey, starts: [Int32])?
 
   /// The key data that was met last, and the rolling starts under which it is released.
-  private var lastReleased: (key: TemporaryExposureKey, starts: [Int32])?
+  private var lastReleased: TemporaryExposureKey?
+  private var lastStarts: [Int32] = []
 
   /// Key data in ``again`` at most.
   static let mostAgain = 1 << 16
@@ -128,6 +129,59 @@ struct KeySelection: Sendable {
     finishCounts()
   }
 
+  /// What is asked of everything that is in the store now.
+  struct Question: Sendable {
+    var settings: SeriesSettings
+    var instant: Instant
+    var followsRecall: Bool
+    var attention: Attention
+  }
+
+  /// The selections of several series, each as if it were alone. Where more than one looks at everything, claims are read once for
+  /// all of these.
+  static func together(
+    _ questions: [Question], from state: any StoredState, pageSize: Int = 1 << 15
+  ) throws -> [KeySelection] {
+    var selections = try questions.map { question in
+      if case .everything = question.attention { return KeySelection(limit: question.settings.mostKeys) }
+      return try KeySelection(
+        of: question.settings, from: state, at: question.instant, followsRecall: question.followsRecall,
+        pageSize: pageSize,
+        limit: question.settings.mostKeys, looking: question.attention)
+    }
+    var readers: [(place: Int, selector: Selector, released: ReleasedKeys)] = try questions.indices.compactMap {
+      place in
+      guard case .everything = questions[place].attention else { return nil }
+      let settings = questions[place].settings
+      let selector = Selector(
+        settings: settings, instant: questions[place].instant,
+        pauses: PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
+        followsRecall: questions[place].followsRecall)
+      return (place, selector, ReleasedKeys(by: settings.name, from: state, pageSize: pageSize, only: nil))
+    }
+    var start: TemporaryExposureKey? = readers.isEmpty ? nil : TemporaryExposureKey(high: 0, low: 0)
+    while let from = start {
+      let page = try state.claims(from: from, limit: pageSize)
+      for index in readers.indices {
+        let reader = readers[index]
+        try selections[reader.place].take(page, &readers[index].released, reader.selector, from: state)
+      }
+      start = page.next
+    }
+    for index in readers.indices {
+      let reader = readers[index]
+      try selections[reader.place].finish(&readers[index].released, reader.selector, from: state)
+      selections[reader.place].finishCounts()
+    }
+    return selections
+  }
+
+  /// Of everything, of which nothing was looked at yet.
+  private init(limit: Int) {
+    self.limit = limit
+    keepsFates = false
+  }
+
   /// Folds a page, beside what was released of its key data.
   private mutating func take(
     _ page: ClaimPage, _ released: inout ReleasedKeys, _ selector: Selector, from state: any StoredState,
@@ -172,34 +226,34 @@ struct KeySelection: Sendable {
 
   /// The next round looks at this key data again.
   private mutating func lookAgain(at key: TemporaryExposureKey) {
-    guard let known = again, known.last != key else { return }
-    if known.count < Self.mostAgain { again?.append(key) } else { again = nil }
+    guard let count = again?.count, again?.last != key else { return }
+    if count < Self.mostAgain { again?.append(key) } else { again = nil }
   }
 
   private mutating func count(releaseOf subject: KeySubject) {
-    if lastReleased?.key != subject.key {
-      var starts = lastReleased?.starts ?? []
-      starts.removeAll(keepingCapacity: true)
-      lastReleased = (subject.key, starts)
+    if lastReleased != subject.key {
+      lastReleased = subject.key
+      lastStarts.removeAll(keepingCapacity: true)
     }
-    lastReleased?.starts.append(subject.rollingStart)
+    lastStarts.append(subject.rollingStart)
   }
 
   /// Whether one of those who claim the key has room for another rolling start of its data.
   private func isRepeated(_ subject: KeySubject, _ claimants: inout Claimants) -> Bool {
-    guard let lastReleased, lastReleased.key == subject.key, lastReleased.starts.count >= Self.maximumRepetitions else {
-      return false
-    }
+    guard lastReleased == subject.key, lastStarts.count >= Self.maximumRepetitions else { return false }
     let starts = claimants.starts(of: subject.key)
     return !starts.values.contains { claimed in
       claimed.contains(subject.rollingStart)
-        && lastReleased.starts.count(where: claimed.contains) < Self.maximumRepetitions
+        && lastStarts.count(where: claimed.contains) < Self.maximumRepetitions
     }
   }
 
   private mutating func choose(_ subject: KeySubject) {
-    let starts = chosen?.key == subject.key ? chosen?.starts ?? [] : []
-    chosen = (subject.key, starts + [subject.rollingStart])
+    if chosen?.key == subject.key {
+      chosen?.starts.append(subject.rollingStart)
+    } else {
+      chosen = (subject.key, [subject.rollingStart])
+    }
   }
 
   /// Whether all who claim the key have its data in this round already, under another start: it waits for the next one,

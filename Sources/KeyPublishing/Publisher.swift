@@ -80,14 +80,47 @@ package struct Publisher: Sendable {
         try await round.resume()
         try await round.makeAgain()
         try await round.signAgain()
-        try await round.select()
+        try await round.prepareSelection()
       }
     }
+    try await select(&rounds)
     let padding = try await plan(&rounds, now: now)
     for index in rounds.indices {
       try await rounds[index].attempt { try await $0.publish(padding) }
     }
     return rounds.map(\.receipt) + (try await mirror(at: look))
+  }
+
+  /// Selects what is due for all series whose windows are over: on as many processors as there are, since nothing else in a round
+  /// takes as long where everything is looked at.
+  private func select(_ rounds: inout [SeriesRound]) async throws {
+    let requests = rounds.enumerated().compactMap { index, round in
+      round.selectionRequest.map { (index: index, request: $0) }
+    }
+    try Task.checkCancellation()
+    let found = await withTaskGroup(of: [(index: Int, answer: Result<SelectionAnswer, any Error>)].self) { group in
+      for part in SelectionRequest.dealt(requests) { group.addTask { await self.answers(to: part) } }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    for (index, answer) in found.sorted(by: { $0.index < $1.index }) {
+      try await rounds[index].attempt { $0.take(try answer.get()) }
+    }
+  }
+
+  /// The fault of one series is not that of the others: where one is met, each is asked alone.
+  private func answers(
+    to requests: [(index: Int, request: SelectionRequest)]
+  ) async -> [(index: Int, answer: Result<SelectionAnswer, any Error>)] {
+    do {
+      let all = requests.map(\.request)
+      let found = try await ledger.read { try SelectionRequest.answers(to: all, from: $0) }
+      return zip(requests, found).map { ($0.index, .success($1)) }
+    } catch {
+      if requests.count == 1 { return [(requests[0].index, .failure(error))] }
+      var answers: [(index: Int, answer: Result<SelectionAnswer, any Error>)] = []
+      for request in requests { answers += await self.answers(to: [request]) }
+      return answers
+    }
   }
 
   /// Makes the mirrors' folders follow what their sources have received.

@@ -639,7 +639,8 @@ struct SeriesRound: Sendable {
 
   // MARK: 4. Select, fold, compare
 
-  mutating func select() async throws {
+  /// Finds the window that is published.
+  mutating func prepareSelection() async throws {
     try await load()
     let last = ExportWindow.lastEnd(of: settings, state, records, now: now)
     if let end = state.windowEnd, ExportWindow.isAhead(state, now: now) {
@@ -653,45 +654,26 @@ struct SeriesRound: Sendable {
       period: settings.period, now: now, last: last,
       earliest: now.secondsSince1970 - settings.listedDays * 86_400)
     let newest = ExportWindow(over: now, period: settings.period)
-    guard let window = windows.last else {
+    guard windows.last != nil else {
       receipt.nextWindow = ExportWindow.next(of: settings, after: state, records, now: now).instant
       return
     }
     receipt.nextWindow = newest.next(period: settings.period).instant
-    let (settings, known, habit, program) = (settings, state, habit, program)
-    let isWhole: Bool
-    (selection, recalls, releasedRounds, selected, mark, isWhole) = try await ledger.read { state in
-      let recalls = try state.recalls().count
-      let followsRecall = recalls > known.recalls
-      let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
-      let rules = settings.rules(at: window.instant, pauses, program: program)
-      let attention = try Attention(
-        of: settings, known.mark, rules: rules, followsRecall: followsRecall, at: window.instant, habit: habit,
-        from: state)
-      var selection = try KeySelection(
-        of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys,
-        looking: attention)
-      if habit == .compared {
-        let whole = try KeySelection(
-          of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys)
-        selection = try selection.confirmed(by: whole, of: settings)
-      }
-      let rounds = try Padding.releasedRounds(of: selection.revised, by: settings.name, from: state)
-      let event = try state.lastEvent()?.id.rawValue ?? 0
-      let selected = RoundRecipe.Selection(
-        known: event, instant: window.end, followsRecall: followsRecall,
-        releasesNew: true, pausedSources: pauses.sources.sorted(), pausedOrigins: pauses.origins.sorted())
-      let mark = RoundMark(
-        event: event, instant: window.end, rules: rules, whole: attention.whole ?? window.end,
-        rest: selection.firstRest.map { UInt32(truncatingIfNeeded: $0.high >> 32) })
-      return (selection, recalls, rounds, selected, mark, habit == .compared || attention.whole == nil)
-    }
-    receipt.looksAtChanges = !isWhole
-    receipt.window = window
-    if let selection {
-      receipt.count(selection)
-      if let warning = selection.windowFull(settings) { receipt.warn(warning) }
-    }
+  }
+
+  /// What it asks the store; `nil` where no window is over, or an earlier step has failed.
+  var selectionRequest: SelectionRequest? {
+    guard receipt.fault == nil, let window = windows.last else { return nil }
+    return SelectionRequest(settings: settings, known: state, window: window, habit: habit, program: program)
+  }
+
+  mutating func take(_ answer: SelectionAnswer) {
+    (selection, recalls, releasedRounds) = (answer.selection, answer.recalls, answer.rounds)
+    (selected, mark) = (answer.selected, answer.mark)
+    receipt.looksAtChanges = answer.looksAtChanges
+    receipt.window = windows.last
+    receipt.count(answer.selection)
+    if let warning = answer.selection.windowFull(settings) { receipt.warn(warning) }
   }
 
   var paddingRequest: Padding.Request? {

@@ -457,6 +457,8 @@ private struct PageNumbers {
   private var origins: [OriginID?] = []
   private var regions: [RegionClaim.ID?] = []
   private var sources: [SourceID?] = []
+  /// Whether other numbers of the store are other names in the page: then its rows, each of which is there once, are other claims.
+  private var areDistinct = true
 
   init(_ horizon: ClaimHorizon) { self.horizon = horizon }
 
@@ -482,17 +484,19 @@ private struct PageNumbers {
   mutating func insert(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
     let regionSet =
       try regions[known: row.regions]
-      ?? regions.know(row.regions, claims.id(ofVisited: try names.regions(Int64(row.regions), in: database)))
+      ?? regions.know(
+        row.regions, &areDistinct, claims.id(ofVisited: try names.regions(Int64(row.regions), in: database)))
     let origin =
       try origins[known: row.origin]
       ?? origins.know(
-        row.origin, row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(Int64(row.origin), in: database)))
+        row.origin, &areDistinct,
+        row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(Int64(row.origin), in: database)))
     let source =
       try sources[known: row.source]
-      ?? sources.know(row.source, claims.id(of: try names.source(Int64(row.source), in: database)))
-    claims.insert(
-      stored: AdmittedClaim(
-        subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source))
+      ?? sources.know(row.source, &areDistinct, claims.id(of: try names.source(Int64(row.source), in: database)))
+    let claim = AdmittedClaim(
+      subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source)
+    if areDistinct { claims.append(distinct: claim) } else { claims.insert(stored: claim) }
   }
 }
 
@@ -501,7 +505,10 @@ extension Array {
     number >= 0 && number < count ? self[Int(number)] : nil
   }
 
-  fileprivate mutating func know<Wrapped>(_ number: Int32, _ element: Wrapped) -> Wrapped where Element == Wrapped? {
+  fileprivate mutating func know<Wrapped: Equatable>(
+    _ number: Int32, _ areDistinct: inout Bool, _ element: Wrapped
+  ) -> Wrapped where Element == Wrapped? {
+    if contains(element) { areDistinct = false }
     if number >= count { append(contentsOf: repeatElement(nil, count: Int(number) + 1 - count)) }
     if number >= 0 { self[Int(number)] = element }
     return element

@@ -125,6 +125,12 @@ package struct ClaimSet: Sendable, ClaimRecorder {
     let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
     slots.insert(PackedClaim(claim, voice: names.number(of: voice)), to: &rows)
   }
+
+  /// Adds a claim of a store that is surely not in this set: nobody searches for it. Its numbers are this set's.
+  package mutating func append(distinct claim: AdmittedClaim) {
+    let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
+    rows.append(PackedClaim(claim, voice: names.number(of: voice)))
+  }
 }
 
 /// A claim with its names in place of numbers.

@@ -82,9 +82,13 @@ struct ClaimSlots: Sendable {
 
   private var slots = LargeMemory<Slot>(capacity: 16)
   private let seed = HashSeed()
+  /// How many rows have slots: those that were added as distinct ones have none until somebody searches.
+  private var count = 0
 
   /// Adds the rows of a block that are new to `known`.
   mutating func insert(_ block: UnsafeBufferPointer<PackedClaim>, to known: inout PackedClaims) {
+    catchUp(with: known)
+    defer { count = known.count }
     makeRoom(for: known.count + block.count)
     withUnsafeTemporaryAllocation(of: Slot.self, capacity: block.count) { first in
       // A loop that does nothing but ask for slots, so that the waits for memory overlap.
@@ -103,8 +107,24 @@ struct ClaimSlots: Sendable {
 
   /// Adds a row where it is new to `known`.
   mutating func insert(_ row: PackedClaim, to known: inout PackedClaims) {
+    catchUp(with: known)
+    defer { count = known.count }
     makeRoom(for: known.count + 1)
     insert(row, hash: row.hash(seed), to: &known)
+  }
+
+  /// Gives slots to rows that have none.
+  private mutating func catchUp(with known: PackedClaims) {
+    guard count < known.count else { return }
+    makeRoom(for: known.count)
+    let (slots, mask) = (slots.base, slots.capacity - 1)
+    for number in count..<known.count {
+      let hash = known[number].hash(seed)
+      var position = Int(hash) & mask
+      while slots[position].number != 0 { position = (position + 1) & mask }
+      slots[position] = Slot(hash: hash, number: UInt32(number) + 1)
+    }
+    count = known.count
   }
 
   /// There is room for one more.
