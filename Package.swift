@@ -18,6 +18,10 @@ let strict: [SwiftSetting] = [
 /// target that is no part of those products has this condition; code needs none. `Tests/FormatsAlone` looks after it.
 let gateway = TargetDependencyCondition.when(traits: ["Gateway"])
 
+/// The store in PostgreSQL, and with it the system's libpq. On by default; who needs the embedded store alone builds the program
+/// without libpq by `swift build --product keyferry --traits Gateway`.
+let postgres = TargetDependencyCondition.when(traits: ["PostgreSQL"])
+
 /// Commit and date of what is built; whatever else the environment says is left out.
 let build = (Context.environment["KEYFERRY_BUILD"] ?? "").filter {
   $0.isASCII && ($0.isLetter || $0.isNumber || " -.".contains($0))
@@ -40,12 +44,15 @@ let package = Package(
       name: "_KeyferryInternals",
       targets: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
-        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage", "TransparencyLog",
+        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage", "PostgresStorage",
+        "TransparencyLog",
       ]),
   ],
   traits: [
-    .default(enabledTraits: ["Gateway"]),
+    .default(enabledTraits: ["Gateway", "PostgreSQL"]),
     .trait(name: "Gateway", description: "The gateway and the program, with the packages that they need"),
+    .trait(
+      name: "PostgreSQL", description: "The store in PostgreSQL, with the system's libpq", enabledTraits: ["Gateway"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -115,6 +122,14 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
+      swiftSettings: strict),
+
+    // The system's libpq: PostgreSQL.
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+
+    // A store that several machines share: a schema of a PostgreSQL database.
+    .target(
+      name: "PostgresStorage", dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", "CPostgres"],
       swiftSettings: strict),
 
     // Who may read a copy of the store? The format of age, version 1, both directions.
@@ -265,7 +280,7 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
-        "S3Publications",
+        "S3Publications", .target(name: "PostgresStorage", condition: postgres),
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -389,7 +404,7 @@ let package = Package(
       name: "StorageTests",
       dependencies: [
         "KeyStorage", "SQLiteStorage", "SealedCopies", "KeyNormalization", "BundleTrust", "ExposureKeys",
-        "GatewayTesting",
+        "GatewayTesting", .target(name: "PostgresStorage", condition: postgres),
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],

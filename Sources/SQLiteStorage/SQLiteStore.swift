@@ -37,10 +37,11 @@ package final class SQLiteStore: Store {
   ///   - folder: an existing folder.
   ///   - command: what this process is doing, for others that want to write.
   ///   - pageLimit: the file has at most this many pages, as on a disk without room for more.
+  ///   - isCopy: whether a copy goes on that was begun; see ``StoreMove``.
   /// - Throws: ``StorageFault``: `held` by another process, `earlier`, `later`, `incompatible`, `notFound`, or what the system says.
   package init(
     folder: String, role: StoreRole = .owner, now: Instant, command: String = SQLiteStore.currentCommand,
-    pageLimit: Int? = nil
+    pageLimit: Int? = nil, isCopy: Bool = false
   ) throws {
     self.role = role
     let path = folder + "/" + Self.fileName
@@ -63,7 +64,12 @@ package final class SQLiteStore: Store {
       if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
         try Schema.migrate(pool)
-        names.latest = try pool.read { try Names.load(from: $0) }
+        names.latest = try pool.read { database in
+          let mark = try Row.fetchOne(
+            database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
+          if mark != nil, !isCopy { throw StoreMove.unfinished(path) }
+          return try Names.load(from: database)
+        }
       }
       identity = FileIdentity(path)
       withExtendedLifetime(lock) {}

@@ -8,12 +8,28 @@ import Testing
 
 @testable import BundleTrust
 
+#if PostgreSQL
+  import PostgresStorage
+#endif
+
 /// The implementations that keep the contract.
-enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+enum StoreKind: String, CustomTestStringConvertible {
   case memory
   case sqlite
   /// Slow, and asks for each body that writes a second time.
   case repeating
+  case postgresql
+
+  /// All that this machine can have: ``PostgresTests`` says what PostgreSQL needs.
+  static var allCases: [StoreKind] { [.memory, .sqlite, .repeating] + (hasPostgres ? [.postgresql] : []) }
+
+  static var hasPostgres: Bool {
+    #if PostgreSQL
+      PostgresServer.programs != nil
+    #else
+      false
+    #endif
+  }
 
   var testDescription: String { rawValue }
 }
@@ -35,6 +51,13 @@ func withStore(_ kind: StoreKind, _ body: (any Store) async throws -> Void) asyn
     try await withFolder { folder in
       try await body(try SQLiteStore(folder: folder, now: Times.now))
     }
+  case .postgresql:
+    #if PostgreSQL
+      let words = try ConnectionWords(try PostgresServer.shared.words)
+      try await body(try PostgresStore(words, schema: PostgresServer.newSchema()))
+    #else
+      throw StorageFault(.unsupported, "built without the trait PostgreSQL")
+    #endif
   }
 }
 

@@ -53,7 +53,11 @@ private final class Count: Sendable {
   func add() { count.withLock { $0 += 1 } }
 }
 
-private func queueName() -> String { currentQueueLabel(nil).map { String(cString: $0) } ?? "" }
+/// A store's own thread has a name in place of a queue.
+private func queueName() -> String {
+  let label = currentQueueLabel(nil).map { String(cString: $0) } ?? ""
+  return label.hasPrefix("keyferry") ? label : Thread.current.name ?? ""
+}
 
 /// The label of the queue that runs this; Swift's overlay asks a queue that one has.
 @_silgen_name("dispatch_queue_get_label")

@@ -83,6 +83,9 @@ package struct LedgerAuthority: Sendable {
     self.durability = durability
     self.leases = leases
   }
+
+  /// To move a store to another place, which is no event.
+  package static let moving = LedgerAuthority(.local)
 }
 
 /// What a power failure may take.

@@ -4,16 +4,50 @@ package import ExposureKeys
 package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
   package let scheme: String
   package let location: String
+  /// How a database is reached; `nil` where the location says everything.
+  package let database: DatabaseAccess?
 
-  package init(scheme: String, location: String) {
+  package init(scheme: String, location: String, database: DatabaseAccess? = nil) {
     self.scheme = scheme
     self.location = location
+    self.database = database
   }
 
   /// A folder on this machine.
   package static func folder(_ path: String) -> Self { Self(scheme: "folder", location: path) }
 
+  /// A schema of a PostgreSQL database.
+  package static func postgresql(_ database: DatabaseAccess) -> Self {
+    Self(scheme: "postgresql", location: database.schema, database: database)
+  }
+
   package var description: String { scheme == "folder" ? location : "\(scheme)://\(location)" }
+}
+
+/// How a database is reached, and how long it may take. The connection string may have a password: it describes itself as
+/// hidden.
+package struct DatabaseAccess: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+  /// As the database's own client reads it; never for a message.
+  package let connection: String
+  package var schema: String
+  /// Connections that read at the same time, at most.
+  package var readers = 4
+  /// Seconds that one statement may take.
+  package var statementSeconds = 60
+  /// Seconds that are waited for another one who writes.
+  package var lockSeconds = 30
+  /// Seconds that the server waits for this process inside a transaction.
+  package var idleSeconds = 60
+
+  package static let usualSchema = "keyferry"
+
+  package init(connection: String, schema: String = usualSchema) {
+    self.connection = connection
+    self.schema = schema
+  }
+
+  package var description: String { "(hidden), schema \(schema)" }
+  package var customMirror: Mirror { Mirror(self, children: ["schema": schema]) }
 }
 
 /// How stores of one kind are opened.

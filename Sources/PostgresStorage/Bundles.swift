@@ -1,0 +1,200 @@
+import ExposureKeys
+import KeyNormalization
+import KeyStorage
+
+extension PostgresTransaction {
+  func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
+    var condition = "bundles.state = ANY ($1)"
+    var arguments: [any PostgresArgument] = [PostgresValue.texts(states.map(\.rawValue).sorted())]
+    if let series {
+      condition += " AND bundles.series = (SELECT id FROM series WHERE name = $2)"
+      arguments.append(series)
+    }
+    return try database.rows(
+      """
+      SELECT bundles.id, series.name, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
+        archive_digest, export_digest, key_id, key_version, published, kind, state, changed
+      FROM bundles JOIN series ON series.id = bundles.series WHERE \(condition) ORDER BY bundles.id
+      """, with: arguments
+    ).map(BundleRecord.init)
+  }
+
+  func content(of bundle: BundleID) throws -> [UInt8]? {
+    try database.value("SELECT bytes FROM bundle_contents WHERE bundle = $1", bundle.rawValue)
+  }
+
+  func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord {
+    let series = try interned(bundle.series, in: "series")
+    let isTaken = try database.row(
+      "SELECT 1 FROM bundles WHERE series = $1 AND kind = $2 AND ordinal = $3", series, bundle.kind.rawValue,
+      bundle.ordinal)
+    if isTaken != nil { throw StorageFault.placeTaken(bundle) }
+    let id = BundleID(rawValue: try counted("bundles"))
+    try database.run(
+      """
+      INSERT INTO bundles (id, series, kind, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
+        archive_digest, export_digest, key_id, key_version, state, changed)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'staged', $15)
+      """,
+      id.rawValue, series, bundle.kind.rawValue, bundle.ordinal, bundle.start, bundle.end, bundle.path, bundle.keyCount,
+      bundle.revisedKeyCount, bundle.byteCount, bundle.archiveDigest, bundle.exportDigest, bundle.keyID,
+      bundle.keyVersion, now.secondsSince1970)
+    try database.run(
+      "INSERT INTO bundle_contents (bundle, bytes) VALUES ($1, $2)", id.rawValue, try content.bytes())
+    return BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
+  }
+
+  func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws {
+    let changed = try database.run(
+      """
+      UPDATE bundles SET state = $1, changed = $2,
+        published = CASE WHEN $1 = 'published' THEN coalesce(published, $2) ELSE published END
+      WHERE id = $3
+      """, state.rawValue, now.secondsSince1970, bundle.rawValue)
+    if changed == 0 { throw StorageFault.noBundle(bundle) }
+    if state != .staged {
+      try database.run("DELETE FROM bundle_contents WHERE bundle = $1", bundle.rawValue)
+    }
+  }
+
+  // MARK: Recipes
+
+  func recipe(of bundle: BundleID) throws -> StagedRecipe? {
+    let row = try database.row(
+      """
+      SELECT stagings.event AS event, events.time AS time, stagings.first_bundle AS first,
+        stagings.last_bundle AS last, stagings.recipe AS round,
+        recipes.recipe AS own
+      FROM recipes JOIN stagings ON stagings.event = recipes.staging JOIN events ON events.id = stagings.event
+      WHERE recipes.bundle = $1
+      """, bundle.rawValue)
+    return try row.map { row in
+      StagedRecipe(
+        event: EventStamp(id: EventID(rawValue: try row["event"]), time: try row["time"]),
+        first: BundleID(rawValue: try row["first"]), last: BundleID(rawValue: try row["last"]),
+        round: try row["round"], bundle: try row["own"])
+    }
+  }
+
+  func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) throws {
+    guard let first = bundles.first, let last = bundles.last else { return }
+    try database.run(
+      "INSERT INTO stagings (event, first_bundle, last_bundle, recipe) VALUES ($1, $2, $3, $4)", event.id.rawValue,
+      first.rawValue, last.rawValue, recipe.round)
+    let made = zip(bundles, recipe.bundles).map { $0 }
+    try database.run(
+      "INSERT INTO recipes (bundle, staging, recipe) SELECT bundle, $3, recipe FROM unnest($1, $2) AS made (bundle, recipe)",
+      PostgresValue.ints(made.map(\.0.rawValue)), PostgresValue.blobs(made.map(\.1)), event.id.rawValue)
+  }
+
+  // MARK: Released keys in a table
+
+  func releasedInTable(
+    by series: Int64, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
+  ) throws -> [ReleasedKey] {
+    var arguments: [any PostgresArgument] = [series, start.bytes, max(0, limit)]
+    if let bundle { arguments.append(bundle.rawValue) }
+    let rows = try database.rows(
+      """
+      \(Self.releasedColumns), revision_bundle, earlier
+      FROM released WHERE series = $1 AND key >= $2\(bundle == nil ? "" : " AND coalesce(first_bundle, bundle) < $4")
+      ORDER BY key, rolling_start LIMIT $3
+      """, with: arguments)
+    return try rows.map { row in
+      let released = try ReleasedKey(row)
+      let (revision, earlier): (Int64?, String?) = (try row["revision_bundle"], try row["earlier"])
+      guard let bundle, let revision, let earlier, revision >= bundle.rawValue else { return released }
+      return try released.before(earlier)
+    }
+  }
+
+  func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
+    try database.rows(
+      "\(Self.releasedColumns) FROM released WHERE series = $1 AND key = ANY ($2) ORDER BY key, rolling_start", series,
+      PostgresValue.blobs(keys.map(\.bytes))
+    ).map(ReleasedKey.init)
+  }
+
+  private static let releasedColumns = """
+    SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
+      origins
+    """
+
+  func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws {
+    if keys.isEmpty { return }
+    for released in keys {
+      let key = released.key
+      try database.run(
+        """
+        INSERT INTO released (series, key, rolling_start, rolling_period, transmission_risk, report_type,
+          days_since_onset, fields, bundle, revisions, origins)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
+          transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
+          days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
+          revisions = excluded.revisions, first_bundle = coalesce(released.first_bundle, released.bundle),
+          revision_bundle = CASE WHEN excluded.revisions > released.revisions THEN excluded.bundle
+            ELSE released.revision_bundle END,
+          earlier = CASE WHEN excluded.revisions > released.revisions
+            THEN concat_ws(',', released.rolling_period, released.transmission_risk, released.report_type,
+              released.days_since_onset, released.fields)
+            ELSE released.earlier END
+        """, series, key.key.bytes, key.rollingStartWord, key.rollingPeriodWord, key.transmissionRiskWord,
+        key.reportTypeWord, key.daysSinceOnsetWord, Int64(key.fields.rawValue), released.bundle.rawValue,
+        released.revisions, released.origins?.text)
+    }
+  }
+
+  /// A row of a run becomes one of the table.
+  func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
+    try releaseInTable([try ReleaseRow.release(of: row, before: nil, releaseNames.origins)], by: series)
+    let words = ReleaseRow.earlier(of: row).map {
+      "\($0.rollingPeriodWord),\($0.transmissionRiskWord),\($0.reportTypeWord),\($0.daysSinceOnsetWord),\($0.fields.rawValue)"
+    }
+    try database.run(
+      """
+      UPDATE released SET first_bundle = nullif($4, 0), revision_bundle = nullif($5, 0), earlier = $6
+      WHERE series = $1 AND key = $2 AND rolling_start = $3
+      """, series, row.key.bytes, row.rollingStart, row.regions, row.recall, words)
+  }
+}
+
+extension ReleasedKey {
+  fileprivate init(_ row: PostgresRow) throws {
+    let key = ClaimedKey(
+      key: try row[0], rollingStartWord: try row[1], rollingPeriodWord: try row[2], transmissionRiskWord: try row[3],
+      reportTypeWord: try row[4], daysSinceOnsetWord: try row[5],
+      fields: KeyFields(rawValue: UInt32(truncatingIfNeeded: try row[6] as Int64)))
+    let origins: String? = try row[9]
+    self.init(
+      key: key, bundle: BundleID(rawValue: try row[7]), revisions: try row[8],
+      origins: origins.map(ReleasingOrigins.init(text:)))
+  }
+
+  /// As it was before its revision.
+  fileprivate func before(_ text: String) throws -> ReleasedKey {
+    let words = text.split(separator: ",").compactMap { Int32($0) }
+    guard words.count == 5 else {
+      throw StorageFault(.corrupt, "what a key was before its revision cannot be read")
+    }
+    var earlier = self
+    earlier.key = ClaimedKey(
+      key: key.key, rollingStartWord: key.rollingStartWord, rollingPeriodWord: words[0], transmissionRiskWord: words[1],
+      reportTypeWord: words[2], daysSinceOnsetWord: words[3],
+      fields: KeyFields(rawValue: UInt32(bitPattern: words[4])))
+    earlier.revisions = 0
+    return earlier
+  }
+}
+
+extension BundleRecord {
+  fileprivate init(_ row: PostgresRow) throws {
+    let bundle = NewBundle(
+      series: try row[1], kind: try row.choice("kind"), ordinal: try row[2], start: try row[3], end: try row[4],
+      path: try row[5], keyCount: try row[6], revisedKeyCount: try row[7], byteCount: try row[8],
+      archiveDigest: try row[9], exportDigest: try row[10], keyID: try row[11], keyVersion: try row[12])
+    self.init(
+      id: BundleID(rawValue: try row[0]), bundle: bundle, state: try row.choice("state"), changed: try row[16],
+      published: try row[13])
+  }
+}

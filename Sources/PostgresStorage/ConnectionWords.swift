@@ -1,0 +1,82 @@
+import CPostgres
+import Foundation
+import KeyStorage
+
+/// How a database is reached: the operator's words, checked, with ours beside them. It never says the password.
+package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflectable {
+  private var words: [String: String]
+  /// Where it is, for people.
+  package let place: String
+  /// Whether the database is on another machine, so that the connection has to be encrypted and verified.
+  package let isElsewhere: Bool
+
+  package var description: String { place }
+  package var customMirror: Mirror { Mirror(self, children: ["place": place]) }
+
+  /// - Parameter text: as libpq reads it: `postgresql://user@host/database?…`, or `host=… dbname=… user=…`.
+  /// - Throws: ``StorageFault`` `unsupported`, without anything that stands in the text.
+  package init(_ text: String) throws {
+    var fault: UnsafeMutablePointer<CChar>?
+    guard let options = PQconninfoParse(text, &fault) else {
+      PQfreemem(fault)
+      throw Self.refused(
+        "it cannot be read, allowed is postgresql://USER@HOST/DATABASE or host=HOST user=USER dbname=DATABASE")
+    }
+    defer { PQconninfoFree(options) }
+    var words: [String: String] = [:]
+    var option = options
+    while let keyword = option.pointee.keyword {
+      if let value = option.pointee.val { words[String(cString: keyword)] = String(cString: value) }
+      option += 1
+    }
+    for word in ["service", "options", "replication", "client_encoding"] where words[word] != nil {
+      throw Self.refused("\(word) is not allowed: the gateway says what it needs itself")
+    }
+    func known(_ word: String, _ variable: String) -> String? {
+      words[word] ?? ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    if ProcessInfo.processInfo.environment["PGSERVICE"].map({ !$0.isEmpty }) ?? false {
+      throw Self.refused("the environment has PGSERVICE, which is not allowed")
+    }
+    let hosts = (known("host", "PGHOST") ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    let addresses = (known("hostaddr", "PGHOSTADDR") ?? "").split(separator: ",").map(String.init)
+    isElsewhere = !(hosts + addresses).allSatisfy(Self.isHere)
+    if isElsewhere {
+      let mode = known("sslmode", "PGSSLMODE") ?? "verify-full"
+      guard mode == "verify-full" else {
+        throw Self.refused("sslmode \(mode) for a database on another machine, allowed is verify-full")
+      }
+      words["sslmode"] = mode
+      if known("sslrootcert", "PGSSLROOTCERT") == nil, access(Self.systemRoots, R_OK) == 0 {
+        words["sslrootcert"] = Self.systemRoots
+      }
+    }
+    let database = known("dbname", "PGDATABASE") ?? known("user", "PGUSER") ?? ""
+    let host = hosts.filter { !$0.isEmpty }.joined(separator: ",")
+    place = "postgresql://\(host.hasPrefix("/") || host.isEmpty ? "" : host)/\(database)"
+    self.words = words
+  }
+
+  /// Whether a host is this machine: a socket's folder, or an address that never leaves it.
+  private static func isHere(_ host: String) -> Bool {
+    host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" || host == "::1"
+      || host.hasPrefix("127.")
+  }
+
+  private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
+
+  private static func refused(_ why: String) -> StorageFault {
+    StorageFault(.unsupported, "the connection string of the store: \(why)")
+  }
+
+  /// Ours where the operator said nothing: nothing is waited for without end.
+  func all(application: String) -> [(String, String)] {
+    var all = [
+      "connect_timeout": "10", "keepalives_idle": "15", "keepalives_interval": "5", "keepalives_count": "3",
+      "tcp_user_timeout": "15000", "gssencmode": "disable", "target_session_attrs": "read-write",
+    ]
+    all.merge(words) { $1 }
+    all["application_name"] = application
+    return all.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+}

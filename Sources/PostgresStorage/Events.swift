@@ -1,0 +1,81 @@
+import ExposureKeys
+import KeyStorage
+
+extension PostgresTransaction {
+  func events(from start: EventID, limit: Int) throws -> [EventRecord] {
+    try database.rows("SELECT * FROM events WHERE id >= $1 ORDER BY id LIMIT $2", start.rawValue, max(0, limit)).map(
+      EventRecord.init)
+  }
+
+  func lastEvent() throws -> EventRecord? {
+    try database.row("SELECT * FROM events ORDER BY id DESC LIMIT 1").map(EventRecord.init)
+  }
+
+  func enter(_ event: NewEvent) throws -> EventStamp {
+    let number = try counted("events")
+    try database.run(
+      "INSERT INTO events (id, time, kind, subject, who, why) VALUES ($1, $2, $3, $4, $5, $6)", number,
+      event.time.secondsSince1970, event.kind.rawValue, event.subject, event.word?.by, event.word?.reason)
+    return EventStamp(id: EventID(rawValue: number), time: event.time)
+  }
+
+  // MARK: What waits for the transparency log
+
+  func queuedEntries(limit: Int) throws -> [QueuedEntry] {
+    try database.rows("SELECT * FROM log_queue ORDER BY id LIMIT $1", max(0, limit))
+      .map { row in
+        QueuedEntry(
+          id: QueuedEntryID(rawValue: try row["id"]), event: EventID(rawValue: try row["event"]), kind: try row["kind"],
+          bytes: try row["bytes"])
+      }
+  }
+
+  func queueStanding() throws -> (count: Int, since: Instant)? {
+    let row = try database.row(
+      """
+      SELECT time, (SELECT count(*) FROM log_queue) AS waiting FROM events
+      WHERE id = (SELECT event FROM log_queue ORDER BY id LIMIT 1)
+      """)
+    return try row.map { (try $0["waiting"], try $0["time"]) }
+  }
+
+  func enqueue(_ bytes: [UInt8], kind: String, event: EventID) throws {
+    try database.run(
+      "INSERT INTO log_queue (id, event, kind, bytes) VALUES ($1, $2, $3, $4)", try counted("log_queue"),
+      event.rawValue, kind, bytes)
+  }
+
+  func dequeue(_ entries: [QueuedEntryID]) throws {
+    try database.run("DELETE FROM log_queue WHERE id = ANY ($1)", PostgresValue.ints(entries.map(\.rawValue)))
+  }
+
+  // MARK: Uploads
+
+  func uploads(certificate digest: String) throws -> [UploadRecord] {
+    try database.rows(
+      """
+      SELECT uploads.*, sources.name AS door_name FROM uploads JOIN sources ON sources.id = uploads.door
+      WHERE certificate = $1 ORDER BY uploads.id
+      """, digest
+    ).map { row in
+      UploadRecord(
+        event: EventID(rawValue: try row["event"]), door: try row["door_name"],
+        regions: try JSONColumn.decode([String].self, try row["regions"]), certificate: try row["certificate"])
+    }
+  }
+
+  func note(_ upload: UploadRecord) throws {
+    let door = try sourceNumber(upload.door)
+    try database.run(
+      "INSERT INTO uploads (id, event, door, regions, certificate) VALUES ($1, $2, $3, $4, $5)", try counted("uploads"),
+      upload.event.rawValue, door, try JSONColumn.encode(upload.regions), upload.certificate)
+  }
+}
+
+extension EventRecord {
+  fileprivate init(_ row: PostgresRow) throws {
+    self.init(
+      id: EventID(rawValue: try row["id"]),
+      event: NewEvent(try row.choice("kind"), about: try row["subject"], by: try row.word, at: try row["time"]))
+  }
+}

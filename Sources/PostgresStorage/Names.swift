@@ -1,0 +1,173 @@
+import ExposureKeys
+import KeyNormalization
+import KeyStorage
+
+/// The names that claims refer to by number: origins, sets of visited regions, sources. Only what a transaction found that
+/// was kept stays known: numbers are never given twice, so it stays right whoever else writes.
+struct Names: Sendable {
+  private var origins: [Int32: String] = [:]
+  private var regions: [Int32: [String]] = [:]
+  private var sources: [Int32: Source] = [:]
+  private var originNumbers: [String: Int32] = [:]
+  private var regionNumbers: [[String]: Int32] = [:]
+  private var sourceNumbers: [Source: Int32] = [:]
+
+  // MARK: From name to number, adding it
+
+  mutating func number(
+    ofOrigin name: String, adding database: PostgresConnection, _ counters: Counters
+  ) throws -> Int32 {
+    if let number = originNumbers[name] { return number }
+    var number: Int32? = try database.value("SELECT id FROM origins WHERE name = $1", name)
+    if number == nil {
+      let next = try Self.short(counters.next("origins"))
+      try database.run("INSERT INTO origins (id, name) VALUES ($1, $2)", next, name)
+      number = next
+    }
+    guard let number else { throw Self.missing("origin", 0) }
+    set(name, number)
+    return number
+  }
+
+  mutating func number(
+    ofRegions names: [String]?, adding database: PostgresConnection, _ counters: Counters
+  ) throws -> Int32 {
+    guard let names else { return 0 }
+    if let number = regionNumbers[names] { return number }
+    let text = try JSONColumn.encode(names)
+    var number: Int32? = try database.value("SELECT id FROM regions WHERE names = $1", text)
+    if number == nil {
+      let next = try Self.short(counters.next("regions"))
+      try database.run("INSERT INTO regions (id, names) VALUES ($1, $2)", next, text)
+      number = next
+    }
+    guard let number else { throw Self.missing("set of regions", 0) }
+    set(names, number)
+    return number
+  }
+
+  mutating func number(of source: Source, adding database: PostgresConnection, _ counters: Counters) throws -> Int32 {
+    if let number = sourceNumbers[source] { return number }
+    // There are few of them.
+    for row in try database.rows("SELECT * FROM claim_sources WHERE name = $1", source.name) {
+      set(try Source(row), try row["id"])
+    }
+    if let number = sourceNumbers[source] { return number }
+    let number = try Self.short(counters.next("claim_sources"))
+    try database.run(
+      """
+      INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      """,
+      number, source.name, source.isRelay,
+      try source.isRelay ? source.carries.map { try JSONColumn.encode($0.sorted()) } : nil, source.origin,
+      source.provenance.kind, source.provenance.signer, source.provenance.host)
+    set(source, number)
+    return number
+  }
+
+  // MARK: From number to name
+
+  mutating func origin(_ number: Int32, in database: PostgresConnection) throws -> String {
+    if let name = origins[number] { return name }
+    let found: String? = try database.value("SELECT name FROM origins WHERE id = $1", number)
+    guard let found else { throw Self.missing("origin", number) }
+    set(found, number)
+    return found
+  }
+
+  mutating func regions(_ number: Int32, in database: PostgresConnection) throws -> [String]? {
+    if number == 0 { return nil }
+    if let names = regions[number] { return names }
+    let text: String? = try database.value("SELECT names FROM regions WHERE id = $1", number)
+    guard let text else { throw Self.missing("set of regions", number) }
+    let names = try JSONColumn.decode([String].self, text)
+    set(names, number)
+    return names
+  }
+
+  mutating func source(_ number: Int32, in database: PostgresConnection) throws -> Source {
+    if let source = sources[number] { return source }
+    let row = try database.row("SELECT * FROM claim_sources WHERE id = $1", number)
+    guard let source = try row.map(Source.init) else { throw Self.missing("source", number) }
+    set(source, number)
+    return source
+  }
+
+  private static func missing(_ what: String, _ number: Int32) -> StorageFault {
+    StorageFault(.corrupt, "a claim refers to \(what) \(number), which is not in the store")
+  }
+
+  private static func short(_ number: Int64) throws -> Int32 {
+    guard let short = Int32(exactly: number) else {
+      throw StorageFault(.full, "claims: number \(number) of a name, allowed 1...\(Int32.max)")
+    }
+    return short
+  }
+
+  private mutating func set(_ name: String, _ number: Int32) {
+    origins[number] = name
+    originNumbers[name] = number
+  }
+
+  private mutating func set(_ names: [String], _ number: Int32) {
+    regions[number] = names
+    regionNumbers[names] = number
+  }
+
+  private mutating func set(_ source: Source, _ number: Int32) {
+    sources[number] = source
+    sourceNumbers[source] = number
+  }
+}
+
+/// Names as a page of claims looks them up.
+struct NameSearch: ClaimNames {
+  let transaction: PostgresTransaction
+
+  func origin(_ number: Int32) throws -> String { try transaction.names.origin(number, in: transaction.database) }
+  func regions(_ number: Int32) throws -> [String]? { try transaction.names.regions(number, in: transaction.database) }
+  func source(_ number: Int32) throws -> Source { try transaction.names.source(number, in: transaction.database) }
+}
+
+extension Provenance {
+  /// As the schema spells it.
+  fileprivate var kind: String {
+    switch self {
+    case .signed: "signature"
+    case .host: "host"
+    case .origins: "origins"
+    case .assertedByOperator: "operator"
+    }
+  }
+
+  fileprivate var signer: String? {
+    if case .signed(by: let signer) = self { signer } else { nil }
+  }
+
+  fileprivate var host: String? {
+    if case .host(let name) = self { name } else { nil }
+  }
+
+  fileprivate init(_ row: PostgresRow) throws {
+    let kind: String = try row["vouched_by"]
+    let (signer, host): (String?, String?) = (try row["signed_by"], try row["host"])
+    switch (kind, signer, host) {
+    case ("signature", let signer?, nil): self = .signed(by: signer)
+    case ("host", nil, let host?): self = .host(host)
+    case ("origins", nil, nil): self = .origins
+    case ("operator", nil, nil): self = .assertedByOperator
+    default: throw StorageFault(.corrupt, "a source of claims is vouched for by \(kind), and does not say by whom")
+    }
+  }
+}
+
+extension Source {
+  fileprivate init(_ row: PostgresRow) throws {
+    let carries: String? = try row["carries"]
+    self.init(
+      name: try row["name"], isRelay: try row["is_relay"],
+      carries: try carries.map { Set(try JSONColumn.decode([String].self, $0)) }, origin: try row["origin"],
+      provenance: try Provenance(row))
+  }
+}

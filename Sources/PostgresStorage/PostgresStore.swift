@@ -1,0 +1,398 @@
+import ExposureKeys
+import Foundation
+package import KeyStorage
+import Synchronization
+
+/// A store in a schema of a PostgreSQL database.
+///
+/// Who writes locks one row first, so that there is one writer at a time, whoever runs where; who reads has a snapshot. The
+/// owner's connection holds an advisory lock of its session beside that: whoever else wants to be the owner finds it, and it
+/// goes with the connection.
+///
+/// Bodies run on threads of the connections: one that writes, and some that read.
+package final class PostgresStore: Store {
+  package let role: StoreRole
+  private let words: ConnectionWords
+  private let schema: String
+  private let application: String
+  private let writing = ConnectionThread(name: "keyferry writer")
+  private let reading: ReadingThreads
+  /// What the last transactions that were kept knew.
+  private let names = Mutex(Names())
+  private let filters = Mutex(KnownFilters())
+  /// This process among all that write.
+  private let writer = UUID().uuidString.lowercased()
+  private let tuning: PostgresTuning
+
+  /// Opens the store, and makes it where there is none and it is not only read. The caller waits meanwhile: stores are opened before
+  /// anything else runs.
+  ///
+  /// - Parameters:
+  ///   - schema: of the database; made where it is not there.
+  ///   - command: what this process is doing, for others that want to write.
+  ///   - isCopy: whether a copy goes on that was begun; see ``StoreMove``.
+  /// - Throws: ``StorageFault``: `held` by another owner, `incompatible`, `notFound`, or what the server says.
+  package init(
+    _ words: ConnectionWords, schema: String = PostgresStore.defaultSchema, role: StoreRole = .owner,
+    command: String = "keyferry", tuning: PostgresTuning = PostgresTuning(), isCopy: Bool = false
+  ) throws {
+    self.role = role
+    self.words = words
+    self.schema = schema
+    self.tuning = tuning
+    application = String(command.prefix(60))
+    reading = ReadingThreads(limit: tuning.readers)
+    do {
+      try writing.runAndWait { [self] connection in
+        let database = try connect()
+        let migration = Migration(database: database, schema: schema, place: words.place)
+        if role == .reader {
+          switch try migration.standing() {
+          case .nothing: throw StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
+          case .steps(Schema.version): return
+          case .steps:
+            throw StorageFault(
+              .incompatible, "\(words.place): an earlier version of Keyferry has written this store; pull once")
+          }
+        }
+        if role == .owner { try own(database) }
+        try migration.run()
+        let mark = try database.row(
+          "SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
+        if mark != nil, !isCopy { throw StoreMove.unfinished(words.place) }
+        connection = database
+      }
+    } catch {
+      throw StorageFault(error, at: words.place)
+    }
+  }
+
+  package static let defaultSchema = DatabaseAccess.usualSchema
+
+  /// The name of this program and its first argument, unless that is an option.
+  package static var currentCommand: String {
+    let arguments = CommandLine.arguments
+    let program = arguments.first?.split(separator: "/").last.map(String.init) ?? "keyferry"
+    return ([program] + arguments.dropFirst().prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")
+  }
+
+  // MARK: Connecting
+
+  private func connect() throws -> PostgresConnection {
+    let database = try PostgresConnection(words, application: application)
+    guard database.serverVersion >= Self.oldestServer else {
+      throw StorageFault(
+        .unsupported,
+        "\(words.place): PostgreSQL \(database.serverVersion / 10_000), allowed is \(Self.oldestServer / 10_000) or later"
+      )
+    }
+    return database
+  }
+
+  private static let oldestServer = 130_000
+
+  /// Takes the lock of the owner, which goes with the connection.
+  ///
+  /// - Parameter patience: seconds; the server may not have noticed yet that this process's last connection is gone.
+  private func own(_ database: PostgresConnection, patience: Double = 0) throws {
+    let number = "owner of \(quoted(schema))".stableHash
+    let end = Date().addingTimeInterval(patience)
+    while true {
+      let isMine: Bool? = try database.value("SELECT pg_try_advisory_lock($1)", number)
+      if isMine == true { return }
+      guard Date() < end else { break }
+      Thread.sleep(forTimeInterval: 0.05)
+    }
+    let other = try database.row(
+      """
+      SELECT coalesce(application_name, '')::text AS name, coalesce(host(client_addr), '')::text AS host
+      FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE locktype = 'advisory' AND granted AND objsubid = 1
+        AND classid::bigint = ($1 >> 32) & 4294967295 AND objid::bigint = $1 & 4294967295
+      """, number)
+    let name: String = try other?["name"] ?? ""
+    let host: String = try other?["host"] ?? ""
+    let whoever = (name.isEmpty ? "another process" : name) + (host.isEmpty ? "" : " on \(host)")
+    throw StorageFault(.held, "\(words.place): \(whoever) has the store")
+  }
+
+  /// The first words of a transaction: what each statement may take, for this transaction alone.
+  private func opening(_ isolation: String) -> String {
+    """
+    BEGIN ISOLATION LEVEL \(isolation);
+    SET LOCAL search_path = \(quoted(schema));
+    SET LOCAL statement_timeout = \(tuning.statementSeconds * 1000);
+    SET LOCAL lock_timeout = \(tuning.lockSeconds * 1000);
+    SET LOCAL idle_in_transaction_session_timeout = \(tuning.idleSeconds * 1000);
+    """
+  }
+
+  // MARK: Reading
+
+  package func read<Result: Sendable>(
+    _ body: @escaping @Sendable (any StoredState) throws -> Result
+  ) async throws -> Result {
+    let known = names.withLock { $0 }
+    do {
+      return try await reading.run { [self] connection in
+        let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))SELECT 1") { try connect() }
+        defer { leave(&connection) }
+        return try body(PostgresTransaction(database, names: known))
+      }
+    } catch let error as PostgresError {
+      throw StorageFault(error, at: words.place)
+    }
+  }
+
+  /// Begins a transaction. A connection that was idle may be gone; then there is another one.
+  private func begin(
+    _ connection: inout PostgresConnection?, _ script: String, _ connect: () throws -> PostgresConnection,
+    _ isBegun: (PostgresResult) throws -> Void = { _ in }
+  ) throws -> PostgresConnection {
+    if let database = connection {
+      do {
+        try isBegun(try database.script(script))
+        return database
+      } catch let error as PostgresError {
+        connection = nil
+        guard error.isLost else { throw error }
+      }
+    }
+    let database = try connect()
+    connection = database
+    do {
+      try isBegun(try database.script(script))
+    } catch {
+      connection = nil
+      throw error
+    }
+    return database
+  }
+
+  /// Ends a transaction that keeps nothing. A connection that is not as it was before is thrown away.
+  private func leave(_ connection: inout PostgresConnection?) {
+    guard let database = connection else { return }
+    _ = try? database.script("ROLLBACK")
+    if !database.isIdle { connection = nil }
+  }
+
+  // MARK: Writing
+
+  package func write<Result: Sendable>(
+    as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+  ) async throws -> Result {
+    guard role != .reader else { throw StorageFault(.held, "\(words.place): the store was opened to be read alone") }
+    do {
+      return try await writing.run { [self] connection in
+        var attempt = 0
+        while true {
+          do {
+            return try writeOnce(&connection, authority.durability, body)
+          } catch let error as PostgresError where error.isWorthRepeating && attempt < tuning.repeats {
+            attempt += 1
+            // Others that collided wait as well, and not as long.
+            Thread.sleep(forTimeInterval: Double.random(in: 0.5...1) * min(5, 0.05 * pow(2.5, Double(attempt))))
+          }
+        }
+      }
+    } catch let error as PostgresError {
+      throw StorageFault(error, at: words.place)
+    }
+  }
+
+  /// - Throws: ``PostgresError`` where nothing was kept, and it may be worth repeating; what the body throws.
+  private func writeOnce<Result: Sendable>(
+    _ connection: inout PostgresConnection?, _ durability: Durability,
+    _ body: @Sendable (any StoreTransaction) throws -> Result
+  ) throws -> Result {
+    let script = """
+      \(opening("READ COMMITTED"))
+      SET LOCAL synchronous_commit = \(durability == .promised ? "on" : "off");
+      SELECT last FROM counters WHERE name = 'writes' FOR UPDATE;
+      SELECT name, last FROM counters
+      """
+    var counters: Counters?
+    let database = try begin(
+      &connection, script,
+      {
+        let database = try connect()
+        if role == .owner { try own(database, patience: tuning.searchSeconds) }
+        return database
+      },
+      { counters = try Counters($0) })
+    do {
+      guard let counters else { throw StorageFault(.corrupt, "\(words.place): nothing was counted") }
+      let number = counters.last("writes") + 1
+      let transaction = PostgresTransaction(
+        database, names: names.withLock { $0 }, counters: counters,
+        filters: filters.withLock { $0.of(state: number - 1) })
+      let result = try body(transaction)
+      try transaction.finish()
+      counters.set("writes", number)
+      try commit(&connection, database, counters, number)
+      names.withLock { $0 = transaction.names }
+      filters.withLock {
+        $0 = KnownFilters(state: number, filters: transaction.runs?.filters ?? transaction.filters ?? [:])
+      }
+      if transaction.hasErased { clean(&connection) }
+      return result
+    } catch {
+      leave(&connection)
+      throw error
+    }
+  }
+
+  /// Keeps what was done. Where the connection is lost meanwhile, it is found out whether it was.
+  private func commit(
+    _ connection: inout PostgresConnection?, _ database: PostgresConnection, _ counters: Counters, _ number: Int64
+  ) throws {
+    let script = """
+      \(counters.update)
+      INSERT INTO writers (id, number, changed) VALUES ('\(writer)', \(number), now())
+        ON CONFLICT (id) DO UPDATE SET number = excluded.number, changed = excluded.changed;
+      COMMIT
+      """
+    do {
+      guard try database.script(script).tag == "COMMIT" else {
+        throw StorageFault(.inputOutput, "\(words.place): a transaction failed, and nothing of it was kept")
+      }
+    } catch let error as PostgresError where error.isLost {
+      connection = nil
+      guard try !wasKept(number, error) else { return }
+      throw error
+    }
+  }
+
+  /// Whether the transaction of this number is there; waits until the server can say so.
+  private func wasKept(_ number: Int64, _ error: PostgresError) throws -> Bool {
+    let end = Date().addingTimeInterval(tuning.searchSeconds)
+    while true {
+      do {
+        let database = try connect()
+        // The lost connection may still have the lock; then its transaction is not over.
+        try database.script("\(opening("READ COMMITTED"))SELECT last FROM counters WHERE name = 'writes' FOR UPDATE")
+        let last: Int64? = try database.value("SELECT number FROM writers WHERE id = $1", writer)
+        return last == number
+      } catch let other as PostgresError where Date() < end {
+        _ = other
+        Thread.sleep(forTimeInterval: 0.25)
+      } catch is PostgresError {
+        throw StorageFault(
+          .inputOutput,
+          "\(words.place): the connection was lost while a transaction ended, and nobody can say whether it was kept: \(error.message)"
+        )
+      }
+    }
+  }
+
+  /// What was erased leaves the pages of the tables, as far as a vacuum does that.
+  private func clean(_ connection: inout PostgresConnection?) {
+    guard let database = connection else { return }
+    let tables = [
+      "claim_blocks", "claim_filters", "release_blocks", "release_filters", "held", "released", "pushed_keys", "pushes",
+      "contents", "agenda", "federation_uploads",
+    ]
+    for table in tables { _ = try? database.script("VACUUM \(quoted(schema)).\(table)") }
+    if !database.isIdle { connection = nil }
+  }
+
+  // MARK: Looking for damage
+
+  package func damage(limit: Int) async throws -> [String] {
+    do {
+      return try await reading.run { [self] connection in
+        let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))SELECT 1") { try connect() }
+        defer { leave(&connection) }
+        return try PostgresTransaction(database, names: Names()).damage(limit: limit)
+      }
+    } catch {
+      throw StorageFault(error, at: words.place)
+    }
+  }
+}
+
+extension StoreDefinition {
+  /// `postgresql`: a schema of a PostgreSQL database.
+  package static let postgresql = StoreDefinition(scheme: "postgresql") { address, role, command, _ in
+    guard let access = address.database else {
+      throw StorageFault(.unsupported, "\(address): nobody says how the database is reached")
+    }
+    return try PostgresStore(access, role: role, command: command ?? PostgresStore.currentCommand)
+  }
+}
+
+extension PostgresStore {
+  /// The same with what the operator says about it.
+  package convenience init(
+    _ access: DatabaseAccess, role: StoreRole, command: String = PostgresStore.currentCommand, isCopy: Bool = false
+  ) throws {
+    var tuning = PostgresTuning()
+    tuning.readers = access.readers
+    tuning.statementSeconds = access.statementSeconds
+    tuning.lockSeconds = access.lockSeconds
+    tuning.idleSeconds = access.idleSeconds
+    try self.init(
+      try ConnectionWords(access.connection), schema: access.schema, role: role, command: command, tuning: tuning,
+      isCopy: isCopy)
+  }
+}
+
+/// Limits and time-outs of a store.
+package struct PostgresTuning: Sendable {
+  /// Connections that read at the same time, at most.
+  package var readers = 4
+  /// How long a statement may take.
+  package var statementSeconds = 60
+  /// How long is waited for a lock: another one may be writing.
+  package var lockSeconds = 30
+  /// How long the server waits for us inside a transaction.
+  package var idleSeconds = 60
+  /// How often a body is run again.
+  package var repeats = 5
+  /// How long is tried to find out whether a transaction was kept.
+  package var searchSeconds: Double = 30
+
+  package init() {}
+}
+
+/// The filters of the runs as a state of the store has them: nobody else's.
+private struct KnownFilters {
+  private let state: Int64
+  private let filters: [Int32: RunFilters]
+
+  init(state: Int64 = -1, filters: [Int32: RunFilters] = [:]) {
+    self.state = state
+    self.filters = filters
+  }
+
+  func of(state: Int64) -> [Int32: RunFilters] { state == self.state ? filters : [:] }
+}
+
+/// The last numbers that were given. Who writes is alone, so they are counted here and written down in the end.
+final class Counters {
+  private var numbers: [String: Int64] = [:]
+  private var changed: Set<String> = []
+
+  init(_ result: PostgresResult) throws {
+    for row in result.rows { numbers[try row["name"]] = try row["last"] }
+  }
+
+  func last(_ name: String) -> Int64 { numbers[name] ?? 0 }
+
+  func next(_ name: String) -> Int64 {
+    set(name, last(name) + 1)
+    return last(name)
+  }
+
+  func set(_ name: String, _ number: Int64) {
+    numbers[name] = number
+    changed.insert(name)
+  }
+
+  /// A statement that writes down what has changed. The names are those of tables.
+  var update: String {
+    let values = changed.sorted().map { "('\($0)', \(last($0)))" }.joined(separator: ", ")
+    return "UPDATE counters SET last = changed.last FROM (VALUES \(values)) AS changed (name, last) "
+      + "WHERE counters.name = changed.name;"
+  }
+}
