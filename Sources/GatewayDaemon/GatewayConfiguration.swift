@@ -46,11 +46,14 @@ package enum GatewayConfiguration {
     }
   }
 
-  /// What commands read that ask the store alone; see ``GatewayFile/readForOperators(path:now:layouts:)``.
+  /// What commands read that ask the store alone; see ``GatewayFile/readForOperators(path:environment:now:layouts:)``.
+  ///
+  /// - Parameter environment: may have the connection string of the store.
   package static func readForOperators(
-    _ path: String, now: Instant
+    _ path: String, environment: [String: String] = [:], now: Instant
   ) throws -> (plan: OperatorsPlan, faultCount: Int) {
-    try GatewayFile.readForOperators(path: path, now: now, layouts: Set(LayoutCatalog.all.map(\.name)))
+    try GatewayFile.readForOperators(
+      path: path, environment: environment, now: now, layouts: Set(LayoutCatalog.all.map(\.name)))
   }
 
   /// Has each program that signs, and whose key has not ended, sign what is not published.
@@ -73,9 +76,12 @@ package enum GatewayConfiguration {
 
   /// What opening the store says, and where it could not be made; nothing is made.
   package static func storeFaults(of plan: GatewayPlan, _ path: String, now: Instant) -> [GatewayFault] {
-    let fault = { (severity, reason) in [GatewayFault(severity: severity, file: path, place: "state", reason: reason)] }
+    let place = plan.database == nil ? "state" : "store.postgresql"
+    let fault = { (severity, reason) in [GatewayFault(severity: severity, file: path, place: place, reason: reason)] }
     do {
-      _ = try Stores.ledger(in: plan.stateFolder, as: .reader, now: now)
+      _ = try Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
+      return []
+    } catch let error as StorageFault where error.code == .notFound && plan.database != nil {
       return []
     } catch let error as StorageFault where error.code == .notFound {
       var folder = plan.stateFolder
@@ -89,7 +95,7 @@ package enum GatewayConfiguration {
     } catch let error as StorageFault where error.code == .earlier {
       // Between the installation of a new version and its start that is how it should be.
       return fault(.warning, "\(error)")
-    } catch let error as StorageFault where isClosed(plan.stateFolder) {
+    } catch let error as StorageFault where plan.database == nil && isClosed(plan.stateFolder) {
       return fault(.warning, "\(error): this user may not look into it, and whether keyferry run can is not known")
     } catch {
       return fault(.error, "\(error)")

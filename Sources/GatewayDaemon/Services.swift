@@ -522,7 +522,8 @@ struct ReloadService: Service {
       let (new, warnings) = try readAgain()
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
       let old = plan.value
-      if new.stateFolder != old.stateFolder || new.publicationFolder != old.publicationFolder
+      if new.stateFolder != old.stateFolder || new.database != old.database
+        || new.publicationFolder != old.publicationFolder
         || new.publicationBucket != old.publicationBucket
         || new.server?.listening != old.server?.listening || new.uploads != old.uploads
         || new.operators != old.operators || new.ownOrigins != old.ownOrigins
@@ -530,7 +531,7 @@ struct ReloadService: Service {
       {
         logger.warning(
           """
-          folders, log, server, its doors for uploads, the address of operators, own origins, and the federation but for its trust and its batches stay \
+          folders, store, log, server, its doors for uploads, the address of operators, own origins, and the federation but for its trust and its batches stay \
           as they are until a restart
           """)
       }

@@ -4,21 +4,69 @@ internal import KeyReceiving
 package import KeyStorage
 internal import SQLiteStorage
 
+#if PostgreSQL
+  internal import PostgresStorage
+#endif
+
 /// The stores that this program has. Nobody else names one.
 package enum Stores {
-  package static let all = StoreCatalog([.sqlite])
+  package static let all = StoreCatalog(definitions)
 
-  /// Opens the store in a folder, with what listens to it; made where there is none and it is not only read.
+  private static var definitions: [StoreDefinition] {
+    #if PostgreSQL
+      [.sqlite, .postgresql]
+    #else
+      [.sqlite]
+    #endif
+  }
+
+  /// Opens a store, with what listens to it; made where there is none and it is not only read.
   ///
-  /// - Parameter listeners: hear what happens, whoever does it.
+  /// - Parameters:
+  ///   - folder: in which is what is being fetched.
+  ///   - listeners: hear what happens, whoever does it.
   package static func ledger(
-    in folder: String, as role: StoreRole, now: Instant, listeners: [any LedgerListener] = []
+    at address: StoreAddress, in folder: String, as role: StoreRole, now: Instant,
+    listeners: [any LedgerListener] = []
   ) throws -> Ledger {
     if role != .reader {
       try makeFolders(folder)
       SpoolPlace.use(stateFolder: folder)
     }
-    return Ledger(try all.open(.folder(folder), as: role, now: now), listeners: listeners)
+    return Ledger(try all.open(address, as: role, now: now), listeners: listeners)
+  }
+
+  /// The same of a store that is in the folder.
+  package static func ledger(
+    in folder: String, as role: StoreRole, now: Instant, listeners: [any LedgerListener] = []
+  ) throws -> Ledger {
+    try ledger(at: .folder(folder), in: folder, as: role, now: now, listeners: listeners)
+  }
+
+  /// Copies all that one store has into another one; see ``StoreMove``. Nobody else owns one of them meanwhile.
+  ///
+  /// - Returns: how many rows both have.
+  package static func move(
+    from source: StoreAddress, to target: StoreAddress, now: Instant,
+    progress: @escaping @Sendable (_ table: String, _ rows: Int) -> Void
+  ) async throws -> Int {
+    guard source != target else { throw StorageFault(.conflict, "\(source): both configurations have the same store") }
+    let from = try movable(source, now: now)
+    let into = try movable(target, now: now)
+    let count = try await StoreMove(from: from, to: into).run(progress)
+    await into.settle()
+    return count
+  }
+
+  private static func movable(_ address: StoreAddress, now: Instant) throws -> any MovableStore {
+    #if PostgreSQL
+      if let database = address.database { return try PostgresStore(database, role: .owner, isCopy: true) }
+    #endif
+    guard address.database == nil else {
+      throw StorageFault(.unsupported, "\(address): this program was built without PostgreSQL")
+    }
+    try makeFolders(address.location)
+    return try SQLiteStore(folder: address.location, now: now, isCopy: true)
   }
 
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.

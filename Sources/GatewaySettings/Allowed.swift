@@ -1,6 +1,8 @@
 /// What settings may be; the table of the documentation is made of the same values.
 enum Allowed {
   static let nameLength = 64
+  static let databaseReaders = 1...64
+  static let databaseSeconds: ClosedRange<Int64> = 1...3600
   static let clockBack: ClosedRange<Int64> = 60...86_400
   static let clockAhead: ClosedRange<Int64> = 3600...2_592_000
   static let silence: ClosedRange<Int64> = 60...2_592_000

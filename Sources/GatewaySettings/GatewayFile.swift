@@ -33,14 +33,14 @@ package enum GatewayFile {
   /// source go on.
   ///
   /// - Returns: what could be read, and how many faults there are in what could not.
-  /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` when it does not say where the state is.
+  /// - Throws: `FileFault` when the file itself cannot be read, ``GatewayFaults`` when it does not say where the state is, or how the store is reached.
   package static func readForOperators(
-    path: String, now: Instant, layouts: Set<String>
+    path: String, environment: [String: String] = [:], now: Instant, layouts: Set<String>
   ) throws -> (plan: OperatorsPlan, faultCount: Int) {
     let files = SystemFiles()
     let text = String(decoding: try files.contents(of: path, limit: byteLimit), as: UTF8.self)
     let reader = GatewayReader(
-      path: path, files: files, environment: [:], now: now, layouts: layouts, readsSecrets: false)
+      path: path, files: files, environment: environment, now: now, layouts: layouts, readsSecrets: false)
     guard let plan = reader.plan(text) else { throw GatewayFaults(all: reader.faults) }
     return (OperatorsPlan(plan, namedCodes: reader.namedCodes), reader.faults.count { $0.severity == .error })
   }

@@ -10,6 +10,8 @@ package import S3Publications
 package struct GatewayPlan: Sendable {
   /// The folder of the store and of what is being fetched.
   package var stateFolder: String
+  /// The database that has the store; `nil` where it is in the folder.
+  package var database: DatabaseAccess?
   package var sources: [SourceSettings]
   package var series: [SeriesSettings]
   /// Federation gateways that own keys are handed to.
@@ -55,6 +57,9 @@ package struct GatewayPlan: Sendable {
     self.uploads = uploads
   }
 
+  /// Where the store is.
+  package var store: StoreAddress { database.map(StoreAddress.postgresql) ?? .folder(stateFolder) }
+
   /// Series whose folders are among the published ones, and that are configured no more; by name.
   package var leftSeries: [String] {
     publicationFolder.map { LeftSeries.names(in: $0, except: Set(series.map(\.name) + mirrors.map(\.name))) } ?? []
@@ -96,6 +101,8 @@ package struct OperatorsPlan: Sendable {
   }
 
   package var stateFolder: String { plan.stateFolder }
+  /// Where the store is; whoever asks it has to reach it.
+  package var store: StoreAddress { plan.store }
   package var publicationFolder: String? { plan.publicationFolder }
   /// Nobody signs requests with it.
   package var publicationBucket: BucketSettings? { plan.publicationBucket }

@@ -63,6 +63,9 @@ final class GatewayReader {
   func plan(_ text: String) -> GatewayPlan? {
     guard let root = document.root(of: text) else { return nil }
     let state = root.need("state", "a folder").flatMap(resolvedPath)
+    var database: DatabaseAccess?
+    let isInDatabase = root.states("store")
+    root.section("store") { section in database = store(section) }
     root.read("policies") { readPolicies($0) }
     let ownOrigins = root.take("own-origins").flatMap(codes) ?? []
     var retention = Retention()
@@ -115,7 +118,8 @@ final class GatewayReader {
     checkDoors(entrances)
     check(
       destinations, sources: sources, doors: entrances.compactMap(\.1), ownOrigins: ownOrigins)
-    guard let state else { return nil }
+    // Nobody takes the store of the folder for that of a database which is at fault.
+    guard let state, !isInDatabase || database != nil else { return nil }
     var plan = GatewayPlan(
       stateFolder: state,
       sources: sources.map { source in
@@ -127,6 +131,7 @@ final class GatewayReader {
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
+    plan.database = database
     plan.publicationBucket = published.bucket
     plan.mirrors = shown
     plan.log = log?.settings

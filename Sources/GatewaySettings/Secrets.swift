@@ -10,8 +10,10 @@ extension GatewayReader {
 
   static let secretForm = "{file: PATH} or {env: NAME}"
 
-  /// - Parameter isPrefixed: whether a `prefix` may say what stands before the secret: `"Bearer "`.
-  func secret(_ setting: Setting, isPrefixed: Bool = false) -> Secret? {
+  /// - Parameters:
+  ///   - isPrefixed: whether a `prefix` may say what stands before the secret: `"Bearer "`.
+  ///   - isNeeded: whether it is read where no secrets are, because nothing can be said without it.
+  func secret(_ setting: Setting, isPrefixed: Bool = false, isNeeded: Bool = false) -> Secret? {
     guard !setting.isText else {
       return setting.fault("a secret is never written here, allowed \(Self.secretForm)")
     }
@@ -20,7 +22,7 @@ extension GatewayReader {
     let variable = section.take("env")
     let prefix = isPrefixed ? section.take("prefix").flatMap { $0.text() } ?? "" : ""
     section.finish()
-    guard readsSecrets else { return Self.unread }
+    guard readsSecrets || isNeeded else { return Self.unread }
     let text: String?
     switch (file, variable) {
     case (let file?, nil):

@@ -58,6 +58,31 @@ package enum SettingsTable {
     let retention = Retention()
     return [
       Row("state", "The folder of the store and of what is being fetched.", path),
+      Row("store", "Where the store is.", "in the folder of `state`", "a section"),
+      Row(
+        "store.postgresql", "A PostgreSQL database that has the store, in place of the folder.", "none", "a section"),
+      Row(
+        "store.postgresql.connection",
+        "How it is reached, as libpq reads it: `postgresql://keyferry@db.example.org/keyferry`. It may have the password.",
+        secret),
+      Row("store.postgresql.connection.file", "The file that holds it.", none, path),
+      Row("store.postgresql.connection.env", "The variable that holds it.", none, "a name"),
+      Row(
+        "store.postgresql.schema", "The schema of the database that is the store's alone; made where it is not there.",
+        "`\(DatabaseAccess.usualSchema)`", "small letters, digits, `_`"),
+      Row(
+        "store.postgresql.readers", "Connections that read at the same time, beside the one that writes.", "4",
+        "\(Allowed.databaseReaders.lowerBound)...\(Allowed.databaseReaders.upperBound)"),
+      Row(
+        "store.postgresql.statement-limit", "How long one statement may take.", TimeSpan.text(60),
+        Allowed.databaseSeconds.durations),
+      Row(
+        "store.postgresql.lock-limit", "How long is waited while somebody else writes.", TimeSpan.text(30),
+        Allowed.databaseSeconds.durations),
+      Row(
+        "store.postgresql.idle-limit", "How long the server waits for this gateway inside a transaction.",
+        TimeSpan.text(60),
+        Allowed.databaseSeconds.durations),
       Row(
         "own-origins",
         "The gateway's own origins. Their keys are taken from a source that has the origin itself (`origin: NL`), and are rejected from every other one, as own keys that come back.",

@@ -365,7 +365,7 @@ import Testing
       layouts: Fixture.layouts)
     _ = try #require(reader.plan(Fixture.full))
     var names = reader.document.names
-    for text in BucketSettingsTests.texts {
+    for text in BucketSettingsTests.texts + StoreSettingsTests.texts {
       let reader = GatewayReader(
         path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
         layouts: Fixture.layouts)

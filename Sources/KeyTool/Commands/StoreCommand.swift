@@ -13,8 +13,8 @@ internal import SealedCopies
 struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", _superCommandName: KeyferryCommand.programName,
-    abstract: "Check the gateway's store, copy it while the gateway runs, or put a copy in its place.",
-    subcommands: [Check.self, Backup.self, Restore.self])
+    abstract: "Check the gateway's store, copy it while the gateway runs, put a copy in its place, or move it.",
+    subcommands: [Check.self, Backup.self, Restore.self, Migrate.self, Copy.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -39,7 +39,8 @@ struct StoreCommand: AsyncParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
-      let damage = try await damage(of: try gateway.operatorsPlan())
+      let plan = try gateway.operatorsPlan()
+      let damage = try await damage(of: plan)
       if json {
         try Console.document(line: try JSONText.render(Report(damage: damage)))
       } else {
@@ -47,7 +48,10 @@ struct StoreCommand: AsyncParsableCommand {
         if damage.isEmpty { try Console.result(line: "the store is whole") }
       }
       if !damage.isEmpty {
-        Console.hint("stop the gateway, then: keyferry store restore COPY --config \(gateway.config)")
+        Console.hint(
+          plan.store.database == nil
+            ? "stop the gateway, then: keyferry store restore COPY --config \(gateway.config)"
+            : "stop the gateway, then restore a copy of the database with its own means")
       }
       try exit(damage.isEmpty ? .done : .rejected)
     }
@@ -105,6 +109,7 @@ struct StoreCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
+      try requireFile(plan, "pg_dump --schema=\(plan.store.location)")
       let ledger = try gateway.ledger(plan, as: .reader)
       guard !recipient.isEmpty else {
         try await ledger.copyStore(to: file)
@@ -150,6 +155,7 @@ struct StoreCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
+      try requireFile(plan, "pg_restore")
       let now = gateway.clock()
       guard SealedCopy.isSealed(try parts(of: file)(64)) else {
         try await Stores.restore(from: file, into: plan.stateFolder, now: now)
@@ -175,6 +181,12 @@ struct StoreCommand: AsyncParsableCommand {
       Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
     }
   }
+}
+
+/// - Throws: `ValidationError` where the store is in a database, which has means of its own.
+private func requireFile(_ plan: OperatorsPlan, _ means: String) throws {
+  guard plan.store.database != nil else { return }
+  throw ValidationError("the store is in a database, which is copied with its own means: \(means)")
 }
 
 /// A file from its beginning, part by part.

@@ -64,7 +64,8 @@ struct GatewayOptions: ParsableArguments {
   /// The configuration for a command that asks the store alone, or says a word of the operator: its secrets are not read,
   /// and what is wrong with it elsewhere is no reason not to do it.
   func operatorsPlan() throws -> OperatorsPlan {
-    let (plan, faultCount) = try GatewayConfiguration.readForOperators(config, now: clock())
+    let (plan, faultCount) = try GatewayConfiguration.readForOperators(
+      config, environment: ProcessInfo.processInfo.environment, now: clock())
     tell(plan.stateFolder, plan.publicationBucket?.shown ?? plan.publicationFolder)
     if faultCount > 0 {
       Console.note("\(config) has \(counted(faultCount, "fault")), and what is at fault is left out here")
@@ -111,11 +112,11 @@ struct GatewayOptions: ParsableArguments {
 
   /// Opens the store of the gateway; another process that has it is named.
   func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+    try Stores.ledger(at: plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
   }
 
   func ledger(_ plan: OperatorsPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+    try Stores.ledger(at: plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
   }
 
   /// What is said by hand comes into the log, too.

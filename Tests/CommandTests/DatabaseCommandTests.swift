@@ -1,0 +1,130 @@
+#if PostgreSQL
+  import ExposureKeys
+  import Foundation
+  import GatewayTesting
+  import KeyStorage
+  import Testing
+
+  /// A gateway whose store is in a database, through the program.
+  @Suite(
+    "A store in PostgreSQL, from the command line",
+    .enabled(if: PostgresServer.programs != nil, Comment(rawValue: PostgresServer.advice)))
+  struct DatabaseCommandTests {
+    private static let noon = ["--now", "2020-11-25T12:00:00Z"]
+
+    private func configure(_ workshop: Workshop, _ name: String, state: String, store: String, folder: String) throws {
+      try workshop.write(
+        """
+        state: \(state)
+        \(store)
+        sources:
+          - {name: drop, protocol: files, location: drop, trust: operator, origin: DE, speaks-for: [DE]}
+        series:
+          - {name: DE, include: [DE], region: "262", sign: [{key: {file: 310-v1.key.pem}, id: "310", version: v1}]}
+        publication: {folder: \(folder)}
+        """, name)
+    }
+
+    private func secret(_ text: String, _ name: String, _ workshop: Workshop) throws {
+      try workshop.write(text, name)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path(name))
+    }
+
+    private func withGateway(_ body: (Workshop, _ schema: String) throws -> Void) throws {
+      let server = try PostgresServer.shared
+      try Workshop.run { workshop in
+        let schema = PostgresServer.newSchema()
+        try FileManager.default.createDirectory(
+          at: workshop.folder.appending(path: "drop"), withIntermediateDirectories: false)
+        try workshop.makeSigner()
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("310-v1.key.pem"))
+        try secret("\(server.words) password=hunter2\n", "database", workshop)
+        try configure(
+          workshop, "gateway.yaml", state: "state",
+          store: "store: {postgresql: {connection: {file: database}, schema: \(schema)}}", folder: "public")
+        try configure(workshop, "folder.yaml", state: "other-state", store: "", folder: "other-public")
+        try workshop.write(NormalizeTests.german, "drop/de.csv")
+        try FileManager.default.setAttributes(
+          [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path("drop/de.csv"))
+        try body(workshop, schema)
+      }
+    }
+
+    @Test("pull, publish, status and words of operators work as with the file, and the bundles are the same bytes")
+    func everyday() throws {
+      try withGateway { workshop, schema in
+        // Before there is a store, a check says nothing, and whoever reads finds none.
+        #expect(try workshop.keyferry(["check"] + Self.noon).status == 0)
+        let none = try workshop.keyferry(["status"] + Self.noon)
+        #expect(none.status == 2 && none.errors.contains("there is no store in its schema \(schema)"), "\(none.errors)")
+        #expect(try workshop.keyferry(["store", "migrate"] + Self.noon).status == 0)
+
+        for name in ["gateway.yaml", "folder.yaml"] {
+          for command in ["pull", "publish"] {
+            let done = try workshop.keyferry([command, "--config", name] + Self.noon)
+            #expect(done.status == 0, "\(done.errors)")
+          }
+        }
+        #expect(!workshop.exists("state/keyferry.sqlite"))
+        let files = try FileManager.default.subpathsOfDirectory(atPath: workshop.path("public/DE"))
+          .filter { $0.hasSuffix(".zip") }
+        #expect(!files.isEmpty)
+        for file in files {
+          // What was signed is the same; signatures are random.
+          #expect(try workshop.bytes("public/DE/\(file)").count > 0 && workshop.exists("other-public/DE/\(file)"))
+        }
+
+        #expect(try workshop.keyferry("pause", "origin:DE", "--reason", "r").status == 0)
+        let status = try workshop.keyferry(["status"] + Self.noon)
+        #expect(status.status == 0 && status.text.contains("paused"), "\(status.text) \(status.errors)")
+        #expect(try workshop.keyferry("store", "check").text == "the store is whole\n")
+        let backup = try workshop.keyferry("store", "backup", "x.sqlite")
+        #expect(backup.status == 64 && backup.errors.contains("pg_dump --schema=\(schema)"), "\(backup.errors)")
+      }
+    }
+
+    @Test("check names what is wrong with the database, and never the secret")
+    func faults() throws {
+      try withGateway { workshop, schema in
+        let server = try PostgresServer.shared
+        func check(_ connection: String, _ expected: String) throws {
+          try secret(connection, "database", workshop)
+          let outcome = try workshop.keyferry(["check"] + Self.noon)
+          #expect(outcome.status == 2 || outcome.status == 1, "\(outcome.text) \(outcome.errors)")
+          let said = outcome.text + outcome.errors
+          #expect(said.contains("store.postgresql") && said.contains(expected), "\(said)")
+          #expect(!said.contains("hunter2"))
+          // Nobody takes the store of the folder for it.
+          let status = try workshop.keyferry(["status"] + Self.noon)
+          #expect(status.status == 2 && !status.errors.contains("hunter2"), "\(status.errors)")
+        }
+        try check("host=/nowhere/at/all password=hunter2", "No such file or directory")
+        try check("host=db.example.org sslmode=disable password=hunter2", "allowed is verify-full")
+        try check("hunter2", "cannot be read")
+        try server.query("CREATE SCHEMA \(schema); CREATE TABLE \(schema).mine (x int)")
+        try check("\(server.words) password=hunter2", "not a store of Keyferry")
+      }
+    }
+
+    @Test("a store moves into the database and back")
+    func moving() throws {
+      try withGateway { workshop, _ in
+        for command in ["pull", "publish"] {
+          #expect(try workshop.keyferry([command, "--config", "folder.yaml"] + Self.noon).status == 0)
+        }
+        let before = try workshop.keyferry(["events", "--json", "--config", "folder.yaml"] + Self.noon).text
+        let moved = try workshop.keyferry(["store", "copy", "gateway.yaml", "--config", "folder.yaml"] + Self.noon)
+        #expect(moved.status == 0 && moved.errors.contains("has the same"), "\(moved.errors)")
+        #expect(try workshop.keyferry(["events", "--json"] + Self.noon).text == before)
+        let again = try workshop.keyferry(["store", "copy", "gateway.yaml", "--config", "folder.yaml"] + Self.noon)
+        #expect(again.status == 2 && again.errors.contains("a copy needs an empty one"), "\(again.errors)")
+
+        try configure(workshop, "third.yaml", state: "third-state", store: "", folder: "public")
+        #expect(try workshop.keyferry(["store", "copy", "third.yaml"] + Self.noon).status == 0)
+        #expect(try workshop.keyferry(["events", "--json", "--config", "third.yaml"] + Self.noon).text == before)
+        let same = try workshop.keyferry(["store", "copy", "gateway.yaml"] + Self.noon)
+        #expect(same.status == 2 && same.errors.contains("both configurations have the same store"), "\(same.errors)")
+      }
+    }
+  }
+#endif
