@@ -6,9 +6,11 @@ import GatewayTesting
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
+import PostgresStorage
 import SQLiteStorage
 
-// What a large store takes: `rounds CLAIMS [SERIES]`, 1,000,000 and 5 by default. It fills a store of random claims in batches
+// What a large store takes: `rounds CLAIMS [SERIES] [postgresql]`, 1,000,000 and 5 by default, with the store in a file or in a
+// PostgreSQL server of its own. It fills a store of random claims in batches
 // of 75,000, lets each series have released them all, and then tells of each work the seconds by the clock and of the processor.
 // 50 million take about ten minutes and twelve gigabytes in TMPDIR.
 
@@ -21,6 +23,14 @@ let seriesCount = arguments.dropFirst().first ?? 5
 let folder = FileManager.default.temporaryDirectory.appending(path: "rounds-\(UUID().uuidString)").path
 try FileManager.default.createDirectory(atPath: folder + "/state", withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(atPath: folder) }
+
+/// With the usual settings of the system's packages; it goes with this process.
+let server = CommandLine.arguments.contains("postgresql") ? try PostgresServer(isDurable: true) : nil
+
+func open() throws -> any Store {
+  if let server { return try PostgresStore(try ConnectionWords(server.words)) }
+  return try SQLiteStore(folder: folder + "/state", now: now)
+}
 
 /// This process.
 let own: Int32 = 0
@@ -90,7 +100,7 @@ let all = (0..<seriesCount).map { number in
     identities: [ScheduledIdentity(identity: identity)], makesDays: false, editionsPerDay: 0)
 }
 
-func round(_ store: SQLiteStore, hour: Int64) async throws -> [SeriesReceipt] {
+func round(_ store: any Store, hour: Int64) async throws -> [SeriesReceipt] {
   let look = ClockLook(toldByOperator: Instant(secondsSince1970: now.secondsSince1970 + hour * 3600))
   let receipts = try await Publisher(ledger: Ledger(store), series: all, folder: folder + "/public").round(at: look)
   for receipt in receipts { if let fault = receipt.fault { print("\(receipt.series): \(fault)") } }
@@ -104,7 +114,7 @@ func say(_ receipts: [SeriesReceipt]) {
 
 var batches = Batches(random: SeededRandom(seed: 5))
 do {
-  let store = try SQLiteStore(folder: folder + "/state", now: now)
+  let store = try open()
   let ledger = Ledger(store)
   var sum = (keys: 0, time: 0.0)
   while sum.keys < claimCount {
@@ -182,13 +192,14 @@ do {
     print("  \(record.claims.count) claims, \(record.released.count) releases")
   }
 }
-let store = try await measured("opening the store") { try SQLiteStore(folder: folder + "/state", now: now) }
+let store = try await measured("opening the store") { try open() }
 print("\(try await store.read { try $0.claimCount() }) claims")
 let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/state")
 for file in files.sorted() {
   let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/state/" + file)
   print("\(file): \(attributes[.size] ?? 0) bytes")
 }
+if let server { print("database: \(try server.query("SELECT pg_database_size('postgres')")) bytes") }
 var usage = rusage()
 getrusage(own, &usage)
 print("most memory: \(usage.ru_maxrss / 1024) MiB")
