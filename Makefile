@@ -29,7 +29,7 @@ package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills simulate federation docs licences man dist deb image packaging bookworm install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
@@ -84,6 +84,10 @@ fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of
 kills: packages ## kill the program KILLS times while it works, and show that nothing is lost
 	swift build
 	Tests/Kills/run --kills $(KILLS)
+
+replicas: packages ## let three replicas share a database and a bucket, and FAULTS things go wrong; needs PostgreSQL
+	swift build
+	Tests/Replicas/run --faults $(FAULTS)
 
 simulate: packages ## run a gateway with everything around it for SEEDS, FROM..TO, JOBS at once; things go wrong as each seed says
 	swift run --configuration release --scratch-path .build/simulate simulate --seeds $(SEEDS) --jobs $(JOBS)

@@ -31,7 +31,19 @@ package enum GatewayConfiguration {
             SettingMisfit(String($0.setting.trimmingPrefix("federation.")), $0.reason)
           }
         }))
-    return (plan, warnings + leftSeries(of: plan, path))
+    return (plan, warnings + leftSeries(of: plan, path) + ownFolders(of: plan, path))
+  }
+
+  /// A folder of one machine beside a store that several share.
+  private static func ownFolders(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
+    guard plan.database != nil, plan.publicationBucket == nil, let folder = plan.publicationFolder else { return [] }
+    return [
+      GatewayFault(
+        severity: .warning, file: path, place: "publication.folder",
+        reason:
+          "\(printableText(folder)) is this machine's own: with store.postgresql one replica alone may run then; several "
+          + "publish into a bucket, publication: {s3: …}")
+    ]
   }
 
   /// Series that were taken out of the configuration, and are served for as long as their folders are there.

@@ -1,10 +1,9 @@
 internal import ExposureKeys
 internal import GatewayServer
 internal import GatewaySettings
-internal import Glibc
 internal import KeyPeers
 internal import KeyPublishing
-package import KeyStorage
+internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
@@ -227,15 +226,4 @@ extension GatewayPlan {
 extension ReplicaService: CustomStringConvertible {
   /// For logs, in which its parts would be shown otherwise.
   var description: String { "sharing the work" }
-}
-
-extension ReplicaName {
-  /// After this machine, as far as its name is one.
-  package static var ofMachine: ReplicaName {
-    var bytes = [CChar](repeating: 0, count: 256)
-    let text =
-      gethostname(&bytes, bytes.count - 1) == 0
-      ? String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
-    return ReplicaName(String(text.prefix(63))) ?? .unnamed
-  }
 }

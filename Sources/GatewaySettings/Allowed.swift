@@ -3,6 +3,7 @@ enum Allowed {
   static let nameLength = 64
   static let databaseReaders = 1...64
   static let databaseSeconds: ClosedRange<Int64> = 1...3600
+  static let leaseSeconds: ClosedRange<Int64> = 3...3600
   static let clockBack: ClosedRange<Int64> = 60...86_400
   static let clockAhead: ClosedRange<Int64> = 3600...2_592_000
   static let silence: ClosedRange<Int64> = 60...2_592_000

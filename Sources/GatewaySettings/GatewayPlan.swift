@@ -57,6 +57,14 @@ package struct GatewayPlan: Sendable {
     self.uploads = uploads
   }
 
+  /// What this process is called among those that share its store, and for how long it takes a piece of work.
+  package var replica: (name: ReplicaName, lease: Duration) {
+    (database?.replica ?? .ofMachine, .seconds(database?.leaseSeconds ?? 15))
+  }
+
+  /// Whose clock it is; `nil` where the store has one owner.
+  package var clockOwner: ReplicaName? { database?.replica }
+
   /// Where the store is.
   package var store: StoreAddress { database.map(StoreAddress.postgresql) ?? .folder(stateFolder) }
 
@@ -101,6 +109,7 @@ package struct OperatorsPlan: Sendable {
   }
 
   package var stateFolder: String { plan.stateFolder }
+  package var clockOwner: ReplicaName? { plan.clockOwner }
   /// Where the store is; whoever asks it has to reach it.
   package var store: StoreAddress { plan.store }
   package var publicationFolder: String? { plan.publicationFolder }

@@ -81,8 +81,15 @@ package enum SettingsTable {
         Allowed.databaseSeconds.durations),
       Row(
         "store.postgresql.idle-limit", "How long the server waits for this gateway inside a transaction.",
-        TimeSpan.text(60),
+        TimeSpan.text(15),
         Allowed.databaseSeconds.durations),
+      Row(
+        "store.postgresql.replica", "What this process is called among those that share the database.",
+        "the name of its machine", "1...63 letters, digits, `.`, `_`, `-`"),
+      Row(
+        "store.postgresql.lease",
+        "For how long a replica takes a piece of work: so long after it was killed another one takes it over.",
+        TimeSpan.text(15), Allowed.leaseSeconds.durations),
       Row(
         "own-origins",
         "The gateway's own origins. Their keys are taken from a source that has the origin itself (`origin: NL`), and are rejected from every other one, as own keys that come back.",

@@ -22,11 +22,20 @@ extension GatewayReader {
       seconds("statement-limit", \.statementSeconds)
       seconds("lock-limit", \.lockSeconds)
       seconds("idle-limit", \.idleSeconds)
-      guard let connection, let schema, let readers else { return }
+      set(&times.leaseSeconds, section.take("lease")?.duration(Allowed.leaseSeconds).map(Int.init))
+      let replica = section.take("replica").map(replicaName) ?? .ofMachine
+      guard let connection, let schema, let readers, let replica else { return }
+      times.replica = replica
       times = DatabaseAccess(connection: connection.disclosed, schema: schema, readers: readers, like: times)
       access = times
     }
     return access
+  }
+
+  private func replicaName(_ setting: Setting) -> ReplicaName? {
+    guard let text = setting.text() else { return nil }
+    return ReplicaName(text)
+      ?? setting.fault("\(setting.shown), allowed 1...63 letters, digits, \".\", \"_\", \"-\"")
   }
 
   private func schemaName(_ setting: Setting) -> String? {
@@ -46,5 +55,6 @@ extension DatabaseAccess {
     self.init(connection: connection, schema: schema)
     self.readers = readers
     (statementSeconds, lockSeconds, idleSeconds) = (other.statementSeconds, other.lockSeconds, other.idleSeconds)
+    (replica, leaseSeconds) = (other.replica, other.leaseSeconds)
   }
 }

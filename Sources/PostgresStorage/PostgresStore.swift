@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Who writes locks one row first, so that there is one writer at a time, whoever runs where; who reads has a snapshot. The
 /// owner's connection holds an advisory lock of its session beside that: whoever else wants to be the owner finds it, and it
-/// goes with the connection.
+/// goes with the connection. Replicas hold it together, and what each does is under leases.
 ///
 /// Bodies run on threads of the connections: one that writes, and some that read.
 package final class PostgresStore: Store {
@@ -23,6 +23,9 @@ package final class PostgresStore: Store {
   /// This process among all that write.
   private let writer = UUID().uuidString.lowercased()
   private let tuning: PostgresTuning
+  private let office: PostgresLeases
+
+  package var leases: (any LeaseOffice)? { office }
 
   /// Opens the store, and makes it where there is none and it is not only read. The caller waits meanwhile: stores are opened before
   /// anything else runs.
@@ -31,7 +34,7 @@ package final class PostgresStore: Store {
   ///   - schema: of the database; made where it is not there.
   ///   - command: what this process is doing, for others that want to write.
   ///   - isCopy: whether a copy goes on that was begun; see ``StoreMove``.
-  /// - Throws: ``StorageFault``: `held` by another owner, `incompatible`, `notFound`, or what the server says.
+  /// - Throws: ``StorageFault``: `held` by another owner, `earlier`, `later`, `incompatible`, `notFound`, or what the server says.
   package init(
     _ words: ConnectionWords, schema: String = PostgresStore.defaultSchema, role: StoreRole = .owner,
     command: String = "keyferry", tuning: PostgresTuning = PostgresTuning(), isCopy: Bool = false
@@ -41,6 +44,7 @@ package final class PostgresStore: Store {
     self.schema = schema
     self.tuning = tuning
     application = String(command.prefix(60))
+    office = PostgresLeases(words, schema: schema, application: application)
     reading = ReadingThreads(limit: tuning.readers)
     do {
       try writing.runAndWait { [self] connection in
@@ -52,10 +56,10 @@ package final class PostgresStore: Store {
           case .steps(Schema.version): return
           case .steps:
             throw StorageFault(
-              .incompatible, "\(words.place): an earlier version of Keyferry has written this store; pull once")
+              .earlier, "\(words.place): an earlier version of Keyferry has written this store; pull once")
           }
         }
-        if role == .owner { try own(database) }
+        if role.isGateway { try own(database) }
         try migration.run()
         let mark = try database.row(
           "SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
@@ -78,27 +82,29 @@ package final class PostgresStore: Store {
 
   // MARK: Connecting
 
-  private func connect() throws -> PostgresConnection {
+  private func connect() throws -> PostgresConnection { try Self.connect(words, application: application) }
+
+  static func connect(_ words: ConnectionWords, application: String) throws -> PostgresConnection {
     let database = try PostgresConnection(words, application: application)
-    guard database.serverVersion >= Self.oldestServer else {
+    guard database.serverVersion >= oldestServer else {
       throw StorageFault(
         .unsupported,
-        "\(words.place): PostgreSQL \(database.serverVersion / 10_000), allowed is \(Self.oldestServer / 10_000) or later"
-      )
+        "\(words.place): PostgreSQL \(database.serverVersion / 10_000), allowed is \(oldestServer / 10_000) or later")
     }
     return database
   }
 
   private static let oldestServer = 130_000
 
-  /// Takes the lock of the owner, which goes with the connection.
+  /// Takes the lock of the owner, which goes with the connection. Replicas have it together, and nobody else beside them.
   ///
   /// - Parameter patience: seconds; the server may not have noticed yet that this process's last connection is gone.
   private func own(_ database: PostgresConnection, patience: Double = 0) throws {
     let number = "owner of \(quoted(schema))".stableHash
     let end = Date().addingTimeInterval(patience)
     while true {
-      let isMine: Bool? = try database.value("SELECT pg_try_advisory_lock($1)", number)
+      let isMine: Bool? = try database.value(
+        role == .replica ? "SELECT pg_try_advisory_lock_shared($1)" : "SELECT pg_try_advisory_lock($1)", number)
       if isMine == true { return }
       guard Date() < end else { break }
       Thread.sleep(forTimeInterval: 0.05)
@@ -187,7 +193,7 @@ package final class PostgresStore: Store {
         var attempt = 0
         while true {
           do {
-            return try writeOnce(&connection, authority.durability, body)
+            return try writeOnce(&connection, authority, body)
           } catch let error as PostgresError where error.isWorthRepeating && attempt < tuning.repeats {
             attempt += 1
             // Others that collided wait as well, and not as long.
@@ -202,12 +208,12 @@ package final class PostgresStore: Store {
 
   /// - Throws: ``PostgresError`` where nothing was kept, and it may be worth repeating; what the body throws.
   private func writeOnce<Result: Sendable>(
-    _ connection: inout PostgresConnection?, _ durability: Durability,
+    _ connection: inout PostgresConnection?, _ authority: LedgerAuthority,
     _ body: @Sendable (any StoreTransaction) throws -> Result
   ) throws -> Result {
     let script = """
       \(opening("READ COMMITTED"))
-      SET LOCAL synchronous_commit = \(durability == .promised ? "on" : "off");
+      SET LOCAL synchronous_commit = \(authority.durability == .promised ? "on" : "off");
       SELECT last FROM counters WHERE name = 'writes' FOR UPDATE;
       SELECT name, last FROM counters
       """
@@ -216,12 +222,14 @@ package final class PostgresStore: Store {
       &connection, script,
       {
         let database = try connect()
-        if role == .owner { try own(database, patience: tuning.searchSeconds) }
+        if role.isGateway { try own(database, patience: tuning.searchSeconds) }
         return database
       },
       { counters = try Counters($0) })
     do {
       guard let counters else { throw StorageFault(.corrupt, "\(words.place): nothing was counted") }
+      // Nobody takes a lease without the lock that this transaction has.
+      try PostgresLeases.check(authority.leases, in: database)
       let number = counters.last("writes") + 1
       let transaction = PostgresTransaction(
         database, names: names.withLock { $0 }, counters: counters,
@@ -346,7 +354,7 @@ package struct PostgresTuning: Sendable {
   /// How long is waited for a lock: another one may be writing.
   package var lockSeconds = 30
   /// How long the server waits for us inside a transaction.
-  package var idleSeconds = 60
+  package var idleSeconds = 15
   /// How often a body is run again.
   package var repeats = 5
   /// How long is tried to find out whether a transaction was kept.

@@ -7,12 +7,22 @@ import KeyStorage
 /// is no identity column: the numbers that a transaction gave are gone with it, and go up in the order in which transactions
 /// are kept. Texts are in the order of their bytes, whatever the database's collation is.
 enum Schema {
-  static let steps: [(name: String, sql: String)] = [("tables", tables)]
+  static let steps: [(name: String, sql: String)] = [("tables", tables), ("leases", leases)]
 
   static var version: Int { steps.count }
 
   /// Large: a block of claims fills half a page, and stays in its row.
   private static let inline = "WITH (toast_tuple_target = 8160)"
+
+  /// Who does what of the replicas. A row is never removed: its number only goes up.
+  private static let leases = """
+    CREATE TABLE leases (
+      duty text COLLATE "C" PRIMARY KEY,
+      holder text COLLATE "C" NOT NULL,
+      number bigint NOT NULL CHECK (number > 0),
+      until timestamptz NOT NULL
+    ) WITH (fillfactor = 50);
+    """
 
   private static let tables = """
     -- What was numbered last, and under `writes` how many transactions there were: who writes has this row.
@@ -428,7 +438,7 @@ struct Migration {
     case steps(Int)
   }
 
-  /// - Throws: ``StorageFault`` `incompatible` where it is of a later version, or not ours.
+  /// - Throws: ``StorageFault`` `later` where it is of a later version, `incompatible` where it is not ours.
   func standing() throws -> Standing {
     let tables: [String] = try database.rows(
       """
@@ -445,7 +455,7 @@ struct Migration {
     }
     let steps: Int? = try database.value("SELECT count(*) FROM \(quoted(schema)).keyferry_steps")
     guard let steps, steps <= Schema.version else {
-      throw StorageFault(.incompatible, "\(place): a later version of Keyferry has written this store")
+      throw StorageFault(.later, "\(place): a later version of Keyferry has written this store")
     }
     return .steps(steps)
   }

@@ -15,6 +15,8 @@ import Testing
         statement-limit: 2 min
         lock-limit: 5 s
         idle-limit: 10 s
+        replica: gateway-2
+        lease: 30 s
     """,
     "state: /var/k\nstore: {postgresql: {connection: {env: TOKEN}}}\n",
   ]
@@ -23,6 +25,7 @@ import Testing
     let plan = try Fixture.parse(Self.texts[0]).plan
     var access = DatabaseAccess(connection: Fixture.secret, schema: "keys_2")
     (access.readers, access.statementSeconds, access.lockSeconds, access.idleSeconds) = (9, 120, 5, 10)
+    (access.replica, access.leaseSeconds) = (try #require(ReplicaName("gateway-2")), 30)
     #expect(plan.database == access && plan.store == .postgresql(access))
     var dumped = "\(plan) \(plan.store) \(access)"
     dump(plan, to: &dumped)
@@ -47,6 +50,8 @@ import Testing
       ("{postgresql: {connection: {env: TOKEN}, schema: 'a\"; DROP'}}", "store.postgresql.schema"),
       ("{postgresql: {connection: {env: TOKEN}, readers: 0}}", "store.postgresql.readers"),
       ("{postgresql: {connection: {env: TOKEN}, lock-limit: 2 hours}}", "store.postgresql.lock-limit"),
+      ("{postgresql: {connection: {env: TOKEN}, lease: 2 s}}", "store.postgresql.lease"),
+      ("{postgresql: {connection: {env: TOKEN}, replica: a b}}", "store.postgresql.replica"),
       ("{postgresql: {connection: {env: MISSING}}}", "store.postgresql.connection"),
     ])
   func faults(store: String, place: String) {

@@ -4,6 +4,10 @@ import KeyStorage
 import Synchronization
 import Testing
 
+#if PostgreSQL
+  @testable import PostgresStorage
+#endif
+
 @Suite("Leases: who does what of those that share a store")
 struct LeaseTests {
   /// The store's own clock, which tests move.
@@ -17,18 +21,35 @@ struct LeaseTests {
   static let b = ReplicaName("b.example-1") ?? .unnamed
   static let duty = Duty.publish("NL")
 
+  /// The stores that can be shared.
+  static let kinds: [StoreKind] = [.memory] + (StoreKind.hasPostgres ? [.postgresql] : [])
+
   /// A store that is shared, its leases, and what lets the time of its clock pass.
   private func withSharedStore(
-    _ body: (any Store, any LeaseOffice, (Duration) async throws -> Void) async throws -> Void
+    _ kind: StoreKind, _ body: (any Store, any LeaseOffice, (Duration) async throws -> Void) async throws -> Void
   ) async throws {
+    #if PostgreSQL
+      if kind == .postgresql {
+        let words = try ConnectionWords(try PostgresServer.shared.words)
+        let schema = PostgresServer.newSchema()
+        let store = try PostgresStore(words, schema: schema, role: .replica)
+        let other = try PostgresConnection(words, application: "clock")
+        return try await body(store, try #require(store.leases)) { duration in
+          // The server's clock cannot be moved; what it is compared with can.
+          _ = try other.script(
+            "UPDATE \(schema).leases SET until = until - interval '\(duration.components.seconds) s' - interval '\(duration.components.attoseconds / 1_000_000_000_000_000) ms'"
+          )
+        }
+      }
+    #endif
     let clock = StoreClock()
     let store = MemoryStore(sharedBy: { clock.now })
     try await body(store, try #require(store.leases)) { clock.pass($0) }
   }
 
-  @Test("a duty is held by one, and taken by another when its time is over or it was given back")
-  func taking() async throws {
-    try await withSharedStore { _, office, pass in
+  @Test("a duty is held by one, and taken by another when its time is over or it was given back", arguments: kinds)
+  func taking(kind: StoreKind) async throws {
+    try await withSharedStore(kind) { _, office, pass in
       let first = try #require(try await office.take([Self.duty], as: Self.a, for: .seconds(2)).first)
       #expect(try await office.take([Self.duty], as: Self.b, for: .seconds(2)).isEmpty)
       #expect(try await office.take([Self.duty], as: Self.a, for: .seconds(2)).isEmpty, "not even by itself")
@@ -50,18 +71,18 @@ struct LeaseTests {
     }
   }
 
-  @Test("a lease whose time is over is not renewed, though nobody has taken it")
-  func late() async throws {
-    try await withSharedStore { _, office, pass in
+  @Test("a lease whose time is over is not renewed, though nobody has taken it", arguments: kinds)
+  func late(kind: StoreKind) async throws {
+    try await withSharedStore(kind) { _, office, pass in
       let lease = try await office.take([Self.duty], as: Self.a, for: .seconds(1))
       try await pass(.seconds(2))
       #expect(try await office.renew(lease, for: .seconds(1)).isEmpty)
     }
   }
 
-  @Test("who has lost a lease writes nothing under it, and everything else goes on")
-  func fence() async throws {
-    try await withSharedStore { store, office, pass in
+  @Test("who has lost a lease writes nothing under it, and everything else goes on", arguments: kinds)
+  func fence(kind: StoreKind) async throws {
+    try await withSharedStore(kind) { store, office, pass in
       let ledger = Ledger(store)
       let old = try await office.take([Self.duty], as: Self.a, for: .seconds(1))
       try await ledger.under(old).cursorMoved(CursorMove(of: "efgs", to: "1"), at: Times.now)
@@ -83,9 +104,9 @@ struct LeaseTests {
     }
   }
 
-  @Test("of two leases one that is lost is enough")
-  func twoLeases() async throws {
-    try await withSharedStore { store, office, pass in
+  @Test("of two leases one that is lost is enough", arguments: kinds)
+  func twoLeases(kind: StoreKind) async throws {
+    try await withSharedStore(kind) { store, office, pass in
       let other = Duty.publish("BE")
       let held = try await office.take([Self.duty, other], as: Self.a, for: .seconds(1))
       #expect(held.map(\.duty) == [Self.duty, other])
@@ -97,9 +118,9 @@ struct LeaseTests {
     }
   }
 
-  @Test("of many at once one has it", arguments: 1...5)
-  func race(round: Int) async throws {
-    try await withSharedStore { _, office, _ in
+  @Test("of many at once one has it", arguments: kinds, 1...5)
+  func race(kind: StoreKind, round: Int) async throws {
+    try await withSharedStore(kind) { _, office, _ in
       let winners = try await withThrowingTaskGroup(of: [Lease].self) { group in
         for number in 0..<12 {
           guard let name = ReplicaName("r\(number)") else { continue }

@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import Glibc
 
 /// A piece of a gateway's work that one replica does at a time, where several share a store.
 ///
@@ -77,6 +78,17 @@ extension ReplicaName: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
+  }
+}
+
+extension ReplicaName {
+  /// After this machine, as far as its name is one.
+  package static var ofMachine: ReplicaName {
+    var bytes = [CChar](repeating: 0, count: 256)
+    let text =
+      gethostname(&bytes, bytes.count - 1) == 0
+      ? String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+    return ReplicaName(String(text.prefix(63))) ?? .unnamed
   }
 }
 

@@ -71,6 +71,9 @@ package enum StoreRole: String, Hashable, Sendable, CaseIterable {
   case `operator`
   /// To read, beside anybody.
   case reader
+
+  /// Whether it is the gateway itself, alone or among others.
+  package var isGateway: Bool { self == .owner || self == .replica }
 }
 
 /// The right to write. Only the ``Ledger`` makes it, so that nothing changes without an event.

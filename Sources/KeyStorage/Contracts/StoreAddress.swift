@@ -37,7 +37,11 @@ package struct DatabaseAccess: Hashable, Sendable, CustomStringConvertible, Cust
   /// Seconds that are waited for another one who writes.
   package var lockSeconds = 30
   /// Seconds that the server waits for this process inside a transaction.
-  package var idleSeconds = 60
+  package var idleSeconds = 15
+  /// What this process is called among those that share the database.
+  package var replica = ReplicaName.ofMachine
+  /// Seconds for which a replica takes a piece of work.
+  package var leaseSeconds = 15
 
   package static let usualSchema = "keyferry"
 

@@ -90,7 +90,7 @@ extension StoredState {
   ///
   /// - Parameter shown: by what is published.
   func look(atClock system: ClockReading, of plan: OperatorsPlan, _ shown: ShownTimes?) throws -> ClockLook {
-    var judge = ClockJudge(try clockRecord(), bounds: plan.clock)
+    var judge = ClockJudge(try clockRecord(of: plan.clockOwner), bounds: plan.clock)
     if let shown = try shown?.latest(beside: self) { judge.take(shownByFolder: shown) }
     let look = judge.look(system)
     guard let word = try clockWord(), judge.heed(word, at: system) else { return look }

@@ -46,7 +46,7 @@ struct RunCommand: AsyncParsableCommand {
     // Before anything else: without a handler SIGHUP ends the process.
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
-    let ledger = try gateway.ledger(plan, as: .owner)
+    let ledger = try gateway.ledger(plan, as: .replica)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let serving = try plan.server.map { _ in
       try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
@@ -54,7 +54,7 @@ struct RunCommand: AsyncParsableCommand {
     let daemon = Daemon(
       plan, ledger: ledger, serving: serving,
       operators: try gateway.operators(plan, port: operatorsPort, beside: serving, isRunning: true, clock: clock),
-      version: KeyferryCommand.version, clock: clock,
+      version: KeyferryCommand.version, clock: clock, replica: plan.replica,
       manager: ServiceManager(environment: ProcessInfo.processInfo.environment)
     ) { [gateway] in try gateway.read() }
     do {

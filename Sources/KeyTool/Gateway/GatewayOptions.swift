@@ -87,7 +87,8 @@ struct GatewayOptions: ParsableArguments {
   func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
     if let now { return told(now) }
     let clock = try await GatewayClock.opened(
-      ledger, bounds: plan.clock, folder: PublicationPlace(plan)?.folder, series: plan.series.map(\.name))
+      ledger, bounds: plan.clock, folder: PublicationPlace(plan)?.folder, series: plan.series.map(\.name),
+      replica: plan.clockOwner)
     if let doubt = clock.look().doubt { Console.note(doubt.reason) }
     return clock
   }
@@ -98,7 +99,9 @@ struct GatewayOptions: ParsableArguments {
     if let now { return told(now) }
     let record: ClockJudge.Record?
     do {
-      record = try await ledger(plan, as: .reader).read { try $0.clockRecord() }
+      record = try await ledger(plan, as: .reader).read { [owner = plan.clockOwner] in
+        try $0.clockRecord(of: owner)
+      }
     } catch let fault as StorageFault where fault.code == .notFound {
       record = nil
     } catch let fault as StorageFault where [.earlier, .later].contains(fault.code) {
