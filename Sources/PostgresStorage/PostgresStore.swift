@@ -159,9 +159,12 @@ package final class PostgresStore: Store {
       do {
         try isBegun(try database.script(script))
         return database
-      } catch let error as PostgresError {
+      } catch let error as PostgresError where error.isLost {
         connection = nil
-        guard error.isLost else { throw error }
+      } catch {
+        // The owner's lock stays with the connection, whatever others keep busy.
+        leave(&connection)
+        throw error
       }
     }
     let database = try connect()
@@ -169,7 +172,7 @@ package final class PostgresStore: Store {
     do {
       try isBegun(try database.script(script))
     } catch {
-      connection = nil
+      leave(&connection)
       throw error
     }
     return database

@@ -293,6 +293,26 @@
       goOn.signal()
       try await slow
       try await other.write { _ in }
+      // An owner who had to wait in vain is the owner still.
+      let impatient = try Place()
+      let owner = try impatient.store { ($0.lockSeconds, $0.repeats) = (1, 0) }
+      let word = try impatient.store(.operator)
+      async let slowWord: Void = word.write { _ in
+        isIn.signal()
+        goOn.wait()
+      }
+      await withCheckedContinuation { continuation in
+        DispatchQueue.global().async {
+          isIn.wait()
+          continuation.resume()
+        }
+      }
+      let vain = await #expect(throws: StorageFault.self) { try await owner.write { _ in } }
+      #expect(vain?.code == .held)
+      #expect(throws: StorageFault.self) { try impatient.store() }
+      goOn.signal()
+      try await slowWord
+      try await owner.write { _ in }
     }
 
     @Test("stores of later versions and schemas of others are left alone")
