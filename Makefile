@@ -23,7 +23,8 @@ release := KEYFERRY_BUILD="$$(interop/package/revision)" swift build --configura
   -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xcc -fdata-sections \
   -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
   -Xlinker -z -Xlinker pack-relative-relocs -Xlinker '--remap-inputs=*/lib_FoundationICU.a=$(icu)' \
-  -Xlinker '--remap-inputs=*/libarchive.so=/dev/null' -Xlinker '--remap-inputs=*/libcrypto.so=/dev/null'
+  -Xlinker '--remap-inputs=*/libarchive.so=/dev/null' -Xlinker '--remap-inputs=*/libcrypto.so=/dev/null' \
+  -Xlinker '--remap-inputs=*/libpq.so=/dev/null'
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench

@@ -321,9 +321,9 @@ let package = Package(
     // What was the program started with? Kept by C, because Swift asks /proc.
     .target(name: "CArguments"),
 
-    // Which libraries of the system need not be loaded at the start? Functions of libarchive's and libcrypto's names, of the
+    // Which libraries of the system need not be loaded at the start? Functions of libarchive's, libcrypto's and libpq's names, of the
     // program alone, which load them at the first call.
-    .target(name: "CLazyLibraries"),
+    .target(name: "CLazyLibraries", dependencies: [.target(name: "CPostgres", condition: postgres)]),
 
     // Assemble and run.
     .executableTarget(

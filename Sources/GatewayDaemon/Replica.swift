@@ -199,15 +199,13 @@ struct ReplicaService: Service {
   }
 
   private func tell(_ change: Replica.Change) {
-    for (word, duties) in [
-      ("taken", change.taken), ("given back", change.released), ("lost", change.lost),
-    ] where !duties.isEmpty {
-      logger.log(
-        level: word == "lost" ? .warning : .info, "work is \(word)",
-        metadata: [
-          "replica": .string("\(replica.name)"), "work": .string(duties.map(\.name).joined(separator: " ")),
-        ])
-    }
+    if !change.taken.isEmpty { logger.info("work is taken", metadata: metadata(change.taken)) }
+    if !change.released.isEmpty { logger.info("work is given back", metadata: metadata(change.released)) }
+    if !change.lost.isEmpty { logger.warning("work is lost", metadata: metadata(change.lost)) }
+  }
+
+  private func metadata(_ duties: [Duty]) -> Logger.Metadata {
+    ["replica": .string("\(replica.name)"), "work": .string(duties.map(\.name).joined(separator: " "))]
   }
 }
 
