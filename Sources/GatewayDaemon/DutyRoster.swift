@@ -59,6 +59,9 @@ struct DutyRoster: Sendable {
     let unwanted = idle.filter { !wanted.contains($0) }
     let given = unwanted + idle.filter { wanted.contains($0) }.sorted(by: >).prefix(max(0, surplus - unwanted.count))
     step.release = given.compactMap { held[$0] }.sorted { $0.duty < $1.duty }
+    // They are no longer counted on before they are given back.
+    for duty in given { held[duty] = nil }
+    extra.formIntersection(held.keys)
     step.renew.removeAll { given.contains($0.duty) }
     guard !isDrained else { return step }
 

@@ -8,6 +8,7 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import KeyStorage
 internal import PeerTransport
+internal import S3Publications
 
 /// The configuration with everything that it is checked against.
 package enum GatewayConfiguration {
@@ -36,7 +37,17 @@ package enum GatewayConfiguration {
 
   /// A folder of one machine beside a store that several share.
   private static func ownFolders(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
-    guard plan.database != nil, plan.publicationBucket == nil, let folder = plan.publicationFolder else { return [] }
+    guard plan.database != nil else { return [] }
+    if plan.publicationBucket?.hasConditions == false {
+      return [
+        GatewayFault(
+          severity: .warning, file: path, place: "publication.s3.conditional-writes",
+          reason:
+            "without conditions one replica alone may run: one that wakes late would write an old list over a newer one"
+        )
+      ]
+    }
+    guard plan.publicationBucket == nil, let folder = plan.publicationFolder else { return [] }
     return [
       GatewayFault(
         severity: .warning, file: path, place: "publication.folder",

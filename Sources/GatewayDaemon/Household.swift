@@ -79,7 +79,8 @@ struct Household: Service {
       free["state"] = freeBytes(at: plan.stateFolder)
       if let folder = plan.publicationFolder { free["publication"] = freeBytes(at: folder) }
       metrics.setMachine(
-        storeBytes: byteCount(of: plan.stateFolder), freeBytes: free, memoryBytes: residentBytes())
+        storeBytes: plan.database == nil ? byteCount(of: plan.stateFolder) : nil, freeBytes: free,
+        memoryBytes: residentBytes())
     }
     readiness.ask { [plan, known, clock] in
       let (plan, stored, now) = (plan.value, known.stored.withLock { $0 }, clock.now)

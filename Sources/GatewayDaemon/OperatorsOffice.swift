@@ -46,7 +46,7 @@ actor OperatorsOffice {
     let now = look.now
     var logFault: String?
     if let log = plan.log, let folder = plan.publicationFolder { logFault = await LogStatus.fault(of: log, in: folder) }
-    let unheld = try await ledger.leases?.table().unheld.map(\.name) ?? []
+    let unheld = try await ledger.leases?.table().unheld(of: plan.duties).map(\.name) ?? []
     let (known, program, start, fault) = (waiting, program, start, logFault)
     let (report, found) = try await ledger.read { state in
       var report = OperatorsReport(now: now, program: program, start: start)

@@ -125,9 +125,11 @@ struct PushService: Service {
 
   func run() async throws {
     let start = clock.now
-    metrics.whenRead { [plan, busy] metrics in
+    metrics.whenRead { [plan, busy, tenure] metrics in
+      // What is another replica's is told by that one.
+      let names = Set(plan.value.destinations.map(\.name).filter { tenure.holds(.push($0)) })
       metrics.setDestinations(
-        Set(plan.value.destinations.map(\.name)), lastSuccess: busy.state.withLock { $0.lastSuccess })
+        names, lastSuccess: busy.state.withLock { $0.lastSuccess }.filter { names.contains($0.key) })
     }
     readiness.ask { [plan, busy, clock, tenure] in
       let (plan, known, now) = (plan.value, busy.state.withLock { $0 }, clock.now)

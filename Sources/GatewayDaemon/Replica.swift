@@ -1,9 +1,9 @@
 internal import ExposureKeys
 internal import GatewayServer
-internal import GatewaySettings
+package import GatewaySettings
 internal import KeyPeers
 internal import KeyPublishing
-internal import KeyStorage
+package import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
@@ -98,7 +98,7 @@ final class Replica: Sendable {
   func look(wanted: Set<Duty>) async throws -> Change {
     let table = try await office.table()
     let difference = table.time.map { clock().secondsSince1970 - $0.secondsSince1970 } ?? 0
-    let drained = try await ledger.read { try $0.drainedReplicas() }
+    let drained = table.drained
     let before = roster.withLock { Set($0.held.keys) }
     let isWrong = abs(difference) > Self.clockTolerance
     // A clock that differs is as good as drained: others do the work.
@@ -110,13 +110,17 @@ final class Replica: Sendable {
       roster.withLock { $0.note(renewed: renewed, of: step.renew) }
     }
     if !step.release.isEmpty {
-      // They are no longer counted on before they are given back.
-      roster.withLock { $0.note(released: step.release) }
       try await office.release(step.release)
       change.released = step.release.map(\.duty)
     }
     if !step.take.isEmpty {
-      let taken = try await office.take(step.take, as: name, for: time)
+      // Who waits for somebody that writes long has taken nothing, and asks again.
+      let taken: [Lease]
+      do {
+        taken = try await office.take(step.take, as: name, for: time)
+      } catch let fault as StorageFault where fault.code == .held {
+        taken = []
+      }
       roster.withLock { $0.note(taken: taken, of: step.take) }
       change.taken = taken.map(\.duty)
     }
@@ -212,11 +216,27 @@ struct ReplicaService: Service {
 extension GatewayPlan {
   /// Everything that one replica does at a time.
   var duties: Set<Duty> {
+    Duty.all(sources, destinations, series, mirrors, federates: federation != nil)
+  }
+}
+
+extension OperatorsPlan {
+  /// Everything that one replica does at a time, as far as the configuration can be read.
+  package var duties: Set<Duty> {
+    Duty.all(sources, destinations, series, mirrors, federates: federation != nil)
+  }
+}
+
+extension Duty {
+  fileprivate static func all(
+    _ sources: [SourceSettings], _ destinations: [DestinationSettings], _ series: [SeriesSettings],
+    _ mirrors: [MirrorSettings], federates: Bool
+  ) -> Set<Duty> {
     var duties = Set(
       sources.map { Duty.pull($0.name) } + destinations.map { .push($0.name) } + series.map { .publish($0.name) }
         + mirrors.map { .mirror($0.name) })
     duties.insert(.retention)
-    if federation != nil { duties.formUnion([.batches, .callbacks]) }
+    if federates { duties.formUnion([.batches, .callbacks]) }
     return duties
   }
 }

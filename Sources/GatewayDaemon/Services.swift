@@ -152,6 +152,8 @@ struct PullService: Service {
       var lastExpiry: Instant?
       repeat {
         let look = clock.look()
+        for source in plan.value.sources where !tenure.holds(.pull(source.name)) { busy.recorded(source.name) }
+        if busy.recordsAll(of: plan.value.sources) { readiness.release("store") }
         for source in plan.value.sources
         where tenure.holds(.pull(source.name)) && busy.begin(source, at: look.now) {
           group.addTask { await pull(source) }
@@ -327,6 +329,9 @@ struct PublishService: Service {
       // What is another replica's is told by that one.
       let series = plan.series.filter { tenure.holds(.publish($0.name)) }
       let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
+      // What was wrong with another replica's work is that one's to say.
+      for one in plan.series.map(\.name) where !tenure.holds(.publish(one)) { readiness.release("series \(one)") }
+      for one in plan.mirrors.map(\.name) where !tenure.holds(.mirror(one)) { readiness.release("series \(one)") }
       metrics.setSigningKeys(
         series.map { GatewayMetrics.SigningKeys($0, at: now) }, mirrors: mirrors.map(\.name))
       metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
@@ -420,6 +425,11 @@ struct PublishService: Service {
         metadata: [
           "series": .string(series), "code": .string(warning.code.rawValue), "reason": .string(warning.reason),
         ])
+    }
+    if let fault = receipt.fault, fault.code.hasSuffix(StorageFault.Code.fenced.rawValue) {
+      logger.notice(
+        "another replica publishes now", metadata: ["series": .string(series), "reason": .string(fault.reason)])
+      return
     }
     if let fault = receipt.fault {
       readiness.hold("series \(series)", because: "series \(series): \(fault.reason)")

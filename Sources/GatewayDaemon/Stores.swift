@@ -51,6 +51,8 @@ package enum Stores {
     progress: @escaping @Sendable (_ table: String, _ rows: Int) -> Void
   ) async throws -> Int {
     guard source != target else { throw StorageFault(.conflict, "\(source): both configurations have the same store") }
+    // A store that is not there is not made, and an older one is not changed.
+    _ = try all.open(source, as: .reader, now: now)
     let from = try movable(source, now: now)
     let into = try movable(target, now: now)
     let count = try await StoreMove(from: from, to: into).run(progress)

@@ -1,7 +1,7 @@
 /// What settings may be; the table of the documentation is made of the same values.
 enum Allowed {
   static let nameLength = 64
-  static let databaseReaders = 1...64
+  static let databaseReaders = 2...64
   static let databaseSeconds: ClosedRange<Int64> = 1...3600
   static let leaseSeconds: ClosedRange<Int64> = 3...3600
   static let clockBack: ClosedRange<Int64> = 60...86_400

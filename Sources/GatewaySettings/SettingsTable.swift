@@ -71,7 +71,7 @@ package enum SettingsTable {
         "store.postgresql.schema", "The schema of the database that is the store's alone; made where it is not there.",
         "`\(DatabaseAccess.usualSchema)`", "small letters, digits, `_`"),
       Row(
-        "store.postgresql.readers", "Connections that read at the same time, beside the one that writes.", "4",
+        "store.postgresql.readers", "Connections that read at the same time, beside the one that writes.", "6",
         "\(Allowed.databaseReaders.lowerBound)...\(Allowed.databaseReaders.upperBound)"),
       Row(
         "store.postgresql.statement-limit", "How long one statement may take.", TimeSpan.text(60),

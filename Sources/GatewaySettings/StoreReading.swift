@@ -14,7 +14,7 @@ extension GatewayReader {
       let connection = section.need("connection", "how the database is reached, \(Self.secretForm)")
         .flatMap { secret($0, isNeeded: true) }
       let schema = section.take("schema").map(schemaName) ?? DatabaseAccess.usualSchema
-      let readers = section.take("readers").map { $0.number(Allowed.databaseReaders) } ?? 4
+      let readers = section.take("readers").map { $0.number(Allowed.databaseReaders) } ?? 6
       var times = DatabaseAccess(connection: "")
       func seconds(_ name: String, _ path: WritableKeyPath<DatabaseAccess, Int>) {
         set(&times[keyPath: path], section.take(name)?.duration(Allowed.databaseSeconds).map(Int.init))

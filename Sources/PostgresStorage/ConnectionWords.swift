@@ -38,6 +38,16 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
     if ProcessInfo.processInfo.environment["PGSERVICE"].map({ !$0.isEmpty }) ?? false {
       throw Self.refused("the environment has PGSERVICE, which is not allowed")
     }
+    if ProcessInfo.processInfo.environment["PGOPTIONS"].map({ !$0.isEmpty }) ?? false {
+      throw Self.refused("the environment has PGOPTIONS, which is not allowed")
+    }
+    // What stands in messages is no part of a password that was not encoded.
+    let isPlain = ["host", "hostaddr", "dbname", "user"].allSatisfy { words[$0]?.contains("@") != true || $0 == "user" }
+    let isPort = words["port"]?.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: ",") } ?? true
+    guard isPlain, isPort else {
+      throw Self.refused(
+        "its host, port or database is none; in a URI each of @ / : # % in a password is written as % and two digits")
+    }
     let hosts = (known("host", "PGHOST") ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     let addresses = (known("hostaddr", "PGHOSTADDR") ?? "").split(separator: ",").map(String.init)
     isElsewhere = !(hosts + addresses).allSatisfy(Self.isHere)
@@ -60,7 +70,7 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
   /// Whether a host is this machine: a socket's folder, or an address that never leaves it.
   private static func isHere(_ host: String) -> Bool {
     host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" || host == "::1"
-      || host.hasPrefix("127.")
+      || host.hasPrefix("127.") && host.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: ".") }
   }
 
   private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"

@@ -9,6 +9,7 @@ final class PostgresLeases: LeaseOffice {
   private let words: ConnectionWords
   private let name: String
   private let counters: String
+  private let notes: String
   private let application: String
   private let thread = ConnectionThread(name: "keyferry leases")
   /// Milliseconds: who waits longer for a row asks again at the next look.
@@ -21,15 +22,17 @@ final class PostgresLeases: LeaseOffice {
   init(_ words: ConnectionWords, schema: String, application: String) {
     self.words = words
     name = "\(quoted(schema)).leases"
+    notes = "\(quoted(schema)).notes"
     counters = "\(quoted(schema)).counters"
     self.application = application
   }
 
   func table() async throws -> LeaseTable {
-    try await ask { [rows = name] database in
+    try await ask { [rows = name, notes] database in
       let rows = try database.rows(
         """
-        SELECT duty, holder, number, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS remaining
+        SELECT duty, holder, number,
+          (extract(epoch FROM least(until, clock_timestamp() + interval '1 day') - clock_timestamp()) * 1000)::bigint AS remaining
         FROM \(rows) ORDER BY duty
         """)
       let time: Int64? = try database.value("SELECT extract(epoch FROM clock_timestamp())::bigint")
@@ -39,7 +42,11 @@ final class PostgresLeases: LeaseOffice {
           Duty(name: try row["duty"]), holder: try ReplicaName(row["holder"] as String) ?? .unnamed,
           number: try row["number"], remaining: .milliseconds(remaining))
       }
-      return LeaseTable(standing, at: time.map { Instant(secondsSince1970: $0) })
+      let note: [UInt8]? = try database.value(
+        "SELECT value FROM \(notes) WHERE name = $1", StoredNote.drainedReplicas.name)
+      return LeaseTable(
+        standing, at: time.map { Instant(secondsSince1970: $0) },
+        drained: try note.map { try DrainedReplica.all(in: $0) } ?? [])
     }
   }
 

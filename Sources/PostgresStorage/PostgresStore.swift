@@ -23,6 +23,8 @@ package final class PostgresStore: Store {
   /// This process among all that write.
   private let writer = UUID().uuidString.lowercased()
   private let tuning: PostgresTuning
+  /// The last transaction of this process that was kept.
+  private let lastKept = Mutex<Int64?>(nil)
   private let office: PostgresLeases
 
   package var leases: (any LeaseOffice)? { office }
@@ -60,7 +62,15 @@ package final class PostgresStore: Store {
           }
         }
         if role.isGateway { try own(database) }
+        // Nobody changes tables beside a gateway of the version that they are of.
+        if role == .operator, case .steps(let count) = try migration.standing(), count < Schema.version {
+          throw StorageFault(
+            .earlier,
+            "\(words.place): an earlier version of Keyferry has written this store; start the gateway of this version first, or keyferry store migrate"
+          )
+        }
         try migration.run()
+        if role.isGateway { try sweep(database) }
         let mark = try database.row(
           "SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
         if mark != nil, !isCopy { throw StoreMove.unfinished(words.place) }
@@ -81,6 +91,13 @@ package final class PostgresStore: Store {
   }
 
   // MARK: Connecting
+
+  /// Processes and replicas that were here once, and are not any more.
+  private func sweep(_ database: PostgresConnection) throws {
+    try database.run("DELETE FROM \(quoted(schema)).writers WHERE changed < now() - interval '30 days'")
+    try database.run(
+      "DELETE FROM \(quoted(schema)).leases WHERE duty LIKE 'replica/%' AND until < now() - interval '30 days'")
+  }
 
   private func connect() throws -> PostgresConnection { try Self.connect(words, application: application) }
 
@@ -216,21 +233,24 @@ package final class PostgresStore: Store {
   ) throws -> Result {
     let script = """
       \(opening("READ COMMITTED"))
-      SET LOCAL synchronous_commit = \(authority.durability == .promised ? "on" : "off");
+      SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';
       SELECT last FROM counters WHERE name = 'writes' FOR UPDATE;
       SELECT name, last FROM counters
       """
     var counters: Counters?
+    var isNew = false
     let database = try begin(
       &connection, script,
       {
         let database = try connect()
+        isNew = true
         if role.isGateway { try own(database, patience: tuning.searchSeconds) }
         return database
       },
       { counters = try Counters($0) })
     do {
       guard let counters else { throw StorageFault(.corrupt, "\(words.place): nothing was counted") }
+      if isNew { try lookBack(database) }
       // Nobody takes a lease without the lock that this transaction has.
       try PostgresLeases.check(authority.leases, in: database)
       let number = counters.last("writes") + 1
@@ -241,6 +261,7 @@ package final class PostgresStore: Store {
       try transaction.finish()
       counters.set("writes", number)
       try commit(&connection, database, counters, number)
+      lastKept.withLock { $0 = number }
       names.withLock { $0 = transaction.names }
       filters.withLock {
         $0 = KnownFilters(state: number, filters: transaction.runs?.filters ?? transaction.filters ?? [:])
@@ -250,6 +271,21 @@ package final class PostgresStore: Store {
     } catch {
       leave(&connection)
       throw error
+    }
+  }
+
+  /// What was known of the store before the connection was lost is asked anew. Where the database has gone back, to a standby that was
+  /// behind or to a copy, this process has told others what is not there any more.
+  private func lookBack(_ database: PostgresConnection) throws {
+    names.withLock { $0 = Names() }
+    filters.withLock { $0 = KnownFilters() }
+    guard let kept = lastKept.withLock({ $0 }) else { return }
+    let there: Int64? = try database.value("SELECT number FROM writers WHERE id = $1", writer)
+    guard let there, there >= kept else {
+      throw StorageFault(
+        .gone,
+        "\(words.place): the database lacks what this process has written, as after a switch to a standby that was behind, or after a "
+          + "restored copy; nothing is written until it is started again")
     }
   }
 
@@ -351,7 +387,7 @@ extension PostgresStore {
 /// Limits and time-outs of a store.
 package struct PostgresTuning: Sendable {
   /// Connections that read at the same time, at most.
-  package var readers = 4
+  package var readers = 6
   /// How long a statement may take.
   package var statementSeconds = 60
   /// How long is waited for a lock: another one may be writing.

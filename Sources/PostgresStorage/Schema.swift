@@ -14,7 +14,7 @@ enum Schema {
   /// Large: a block of claims fills half a page, and stays in its row.
   private static let inline = "WITH (toast_tuple_target = 8160)"
 
-  /// Who does what of the replicas. A row is never removed: its number only goes up.
+  /// Who does what of the replicas. The row of a piece of work is never removed: its number only goes up.
   private static let leases = """
     CREATE TABLE leases (
       duty text COLLATE "C" PRIMARY KEY,

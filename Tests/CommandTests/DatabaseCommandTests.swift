@@ -50,6 +50,56 @@
       }
     }
 
+    @Test("the configuration for replicas that ships is sound, and status and drain know replicas")
+    func replicas() throws {
+      try withGateway { workshop, schema in
+        let shipped = PackageFolder.root.appending(path: "interop/deploy/replicas/gateway.yaml")
+        var text = try String(contentsOf: shipped, encoding: .utf8)
+        for (there, here) in [
+          ("/run/secrets/database", "database"), ("/run/secrets/signing-key", "310-v1.key.pem"),
+          ("/run/secrets/upload-token", "token"), ("/etc/keyferry/keys/netherlands.pem", "ring.pem"),
+          ("/var/lib/keyferry-public", "public"), ("/var/lib/keyferry", "state"), ("lease: 15s", "schema: \(schema)"),
+        ] {
+          #expect(text.contains(there))
+          text = text.replacing(there, with: here)
+        }
+        try secret("0123456789abcdef0123456789abcdef", "token", workshop)
+        let ring = try workshop.keyferry("keygen", "-o", "other.pem", "--public-key", "ring.pem")
+        #expect(ring.status == 0, "\(ring.errors)")
+        try workshop.write(text, "replicas.yaml")
+        let check = try workshop.keyferry("check", "--config", "replicas.yaml")
+        #expect(check.status == 0, "\(check.errors)")
+
+        #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+        let unknown = try workshop.keyferry("drain", "gateway-2")
+        #expect(
+          unknown.status == 64 && unknown.errors.contains("no replica called gateway-2 was ever here; there are none"))
+        let server = try PostgresServer.shared
+        try server.query(
+          """
+          INSERT INTO \(schema).leases VALUES ('replica/gateway-2', 'gateway-2', 1, now() + interval '1 hour'),
+            ('publish/DE', 'gateway-2', 3, now() + interval '1 hour'), ('pull/drop', 'gateway-1', 2, now())
+          """)
+        let held = try workshop.keyferry("drain", "gateway-2", "--wait", "0", "--by", "anna", "--reason", "new disk")
+        #expect(held.status == 1 && held.errors.contains("still holds publish/DE"), "\(held.errors)")
+        let status = try workshop.keyferry(["status", "--brief"] + Self.noon)
+        #expect(status.status == 1)
+        #expect(status.text.contains("by anna: new disk, publish/DE"), "\(status.text)")
+        #expect(status.text.contains("nobody does  pull/drop, retention"))
+        let json = try workshop.keyferry(["status", "--brief", "--json"] + Self.noon)
+        let report = try JSONSerialization.jsonObject(with: Data(json.output)) as? [String: Any]
+        #expect(report?["unheld_work"] as? [String] == ["pull/drop", "retention"], "\(json.text)")
+        try server.query("UPDATE \(schema).leases SET until = now() WHERE duty = 'publish/DE'")
+        #expect(try workshop.keyferry("drain", "gateway-2").status == 0)
+        #expect(try workshop.keyferry("drain", "gateway-2", "--undo").status == 0)
+        #expect(try workshop.keyferry("drain", "gateway-2", "--undo").status == 1)
+        let folder = try workshop.keyferry("drain", "gateway-2", "--config", "folder.yaml")
+        #expect(folder.status == 2 || folder.status == 64, "\(folder.errors)")
+        let odd = try workshop.keyferry("drain", "a b")
+        #expect(odd.status == 64 && odd.errors.contains("no name of a replica"))
+      }
+    }
+
     @Test("pull, publish, status and words of operators work as with the file, and the bundles are the same bytes")
     func everyday() throws {
       try withGateway { workshop, schema in

@@ -37,6 +37,7 @@
     func secrets() throws {
       for text in [
         "host=h password='hunter2", "hunter2", "postgresql://u:hunter2@[::1", "hunter2=1", "service=hunter2",
+        "postgresql://u:pa@hunter2@db/keys", "postgresql://u:pa/hunter2@db/keys", "postgresql://u:12/hunter2@db/keys",
       ] {
         let fault = #expect(throws: StorageFault.self) { try ConnectionWords(text) }
         #expect(fault?.code == .unsupported && fault?.reason.contains("hunter2") == false, "\(fault?.reason ?? "")")
@@ -245,6 +246,40 @@
         #expect(try await store.read { try $0.note(named: "n") } == [UInt8(round)])
         try place.end(name)
       }
+    }
+
+    @Test(
+      "a database that has gone back, as after a switch to a standby that was behind, is noticed before anything is written"
+    )
+    func goneBack() async throws {
+      let place = try Place()
+      let name = "back \(place.schema.prefix(8))"
+      let store = try place.store(command: name)
+      try await store.write { try $0.setNote([1], named: "n") }
+      try place.end(name)
+      try await store.write { try $0.setNote([2], named: "n") }
+      try place.end(name)
+      try place.server.query("UPDATE \(place.schema).writers SET number = number - 1")
+      for _ in 0..<2 {
+        let fault = await #expect(throws: StorageFault.self) {
+          try await store.write { try $0.setNote([3], named: "n") }
+        }
+        #expect(fault?.code == .gone, "\(fault?.reason ?? "")")
+        try place.end(name)
+      }
+      #expect(try await store.read { try $0.note(named: "n") } == [2])
+    }
+
+    @Test("whoever says a word makes no tables beside a gateway of an earlier version")
+    func earlier() async throws {
+      let place = try Place()
+      _ = try place.store()
+      try place.server.query(
+        "DELETE FROM \(place.schema).keyferry_steps WHERE number = 2; DROP TABLE \(place.schema).leases")
+      let fault = #expect(throws: StorageFault.self) { try place.store(.operator) }
+      #expect(fault?.code == .earlier)
+      _ = try place.store(.replica)
+      _ = try place.store(.operator)
     }
 
     @Test("a body that fails leaves the connection usable, whatever it caught")

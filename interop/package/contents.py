@@ -234,6 +234,8 @@ def tree(parts, bin="/usr/local/bin", zsh="site-functions"):
         files.add(f"{documents}/examples/{name}", (deploy / name).read_bytes())
     for program in sorted((deploy / "signing").glob("*-sign")):
         files.add(f"{documents}/examples/signing/{program.name}", program.read_bytes(), 0o755)
+    for example in sorted((deploy / "replicas").iterdir()):
+        files.add(f"{documents}/examples/replicas/{example.name}", example.read_bytes())
     for policy in sorted([*(deploy / "policies").glob("*.yaml"), *(root / "Sources/PolicyFiles/Policies").glob("*.yaml")]):
         files.add(f"{documents}/examples/policies/{policy.name}", policy.read_bytes())
     for name in ("health-authorities.json", "README.md"):

@@ -33,6 +33,17 @@ extension PublishingState {
   }
 }
 
+extension DrainedReplica {
+  /// As the note has them.
+  package static func all(in note: [UInt8]) throws -> [DrainedReplica] {
+    do {
+      return try JSONDecoder().decode([DrainedReplica].self, from: Data(note))
+    } catch {
+      throw StorageFault(.corrupt, "the note \(StoredNote.drainedReplicas.name) cannot be read")
+    }
+  }
+}
+
 /// A replica that is to have no work, since when, and who says so.
 package struct DrainedReplica: Hashable, Sendable, Codable {
   package let name: ReplicaName

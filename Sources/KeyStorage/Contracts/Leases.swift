@@ -136,14 +136,20 @@ package struct LeaseTable: Hashable, Sendable {
   package let standing: [LeaseStanding]
   /// The store's own clock; `nil` where it has none that says what time it is.
   package let time: Instant?
+  /// Which replicas are to have no work.
+  package let drained: [DrainedReplica]
 
-  package init(_ standing: [LeaseStanding], at time: Instant?) {
+  package init(_ standing: [LeaseStanding], at time: Instant?, drained: [DrainedReplica]) {
     self.standing = standing
     self.time = time
+    self.drained = drained
   }
 
-  /// What was somebody's work and is nobody's now.
-  package var unheld: [Duty] { standing.filter { !$0.isHeld && $0.duty.replica == nil }.map(\.duty) }
+  /// What nobody does of all this work; empty where no replica was ever there.
+  package func unheld(of duties: Set<Duty>) -> [Duty] {
+    guard !standing.isEmpty else { return [] }
+    return duties.subtracting(standing.filter(\.isHeld).map(\.duty)).sorted()
+  }
 }
 
 /// Who does what, of those that share a store.
@@ -151,6 +157,7 @@ package struct LeaseTable: Hashable, Sendable {
 /// Times are the store's own: no replica's clock is asked. A duty is never taken while a transaction is under way under its
 /// lease, so that whoever takes it sees all that was done before.
 package protocol LeaseOffice: Sendable {
+  /// It waits for nobody who reads or writes.
   func table() async throws -> LeaseTable
   /// Takes those of these duties that nobody holds, not even this holder.
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease]

@@ -31,7 +31,7 @@ package struct DatabaseAccess: Hashable, Sendable, CustomStringConvertible, Cust
   package let connection: String
   package var schema: String
   /// Connections that read at the same time, at most.
-  package var readers = 4
+  package var readers = 6
   /// Seconds that one statement may take.
   package var statementSeconds = 60
   /// Seconds that are waited for another one who writes.

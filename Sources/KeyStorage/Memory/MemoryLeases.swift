@@ -15,6 +15,8 @@ final class MemoryLeases: LeaseOffice {
   private let writing: DispatchQueue
   private let clock: @Sendable () -> Duration
   private let time: (@Sendable () -> Instant)?
+  /// Which replicas are to have no work; asked of the store.
+  private let drained = Mutex<(@Sendable () throws -> [DrainedReplica])?>(nil)
 
   /// - Parameter writing: where bodies write.
   init(
@@ -24,6 +26,9 @@ final class MemoryLeases: LeaseOffice {
     self.clock = clock
     self.time = time
   }
+
+  /// Has the store asked which replicas are to have no work.
+  func ask(_ drained: @escaping @Sendable () throws -> [DrainedReplica]) { self.drained.withLock { $0 = drained } }
 
   /// - Throws: ``StorageFault``: `fenced`.
   func check(_ leases: [Lease]) throws {
@@ -41,7 +46,7 @@ final class MemoryLeases: LeaseOffice {
     let standing = rows.withLock { $0 }.sorted { $0.key < $1.key }.map { duty, row in
       LeaseStanding(duty, holder: row.holder, number: row.number, remaining: row.until - now)
     }
-    return LeaseTable(standing, at: time?())
+    return LeaseTable(standing, at: time?(), drained: try drained.withLock { $0 }?() ?? [])
   }
 
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {

@@ -30,6 +30,10 @@ package final class MemoryStore: Store {
   ///   - time: what time it is by the store.
   package init(sharedBy clock: @escaping @Sendable () -> Duration, time: (@Sendable () -> Instant)? = nil) {
     office = MemoryLeases(on: writing, clock: clock, time: time)
+    office?.ask { [weak self] in
+      guard let state = self?.state.withLock({ $0 }) else { return [] }
+      return try MemoryTransaction(state).drainedReplicas()
+    }
   }
 
   package var leases: (any LeaseOffice)? { office }

@@ -43,6 +43,8 @@ struct DrainCommand: AsyncParsableCommand {
 
   @OptionGroup var said: OperatorOptions
 
+  @OptionGroup var loudness: LoudnessOptions
+
   func validate() throws {
     guard (0...86_400).contains(wait) else { throw ValidationError("--wait is 0 … 86400 seconds") }
   }
@@ -62,7 +64,11 @@ struct DrainCommand: AsyncParsableCommand {
     }
     if undo {
       let wasDrained = try await ledger.replicaReturned(replica, by: said.word, at: gateway.clock())
-      Console.note(wasDrained ? "replica \(replica) takes work again" : "replica \(replica) was not drained")
+      if wasDrained {
+        Console.remark("replica \(replica) takes work again")
+      } else {
+        Console.note("replica \(replica) was not drained")
+      }
       return try exit(wasDrained ? .done : .rejected)
     }
     _ = try await ledger.replicaDrained(replica, by: said.word, at: gateway.clock())
@@ -71,7 +77,7 @@ struct DrainCommand: AsyncParsableCommand {
       let held = try await office.table().standing
         .filter { $0.isHeld && $0.holder == replica && $0.duty.replica == nil }
       if held.isEmpty {
-        Console.note("replica \(replica) is drained, and holds nothing")
+        Console.remark("replica \(replica) is drained, and holds nothing")
         return try exit(.done)
       }
       guard ContinuousClock.now < end else {

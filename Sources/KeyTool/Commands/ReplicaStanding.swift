@@ -48,11 +48,12 @@ struct ReplicaStanding: Encodable, Equatable {
 /// All replicas that share a store, and the work that nobody does.
 struct ReplicaReport: Equatable {
   let replicas: [ReplicaStanding]
-  /// What was somebody's and is nobody's now, by name.
+  /// By name.
   let unheld: [String]
 
-  init(_ table: LeaseTable, drained: [DrainedReplica]) {
-    let standing = table.standing
+  /// - Parameter duties: all the work that there is.
+  init(_ table: LeaseTable, of duties: Set<Duty>) {
+    let (standing, drained) = (table.standing, table.drained)
     let work = standing.filter { $0.duty.replica == nil }
     let names = Set(standing.compactMap(\.duty.replica) + drained.map(\.name)).sorted()
     replicas = names.map { name in
@@ -62,7 +63,7 @@ struct ReplicaReport: Equatable {
         leases: work.filter { $0.isHeld && $0.holder == name }.map(\.duty.name),
         drained: drained.first { $0.name == name })
     }.filter { $0.isPresent || $0.drained != nil || !$0.leases.isEmpty }
-    unheld = table.unheld.map(\.name)
+    unheld = table.unheld(of: duties).map(\.name)
   }
 
   var lines: [String] {

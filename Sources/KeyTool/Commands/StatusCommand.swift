@@ -82,10 +82,7 @@ struct StatusCommand: AsyncParsableCommand {
       )
     }
     var replicas: ReplicaReport?
-    if let office = ledger.leases {
-      replicas = ReplicaReport(
-        try await office.table(), drained: try await ledger.read { try $0.drainedReplicas() })
-    }
+    if let office = ledger.leases { replicas = ReplicaReport(try await office.table(), of: plan.duties) }
     let folderFaults = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
     let certificates = plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) }

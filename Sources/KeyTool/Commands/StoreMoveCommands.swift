@@ -22,11 +22,13 @@ extension StoreCommand {
 
     @OptionGroup var gateway: GatewayOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .owner)
       await ledger.settle()
-      Console.note("the store in \(plan.store) has the tables of this version")
+      Console.remark("the store in \(plan.store) has the tables of this version")
     }
   }
 
@@ -50,6 +52,8 @@ extension StoreCommand {
 
     @OptionGroup var gateway: GatewayOptions
 
+    @OptionGroup var loudness: LoudnessOptions
+
     func run() async throws {
       let source = try gateway.operatorsPlan().store
       let (other, _) = try GatewayConfiguration.readForOperators(
@@ -63,9 +67,9 @@ extension StoreCommand {
             return last != table
           })
         else { return }
-        Console.note("\(table), after \(counted(rows, "row"))")
+        Console.remark("\(table), after \(counted(rows, "row"))")
       }
-      Console.note("the store of \(target) has the same \(counted(count, "row")) as that of \(gateway.config)")
+      Console.remark("the store of \(target) has the same \(counted(count, "row")) as that of \(gateway.config)")
       Console.hint("keyferry check --config \(target)")
     }
   }
