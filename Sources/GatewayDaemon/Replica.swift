@@ -160,6 +160,7 @@ struct ReplicaService: Service {
 
   func run() async throws {
     var told: String?
+    var aside: String?
     repeat {
       do {
         let change = try await replica.look(wanted: plan.value.duties)
@@ -171,21 +172,24 @@ struct ReplicaService: Service {
         } else {
           serving?.release("drained")
         }
-        if let error = change.clockError {
-          publishing.hold(
-            "clock of the store",
-            because:
-              "the clock of this gateway is \(abs(error)) seconds \(error > 0 ? "ahead of" : "behind") the database's, so others do its work; "
-              + "up to \(Replica.clockTolerance) are allowed")
+        let reason = standsAside(change)
+        if let reason {
+          publishing.hold("replica", because: reason)
         } else {
-          publishing.release("clock of the store")
-        }
-        if replica.isPresent {
           publishing.release("replica")
-        } else {
-          publishing.hold(
-            "replica", because: "another replica is called \(replica.name), or was until a moment ago")
         }
+        // By a clock that is wrong keys would be refused for good that another replica takes.
+        if change.clockError != nil, let reason {
+          serving?.hold("clock of the store", because: reason)
+        } else {
+          serving?.release("clock of the store")
+        }
+        if reason != aside, let reason {
+          logger.error("this replica does no work", metadata: ["reason": .string(reason)])
+        } else if reason == nil, aside != nil {
+          logger.notice("this replica does its share of the work again")
+        }
+        aside = reason
       } catch is CancellationError {
         break
       } catch {
@@ -200,6 +204,16 @@ struct ReplicaService: Service {
       // Others wait until the time of its leases is over.
       logger.warning("the work could not be given back", metadata: ["reason": .string("\(error)")])
     }
+  }
+
+  /// Why it does nothing, as long as nobody has said that it is to.
+  private func standsAside(_ change: Replica.Change) -> String? {
+    if let error = change.clockError {
+      let place = error > 0 ? "ahead of" : "behind"
+      return "the clock of this gateway is \(abs(error)) seconds \(place) the database's, so others do its work; "
+        + "up to \(Replica.clockTolerance) are allowed"
+    }
+    return replica.isPresent ? nil : "another replica is called \(replica.name), or was until a moment ago"
   }
 
   private func tell(_ change: Replica.Change) {

@@ -42,11 +42,14 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
       throw Self.refused("the environment has PGOPTIONS, which is not allowed")
     }
     // What stands in messages is no part of a password that was not encoded.
-    let isPlain = ["host", "hostaddr", "dbname", "user"].allSatisfy { words[$0]?.contains("@") != true || $0 == "user" }
+    let isPlain =
+      Self.isPlain(words["host"], without: "@=") && Self.isPlain(words["hostaddr"], without: "@=")
+      && Self.isPlain(words["dbname"], without: "@=/:") && words.values.allSatisfy { Self.isPlain($0, without: "") }
     let isPort = words["port"]?.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: ",") } ?? true
     guard isPlain, isPort else {
       throw Self.refused(
-        "its host, port or database is none; in a URI each of @ / : # % in a password is written as % and two digits")
+        "its host, port or database is none; it has one line, and in a URI each of @ / : # % in a password is written as % and two digits"
+      )
     }
     let hosts = (known("host", "PGHOST") ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     let addresses = (known("hostaddr", "PGHOSTADDR") ?? "").split(separator: ",").map(String.init)
@@ -65,6 +68,12 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
     let host = hosts.filter { !$0.isEmpty }.joined(separator: ",")
     place = "postgresql://\(host.hasPrefix("/") || host.isEmpty ? "" : host)/\(database)"
     self.words = words
+  }
+
+  /// Whether it has none of these characters, and none that controls a terminal.
+  private static func isPlain(_ word: String?, without characters: String) -> Bool {
+    word?.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 && !characters.unicodeScalars.contains($0) }
+      ?? true
   }
 
   /// Whether a host is this machine: a socket's folder, or an address that never leaves it.

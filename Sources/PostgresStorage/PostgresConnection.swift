@@ -1,4 +1,5 @@
 import CPostgres
+import Foundation
 import KeyStorage
 
 /// One connection of libpq, used by one thread. Every call blocks until the server has answered.
@@ -8,6 +9,8 @@ final class PostgresConnection {
   /// - Throws: ``PostgresError``.
   init(_ words: ConnectionWords, application: String) throws {
     let pairs = words.all(application: application)
+    // Registered before anything of libpq is opened, and so run before that is taken down.
+    _ = Self.waitsAtEnd
     // libpq takes two lists of texts that end with NULL, and copies them.
     let opened: OpaquePointer? = Self.withTexts(pairs.map(\.0)) { names in
       Self.withTexts(pairs.map(\.1)) { values in PQconnectdbParams(names, values, 0) }
@@ -26,7 +29,16 @@ final class PostgresConnection {
     }
   }
 
-  deinit { PQfinish(connection) }
+  deinit {
+    Self.closing.lock()
+    PQfinish(connection)
+    Self.closing.unlock()
+  }
+
+  /// Held while a connection is closed. The end of the process waits for it and keeps it: what libpq uses is taken down then, and no
+  /// thread may be in it.
+  private static let closing = NSLock()
+  private static let waitsAtEnd: Bool = atexit { PostgresConnection.closing.lock() } == 0
 
   /// Whether it can be used for another transaction.
   var isIdle: Bool { PQstatus(connection) == CONNECTION_OK && PQtransactionStatus(connection) == PQTRANS_IDLE }

@@ -60,7 +60,7 @@ final class PostgresLeases: LeaseOffice {
         SELECT duty, $2, 1, clock_timestamp() + $3 * interval '1 millisecond' FROM unnest($1::text[]) AS duty ORDER BY duty
         ON CONFLICT (duty) DO UPDATE
         SET holder = excluded.holder, number = held.number + 1, until = clock_timestamp() + $3 * interval '1 millisecond'
-        WHERE held.until <= clock_timestamp()
+        WHERE held.until <= clock_timestamp() AND held.number < 9223372036854775807
         RETURNING duty, number
         """, PostgresValue.texts(duties.map(\.name)), holder.description, time.milliseconds)
       guard try database.script("COMMIT").tag == "COMMIT" else { return [] }

@@ -422,6 +422,15 @@ final class Counters {
 
   init(_ result: PostgresResult) throws {
     for row in result.rows { numbers[try row["name"]] = try row["last"] }
+    for name in ["writes", "events", "documents"] where numbers[name] == nil {
+      throw StorageFault(
+        .corrupt, "the table counters of the database lacks the row \(name); bring the database back from a copy")
+    }
+    // Nobody counts so far, and there is always a next one.
+    for (name, last) in numbers where !(0..<Int64.max / 2).contains(last) {
+      throw StorageFault(
+        .corrupt, "the row \(name) of the table counters has \(last); bring the database back from a copy")
+    }
   }
 
   func last(_ name: String) -> Int64 { numbers[name] ?? 0 }

@@ -38,6 +38,8 @@
       for text in [
         "host=h password='hunter2", "hunter2", "postgresql://u:hunter2@[::1", "hunter2=1", "service=hunter2",
         "postgresql://u:pa@hunter2@db/keys", "postgresql://u:pa/hunter2@db/keys", "postgresql://u:12/hunter2@db/keys",
+        "postgresql://u:12,hunter2/a@db/keys", "dbname='postgresql://u:hunter2@localhost/keys'",
+        "postgresql://localhost/keys\nhunter2",
       ] {
         let fault = #expect(throws: StorageFault.self) { try ConnectionWords(text) }
         #expect(fault?.code == .unsupported && fault?.reason.contains("hunter2") == false, "\(fault?.reason ?? "")")

@@ -55,7 +55,8 @@ struct ReplicaReport: Equatable {
   init(_ table: LeaseTable, of duties: Set<Duty>) {
     let (standing, drained) = (table.standing, table.drained)
     let work = standing.filter { $0.duty.replica == nil }
-    let names = Set(standing.compactMap(\.duty.replica) + drained.map(\.name)).sorted()
+    let holders = work.filter(\.isHeld).map(\.holder)
+    let names = Set(standing.compactMap(\.duty.replica) + drained.map(\.name) + holders).sorted()
     replicas = names.map { name in
       ReplicaStanding(
         name: name.description,
