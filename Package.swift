@@ -246,7 +246,8 @@ let package = Package(
     // How is a bucket published into, and served from? The folder of published files as objects, and a copy of them.
     .target(
       name: "S3Publications",
-      dependencies: ["S3Objects", "KeyPublishing", "KeyIntake", "BundleTrust"], swiftSettings: strict),
+      dependencies: ["S3Objects", "KeyPublishing", "KeyIntake", "BundleTrust", "TransparencyLog"], swiftSettings: strict
+    ),
 
     // How do apps get their bundles? HTTP routes, one file a layout, and a page for people.
     .target(
@@ -396,7 +397,8 @@ let package = Package(
       name: "BucketTests",
       dependencies: [
         "S3Objects", "S3Publications", "NetworkFaults", "KeyPublishing", "KeyStorage", "KeyIntake", "BundleTrust",
-        "ExposureKeys", "GatewayTesting", .product(name: "Crypto", package: "swift-crypto"),
+        "ExposureKeys", "GatewayTesting", "TransparencyLog",
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // One contract, every store.

@@ -1,6 +1,7 @@
 internal import ExposureKeys
 internal import GatewayServer
 package import GatewaySettings
+internal import KeyPublishing
 package import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
@@ -60,8 +61,12 @@ package struct Daemon: Sendable {
 
     var services: [any Service] = []
     // Services end in the order of this list, backwards: work is given back when nobody does it any more.
+    var fitness: LogFitness?
     if case .shared(let replica) = tenure {
-      services.append(ReplicaService(replica, plan: current, serving: serving?.readiness, publishing: readiness))
+      if plan.log?.place == .replicas { fitness = LogFitness() }
+      services.append(
+        ReplicaService(
+          replica, plan: current, serving: serving?.readiness, publishing: readiness, fitness: fitness))
     }
     services += [
       ClockService(
@@ -91,6 +96,12 @@ package struct Daemon: Sendable {
     if let place = PublicationPlace(plan) {
       if let serving, let copying = CopyService(place, for: serving, plan: { current.value }) {
         services.append(copying)
+      }
+      if let fitness {
+        services.append(
+          LogService(
+            plan: current, tenure: tenure, ledger: ledger, place: place, clock: clock, metrics: metrics,
+            readiness: readiness, fitness: fitness))
       }
       services.append(
         PublishService(

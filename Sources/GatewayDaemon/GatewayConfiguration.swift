@@ -133,18 +133,35 @@ package enum GatewayConfiguration {
   }
 
   /// A log that was not begun, or cannot go on: without it nothing is published. Nothing is made.
-  package static func logFaults(of plan: GatewayPlan, _ path: String) async -> [GatewayFault] {
+  package static func logFaults(of plan: GatewayPlan, _ path: String, now: Instant) async -> [GatewayFault] {
     guard let log = plan.log else { return [] }
+    var (ledger, head): (Ledger?, LogHead?)
+    if log.place == .replicas {
+      // What is wrong with the store is told as such.
+      ledger = try? Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
+      head = try? await ledger?.read { try $0.logHead(named: log.name) }
+    }
     let hasKey = access("\(log.state)/log.key", F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
     let shown = plan.publicationFolder.flatMap { ShownLog(in: LocalFolder($0), of: log) }
     guard !hasKey else {
-      guard let folder = plan.publicationFolder, let reason = await LogStatus.fault(of: log, in: folder) else {
+      guard log.place != .replicas || ledger != nil else { return [] }
+      guard let folder = plan.publicationFolder, let reason = await LogStatus.fault(of: log, in: folder, ledger: ledger)
+      else {
         return []
       }
       return [
         GatewayFault(
           severity: .error, file: path, place: "log",
           reason: "the log cannot go on, and nothing is published: \(reason)")
+      ]
+    }
+    if head != nil {
+      return [
+        GatewayFault(
+          severity: .error, file: path, place: "log.state",
+          reason:
+            "log.key is not in \(printableText(log.state)), and the store has the log \(log.name): copy log.key and attest.key "
+            + "from another replica, or from where they are kept")
       ]
     }
     if let shown {

@@ -45,7 +45,9 @@ actor OperatorsOffice {
     let (plan, look) = (plan.value, clock.look())
     let now = look.now
     var logFault: String?
-    if let log = plan.log, let folder = plan.publicationFolder { logFault = await LogStatus.fault(of: log, in: folder) }
+    if let log = plan.log, let folder = plan.publicationFolder {
+      logFault = await LogStatus.fault(of: log, in: folder, ledger: ledger)
+    }
     let unheld = try await ledger.leases?.table().unheld(of: plan.duties).map(\.name) ?? []
     let (known, program, start, fault) = (waiting, program, start, logFault)
     let (report, found) = try await ledger.read { state in

@@ -7,6 +7,7 @@ internal import Logging
 internal import PeerTransport
 internal import S3Publications
 internal import ServiceLifecycle
+package import TransparencyLog
 
 /// Where a gateway publishes, and where it serves from: one folder, or a bucket and the copy of it on this machine.
 package struct PublicationPlace: Sendable {
@@ -29,7 +30,7 @@ package struct PublicationPlace: Sendable {
     if let settings = plan.publicationBucket {
       let bucket = BucketFolder(settings, environment: environment)
       folder = bucket
-      copy = BucketCopy(of: bucket, in: path)
+      copy = BucketCopy(of: bucket, in: path, log: plan.log?.folder)
     } else {
       folder = LocalFolder(path)
       copy = nil
@@ -47,16 +48,41 @@ package struct PublicationPlace: Sendable {
 
   /// - Parameters:
   ///   - program: name and version of what publishes.
-  ///   - log: how the log of what is published is kept; it is kept beside a folder alone.
+  ///   - log: how the log of what is published is kept.
+  ///   - taker: who takes what is queued into the log, where replicas share one.
   package func publisher(
     _ ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], program: String = "keyferry",
-    log: EvidenceSettings? = nil
+    log: EvidenceSettings? = nil, taker: LogKeeper.Taker = .this
   ) -> Publisher {
     guard copy == nil else {
-      return Publisher(ledger: ledger, series: series, mirrors: mirrors, folder: folder, program: program)
+      var keeper: (@Sendable () -> LogKeeper)?
+      if let log { keeper = { self.keeper(of: log, ledger, taker: log.place == .replicas ? taker : .this) } }
+      return Publisher(
+        ledger: ledger, series: series, mirrors: mirrors, folder: folder, program: program, log: keeper)
     }
     return Publisher(
       ledger: ledger, series: series, mirrors: mirrors, folder: path, program: program, log: log, caller: WitnessPath())
+  }
+
+  /// Takes what is queued into the log; see ``LogKeeper``.
+  package func keeper(of log: EvidenceSettings, _ ledger: Ledger, taker: LogKeeper.Taker = .this) -> LogKeeper {
+    LogKeeper(
+      log, ledger: ledger, folder: folder, shelf: shelf(of: log), state: Self.state(of: log, ledger), taker: taker,
+      caller: WitnessPath())
+  }
+
+  /// Where others see the log.
+  package func shelf(of log: EvidenceSettings) -> any LogShelf {
+    if copy == nil { return LogFolder("\(path)/\(log.folder)") }
+    return PublishedLog(in: folder, at: log.folder)
+  }
+
+  /// Where what was signed is kept.
+  ///
+  /// - Parameter ledger: of the store, which has it where replicas share the log.
+  package static func state(of log: EvidenceSettings, _ ledger: Ledger?) -> any LogStatePlace {
+    guard log.place == .replicas, let ledger else { return LogFolder(log.state) }
+    return StoredLog(of: log.name, in: ledger, keys: LogFolder(log.state))
   }
 }
 

@@ -21,6 +21,8 @@ enum Tenure: Sendable {
       ?? .alone(ledger)
   }
 
+  var isShared: Bool { if case .shared = self { true } else { false } }
+
   /// Whether a duty is this process's own now.
   func holds(_ duty: Duty) -> Bool {
     switch self {
@@ -148,10 +150,15 @@ struct ReplicaService: Service {
   let serving: Readiness?
   /// Of pulling and publishing.
   let publishing: Readiness
+  /// Whether this replica can keep the public log; `nil` where there is none that is shared.
+  let fitness: LogFitness?
 
   private let logger = Logger(label: "keyferry.replica")
 
-  init(_ replica: Replica, plan: CurrentPlan, serving: Readiness?, publishing: Readiness) {
+  init(
+    _ replica: Replica, plan: CurrentPlan, serving: Readiness?, publishing: Readiness, fitness: LogFitness? = nil
+  ) {
+    self.fitness = fitness
     self.replica = replica
     self.plan = plan
     self.serving = serving
@@ -163,7 +170,7 @@ struct ReplicaService: Service {
     var aside: String?
     repeat {
       do {
-        let change = try await replica.look(wanted: plan.value.duties)
+        let change = try await replica.look(wanted: fitness?.narrowed(plan.value.duties) ?? plan.value.duties)
         tell(change)
         if told != nil { logger.notice("the store says again who does what") }
         told = nil
@@ -230,27 +237,28 @@ struct ReplicaService: Service {
 extension GatewayPlan {
   /// Everything that one replica does at a time.
   var duties: Set<Duty> {
-    Duty.all(sources, destinations, series, mirrors, federates: federation != nil)
+    Duty.all(sources, destinations, series, mirrors, federates: federation != nil, log: log)
   }
 }
 
 extension OperatorsPlan {
   /// Everything that one replica does at a time, as far as the configuration can be read.
   package var duties: Set<Duty> {
-    Duty.all(sources, destinations, series, mirrors, federates: federation != nil)
+    Duty.all(sources, destinations, series, mirrors, federates: federation != nil, log: log)
   }
 }
 
 extension Duty {
   fileprivate static func all(
     _ sources: [SourceSettings], _ destinations: [DestinationSettings], _ series: [SeriesSettings],
-    _ mirrors: [MirrorSettings], federates: Bool
+    _ mirrors: [MirrorSettings], federates: Bool, log: EvidenceSettings?
   ) -> Set<Duty> {
     var duties = Set(
       sources.map { Duty.pull($0.name) } + destinations.map { .push($0.name) } + series.map { .publish($0.name) }
         + mirrors.map { .mirror($0.name) })
     duties.insert(.retention)
     if federates { duties.formUnion([.batches, .callbacks]) }
+    if log?.place == .replicas { duties.insert(.log) }
     return duties
   }
 }

@@ -350,8 +350,9 @@ struct PublishService: Service {
       if !due.isEmpty {
         let names = Set(series.map(\.name))
         let done = try await tenure.during(series.map { .publish($0.name) }) { ledger in
-          try await place.publisher(ledger, series: plan.series, program: program, log: plan.log)
-            .round(at: look, of: names)
+          try await place.publisher(
+            ledger, series: plan.series, program: program, log: plan.log, taker: tenure.isShared ? .another : .this
+          ).round(at: look, of: names)
         }
         guard let receipts = done else { continue }
         let misses = receipts.flatMap(\.warnings).filter { $0.code == .witness }.map(Self.witness)

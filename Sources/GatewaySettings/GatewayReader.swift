@@ -141,6 +141,7 @@ final class GatewayReader {
     let doors = Set(entrances.compactMap { $0.1?.name })
     plan.log?.doors = doors.sorted()
     plan.log?.evidenceDays = retention.evidenceDays
+    plan.log?.place = published.isBucket ? database == nil ? .bucket : .replicas : .folder
     plan.destinations = destinations.map { destination in
       var settings = destination.settings
       settings.doors = doors.intersection(settings.sources)

@@ -88,12 +88,6 @@ extension GatewayReader {
     _ log: StatedLog, state: String?, _ published: StatedPublication, names: [String], server: ServerSettings?
   ) {
     let section = log.section
-    guard !published.isBucket else {
-      return document.add(
-        section.place,
-        "a log lies in publication.folder, on a disk of one machine, and publication.s3 is a bucket: publish the log's series "
-          + "into a folder, or leave the log out")
-    }
     guard let publication = published.folder else {
       return document.add(section.place, "there is nothing to log, publication.folder is missing")
     }

@@ -183,12 +183,13 @@ package enum SettingsTable {
         "log.name", "Its name and that of its key: where it is served, without `https://`. It never changes.",
         "a name without spaces and `+`: `keys.example.org/log`"),
       Row(
-        "log.folder", "The folder in `publication.folder` in which others see it.",
+        "log.folder", "The folder in `publication.folder`, or in the bucket, in which others see it.",
         "`\(EvidenceSettings.usualFolder)`", "letters, digits, `-`, `_`"),
       Row(
         "log.state",
-        "The folder of its private key and of what was signed, apart from `publication.folder`; `keyferry log init` makes "
-          + "it. It is in no backup that is restored.", "`log` in `state`", path),
+        "The folder of its private keys and of what was signed, apart from `publication.folder`; `keyferry log init` makes "
+          + "it. It is in no backup that is restored. With `store.postgresql` and a bucket it has the keys alone, the same on "
+          + "each replica.", "`log` in `state`", path),
       Row(
         "log.witnesses",
         "Who else signs each checkpoint (C2SP tlog-witness); one that does not answer holds nothing up.",

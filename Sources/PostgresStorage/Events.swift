@@ -49,6 +49,32 @@ extension PostgresTransaction {
     try database.run("DELETE FROM log_queue WHERE id = ANY ($1)", PostgresValue.ints(entries.map(\.rawValue)))
   }
 
+  // MARK: The transparency log itself
+
+  func logHead(named name: String) throws -> LogHead? {
+    try database.row("SELECT * FROM log_heads WHERE name = $1", name).map { row in
+      LogHead(
+        LogHead.Tree(size: try row["size"], root: try row["root"]), key: try row["key"], signed: try row["signed"],
+        pending: try row["pending"])
+    }
+  }
+
+  func moveLog(named name: String, from seen: LogHead.Tree?, to head: LogHead) throws {
+    try head.check(follows: seen, present: try logHead(named: name), named: name)
+    guard let seen else {
+      _ = try database.run(
+        "INSERT INTO log_heads (name, size, root, key, signed, pending) VALUES ($1, $2, $3, $4, $5, $6)", name,
+        head.tree.size, head.tree.root, head.key, head.signed, head.pending)
+      return
+    }
+    let count = try database.run(
+      """
+      UPDATE log_heads SET size = $1, root = $2, key = $3, signed = $4, pending = $5
+      WHERE name = $6 AND size = $7 AND root = $8
+      """, head.tree.size, head.tree.root, head.key, head.signed, head.pending, name, seen.size, seen.root)
+    guard count == 1 else { throw StorageFault(.conflict, "the log \(name) was moved meanwhile") }
+  }
+
   // MARK: Uploads
 
   func uploads(certificate digest: String) throws -> [UploadRecord] {

@@ -7,7 +7,7 @@ import KeyStorage
 /// is no identity column: the numbers that a transaction gave are gone with it, and go up in the order in which transactions
 /// are kept. Texts are in the order of their bytes, whatever the database's collation is.
 enum Schema {
-  static let steps: [(name: String, sql: String)] = [("tables", tables), ("leases", leases)]
+  static let steps: [(name: String, sql: String)] = [("tables", tables), ("leases", leases), ("log heads", logHeads)]
 
   static var version: Int { steps.count }
 
@@ -22,6 +22,34 @@ enum Schema {
       number bigint NOT NULL CHECK (number > 0),
       until timestamptz NOT NULL
     ) WITH (fillfactor = 50);
+    """
+
+  /// What was signed of a public log only goes forward: no size of it has two checkpoints, whoever writes, and whatever it
+  /// believes.
+  private static let logHeads = """
+    CREATE TABLE log_heads (
+      name text COLLATE "C" PRIMARY KEY,
+      size bigint NOT NULL CHECK (size >= 0),
+      root text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      signed bytea NOT NULL,
+      pending bytea
+    );
+    CREATE FUNCTION log_heads_go_forward() RETURNS trigger LANGUAGE plpgsql AS $body$
+    BEGIN
+      IF TG_OP = 'UPDATE' THEN
+        IF NEW.name = OLD.name AND NEW.key = OLD.key
+          AND (NEW.size > OLD.size OR NEW.size = OLD.size AND NEW.root = OLD.root) THEN
+          RETURN NEW;
+        END IF;
+      END IF;
+      RAISE EXCEPTION 'a log only goes forward' USING ERRCODE = 'integrity_constraint_violation';
+    END
+    $body$;
+    CREATE TRIGGER log_heads_go_forward BEFORE UPDATE OR DELETE ON log_heads
+      FOR EACH ROW EXECUTE FUNCTION log_heads_go_forward();
+    CREATE TRIGGER log_heads_stay BEFORE TRUNCATE ON log_heads
+      FOR EACH STATEMENT EXECUTE FUNCTION log_heads_go_forward();
     """
 
   private static let tables = """

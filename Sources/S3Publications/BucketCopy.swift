@@ -2,6 +2,7 @@ internal import Glibc
 internal import KeyIntake
 package import KeyPublishing
 internal import S3Objects
+internal import TransparencyLog
 
 /// The copy of a bucket that a machine keeps, and serves: whatever a gateway answers to apps it answers from a folder, and a bucket
 /// that cannot be reached for a while takes nothing from them.
@@ -11,14 +12,21 @@ internal import S3Objects
 package actor BucketCopy {
   private let source: any PublicationFolder
   private let copy: LocalFolder
+  /// The folder of the public log in both; `nil` where there is none.
+  private let log: String?
+  /// The state of the log's checkpoint that the copy has.
+  private var knownLog: ShownList.Version?
   /// Of each series, the manifest's state that the copy has.
   private var known: [String: ShownList.Version] = [:]
   /// One process keeps a copy; others that serve it leave it alone.
   private var lock: Int32?
 
-  /// - Parameter folder: of this machine.
-  package init(of source: any PublicationFolder, in folder: String) {
+  /// - Parameters:
+  ///   - folder: of this machine.
+  ///   - log: the folder of the public log in it; `nil` where there is none.
+  package init(of source: any PublicationFolder, in folder: String, log: String? = nil) {
     self.source = source
+    self.log = log
     copy = LocalFolder(folder)
   }
 
@@ -41,6 +49,11 @@ package actor BucketCopy {
       } catch {
         fault = fault ?? error
       }
+    }
+    do {
+      if try await refreshLog() { isNew = true }
+    } catch {
+      fault = fault ?? error
     }
     if let fault { throw fault }
     return isNew
@@ -81,6 +94,9 @@ package actor BucketCopy {
     // Several at the same time, and a large one alone: what is in memory at once is bounded.
     try await fetch(missing.filter { $0.bytes <= Self.smallBytes })
     for bundle in missing where bundle.bytes > Self.smallBytes { try await fetch([bundle]) }
+    // What an index names the log that is shown beside it proves.
+    try await refreshLog()
+    try await fetchCompanions(of: wanted.map(\.path), present)
     try await copy.show(content, at: path)
     try await copy.show(manifest.sums, at: "\(series)/SHA256SUMS")
     try await copy.show(manifest.index, at: "\(series)/index.txt")
@@ -103,6 +119,90 @@ package actor BucketCopy {
       }
       try await copy.heal(bundle.path, with: archive)
     }
+  }
+
+  // MARK: The public log
+
+  private static let companionEndings = [ProofFile.ending: ProofFile.byteLimit, Envelope.ending: Envelope.byteLimit]
+
+  /// Proofs and attestations of bundles. They are made again with the same bytes, unless a key is another one.
+  private func fetchCompanions(of bundles: [String], _ present: [String: Int]) async throws {
+    guard log != nil else { return }
+    var missing: [(path: String, limit: Int)] = []
+    for bundle in bundles {
+      for (ending, limit) in Self.companionEndings {
+        let path = bundle + ending
+        guard let count = present[path], try copy.byteCount(of: path) != count else { continue }
+        missing.append((path, limit))
+      }
+    }
+    _ = try await source.each(missing) { [source, copy] file in
+      guard let content = try await source.content(of: file.path, limit: file.limit) else { return }
+      try await copy.show(content, at: file.path)
+    }
+  }
+
+  /// How often a checkpoint is read again whose tiles have been replaced by fuller ones meanwhile.
+  private static let attempts = 3
+
+  /// Tiles first, the checkpoint that needs them last.
+  @discardableResult
+  private func refreshLog() async throws -> Bool {
+    guard let log else { return false }
+    let place = "\(log)/\(LogWriter.checkpointPath)"
+    for _ in 0..<Self.attempts {
+      guard let shown = try await source.list(place, limit: SignedNote.byteLimit) else { return false }
+      guard shown.version != knownLog else { return false }
+      guard let new = shown.content.flatMap({ ShownLog(checkpoint: $0, key: nil) }) else {
+        throw FolderFault(.unusable, "\(place) cannot be read; the copy stays as it is")
+      }
+      let old = try copy.content(of: place, limit: SignedNote.byteLimit).flatMap { ShownLog(checkpoint: $0, key: nil) }
+      let known = old?.name == new.name ? old?.size ?? 0 : 0
+      guard known <= new.size else {
+        throw FolderFault(
+          .unusable, "\(place) has \(new.size) entries, and had \(known): the copy of the log stays as it is")
+      }
+      let tiles = Tile.added(from: known, to: new.size)
+      guard try await fetch(tiles, of: log) else { continue }
+      for name in [EvidenceSettings.keyFile, EvidenceSettings.attestationKeyFile] {
+        guard let key = try await source.content(of: "\(log)/\(name)", limit: 1 << 16) else { continue }
+        let before = try copy.content(of: "\(log)/\(name)", limit: 1 << 16)
+        if let before, before != key { try forgetCompanions() }
+        if before != key { try await copy.show(key, at: "\(log)/\(name)") }
+      }
+      guard let content = shown.content else { return false }
+      try await copy.show(content, at: place)
+      for tile in tiles where !tile.isPartial {
+        try LogFolder("\(copy.path)/\(log)").removePartials(of: tile)
+      }
+      knownLog = shown.version
+      return true
+    }
+    throw FolderFault(.unavailable, "\(log): the log grows faster than it can be copied; the next look goes on")
+  }
+
+  /// - Returns: `false` where a partial one was replaced by a fuller one meanwhile.
+  private func fetch(_ tiles: [Tile], of log: String) async throws -> Bool {
+    try await source.each(tiles) { [source, copy] tile in
+      let path = "\(log)/\(tile.path)"
+      guard let content = try await source.content(of: path, limit: tile.byteLimit) else {
+        guard tile.isPartial else {
+          throw FolderFault(.unusable, "\(path) is gone in the bucket; the copy of the log stays as it is")
+        }
+        return false
+      }
+      try await copy.heal(path, with: content)
+      return true
+    }.allSatisfy(\.self)
+  }
+
+  /// What is proved or attested by another key is fetched anew.
+  private func forgetCompanions() throws {
+    for series in known.keys {
+      for (path, _) in try copy.files(of: series)
+      where Self.companionEndings.keys.contains(where: path.hasSuffix) { try copy.remove(path) }
+    }
+    known = [:]
   }
 
   private func removeOld(_ series: String, keeping wanted: Set<String>, _ present: [String: Int]) throws {

@@ -1,5 +1,6 @@
 package import KeyPublishing
 package import S3Objects
+internal import TransparencyLog
 
 /// A bucket as a place for what is published, which several gateways may write into.
 ///
@@ -87,7 +88,7 @@ package struct BucketFolder: PublicationFolder {
         let condition: WriteCondition =
           if hasConditions { seen.map { .replaces(tag: $0.text) } ?? .isNew } else { .none }
         if !hasConditions, try await bucket.head(path)?.tag != seen?.text { throw otherWriter(path) }
-        let outcome = try await put(content, at: path, cache: Self.brief, condition)
+        let outcome = try await put(content, at: path, cache: Self.cache(ofList: path), condition)
         if case .written(let tag) = outcome { return try await version(tag, of: path) }
         let now: (content: [UInt8], tag: String)?
         do {
@@ -131,9 +132,20 @@ package struct BucketFolder: PublicationFolder {
     try await bucket.put(content, at: path, mediaType: Self.mediaType(of: path), cache: cache, condition)
   }
 
+  /// Whoever follows a log asks for its newest checkpoint each time.
+  package static func cache(ofList path: String) -> String {
+    path.hasSuffix("/\(LogWriter.checkpointPath)") ? "no-cache" : brief
+  }
+
+  private static func isTile(_ path: String) -> Bool {
+    path.firstIndex(of: "/").map { Tile(path: String(path[path.index(after: $0)...])) != nil } ?? false
+  }
+
   /// As the gateway's own server says it.
   package static func mediaType(of path: String) -> String {
     if path.hasSuffix(".zip") { return "application/zip" }
+    if path.hasSuffix(Envelope.ending) { return Envelope.mediaType }
+    if isTile(path) { return "application/octet-stream" }
     return path.hasSuffix(".json") ? "application/json" : "text/plain; charset=utf-8"
   }
 

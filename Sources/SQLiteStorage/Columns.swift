@@ -17,6 +17,11 @@ extension Row {
     return Array(data)
   }
 
+  func bytesIfAny(_ column: String) -> [UInt8]? {
+    let data: Data? = self[column]
+    return data.map(Array.init)
+  }
+
   var fault: DocumentFault? {
     guard let code: String = self["fault_code"], let reason: String = self["fault_reason"] else { return nil }
     return DocumentFault(code: FaultCode(rawValue: code), reason: reason)

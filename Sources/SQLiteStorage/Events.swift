@@ -55,6 +55,35 @@ extension SQLiteTransaction {
     for entry in entries { try statement.execute(arguments: [entry.rawValue]) }
   }
 
+  // MARK: The transparency log itself
+
+  func logHead(named name: String) throws -> LogHead? {
+    try Row.fetchOne(database, sql: "SELECT * FROM log_heads WHERE name = ?", arguments: [name]).map { row in
+      LogHead(
+        LogHead.Tree(size: row["size"], root: row["root"]), key: row["key"], signed: row.bytes("signed"),
+        pending: row.bytesIfAny("pending"))
+    }
+  }
+
+  func moveLog(named name: String, from seen: LogHead.Tree?, to head: LogHead) throws {
+    try head.check(follows: seen, present: try logHead(named: name), named: name)
+    guard let seen else {
+      return try database.execute(
+        sql: "INSERT INTO log_heads (name, size, root, key, signed, pending) VALUES (?, ?, ?, ?, ?, ?)",
+        arguments: [name, head.tree.size, head.tree.root, head.key, Bytes(head.signed), head.pending.map { Bytes($0) }])
+    }
+    try database.execute(
+      sql: """
+        UPDATE log_heads SET size = ?, root = ?, key = ?, signed = ?, pending = ?
+        WHERE name = ? AND size = ? AND root = ?
+        """,
+      arguments: [
+        head.tree.size, head.tree.root, head.key, Bytes(head.signed), head.pending.map { Bytes($0) }, name, seen.size,
+        seen.root,
+      ])
+    guard database.changesCount == 1 else { throw StorageFault(.conflict, "the log \(name) was moved meanwhile") }
+  }
+
   // MARK: Uploads
 
   func uploads(certificate digest: String) throws -> [UploadRecord] {

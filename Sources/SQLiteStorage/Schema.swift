@@ -70,6 +70,9 @@ enum Schema {
     migrator.registerMigration("released keys in runs") { database in
       try database.execute(sql: releaseRuns)
     }
+    migrator.registerMigration("heads of public logs") { database in
+      try database.execute(sql: logHeads)
+    }
     return migrator
   }
 
@@ -101,6 +104,27 @@ enum Schema {
       filter BLOB NOT NULL
     ) STRICT;
 
+    """
+
+  /// What was signed of a public log only goes forward: no size of it has two checkpoints, whoever writes.
+  private static let logHeads = """
+    CREATE TABLE log_heads (
+      name TEXT PRIMARY KEY,
+      size INTEGER NOT NULL CHECK (size >= 0),
+      root TEXT NOT NULL,
+      key TEXT NOT NULL,
+      signed BLOB NOT NULL,
+      pending BLOB
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER log_heads_go_forward BEFORE UPDATE ON log_heads
+    WHEN NEW.name <> OLD.name OR NEW.key <> OLD.key OR NEW.size < OLD.size
+      OR (NEW.size = OLD.size AND NEW.root <> OLD.root)
+    BEGIN
+      SELECT RAISE(ABORT, 'a log only goes forward');
+    END;
+    CREATE TRIGGER log_heads_stay BEFORE DELETE ON log_heads BEGIN
+      SELECT RAISE(ABORT, 'a log only goes forward');
+    END;
     """
 
   /// What series release is kept as claims are. What was released before stays in its table until it expires.

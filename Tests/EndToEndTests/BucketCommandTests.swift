@@ -103,6 +103,59 @@ struct BucketCommandTests {
     }
   }
 
+  @Test("the public log lies in the bucket, and a gateway serves it from its copy", .timeLimit(.minutes(3)))
+  func log() async throws {
+    try await scene { place, moto in
+      try await moto.makeBucket("keys")
+      let file = place.folder.appending(path: "nl/gateway.yaml")
+      let text = try String(contentsOf: file, encoding: .utf8) + "\nlog: {name: 127.0.0.1/log}\n"
+      try Data(text.utf8).write(to: file)
+      try place.drop(40, seed: 1, in: "nl", as: "1.csv")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      let refused = try place.run(["publish"] + noon)
+      #expect(refused.status == 2 && refused.errors.contains("keyferry log init"), "\(refused.errors)")
+      #expect(try await index(moto).isEmpty)
+      try place.keyferry("log", "init", "--config", "nl/gateway.yaml", "-o", "log.vkey")
+      let again = try place.run(["log", "init", "--config", "nl/gateway.yaml"])
+      #expect(again.status != 0 && again.errors.contains("there is a log already"), "\(again.errors)")
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      let name = try #require(try await index(moto).first)
+      for path in ["log/checkpoint", "log/log.vkey", "log/attest.pem", "\(name).tlog-proof", "\(name).intoto.jsonl"] {
+        #expect(try await object(path, moto)?.isEmpty == false, "\(path)")
+      }
+      #expect(try await object("log/log.key", moto) == nil)
+      try place.keyferry("check", "--config", "nl/gateway.yaml", "--publication")
+      let rebuilt = try place.keyferry("audit", "rebuild", "--all", "--config", "nl/gateway.yaml")
+      #expect(!rebuilt.text.contains("log"), "\(rebuilt.text)")
+      try place.keyferry("status", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("log", "reveal", "1", "--config", "nl/gateway.yaml")
+      // A second round, with more in the log.
+      try place.drop(40, seed: 2, in: "nl", as: "2.csv")
+      let later = ["--config", "nl/gateway.yaml", "--now", "2020-12-01T18:00:00Z"]
+      _ = try place.run(["pull"] + later)
+      #expect(try place.run(["publish"] + later).status == 0)
+      try await place.serving("nl") { address in
+        let log = address.appending(path: "log").absoluteString
+        var verified = try place.run(["log", "verify", log, "--key", "log.vkey"])
+        for _ in 0..<50 where verified.status != 0 {
+          try await Task.sleep(for: .milliseconds(200))
+          verified = try place.run(["log", "verify", log, "--key", "log.vkey"])
+        }
+        #expect(verified.status == 0, "\(verified.text)\(verified.errors)")
+        let monitor = try place.run(
+          ["log", "monitor", log, "--key", "log.vkey", "--keep", "seen.json"])
+        #expect(monitor.status == 0, "\(monitor.text)\(monitor.errors)")
+      }
+      // The state is lost, and the bucket has everything.
+      for name in ["signed", "queue"] {
+        try? FileManager.default.removeItem(atPath: place.path("nl/state/log/\(name)"))
+      }
+      #expect(try place.run(["publish"] + later).errors.contains("log adopt"))
+      try place.keyferry("log", "adopt", "--config", "nl/gateway.yaml")
+      #expect(try place.run(["publish"] + later).status == 0)
+    }
+  }
+
   @Test("killed at random moments, it ends as one that was not") func kills() async throws {
     try await scene { place, moto in
       try await moto.makeBucket("keys")

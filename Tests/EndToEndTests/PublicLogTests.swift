@@ -109,7 +109,7 @@ import TransparencyLog
 
 extension Neighbourhood {
   /// Runs `keyferry`, whichever way it ends.
-  fileprivate func run(_ arguments: [String]) throws -> Tool.Outcome {
+  func run(_ arguments: [String]) throws -> Tool.Outcome {
     try Tool(path: try #require(Self.program)).run(arguments, in: folder)
   }
 }

@@ -1,5 +1,6 @@
 import BundleTrust
 import GatewaySettings
+import KeyPublishing
 import S3Objects
 import S3Publications
 import Testing
@@ -108,9 +109,14 @@ import Testing
     #expect(!faults.contains { $0.contains("hunter2") })
   }
 
-  @Test("a log cannot lie in a bucket, and says what to do") func log() {
-    let faults = Fixture.faults("\(Self.texts[1])\nlog: {name: keys.example/log}\n")
-    #expect(faults.contains { $0.contains("log: a log lies in publication.folder") }, "\(faults)")
+  @Test("where the log's state is follows from store and publication") func log() throws {
+    let log = "\nlog: {name: keys.example/log}\n"
+    #expect(try Fixture.parse("\(Self.texts[1])\(log)").plan.log?.place == .bucket)
+    let shared = try Fixture.parse("\(StoreSettingsTests.texts[1])\(Self.texts[1].dropFirst(13))\(log)").plan
+    #expect(shared.log?.place == .replicas && shared.log?.state == "/var/k/log")
+    for store in ["state: /var/k\n", StoreSettingsTests.texts[1]] {
+      #expect(try Fixture.parse("\(store)publication: {folder: /srv/k}\(log)").plan.log?.place == .folder)
+    }
   }
 
   @Test("the copy lies in no state but its own folder of it") func copy() {

@@ -277,7 +277,10 @@
       let place = try Place()
       _ = try place.store()
       try place.server.query(
-        "DELETE FROM \(place.schema).keyferry_steps WHERE number = 2; DROP TABLE \(place.schema).leases")
+        """
+        DELETE FROM \(place.schema).keyferry_steps WHERE number = 3; DROP TABLE \(place.schema).log_heads;
+        DROP FUNCTION \(place.schema).log_heads_go_forward()
+        """)
       let fault = #expect(throws: StorageFault.self) { try place.store(.operator) }
       #expect(fault?.code == .earlier)
       _ = try place.store(.replica)

@@ -39,7 +39,7 @@ import TransparencyLog
         let place = bench.root.path() + "checkpoint-\(size)"
         try Data(writer.checkpoint.bytes).write(to: URL(filePath: place))
         kept.append(place)
-        try writer.append(numbers(size..<next))
+        try await writer.append(numbers(size..<next))
         if size == 700 {
           let proof = bench.root.path() + "500.tlog-proof"
           let bytes = try await writer.proof(of: 500, entry: Array("500".utf8)).bytes
@@ -81,7 +81,7 @@ import TransparencyLog
     let script = Tool(path: Self.folder.appending(path: "openssl-verify").path())
     try await Workbench.run { bench in
       let writer = try await bench.create()
-      try writer.append(numbers(0..<3))
+      try await writer.append(numbers(0..<3))
       let place = bench.place + "/checkpoint"
       let verdict = try script.run([place, "\(writer.verifier)"])
       #expect(verdict.status == 0 && verdict.text.contains("Verified Successfully"), "\(verdict.text)\(verdict.errors)")

@@ -25,7 +25,7 @@ import TransparencyLog
         }
         let writer = try #require(life)
         let entries = numbers(edge.size..<edge.size + Int.random(in: 1...40, using: &random))
-        #expect(try writer.append(entries, cursor: "round \(round)") == edge.size)
+        #expect(try await writer.append(entries, cursor: "round \(round)") == edge.size)
         for entry in entries { edge.append(.leaf(entry)) }
         let shown = try #require(try bench.shown(verifier))
         #expect(shown == writer.checkpoint && shown.size == edge.size && shown.root == edge.root)
@@ -40,7 +40,7 @@ import TransparencyLog
       #expect(writer.cursor == "round 39" && edge.size > 600)
       // Partial tiles go when the full one has come.
       #expect(try bench.files().filter { $0.hasPrefix("tile/0/000") } == ["tile/0/000"])
-      #expect(try writer.append([]) == edge.size)
+      #expect(try await writer.append([]) == edge.size)
       let proof = try await writer.proof(of: 300, entry: Array("300".utf8))
       #expect(try proof.verify(Array("300".utf8), by: verifier, name: "x").size == edge.size)
       #expect(await code { _ = try await writer.proof(of: 300, entry: [0]) } == .notIncluded)
@@ -50,12 +50,12 @@ import TransparencyLog
   @Test func whatCannotBeAddedIsRefusedAndLosesNothing() async throws {
     try await Workbench.run { bench in
       let writer = try await bench.create()
-      try writer.append([[1]])
+      try await writer.append([[1]])
       for entries: [[UInt8]] in [[[]], [Array(repeating: 0, count: 65_536)], Array(repeating: [1], count: 65_537)] {
-        #expect(await code { try writer.append(entries) } == .badEntry)
+        #expect(await code { try await writer.append(entries) } == .badEntry)
       }
-      #expect(await code { try writer.append([[1]], cursor: "a\nb") } == .badEntry)
-      #expect(try writer.append([Array(repeating: 7, count: 65_535)]) == 1)
+      #expect(await code { try await writer.append([[1]], cursor: "a\nb") } == .badEntry)
+      #expect(try await writer.append([Array(repeating: 7, count: 65_535)]) == 1)
       #expect(await code { _ = try await bench.create() } == .wouldOverwrite)
       #expect(
         await code { _ = try await LogWriter.open(state: LogFolder("/nowhere"), folder: writer.folder) } == .badState)
@@ -74,10 +74,10 @@ import TransparencyLog
 
   private func grow(_ bench: Workbench) async throws -> NoteVerifier {
     let writer = try await bench.create()
-    try writer.append(numbers(0..<200))
+    try await writer.append(numbers(0..<200))
     try bench.copy("state")
     try bench.copy("public")
-    try writer.append(numbers(200..<300))
+    try await writer.append(numbers(200..<300))
     return writer.verifier
   }
 
@@ -95,7 +95,7 @@ import TransparencyLog
       let adopted = try await LogWriter.adopt(state: LogFolder(bench.statePlace), folder: LogFolder(bench.place))
       #expect(adopted == newest)
       let writer = try await bench.open()
-      #expect(try writer.append([[1]]) == 300)
+      #expect(try await writer.append([[1]]) == 300)
     }
   }
 
@@ -160,7 +160,7 @@ import TransparencyLog
 
   private func appendOther(_ bench: Workbench, _ count: Int) async throws {
     let writer = try await bench.open()
-    try writer.append(Array(repeating: Array("other".utf8), count: count))
+    try await writer.append(Array(repeating: Array("other".utf8), count: count))
   }
 
   @Test func eachDamageIsNamed() async throws {
@@ -230,8 +230,8 @@ import TransparencyLog
 
   private func expectRefusal(_ bench: Workbench) async throws {
     let writer = try await bench.open()
-    let first = await code { try writer.append([[9]]) }
-    let second = await code { try writer.append([[9]]) }
+    let first = await code { try await writer.append([[9]]) }
+    let second = await code { try await writer.append([[9]]) }
     #expect(first == .wouldOverwrite && second == .badState)
   }
 
@@ -267,7 +267,7 @@ import TransparencyLog
     let exists = FileManager.default.fileExists(atPath: bench.statePlace + "/signed")
     let writer = exists ? try await bench.open(hook) : try await bench.create(hook)
     for (size, next) in [(0, 250), (250, 260), (260, 530)] where writer.checkpoint.size == size {
-      try writer.append(numbers(size..<next), cursor: "\(next)")
+      try await writer.append(numbers(size..<next), cursor: "\(next)")
     }
   }
 

@@ -31,7 +31,7 @@ import TransparencyLog
         let content = Array("bundle \(name)".utf8)
         try FileManager.default.createDirectory(atPath: served + "/NL", withIntermediateDirectories: true)
         try Data(content).write(to: bench.root.appending(path: "served/NL/\(name).zip"))
-        try writer.append([try Self.published("NL/\(name).zip", content, series: "NL").bytes])
+        try await writer.append([try Self.published("NL/\(name).zip", content, series: "NL").bytes])
       }
       let watch = LogWatch(LogFolder(bench.place), bundles: LogFolder(served), log: writer.verifier)
       try await body(bench, writer, watch)
@@ -51,7 +51,7 @@ import TransparencyLog
       #expect(memory == first.memory)
       let content = Array("bundle d".utf8)
       try serve(bench, "d.zip", "bundle d")
-      try writer.append([try Self.published("d.zip", content).bytes])
+      try await writer.append([try Self.published("d.zip", content).bytes])
       let second = try await watch.look(since: memory, at: Self.now)
       #expect(second.findings == [] && second.newEntries == 1 && second.comparedBundles == 4)
       let third = try await watch.look(since: second.memory, at: Self.now)
@@ -90,7 +90,7 @@ import TransparencyLog
       #expect(try await found() == ["unlogged NL/manifest.json"])
       try serve(bench, "NL/manifest.json", nil)
       // Entries that say nothing, or something twice, are told each time.
-      try writer.append([
+      try await writer.append([
         Array("{}".utf8), try Self.published("NL/a.zip", [1]).bytes,
         try LogEntry(.withdrawn, ["at": .number(1), "path": .text("NL/c.zip"), "by": .text("me")]).bytes,
         try LogEntry(.withdrawn, ["at": .number(1), "path": .text("NL/z.zip")]).bytes,
@@ -118,7 +118,7 @@ import TransparencyLog
       for (name, age) in [("old", 14), ("new", 1), ("young", 0)] {
         let content = Array("bundle \(name)".utf8)
         try serve(bench, "NL/\(name).zip", "bundle \(name)")
-        try writer.append([
+        try await writer.append([
           try Self.published("NL/\(name).zip", content, series: "NL", end: Self.now - age * day - 3600).bytes
         ])
       }
@@ -179,12 +179,12 @@ import TransparencyLog
       // What is old may go, and what the log says was replaced.
       try serve(bench, "NL/manifest.json", list(rest.filter { $0.0 != "NL/old.zip" }, days: 14))
       try serve(bench, "NL/old.zip", nil)
-      try writer.append([
+      try await writer.append([
         try LogEntry(.signedAgain, ["at": .number(Self.now), "path": .text("NL/new.zip"), "series": .text("NL")]).bytes
       ])
       #expect(try await found() == [])
       // What was withdrawn is not to be listed.
-      try writer.append([
+      try await writer.append([
         try LogEntry(.withdrawn, ["at": .number(Self.now), "path": .text("NL/a.zip"), "by": .text("me")]).bytes
       ])
       #expect(try await found() == ["unlogged NL/a.zip"])
@@ -218,10 +218,10 @@ import TransparencyLog
   @Test(arguments: [3, 4, 5, 8]) func aDamagedTileIsNoFork(old: Int) async throws {
     try await Workbench.run { bench in
       let writer = try await bench.create()
-      try writer.append(numbers(0..<old))
+      try await writer.append(numbers(0..<old))
       let watch = LogWatch(LogFolder(bench.place), bundles: nil, log: writer.verifier)
       let memory = try await watch.look(since: nil, at: Self.now).memory
-      try writer.append(numbers(old..<11))
+      try await writer.append(numbers(old..<11))
       let path = "tile/0/000.p/11"
       let tile = try #require(try bench.content(path))
       for place in 0..<11 {
@@ -235,7 +235,7 @@ import TransparencyLog
       try FileManager.default.createDirectory(atPath: other.root.path(), withIntermediateDirectories: true)
       let key = try String(contentsOfFile: bench.statePlace + "/log.key", encoding: .utf8)
       let forked = try await other.create(key: key)
-      try forked.append(numbers(1..<2) + numbers(1..<11))
+      try await forked.append(numbers(1..<2) + numbers(1..<11))
       let look = LogWatch(LogFolder(other.place), bundles: nil, log: writer.verifier)
       #expect(await code { _ = try await look.look(since: memory, at: Self.now) } == .fork)
     }
@@ -250,9 +250,9 @@ import TransparencyLog
       let forked = try await other.create(key: key)
       let look = LogWatch(LogFolder(other.place), bundles: nil, log: writer.verifier)
       #expect(await code { _ = try await look.look(since: memory, at: Self.now) } == .wentBack)
-      try forked.append(numbers(0..<3))
+      try await forked.append(numbers(0..<3))
       #expect(await code { _ = try await look.look(since: memory, at: Self.now) } == .fork)
-      try forked.append(numbers(3..<9))
+      try await forked.append(numbers(3..<9))
       #expect(await code { _ = try await look.look(since: memory, at: Self.now) } == .fork)
       let entries = try #require(try bench.content("tile/entries/000.p/3"))
       var changed = entries

@@ -65,7 +65,7 @@ import TransparencyLog
     try await Workbench.run { bench in
       let leaves = numbers(0..<65).map { TreeHash.leaf($0) }
       let writer = try await bench.create()
-      for entry in numbers(0..<65) { try writer.append([entry]) }
+      for entry in numbers(0..<65) { try await writer.append([entry]) }
       let folder = LogFolder(bench.place)
       for size in 1...65 {
         let (reader, tree) = (TreeReader(folder, size: size), leaves[..<size])
@@ -133,7 +133,7 @@ import TransparencyLog
       for root in try list("roots") {
         let size = try #require(root["size"] as? Int)
         while writer.checkpoint.size < size {
-          try writer.append(numbers(writer.checkpoint.size..<min(size, writer.checkpoint.size + 65_536)))
+          try await writer.append(numbers(writer.checkpoint.size..<min(size, writer.checkpoint.size + 65_536)))
         }
         #expect(writer.checkpoint.root.base64 == root["root_b64"] as? String)
         roots[size] = writer.checkpoint.root

@@ -7,20 +7,19 @@ import TransparencyLog
 let logWorks = [
   Preparation("20,000 log entries appended, durable", of: "entry") { count in
     let log = try FilledLog.of(count)
-    let writer = try waiting { Opened(try await LogWriter.open(state: log.state, folder: log.folder)) }.writer
+    let opened = try waiting { Opened(try await LogWriter.open(state: log.state, folder: log.folder)) }
     let entries = LogEntries.range(0..<appended)
     return [
       .ours("among \(Table.grouped(count))") {
-        try writer.append(entries)
+        _ = try waiting { try await opened.writer.append(entries) }
         return appended
       }.handling(appended),
       .yardstick("among 0", reach: 1 / 1.2) {
         let folder = try ScratchFolder()
         let (state, shown) = (LogFolder(folder / "state"), LogFolder(folder / "public"))
-        let writer = try waiting {
-          Opened(try await LogWriter.create(name: LogEntries.log, state: state, folder: shown))
-        }.writer
-        try writer.append(entries)
+        _ = try waiting {
+          try await LogWriter.create(name: LogEntries.log, state: state, folder: shown).append(entries)
+        }
         return appended
       }.handling(appended),
       .yardstick("their hashes alone, swift-crypto") {
@@ -120,7 +119,10 @@ private final class FilledLog: Sendable {
       Opened(try await LogWriter.create(name: LogEntries.log, state: state, folder: folder))
     }.writer
     for start in stride(from: 0, to: count, by: LogWriter.entriesAtOnce) {
-      try writer.append(LogEntries.range(start..<min(start + LogWriter.entriesAtOnce, count)))
+      let opened = Opened(writer)
+      _ = try waiting {
+        try await opened.writer.append(LogEntries.range(start..<min(start + LogWriter.entriesAtOnce, count)))
+      }
     }
     (self.state, self.folder, self.scratch, checkpoint) = (state, folder, scratch, writer.checkpoint)
   }

@@ -6,14 +6,25 @@ package struct EvidenceSettings: Hashable, Sendable {
   package var name: String
   /// The folder in the publication folder in which others see the log: one name.
   package var folder: String
-  /// The folder of the private key and of what was signed, which nobody else reads.
+  /// The folder of the private keys, and of what was signed unless that is in the store, which nobody else reads.
   package var state: String
+  package var place = Place.folder
   /// Who else signs each checkpoint.
   package var witnesses: [WitnessSettings] = []
   /// The doors by which persons upload: each has an entry an hour.
   package var doors: [String] = []
   /// Days that what opens such an entry is kept, as evidence is.
   package var evidenceDays: Int64 = 14
+
+  /// Where others see the log, and where what was signed is kept.
+  package enum Place: Hashable, Sendable {
+    /// In a folder of this machine, and in another one.
+    case folder
+    /// In a bucket, and in a folder of this machine, which alone writes the log.
+    case bucket
+    /// In a bucket, and in the store, which several replicas share.
+    case replicas
+  }
 
   package static let usualFolder = "log"
   /// The public key, beside what it signs. Who wants to rely on it is told it by another way.

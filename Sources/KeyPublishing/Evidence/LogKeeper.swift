@@ -9,12 +9,15 @@ package import TransparencyLog
 /// checkpoint; what the store still has of those was taken before a crash, and stands at the end of the log. Where it does
 /// not stand there, the store is another one, or an older one that was restored: then the whole log is read, and what it
 /// has already is not taken again. The log itself never goes back with a store.
+///
+/// Of several replicas one takes entries into the log. On the others a round waits for it, and proves what is shown then.
 package actor LogKeeper {
   private let settings: EvidenceSettings
   private let ledger: Ledger
-  private let folder: LocalFolder
-  private let logFolder: LogFolder
-  private let state: LogFolder
+  private let folder: any PublicationFolder
+  private let logFolder: any LogShelf
+  private let state: any LogStatePlace
+  private let taker: Taker
   private let caller: (any WitnessCaller)?
   private var writer: LogWriter?
   /// The checkpoint that witnesses were asked about last.
@@ -28,6 +31,17 @@ package actor LogKeeper {
   /// The log's size when this store had given it everything last, zero where it never had.
   private var sizeInStore = 0
 
+  /// What was found to be proved and attested beside bundles of a bucket, where each look is a request, by their paths.
+  private var looked: Set<String> = []
+
+  /// Who takes what is queued into the log.
+  package enum Taker: Sendable {
+    /// Whoever has this keeper.
+    case this
+    /// Another process, or another part of this one; it is waited for.
+    case another
+  }
+
   private struct Place {
     let index: Int
     let entry: [UInt8]
@@ -35,6 +49,24 @@ package actor LogKeeper {
 
   /// Entries that are taken at once.
   private static let most = 4096
+
+  /// - Parameters:
+  ///   - folder: what is published.
+  ///   - shelf: where the log is shown in it.
+  ///   - state: where its state is.
+  ///   - caller: the way to witnesses; without one none is asked.
+  package init(
+    _ settings: EvidenceSettings, ledger: Ledger, folder: any PublicationFolder, shelf: any LogShelf,
+    state: any LogStatePlace, taker: Taker = .this, caller: (any WitnessCaller)? = nil
+  ) {
+    self.settings = settings
+    self.ledger = ledger
+    self.caller = caller
+    self.folder = folder
+    self.taker = taker
+    self.state = state
+    logFolder = shelf
+  }
 
   /// - Parameters:
   ///   - folder: what is published.
@@ -46,12 +78,9 @@ package actor LogKeeper {
     caller: (any WitnessCaller)? = nil,
     willDo: @escaping @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
   ) {
-    self.settings = settings
-    self.ledger = ledger
-    self.caller = caller
-    self.folder = folder
-    logFolder = LogFolder("\(path)/\(settings.folder)", willDo: willDo)
-    state = LogFolder(settings.state, willDo: willDo)
+    self.init(
+      settings, ledger: ledger, folder: folder, shelf: LogFolder("\(path)/\(settings.folder)", willDo: willDo),
+      state: LogFolder(settings.state, willDo: willDo), caller: caller)
   }
 
   /// Gives the log out of hand; it is opened again when it is asked for.
@@ -67,13 +96,13 @@ package actor LogKeeper {
     }
     if let fault { throw fault }
     // The log goes on by itself, but what is attested by another key than others were told helps nobody.
-    try AttestationSigner.check(state, shownIn: logFolder)
+    try await AttestationSigner.check(state.keys, shownIn: logFolder)
     let path = "\(settings.folder)/\(EvidenceSettings.keyFile)"
     for witness in settings.witnesses where writer.checkpoint.note.signatures.contains(where: witness.key.claims) {
       signedSizes[witness.key] = writer.checkpoint.size
     }
     let key = Array("\(writer.verifier)\n".utf8)
-    if (try? folder.content(of: path, limit: 4096)) != key { try folder.put(key, at: path) }
+    if (try? await folder.content(of: path, limit: 4096)) != key { try await folder.show(key, at: path) }
     self.sizeInStore = sizeInStore
     self.writer = writer
     return writer
@@ -90,6 +119,7 @@ package actor LogKeeper {
   ///   - sound: a clock that nobody doubts, by which hours are over; `nil` closes none.
   /// - Throws: ``LogFault`` where the log cannot go on, and says what can be done.
   package func integrate(of series: String, at now: Instant, sound: SoundTime? = nil) async throws {
+    if taker == .another { return try await waitForTaker() }
     do {
       if let sound, !settings.doors.isEmpty {
         try await ledger.uploadsCounted(at: settings.doors, keptFor: settings.evidenceDays, at: sound)
@@ -106,6 +136,33 @@ package actor LogKeeper {
       throw error
     }
   }
+
+  /// Until what waits now is in the log, and shown.
+  private func waitForTaker() async throws {
+    let end = ContinuousClock.now + .seconds(Self.secondsOfTaker)
+    var isMore = true
+    while isMore {
+      let queued = try await ledger.read { try $0.queuedEntries(limit: Self.most).map(\.id) }
+      guard let last = queued.last else { return }
+      try await waitForTaker(of: last, until: end)
+      isMore = queued.count == Self.most
+    }
+  }
+
+  private func waitForTaker(of last: QueuedEntryID, until end: ContinuousClock.Instant) async throws {
+    while let first = try await ledger.read({ try $0.queuedEntries(limit: 1).first?.id }), first <= last {
+      guard ContinuousClock.now < end else {
+        throw LogFault(
+          .inUse,
+          "what is to be published waits for the log, and whoever holds the work \(Duty.log) has not taken it in for "
+            + "\(Self.secondsOfTaker) seconds: keyferry status names who holds it")
+      }
+      try await Task.sleep(for: .milliseconds(250))
+    }
+  }
+
+  /// A replica that dies is replaced in less.
+  private static let secondsOfTaker: Int64 = 30
 
   private func take(
     _ queued: [QueuedEntry], _ isOtherStore: inout Bool, of series: String, at now: Instant
@@ -132,7 +189,7 @@ package actor LogKeeper {
       cursor = new.last.map { "\($0.id.rawValue)" } ?? writer.cursor
     }
     if !entries.isEmpty {
-      let first = try writer.append(entries, cursor: cursor)
+      let first = try await writer.append(entries, cursor: cursor)
       for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
     }
     // While another store has more to give, a crash must not let it look like the one that gave everything.
@@ -182,7 +239,7 @@ package actor LogKeeper {
       let bundle = try await reader.bundle(number)
       for (offset, (bytes, leaf)) in zip(bundle.entries, bundle.leaves).enumerated() {
         if let id = leaves[leaf] { known.insert(id) }
-        orphans?.see(bytes)
+        await orphans?.see(bytes)
         guard let said = Self.published(bytes), let path = said.text("path"), let new = bundles[path] else { continue }
         try Self.check(said, is: new.digest, at: number * Tile.width + offset, path)
         known.insert(new.id)
@@ -269,7 +326,7 @@ package actor LogKeeper {
       }
     }
     misses.sort()
-    try writer.add(signatures, by: settings.witnesses.map(\.key))
+    try await writer.add(signatures, by: settings.witnesses.map(\.key))
   }
 
   private static func signature(
@@ -309,35 +366,73 @@ package actor LogKeeper {
     of bundles: [BundleRecord], at now: Instant
   ) async throws -> [(path: String, content: [UInt8])] {
     do {
-      let writer = try await opened()
+      let verifier = taker == .this ? try await opened().verifier : try LogWriter.signer(of: state.keys).verifier
+      let known = looked
+      let isProved = try await folder.each(bundles.map(\.bundle)) { [folder] bundle in
+        if known.contains(bundle.path + ProofFile.ending) { return true }
+        return await Self.isProved(bundle, verifier, in: folder)
+      }
       var missing: [String: BundleRecord] = [:]
-      for record in bundles where !isProved(record.bundle, writer.verifier) { missing[record.bundle.path] = record }
+      for (record, isProved) in zip(bundles, isProved) where !isProved { missing[record.bundle.path] = record }
+      if folder.width > 1 { looked.formUnion(bundles.map { $0.bundle.path + ProofFile.ending }) }
       if missing.isEmpty { return [] }
+      if taker == .another { return try await proofs(of: missing, by: verifier, at: now) }
+      let writer = try await opened()
       try await find(missing, writer.checkpoint.size)
       let unlogged = missing.values.filter { places[$0.bundle.path] == nil }.sorted { $0.id < $1.id }
       for start in stride(from: 0, to: unlogged.count, by: Self.most) {
-        let entries = try unlogged[start..<min(start + Self.most, unlogged.count)].map {
-          try LogEntry($0.bundle, policy: nil, program: nil, at: $0.published ?? now).bytes
-        }
-        let first = try writer.append(entries, cursor: writer.cursor)
+        let entries = try Self.entries(of: unlogged[start..<min(start + Self.most, unlogged.count)], at: now)
+        let first = try await writer.append(entries, cursor: writer.cursor)
         if sizeInStore == first { sizeInStore = writer.checkpoint.size }
         for (offset, entry) in entries.enumerated() { note(entry, at: first + offset) }
       }
       if !unlogged.isEmpty { try await askWitnesses(at: now) }
-      let checkpoint = writer.checkpoint
-      let reader = TreeReader(logFolder, size: checkpoint.size)
-      var proofs: [(path: String, content: [UInt8])] = []
-      for path in missing.keys.sorted() {
-        guard let place = places[path] else { continue }
-        let proof = try await LogWriter.proof(
-          of: place.index, entry: place.entry, checkpoint: checkpoint, reader)
-        proofs.append((path + ProofFile.ending, proof.bytes))
-      }
-      return proofs
+      return try await proofs(of: missing, against: writer.checkpoint)
     } catch {
       close()
+      looked = []
       throw error
     }
+  }
+
+  private static func entries(of bundles: some Sequence<BundleRecord>, at now: Instant) throws -> [[UInt8]] {
+    try bundles.map { try LogEntry($0.bundle, policy: nil, program: nil, at: $0.published ?? now).bytes }
+  }
+
+  private func proofs(
+    of bundles: [String: BundleRecord], against checkpoint: SignedCheckpoint
+  ) async throws -> [(path: String, content: [UInt8])] {
+    let reader = TreeReader(logFolder, size: checkpoint.size)
+    var proofs: [(path: String, content: [UInt8])] = []
+    for path in bundles.keys.sorted() {
+      guard let place = places[path] else { continue }
+      let proof = try await LogWriter.proof(
+        of: place.index, entry: place.entry, checkpoint: checkpoint, reader)
+      proofs.append((path + ProofFile.ending, proof.bytes))
+    }
+    return proofs
+  }
+
+  /// By what is shown, where another one takes entries into the log. What it does not have is queued for it.
+  private func proofs(
+    of missing: [String: BundleRecord], by verifier: NoteVerifier, at now: Instant
+  ) async throws -> [(path: String, content: [UInt8])] {
+    // A key that is not that of the others is told of as such.
+    _ = try await LogWriter.signed(state: state)
+    var shown = try await LogWatch.checkpoint(of: logFolder, by: verifier)
+    try await find(missing, shown.size)
+    let unlogged = missing.values.filter { places[$0.bundle.path] == nil }.sorted { $0.id < $1.id }
+    if !unlogged.isEmpty {
+      let entries = try Self.entries(of: unlogged, at: now)
+      try await ledger.queueForLog(entries, kind: EvidenceListener.adoptedKind, at: now)
+      try await waitForTaker()
+      shown = try await LogWatch.checkpoint(of: logFolder, by: verifier)
+      try await find(missing, shown.size)
+    }
+    if let lost = missing.keys.filter({ places[$0] == nil }).min() {
+      throw LogFault(.notIncluded, "\(logFolder.name): the log of size \(shown.size) does not have \(lost) yet")
+    }
+    return try await proofs(of: missing, against: shown)
   }
 
   // MARK: Attesting
@@ -348,38 +443,50 @@ package actor LogKeeper {
   /// - Parameter bundles: those that are served, also those that no index names any more.
   /// - Returns: paths and contents of files with one envelope.
   package func missingAttestations(of bundles: [BundleRecord]) async throws -> [(path: String, content: [UInt8])] {
-    var files: [(path: String, content: [UInt8])] = []
     let recipes = try await ledger.read { state in try bundles.map { try state.recipe(of: $0.id) } }
     guard recipes.contains(where: { $0 != nil }) else { return [] }
-    let signer = try AttestationSigner.kept(in: state, shownIn: logFolder)
+    let signer = try await AttestationSigner.kept(
+      in: state.keys, shownIn: logFolder, makesKey: state is LogFolder)
     let keyPath = "\(settings.folder)/\(EvidenceSettings.attestationKeyFile)"
     let key = Array(signer.publicKey.pem.utf8)
-    if (try? folder.content(of: keyPath, limit: 4096)) != key { try folder.put(key, at: keyPath) }
-    for (record, recipe) in zip(bundles, recipes) {
-      guard let recipe, let index = provedIndex(of: record.bundle) else { continue }
-      let payload = try BundleProvenance.provenance(of: record, recipe, in: settings.name, at: index).bytes
-      let path = record.bundle.path + Envelope.ending
-      if let present = try? folder.content(of: path, limit: Envelope.byteLimit),
-        let envelope = try? Envelope(present, name: path), envelope.payload == payload,
-        (try? envelope.verify(by: signer.publicKey, name: path)) != nil
-      {
-        continue
-      }
-      files.append((path, try Envelope(payload, by: signer).bytes))
+    if (try? await folder.content(of: keyPath, limit: 4096)) != key { try await folder.show(key, at: keyPath) }
+    let made = zip(bundles, recipes).compactMap { record, recipe in recipe.map { (record: record, recipe: $0) } }
+      .filter { !looked.contains($0.record.bundle.path + Envelope.ending) }
+    let found = try await folder.each(made) { [folder, name = settings.name] one in
+      try await Self.missingAttestation(of: one.record, one.recipe, in: name, by: signer, in: folder)
     }
-    return files
+    if folder.width > 1 { looked.formUnion(made.map { $0.record.bundle.path + Envelope.ending }) }
+    return found.compactMap(\.self)
   }
 
-  private func provedIndex(of bundle: NewBundle) -> Int? {
+  private static func missingAttestation(
+    of record: BundleRecord, _ recipe: StagedRecipe, in log: String, by signer: AttestationSigner,
+    in folder: any PublicationFolder
+  ) async throws -> (path: String, content: [UInt8])? {
+    guard let index = await provedIndex(of: record.bundle, in: folder) else { return nil }
+    let payload = try BundleProvenance.provenance(of: record, recipe, in: log, at: index).bytes
+    let path = record.bundle.path + Envelope.ending
+    if let present = try? await folder.content(of: path, limit: Envelope.byteLimit),
+      let envelope = try? Envelope(present, name: path), envelope.payload == payload,
+      (try? envelope.verify(by: signer.publicKey, name: path)) != nil
+    {
+      return nil
+    }
+    return (path, try Envelope(payload, by: signer).bytes)
+  }
+
+  private static func provedIndex(of bundle: NewBundle, in folder: any PublicationFolder) async -> Int? {
     let path = bundle.path + ProofFile.ending
-    guard let bytes = try? folder.content(of: path, limit: ProofFile.byteLimit) else { return nil }
+    guard let bytes = try? await folder.content(of: path, limit: ProofFile.byteLimit) else { return nil }
     return (try? ProofFile(bytes, name: path))?.index
   }
 
-  private func isProved(_ bundle: NewBundle, _ verifier: NoteVerifier) -> Bool {
+  private static func isProved(
+    _ bundle: NewBundle, _ verifier: NoteVerifier, in folder: any PublicationFolder
+  ) async -> Bool {
     let path = bundle.path + ProofFile.ending
-    guard let bytes = try? folder.content(of: path, limit: ProofFile.byteLimit),
-      let proof = try? ProofFile(bytes, name: path), let extra = proof.extra, let entry = Self.published(extra),
+    guard let bytes = try? await folder.content(of: path, limit: ProofFile.byteLimit),
+      let proof = try? ProofFile(bytes, name: path), let extra = proof.extra, let entry = published(extra),
       entry.text("path") == bundle.path, entry.text("archive_sha256") == bundle.archiveDigest
     else { return false }
     return (try? proof.verify(extra, by: verifier, name: path)) != nil

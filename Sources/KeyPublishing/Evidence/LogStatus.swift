@@ -58,22 +58,44 @@ package struct LogStatus: Hashable, Sendable {
     of settings: EvidenceSettings, in state: any StoredState, folder: String, fault: String?, now: Instant
   ) throws {
     let shown = ShownLog(in: LocalFolder(folder), of: settings)
-    (name, size, root) = (settings.name, shown?.size, shown?.root)
+    let head = try settings.place == .replicas ? state.logHead(named: settings.name) : nil
+    name = settings.name
+    (size, root) = head.map { (Int($0.tree.size), $0.tree.root) } ?? (shown?.size, shown?.root)
     let queue = try state.queueStanding()
     (waiting, oldestWaiting) = (queue?.count ?? 0, queue?.since)
-    self.fault = try fault ?? shown.flatMap { try LogFault.wentBack(settings, to: $0.size, in: state)?.advice }
+    // The copy of a bucket may be behind it.
+    let known = settings.place == .folder ? shown : nil
+    self.fault = try fault ?? known.flatMap { try LogFault.wentBack(settings, to: $0.size, in: state)?.advice }
     self.now = now
   }
 
   /// Whether it can go on; nothing is changed.
   ///
-  /// - Parameter folder: what is published.
-  package static func fault(of settings: EvidenceSettings, in folder: String) async -> String? {
+  /// - Parameters:
+  ///   - folder: what is published, or the copy of it, of which nothing but the checkpoint and the keys is looked at: it may
+  ///     be behind.
+  ///   - ledger: of the store; asked where it has the log's state.
+  package static func fault(of settings: EvidenceSettings, in folder: String, ledger: Ledger? = nil) async -> String? {
+    let (keys, shelf) = (LogFolder(settings.state), LogFolder("\(folder)/\(settings.folder)"))
     do {
-      let signed = try await LogWriter.look(
-        state: LogFolder(settings.state), folder: LogFolder("\(folder)/\(settings.folder)"))
-      if let fault = LogFault.otherName(signed.checkpoint.origin, settings) { return fault.advice }
-      try AttestationSigner.check(LogFolder(settings.state), shownIn: LogFolder("\(folder)/\(settings.folder)"))
+      if settings.place == .folder {
+        let signed = try await LogWriter.look(state: keys, folder: shelf)
+        if let fault = LogFault.otherName(signed.checkpoint.origin, settings) { return fault.advice }
+      } else {
+        var state: any LogStatePlace = keys
+        if settings.place == .replicas, let ledger { state = StoredLog(of: settings.name, in: ledger, keys: keys) }
+        let signed = try await LogWriter.signed(state: state)
+        if let fault = LogFault.otherName(signed.checkpoint.origin, settings) { return fault.advice }
+        if settings.place == .replicas {
+          _ = try await AttestationSigner.kept(in: keys, shownIn: shelf, makesKey: false)
+        }
+        if let shown = ShownLog(in: LocalFolder(folder), of: settings), shown.size > signed.size {
+          return
+            "\(settings.folder)/checkpoint was shown with \(shown.size) entries, and \(signed.size) are known to be signed: "
+            + "the store, or \(settings.state), was brought back from an old backup; keyferry log adopt goes on with what is shown"
+        }
+      }
+      try await AttestationSigner.check(keys, shownIn: shelf)
       return nil
     } catch let fault as LogFault {
       // Who is not the gateway's user cannot read its private key.

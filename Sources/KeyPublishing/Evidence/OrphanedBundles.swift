@@ -5,7 +5,7 @@ internal import TransparencyLog
 /// Increments that the log says were published, and that no list will ever name: a store staged and logged them, and was lost
 /// before it wrote its lists. The log tells of them that they are withdrawn, so that who follows it need not ask.
 struct OrphanedBundles {
-  private let folder: LocalFolder
+  private let folder: any PublicationFolder
   /// Paths that the store knows.
   private let known: Set<String>
   /// By series, the paths that its manifest names; `nil` where it cannot be read. Of the series of the round the store
@@ -15,7 +15,7 @@ struct OrphanedBundles {
   private var orphans: [String: String] = [:]
 
   /// - Parameter series: whose folder the store has taken over already.
-  init(of series: String, _ ledger: Ledger, _ folder: LocalFolder) async throws {
+  init(of series: String, _ ledger: Ledger, _ folder: any PublicationFolder) async throws {
     self.folder = folder
     known = Set(
       try await ledger.read { try $0.bundles(of: nil, in: Set(BundleState.allCases)).map(\.bundle.path) })
@@ -23,12 +23,12 @@ struct OrphanedBundles {
   }
 
   /// Takes the entries of the log, the first one first.
-  mutating func see(_ bytes: [UInt8]) {
+  mutating func see(_ bytes: [UInt8]) async {
     guard let entry = try? LogEntry(bytes, name: "entry"), let path = entry.text("path") else { return }
     switch entry.kind {
     case .published:
       guard entry.text("bundle") == BundleKind.increment.rawValue, let series = entry.text("series"),
-        !known.contains(path), manifest(of: series)?.contains(path) == false
+        !known.contains(path), await manifest(of: series)?.contains(path) == false
       else { return }
       orphans[path] = series
     case .withdrawn, .signedAgain: orphans[path] = nil
@@ -36,17 +36,17 @@ struct OrphanedBundles {
     }
   }
 
-  private mutating func manifest(of series: String) -> Set<String>? {
+  private mutating func manifest(of series: String) async -> Set<String>? {
     if let paths = manifests[series] { return paths }
-    let paths = Self.paths(of: series, in: folder)
+    let paths = await Self.paths(of: series, in: folder)
     manifests[series] = .some(paths)
     return paths
   }
 
-  private static func paths(of series: String, in folder: LocalFolder) -> Set<String>? {
+  private static func paths(of series: String, in folder: any PublicationFolder) async -> Set<String>? {
     guard LogEntry.isPath(series) else { return nil }
     do {
-      let content = try folder.content(of: SeriesManifest.path(of: series), limit: SeriesManifest.byteLimit)
+      let content = try await folder.content(of: SeriesManifest.path(of: series), limit: SeriesManifest.byteLimit)
       return try content.map { Set(try SeriesManifest(document: $0).bundles.map(\.path)) } ?? []
     } catch {
       return nil

@@ -16,12 +16,15 @@ package struct Duty: Hashable, Comparable, Sendable, CustomStringConvertible {
   package static func push(_ destination: String) -> Self { Self(name: "push/\(destination)") }
   /// Publishing a series.
   package static func publish(_ series: String) -> Self { Self(name: "publish/\(series)") }
+  package var isPublishing: Bool { name.hasPrefix("publish/") }
   /// Keeping a mirror.
   package static func mirror(_ name: String) -> Self { Self(name: "mirror/\(name)") }
   /// Removing what has been kept long enough.
   package static let retention = Self(name: "retention")
   /// Closing download batches of a federation.
   package static let batches = Self(name: "batches")
+  /// Taking what is queued into the public log, and signing it.
+  package static let log = Self(name: "log")
   /// Telling national back ends of download batches.
   package static let callbacks = Self(name: "callbacks")
 

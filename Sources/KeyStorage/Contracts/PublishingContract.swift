@@ -21,6 +21,8 @@ package protocol PublishingState: AnyObject {
   func recipe(of bundle: BundleID) throws -> StagedRecipe?
   /// A value that the gateway keeps under a name; see ``StoredNote``.
   func note(named name: String) throws -> [UInt8]?
+  /// What is known of a public log; `nil` where it is kept elsewhere, or was not begun. See ``LogHead``.
+  func logHead(named name: String) throws -> LogHead?
 }
 
 extension PublishingState {
@@ -43,4 +45,8 @@ package protocol PublishingChanges: AnyObject {
   /// Moves a bundle to another state; `published` drops the bytes.
   func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws
   func setNote(_ value: [UInt8]?, named name: String) throws
+  /// Moves a public log forward from the tree that was seen; `nil` begins one.
+  ///
+  /// - Throws: ``StorageFault`` `conflict` where something else is there, or it would not go forward.
+  func moveLog(named name: String, from seen: LogHead.Tree?, to head: LogHead) throws
 }

@@ -74,6 +74,7 @@ package struct StoreTable: Hashable, Sendable {
       revision_bundle earlier
       """),
     StoreTable("notes", key: "name", "value", pageSize: 16),
+    StoreTable("log_heads", key: "name", "size root key signed pending", pageSize: 1),
     StoreTable("destinations", key: "id", "name"),
     StoreTable(
       "pushes", key: "id", "destination tag signature media_type key_count digest state staged changed bytes",

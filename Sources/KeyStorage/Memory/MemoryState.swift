@@ -28,6 +28,7 @@ struct MemoryState: Sendable {
   var earlierReleases: [String: [KeySubject: EarlierRelease]] = [:]
   var recipes: [BundleID: StagedRecipe] = [:]
   var notes: [String: [UInt8]] = [:]
+  var logHeads: [String: LogHead] = [:]
 
   var federation = MemoryFederation()
 

@@ -645,6 +645,13 @@ final class MemoryTransaction: StoreTransaction {
 
   // MARK: Publishing
 
+  func logHead(named name: String) -> LogHead? { state.logHeads[name] }
+
+  func moveLog(named name: String, from seen: LogHead.Tree?, to head: LogHead) throws {
+    try head.check(follows: seen, present: state.logHeads[name], named: name)
+    state.logHeads[name] = head
+  }
+
   func bundles(of series: String?, in states: Set<BundleState>) -> [BundleRecord] {
     state.bundles.filter { states.contains($0.state) && (series == nil || $0.bundle.series == series) }
   }

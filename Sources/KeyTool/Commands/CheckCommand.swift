@@ -165,7 +165,7 @@ struct ConfigurationCheck {
       let (plan, warnings) = try options.read()
       faults =
         warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
-        + (await GatewayConfiguration.logFaults(of: plan, options.config))
+        + (await GatewayConfiguration.logFaults(of: plan, options.config, now: options.clock()))
         + GatewayConfiguration.signingFaults(of: plan, options.config, now: options.clock())
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
       self.plan = faults.contains { $0.severity == .error } ? nil : plan

@@ -52,7 +52,7 @@ struct StatusCommand: AsyncParsableCommand {
     let (now, doubt) = (look?.now ?? gateway.clock(), look?.doubt)
     var logged: (settings: EvidenceSettings, folder: String, fault: String?)?
     if let log = plan.log, let folder = plan.publicationFolder {
-      logged = (log, folder, await LogStatus.fault(of: log, in: folder))
+      logged = (log, folder, await LogStatus.fault(of: log, in: folder, ledger: ledger))
     }
     let publicLog = logged
     // The copy of a bucket may be older than what the bucket shows.

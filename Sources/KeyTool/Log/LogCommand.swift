@@ -75,13 +75,14 @@ struct LogCommand: ParsableCommand {
       let file = try output.map { try OutputFile(path: $0, replacing: false) }
       let writer = try await LogWriter.create(name: name, state: places.state, folder: places.folder)
       // A gateway attests what it publishes, with a key of its own.
-      let attester = writing.config == nil ? nil : try AttestationSigner.kept(in: places.state, shownIn: places.folder)
+      let attester =
+        writing.config == nil ? nil : try await AttestationSigner.kept(in: places.state.keys, shownIn: places.folder)
       try file?.write(Array("\(writer.verifier)\n".utf8))
       try file?.commit()
       if json { return try LogReport(writer.verifier, writer.checkpoint).tell(json: true) }
       try Console.result(line: "\(writer.verifier)")
       Console.note(
-        "the private key is in \(places.state.path); keep it secret, and never restore it from an old backup")
+        "the private key is in \(places.state.keys.path); keep it secret, and never restore it from an old backup")
       if let attester {
         Console.remark("attestations are signed by \(attester.publicKey.id); a round puts attest.pem into the log")
       }
@@ -153,7 +154,7 @@ struct LogCommand: ParsableCommand {
         new.append(bundle.entry.bytes)
       }
       for start in stride(from: 0, to: new.count, by: LogWriter.entriesAtOnce) {
-        try writer.append(
+        try await writer.append(
           Array(new[start..<min(start + LogWriter.entriesAtOnce, new.count)]), cursor: writer.cursor)
       }
       var report = LogReport(writer.verifier, writer.checkpoint)
@@ -211,7 +212,7 @@ struct LogCommand: ParsableCommand {
           .withdrawn, ["at": .number(now), "by": .text(by), "path": .text(path), "reason": .text(reason)]
         ).bytes
       }
-      let first = try writer.append(entries, cursor: writer.cursor)
+      let first = try await writer.append(entries, cursor: writer.cursor)
       var report = LogReport(writer.verifier, writer.checkpoint)
       report.entries = paths.enumerated().map { LogReport.Entry(index: first + $0.offset, path: $0.element) }
       try report.tell(json: json)
@@ -514,7 +515,7 @@ struct LogCommand: ParsableCommand {
       _ = try await LogWriter.adopt(state: places.state, folder: places.folder)
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       if newAttestationKey {
-        let signer = try AttestationSigner.renew(in: places.state, shownIn: places.folder)
+        let signer = try await AttestationSigner.renew(in: places.state.keys, shownIn: places.folder)
         Console.remark(
           "attestations are signed by the key \(signer.publicKey.id) from the next round on; see attest.pem")
       }

@@ -1,11 +1,13 @@
 internal import ArgumentParser
 internal import Containers
+internal import GatewayDaemon
 internal import GatewaySettings
 internal import Glibc
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
+internal import KeyStorage
 internal import PeerTransport
 internal import TransparencyLog
 
@@ -143,8 +145,8 @@ struct LogWriting: ParsableArguments {
   }
 
   struct Places {
-    let folder: LogFolder
-    let state: LogFolder
+    let folder: any LogShelf
+    let state: any LogStatePlace
     /// What the configuration calls the log; `nil` where there is none.
     let name: String?
   }
@@ -154,11 +156,19 @@ struct LogWriting: ParsableArguments {
     guard let config else {
       return Places(folder: LogFolder(folder ?? ""), state: LogFolder(state ?? ""), name: nil)
     }
-    let plan = try GatewayOptions.parse(["--config", config]).operatorsPlan()
-    guard let log = plan.log, let publication = plan.publicationFolder else {
+    let gateway = try GatewayOptions.parse(["--config", config])
+    let words = try gateway.operatorsPlan()
+    guard let log = words.log, let publication = words.publicationFolder else {
       throw ValidationError("\(config) has no log; say which with log: {name: keys.example.org/log}")
     }
-    return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: LogFolder(log.state), name: log.name)
+    guard log.place != .folder else {
+      return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: LogFolder(log.state), name: log.name)
+    }
+    // Requests to a bucket are signed, and the store of several replicas has what was signed.
+    let plan = try gateway.plan(warnings: false)
+    let place = try plan.requirePublicationPlace(of: config)
+    let ledger = log.place == .replicas ? try gateway.ledger(plan, as: .owner) : nil
+    return Places(folder: place.shelf(of: log), state: PublicationPlace.state(of: log, ledger), name: log.name)
   }
 
   private static func canonical(_ path: String) -> String {

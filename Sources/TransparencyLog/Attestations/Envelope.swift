@@ -198,11 +198,20 @@ extension AttestationSigner {
 
   /// The key in the state of a log, beside the log's own; a new one where there is none, and none was ever shown.
   ///
-  /// - Parameter folder: what others see of the log.
+  /// - Parameters:
+  ///   - folder: what others see of the log.
+  ///   - makesKey: whether one is made where there is none: not where several machines have to have the same.
   /// - Throws: ``LogFault`` `bad-key`, `input-output`, and `bad-state` where others were shown another key.
-  package static func kept(in state: LogFolder, shownIn folder: LogFolder) throws -> AttestationSigner {
-    try check(state, shownIn: folder)
+  package static func kept(
+    in state: LogFolder, shownIn folder: any LogShelf, makesKey: Bool = true
+  ) async throws -> AttestationSigner {
+    try await check(state, shownIn: folder)
     if let signer = try present(in: state) { return signer }
+    guard makesKey else {
+      throw LogFault(
+        .badState, "\(state.path)/\(keyFile) is not there, the key by which attestations are signed",
+        hint: "keyferry log init makes it beside log.key; each replica has a copy of both")
+    }
     let signer = generate()
     try state.put([(keyFile, Array(signer.disclosed.utf8))], replacing: false, permissions: 0o600)
     return signer
@@ -211,9 +220,9 @@ extension AttestationSigner {
   /// Whoever was told the public key would find that nothing is signed by it any more: that does not happen unasked.
   ///
   /// - Throws: ``LogFault`` `bad-state` where the key that was shown is lost, or is not the one in the state.
-  package static func check(_ state: LogFolder, shownIn folder: LogFolder) throws {
-    guard let shown = try folder.bytes(of: publicFile, limit: 1 << 16) else { return }
-    let place = "\(folder.path)/\(publicFile)"
+  package static func check(_ state: LogFolder, shownIn folder: any LogShelf) async throws {
+    guard let shown = try await folder.content(of: publicFile, limit: 1 << 16) else { return }
+    let place = "\(folder.name)/\(publicFile)"
     guard let signer = try present(in: state) else {
       throw LogFault(
         .badState,
@@ -232,9 +241,9 @@ extension AttestationSigner {
   /// Makes another key, because the one that was shown is lost; or shows the one of the state, where that is another one.
   ///
   /// - Throws: ``LogFault`` `would-overwrite` where the key that was shown is there.
-  package static func renew(in state: LogFolder, shownIn folder: LogFolder) throws -> AttestationSigner {
+  package static func renew(in state: LogFolder, shownIn folder: any LogShelf) async throws -> AttestationSigner {
     let present = try present(in: state)
-    let shown = try folder.bytes(of: publicFile, limit: 1 << 16)
+    let shown = try await folder.content(of: publicFile, limit: 1 << 16)
     if let present, shown == nil || shown == Array(present.publicKey.pem.utf8) {
       throw LogFault(
         .wouldOverwrite, "\(state.path)/\(keyFile) is there: the key \(present.publicKey.id) is not lost",
@@ -242,7 +251,7 @@ extension AttestationSigner {
     }
     let signer = present ?? generate()
     if present == nil { try state.put([(keyFile, Array(signer.disclosed.utf8))], replacing: false, permissions: 0o600) }
-    try folder.put([(publicFile, Array(signer.publicKey.pem.utf8))], replacing: true)
+    try await folder.show(Array(signer.publicKey.pem.utf8), at: publicFile)
     return signer
   }
 

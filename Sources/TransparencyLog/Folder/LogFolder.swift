@@ -1,10 +1,24 @@
 internal import Glibc
 
+/// Where a log shows its files to others: a folder, or a bucket.
+package protocol LogShelf: LogSource {
+  /// Puts files that never change, so that all survive a crash when this returns. Equal ones are left as they are.
+  ///
+  /// - Throws: ``LogFault`` `would-overwrite` where other bytes stand there.
+  func put(_ files: [(path: String, content: [UInt8])]) async throws
+  /// Shows a file that may change, in place of what stands there.
+  func show(_ content: [UInt8], at path: String) async throws
+  /// Shows a checkpoint, unless a newer one of the log is shown already.
+  func show(_ checkpoint: SignedCheckpoint, by log: NoteVerifier) async throws
+  /// Removes the partial tiles that a full one has made needless.
+  func removePartials(of tile: Tile) async throws
+}
+
 /// A folder of this machine in which a log shows its files. One process writes it at a time.
 ///
 /// A file is written beside its place under a name that begins with a dot and ends in `.partial`, synced and renamed, and
 /// then its folder is synced. What a crash leaves beside is overwritten by the next attempt.
-package struct LogFolder: LogSource {
+package struct LogFolder: LogShelf {
   /// One call to the system that changes the folder.
   package enum Step: String, Sendable, CaseIterable {
     case makeFolder = "make-folder"
@@ -59,6 +73,15 @@ package struct LogFolder: LogSource {
   }
 
   // MARK: Writing
+
+  package func put(_ files: [(path: String, content: [UInt8])]) throws { try put(files, replacing: false) }
+
+  package func show(_ content: [UInt8], at path: String) throws { try put([(path, content)], replacing: true) }
+
+  /// One process writes the folder, and what it has signed is the newest.
+  package func show(_ checkpoint: SignedCheckpoint, by log: NoteVerifier) throws {
+    try show(checkpoint.bytes, at: LogWriter.checkpointPath)
+  }
 
   /// Puts files in their places so that all survive a crash of the machine when this returns.
   ///
@@ -161,7 +184,7 @@ package struct LogFolder: LogSource {
   }
 
   /// Removes the partial tiles that a full one has made needless.
-  func removePartials(of tile: Tile) throws {
+  package func removePartials(of tile: Tile) throws {
     let folder = tile.full.path + ".p"
     guard access(full(folder), F_OK) == 0 else { return }
     for count in 1..<Tile.width where access(full("\(folder)/\(count)"), F_OK) == 0 { try remove("\(folder)/\(count)") }

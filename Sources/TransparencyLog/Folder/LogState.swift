@@ -1,30 +1,63 @@
-/// What a log knows of itself, in a folder that nobody else sees: the newest checkpoint that it has signed, and the entries
-/// that it was given since.
+internal import Glibc
+
+/// What a log knows of itself, where nobody else sees it: the newest checkpoint that it has signed, and the entries that it was
+/// given since.
 ///
-/// `signed` is the truth: a checkpoint is in it, synced, before anybody is shown it. `queue` has the entries that come
-/// next, so that whoever starts again makes the same files of them. `log.key` is the private key.
-struct LogState {
+/// What was signed is the truth: a checkpoint is kept there, safe from any crash, before anybody is shown it. The queue has the
+/// entries that come next, so that whoever starts again makes the same files of them.
+package protocol LogStatePlace: Sendable {
+  /// For messages.
+  var name: String { get }
+  /// The folder of this machine that has the private keys.
+  var keys: LogFolder { get }
+
+  /// Keeps others from writing this log at the same time, for as long as what is returned is there; `nil` where whatever is
+  /// written is refused instead, once another one has taken the log.
+  func takeLock() throws -> LogLock?
+  /// The newest checkpoint; `nil` where there is none.
+  func signed(by log: NoteVerifier) async throws -> LogState.Signed?
+  /// Keeps a checkpoint in place of the one that was seen.
+  ///
+  /// - Throws: where another one stands there by now.
+  func commit(_ signed: LogState.Signed, over seen: LogState.Signed?, by log: NoteVerifier) async throws
+  func queue() async throws -> LogState.Queue?
+  func commit(_ queue: LogState.Queue, behind seen: LogState.Signed, by log: NoteVerifier) async throws
+  /// What was queued is in the log, and shown.
+  func removeQueue() async throws
+}
+
+/// A lock on a file. It is given back when nobody has it any more.
+package final class LogLock: Sendable {
+  private let descriptor: Int32
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  deinit { close(descriptor) }
+}
+
+/// How checkpoints and queues are written down.
+package enum LogState {
   static let keyFile = "log.key"
   static let signedFile = "signed"
   static let queueFile = "queue"
   static let lockFile = "lock"
   static let signedLimit = SignedNote.byteLimit + 4096
-  private static let queueLimit = 1 << 30
+  static let queueLimit = 1 << 30
 
   /// A checkpoint that was committed.
-  struct Signed: Equatable {
-    var checkpoint: SignedCheckpoint
+  package struct Signed: Hashable, Sendable {
+    package var checkpoint: SignedCheckpoint
     /// What the log's owner had handed over by then, in words of its own.
-    var cursor: String
+    package var cursor: String
 
-    var bytes: [UInt8] { Array("keyferry log state 1\ncursor \(cursor)\n\n".utf8) + checkpoint.bytes }
+    package var bytes: [UInt8] { Array("keyferry log state 1\ncursor \(cursor)\n\n".utf8) + checkpoint.bytes }
 
-    init(checkpoint: SignedCheckpoint, cursor: String) {
+    package init(checkpoint: SignedCheckpoint, cursor: String) {
       self.checkpoint = checkpoint
       self.cursor = cursor
     }
 
-    init(_ bytes: [UInt8], by log: NoteVerifier, name: String) throws {
+    package init(_ bytes: [UInt8], by log: NoteVerifier, name: String) throws {
       let (lines, rest) = try LogState.head(of: bytes, name: name)
       guard lines.count == 2, lines[0] == "keyferry log state 1", lines[1].hasPrefix("cursor ") else {
         throw LogFault(.badState, "\(name): it does not begin with \"keyferry log state 1\" and a cursor")
@@ -35,14 +68,14 @@ struct LogState {
   }
 
   /// Entries that come next.
-  struct Queue: Equatable {
+  package struct Queue: Hashable, Sendable {
     /// The tree that they are appended to.
-    var size: Int
-    var root: TreeHash
-    var cursor: String
-    var entries: [[UInt8]]
+    package var size: Int
+    package var root: TreeHash
+    package var cursor: String
+    package var entries: [[UInt8]]
 
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
       let content = EntryBundle.encode(entries)
       let head = """
         keyferry log queue 1
@@ -64,7 +97,7 @@ struct LogState {
       self.entries = entries
     }
 
-    init(_ bytes: [UInt8], name: String) throws {
+    package init(_ bytes: [UInt8], name: String) throws {
       let (lines, content) = try LogState.head(of: bytes, name: name)
       func member(_ index: Int, _ label: String) -> Substring? {
         guard lines.count == 6, lines[0] == "keyferry log queue 1", lines[index].hasPrefix(label + " ") else {
@@ -90,28 +123,50 @@ struct LogState {
     }
     return (text.split(separator: "\n"), Array(bytes[(end + 1)...]))
   }
+}
 
-  let folder: LogFolder
+/// In a folder of this machine: `signed`, `queue`, `log.key`, and a lock of one process.
+extension LogFolder: LogStatePlace {
+  package var keys: LogFolder { self }
 
-  func signed(by log: NoteVerifier) throws -> Signed? {
-    try folder.bytes(of: Self.signedFile, limit: Self.signedLimit).map {
-      try Signed($0, by: log, name: "\(folder.path)/\(Self.signedFile)")
+  /// A tenth of a second.
+  private static let lockAttempts = 20
+
+  package func takeLock() throws -> LogLock? {
+    let place = "\(path)/\(LogState.lockFile)"
+    guard access(path, F_OK) == 0 else {
+      throw LogFault(.badState, "\(path) is no folder of a log", hint: LogWriter.lostKey)
+    }
+    let lock = Glibc.open(place, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard lock >= 0 else { throw LogFolder.fault("open", place) }
+    for attempt in 0..<Self.lockAttempts {
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { return LogLock(lock) }
+      // A child that this process has just begun holds what was given back, until it is another program.
+      if attempt + 1 < Self.lockAttempts { usleep(5000) }
+    }
+    close(lock)
+    throw LogFault(.inUse, "\(path): another process writes this log")
+  }
+
+  package func signed(by log: NoteVerifier) throws -> LogState.Signed? {
+    try bytes(of: LogState.signedFile, limit: LogState.signedLimit).map {
+      try LogState.Signed($0, by: log, name: "\(path)/\(LogState.signedFile)")
     }
   }
 
-  func commit(_ signed: Signed) throws {
-    try folder.put([(Self.signedFile, signed.bytes)], replacing: true, permissions: 0o600)
+  package func commit(_ signed: LogState.Signed, over seen: LogState.Signed?, by log: NoteVerifier) throws {
+    try put([(LogState.signedFile, signed.bytes)], replacing: true, permissions: 0o600)
   }
 
-  func queue() throws -> Queue? {
-    try folder.bytes(of: Self.queueFile, limit: Self.queueLimit).map {
-      try Queue($0, name: "\(folder.path)/\(Self.queueFile)")
+  package func queue() throws -> LogState.Queue? {
+    try bytes(of: LogState.queueFile, limit: LogState.queueLimit).map {
+      try LogState.Queue($0, name: "\(path)/\(LogState.queueFile)")
     }
   }
 
-  func commit(_ queue: Queue) throws {
-    try folder.put([(Self.queueFile, queue.bytes)], replacing: true, permissions: 0o600)
+  package func commit(_ queue: LogState.Queue, behind seen: LogState.Signed, by log: NoteVerifier) throws {
+    try put([(LogState.queueFile, queue.bytes)], replacing: true, permissions: 0o600)
   }
 
-  func removeQueue() throws { try folder.remove(Self.queueFile) }
+  package func removeQueue() throws { try remove(LogState.queueFile) }
 }

@@ -1,9 +1,7 @@
-internal import Glibc
-
-/// Appends to a log, and shows it in a folder.
+/// Appends to a log, and shows it in a folder or a bucket.
 ///
 /// The order of what is written: the entries, as a queue; bundles and tiles; the signed checkpoint, in the state; and only
-/// then `checkpoint` in the folder that others see. Each is synced before the next. A crash anywhere is made good by the
+/// then `checkpoint` where others see it. Each is safe before the next. A crash anywhere is made good by the
 /// next start, which makes the same bytes of the same queue. No size ever has two checkpoints, and no checkpoint stands
 /// above tiles that are not there.
 ///
@@ -18,23 +16,23 @@ package final class LogWriter {
 
   package let verifier: NoteVerifier
   /// What others see.
-  package let folder: LogFolder
+  package let folder: any LogShelf
   /// The newest checkpoint that is signed; it is shown, too.
   package var checkpoint: SignedCheckpoint { signed.checkpoint }
   /// What was said at the newest ``append(_:cursor:)``; empty before.
   package var cursor: String { signed.cursor }
 
   private let signer: NoteSigner
-  private let state: LogState
-  private let lock: Int32
+  private let state: any LogStatePlace
+  private let lock: LogLock?
   private var signed: LogState.Signed
   private var growth: TreeGrowth
   /// A fault leaves what is on the disk for the next start to look at.
   private var isBroken = false
 
   private init(
-    _ signer: NoteSigner, _ state: LogState, _ folder: LogFolder, _ lock: Int32, _ signed: LogState.Signed,
-    _ growth: TreeGrowth
+    _ signer: NoteSigner, _ state: any LogStatePlace, _ folder: any LogShelf, _ lock: LogLock?,
+    _ signed: LogState.Signed, _ growth: TreeGrowth
   ) {
     self.signer = signer
     verifier = signer.verifier
@@ -45,36 +43,40 @@ package final class LogWriter {
     self.growth = growth
   }
 
-  deinit { close(lock) }
-
   // MARK: Beginning
 
   /// Begins a log without entries, signed by a new key that is kept in the state.
   ///
   /// - Parameter key: another private key, as ``NoteSigner`` reads it; `nil` makes one.
   /// - Throws: ``LogFault`` `would-overwrite` where there is a log already, `bad-key`, `input-output`.
-  package static func create(name: String, key: String? = nil, state: LogFolder, folder: LogFolder) async throws
-    -> LogWriter
-  {
+  package static func create(
+    name: String, key: String? = nil, state: any LogStatePlace, folder: any LogShelf
+  ) async throws -> LogWriter {
+    let keys = state.keys
     // A start that was interrupted has made a key, and nothing else.
-    let kept = try state.bytes(of: LogState.keyFile, limit: 4096).map { String(decoding: $0, as: UTF8.self) }
+    let kept = try keys.bytes(of: LogState.keyFile, limit: 4096).map { String(decoding: $0, as: UTF8.self) }
     let signer = try (key ?? kept).map { try NoteSigner($0) } ?? NoteSigner.generate(name: name)
     guard signer.verifier.kind == .log, signer.verifier.name == name else {
       throw LogFault(
         .badKey,
         "the private key is of \(signer.verifier.name), the log is \(name); a log's key has type 1 and its name")
     }
-    for (place, file) in [(state, LogState.signedFile), (folder, checkpointPath), (folder, "tile/0/000.p/1")] {
-      guard try place.bytes(of: file, limit: 1 << 20) == nil else {
-        throw LogFault(
-          .wouldOverwrite, "\(place.path)/\(file) is there: there is a log already, and its history is not begun again",
-          hint: "begin a new log in other folders and with another name")
-      }
+    func present(_ place: String) -> LogFault {
+      LogFault(
+        .wouldOverwrite, "\(place) is there: there is a log already, and its history is not begun again",
+        hint: "begin a new log in other folders and with another name")
     }
+    guard try keys.bytes(of: LogState.signedFile, limit: 1 << 20) == nil else {
+      throw present("\(keys.path)/\(LogState.signedFile)")
+    }
+    for file in [checkpointPath, "tile/0/000.p/1"] {
+      guard try await folder.content(of: file, limit: 1 << 20) == nil else { throw present("\(folder.name)/\(file)") }
+    }
+    guard try await state.signed(by: signer.verifier) == nil else { throw present(state.name) }
     let text = Array((signer.disclosed + "\n").utf8)
-    try state.put([(LogState.keyFile, text)], replacing: false, permissions: 0o600)
+    try keys.put([(LogState.keyFile, text)], replacing: false, permissions: 0o600)
     let empty = try SignedCheckpoint(Checkpoint(origin: name, size: 0, root: .empty), signer: signer)
-    try LogState(folder: state).commit(LogState.Signed(checkpoint: empty, cursor: ""))
+    try await state.commit(LogState.Signed(checkpoint: empty, cursor: ""), over: nil, by: signer.verifier)
     return try await open(state: state, folder: folder)
   }
 
@@ -82,22 +84,13 @@ package final class LogWriter {
   ///
   /// - Throws: ``LogFault`` `bad-state` where there is no log, `stale-state` where the folder shows more than the state
   ///   knows, `fork`, `missing-tile`, `bad-tile`, `in-use`.
-  package static func open(state: LogFolder, folder: LogFolder) async throws -> LogWriter {
-    let lock = try take(state)
-    let writer: LogWriter
-    do {
-      let (signer, state) = (try signer(of: state), LogState(folder: state))
-      guard let signed = try state.signed(by: signer.verifier) else {
-        throw lostState(state)
-      }
-      let growth = try await growth(of: signed.checkpoint, signer.verifier, folder)
-      writer = LogWriter(signer, state, folder, lock, signed, growth)
-    } catch {
-      close(lock)
-      throw error
-    }
-    // From here on the lock is the writer's.
-    try writer.goOn()
+  package static func open(state: any LogStatePlace, folder: any LogShelf) async throws -> LogWriter {
+    let lock = try state.takeLock()
+    let signer = try signer(of: state.keys)
+    guard let signed = try await state.signed(by: signer.verifier) else { throw lostState(state) }
+    let growth = try await growth(of: signed.checkpoint, signer.verifier, folder)
+    let writer = LogWriter(signer, state, folder, lock, signed, growth)
+    try await writer.goOn()
     return writer
   }
 
@@ -105,29 +98,40 @@ package final class LogWriter {
   ///
   /// - Returns: the newest checkpoint that was signed.
   /// - Throws: as ``open(state:folder:)``, but for `in-use`.
-  package static func look(state: LogFolder, folder: LogFolder) async throws -> SignedCheckpoint {
-    let (signer, state) = (try signer(of: state), LogState(folder: state))
+  package static func look(state: any LogStatePlace, folder: any LogShelf) async throws -> SignedCheckpoint {
+    let signer = try signer(of: state.keys)
     while true {
-      guard let signed = try state.signed(by: signer.verifier) else { throw lostState(state) }
+      guard let signed = try await state.signed(by: signer.verifier) else { throw lostState(state) }
       do {
         _ = try await growth(of: signed.checkpoint, signer.verifier, folder)
         return signed.checkpoint
       } catch {
         // Somebody has signed meanwhile, and what was read belongs to two trees.
-        guard try state.signed(by: signer.verifier) != signed else { throw error }
+        guard try await state.signed(by: signer.verifier) != signed else { throw error }
       }
     }
   }
 
-  private static func lostState(_ state: LogState) -> LogFault {
-    LogFault(
-      .staleState, "\(state.folder.path): the file \(LogState.signedFile), the newest checkpoint of the log, is gone",
+  /// What a log has signed last, by the key of this machine. Nothing that others see is looked at.
+  ///
+  /// - Throws: ``LogFault`` where there is no log, or this key is not the log's.
+  package static func signed(state: any LogStatePlace) async throws -> SignedCheckpoint {
+    guard let signed = try await state.signed(by: try signer(of: state.keys).verifier) else { throw lostState(state) }
+    return signed.checkpoint
+  }
+
+  private static func lostState(_ state: any LogStatePlace) -> LogFault {
+    guard state is LogFolder else {
+      return LogFault(.badState, "\(state.name) has no log of this name", hint: lostKey)
+    }
+    return LogFault(
+      .staleState, "\(state.name): the file \(LogState.signedFile), the newest checkpoint of the log, is gone",
       hint: recovery)
   }
 
   /// The right edge of what was signed, read from the folder that others see.
   private static func growth(
-    of signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: LogFolder
+    of signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: any LogShelf
   ) async throws -> TreeGrowth {
     let reader = TreeReader(folder, size: signed.size)
     do {
@@ -144,7 +148,7 @@ package final class LogWriter {
   }
 
   /// The private key of a log.
-  private static func signer(of state: LogFolder) throws -> NoteSigner {
+  package static func signer(of state: LogFolder) throws -> NoteSigner {
     guard let bytes = try state.bytes(of: LogState.keyFile, limit: 4096) else {
       throw LogFault(
         .badState, "\(state.path): there is no \(LogState.keyFile), so no log", hint: lostKey)
@@ -152,27 +156,7 @@ package final class LogWriter {
     return try NoteSigner(String(decoding: bytes, as: UTF8.self))
   }
 
-  /// A tenth of a second.
-  private static let lockAttempts = 20
-
-  /// One process at a time.
-  private static func take(_ state: LogFolder) throws -> Int32 {
-    let place = "\(state.path)/\(LogState.lockFile)"
-    guard access(state.path, F_OK) == 0 else {
-      throw LogFault(.badState, "\(state.path) is no folder of a log", hint: lostKey)
-    }
-    let lock = Glibc.open(place, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard lock >= 0 else { throw LogFolder.fault("open", place) }
-    for attempt in 0..<lockAttempts {
-      if flock(lock, LOCK_EX | LOCK_NB) == 0 { return lock }
-      // A child that this process has just begun holds what was given back, until it is another program.
-      if attempt + 1 < lockAttempts { usleep(5000) }
-    }
-    close(lock)
-    throw LogFault(.inUse, "\(state.path): another process writes this log")
-  }
-
-  private static let lostKey = """
+  static let lostKey = """
     keyferry log init begins a log. If there was one already, put \(LogState.keyFile) from a safe copy there, and then \
     keyferry log adopt goes on with it; a new log needs another name
     """
@@ -184,10 +168,10 @@ package final class LogWriter {
 
   /// Refuses where what others see does not lead to what was signed.
   private static func checkShown(
-    _ signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: LogFolder, _ reader: TreeReader
+    _ signed: SignedCheckpoint, _ verifier: NoteVerifier, _ folder: any LogShelf, _ reader: TreeReader
   ) async throws {
-    guard let shown = try shown(verifier, folder) else { return }
-    let place = "\(folder.path)/\(checkpointPath)"
+    guard let shown = try await shown(verifier, folder) else { return }
+    let place = "\(folder.name)/\(checkpointPath)"
     guard shown.size <= signed.size else {
       throw LogFault(
         .staleState, "\(place) has the size \(shown.size), but the state knows of \(signed.size) entries alone",
@@ -202,9 +186,9 @@ package final class LogWriter {
     try await signed.verifyExtends(shown, by: reader)
   }
 
-  private static func shown(_ verifier: NoteVerifier, _ folder: LogFolder) throws -> SignedCheckpoint? {
-    try folder.bytes(of: checkpointPath, limit: SignedNote.byteLimit).map {
-      try SignedCheckpoint($0, by: verifier, name: "\(folder.path)/\(checkpointPath)")
+  private static func shown(_ verifier: NoteVerifier, _ folder: any LogShelf) async throws -> SignedCheckpoint? {
+    try await folder.content(of: checkpointPath, limit: SignedNote.byteLimit).map {
+      try SignedCheckpoint($0, by: verifier, name: "\(folder.name)/\(checkpointPath)")
     }
   }
 
@@ -213,47 +197,50 @@ package final class LogWriter {
   ///
   /// - Returns: the checkpoint with which the log goes on.
   /// - Throws: ``LogFault``.
-  package static func adopt(state: LogFolder, folder: LogFolder) async throws -> SignedCheckpoint {
-    let lock = try take(state)
-    defer { close(lock) }
-    let (signer, state) = (try signer(of: state), LogState(folder: state))
-    guard let shown = try shown(signer.verifier, folder) else {
+  package static func adopt(state: any LogStatePlace, folder: any LogShelf) async throws -> SignedCheckpoint {
+    let lock = try state.takeLock()
+    defer { _ = lock }
+    let signer = try signer(of: state.keys)
+    guard let shown = try await shown(signer.verifier, folder) else {
       throw LogFault(
-        .badState, "\(folder.path)/\(checkpointPath) is not there: there is nothing to be taken over")
+        .badState, "\(folder.name)/\(checkpointPath) is not there: there is nothing to be taken over")
     }
     let reader = TreeReader(folder, size: shown.size)
-    let old = try state.signed(by: signer.verifier)
+    let old = try await state.signed(by: signer.verifier)
     if let old {
       if old.checkpoint.size > shown.size {
         throw LogFault(
           .wentBack,
-          "\(folder.path) shows \(shown.size) entries, the state knows \(old.checkpoint.size): the folder is behind",
-          hint: "bring the files of the log back into \(folder.path), from a copy or a mirror")
+          "\(folder.name) shows \(shown.size) entries, the state knows \(old.checkpoint.size): the folder is behind",
+          hint: "bring the files of the log back into \(folder.name), from a copy or a mirror")
       }
       try await shown.verifyExtends(old.checkpoint, by: reader)
     }
     try await LogVerification(reader, root: shown.root).run { _, _ in }
-    try state.commit(LogState.Signed(checkpoint: shown, cursor: old?.cursor ?? ""))
+    if old?.checkpoint != shown {
+      try await state.commit(
+        LogState.Signed(checkpoint: shown, cursor: old?.cursor ?? ""), over: old, by: signer.verifier)
+    }
     return shown
   }
 
   /// Finishes what is queued, and shows what is signed.
-  private func goOn() throws {
-    if let queue = try state.queue() {
+  private nonisolated(nonsending) func goOn() async throws {
+    if let queue = try await state.queue() {
       if queue.size == signed.checkpoint.size, queue.root == signed.checkpoint.root {
-        return try integrate(queue)
+        return try await integrate(queue)
       }
       guard queue.size < signed.checkpoint.size else {
         throw LogFault(
           .staleState,
           """
-          \(state.folder.path)/\(LogState.queueFile) is for a log of \(queue.size) entries, the newest checkpoint has \
+          \(state.name)/\(LogState.queueFile) is for a log of \(queue.size) entries, the newest checkpoint has \
           \(signed.checkpoint.size)
           """, hint: Self.recovery)
       }
-      try state.removeQueue()
+      try await state.removeQueue()
     }
-    try show()
+    try await show()
   }
 
   // MARK: Appending
@@ -266,17 +253,17 @@ package final class LogWriter {
   /// - Returns: the index of the first one.
   /// - Throws: ``LogFault`` `bad-entry` where nothing was done; others end this writer, and the next one goes on.
   @discardableResult
-  package func append(_ entries: [[UInt8]], cursor: String = "") throws -> Int {
+  package nonisolated(nonsending) func append(_ entries: [[UInt8]], cursor: String = "") async throws -> Int {
     guard !isBroken else {
-      throw LogFault(.badState, "\(state.folder.path): the log is to be opened again after a fault")
+      throw LogFault(.badState, "\(state.name): the log is to be opened again after a fault")
     }
     let index = signed.checkpoint.size
     try check(entries, cursor)
     guard !entries.isEmpty else { return index }
     let queue = LogState.Queue(size: index, root: signed.checkpoint.root, cursor: cursor, entries: entries)
     isBroken = true
-    try state.commit(queue)
-    try integrate(queue)
+    try await state.commit(queue, behind: signed, by: verifier)
+    try await integrate(queue)
     isBroken = false
     return index
   }
@@ -301,16 +288,16 @@ package final class LogWriter {
     }
   }
 
-  private func integrate(_ queue: LogState.Queue) throws {
+  private nonisolated(nonsending) func integrate(_ queue: LogState.Queue) async throws {
     let files = growth.append(queue.entries)
-    try folder.put(files.map { ($0.tile.path, $0.content) }, replacing: false)
+    try await folder.put(files.map { ($0.tile.path, $0.content) })
     let next = Checkpoint(origin: verifier.name, size: growth.edge.size, root: growth.edge.root)
     let signed = LogState.Signed(checkpoint: try SignedCheckpoint(next, signer: signer), cursor: queue.cursor)
-    try state.commit(signed)
+    try await state.commit(signed, over: self.signed, by: verifier)
     self.signed = signed
-    try show()
-    try state.removeQueue()
-    for file in files where !file.tile.isPartial { try folder.removePartials(of: file.tile) }
+    try await show()
+    try await state.removeQueue()
+    for file in files where !file.tile.isPartial { try await folder.removePartials(of: file.tile) }
   }
 
   /// Adds signatures of witnesses to the newest checkpoint: the same tree is shown with more who have seen it.
@@ -319,9 +306,11 @@ package final class LogWriter {
   ///   - signatures: those that are there already are left out.
   ///   - witnesses: whose they are.
   /// - Throws: ``LogFault`` `not-signed` and `bad-signature` where nothing was done; others end this writer.
-  package func add(_ signatures: [SignedNote.Signature], by witnesses: [NoteVerifier]) throws {
+  package nonisolated(nonsending) func add(
+    _ signatures: [SignedNote.Signature], by witnesses: [NoteVerifier]
+  ) async throws {
     guard !isBroken else {
-      throw LogFault(.badState, "\(state.folder.path): the log is to be opened again after a fault")
+      throw LogFault(.badState, "\(state.name): the log is to be opened again after a fault")
     }
     var note = signed.checkpoint.note
     for signature in signatures {
@@ -333,19 +322,17 @@ package final class LogWriter {
       guard try witness.hasSigned(note) else { continue }
     }
     guard note != signed.checkpoint.note else { return }
-    let name = "\(state.folder.path)/\(LogState.signedFile)"
+    let name = "\(state.name)/\(LogState.signedFile)"
     let more = LogState.Signed(
       checkpoint: try SignedCheckpoint(note.bytes, by: verifier, name: name), cursor: signed.cursor)
     isBroken = true
-    try state.commit(more)
+    try await state.commit(more, over: signed, by: verifier)
     signed = more
-    try show()
+    try await show()
     isBroken = false
   }
 
-  private func show() throws {
-    try folder.put([(Self.checkpointPath, signed.checkpoint.bytes)], replacing: true)
-  }
+  private nonisolated(nonsending) func show() async throws { try await folder.show(signed.checkpoint, by: verifier) }
 
   // MARK: Proofs
 
@@ -353,7 +340,7 @@ package final class LogWriter {
   ///
   /// - Parameter entry: goes into the file, so that who has the file alone can verify it.
   /// - Throws: ``LogFault`` `not-included` where the log has no such entry there.
-  package func proof(of index: Int, entry: [UInt8]) async throws -> ProofFile {
+  package nonisolated(nonsending) func proof(of index: Int, entry: [UInt8]) async throws -> ProofFile {
     try await Self.proof(
       of: index, entry: entry, checkpoint: checkpoint, TreeReader(folder, size: checkpoint.size))
   }

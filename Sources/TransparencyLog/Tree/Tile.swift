@@ -54,6 +54,9 @@ package struct Tile: Hashable, Sendable {
     self.init(content, index: index, count: min(count, Self.width))
   }
 
+  /// The full tile to the left of this one, on the same level; `nil` where it is the first.
+  package var before: Tile? { index > 0 ? Tile(content, index: index - 1, count: Self.width) : nil }
+
   /// Reads what ``path`` writes, and nothing that is spelled otherwise.
   package init?(path: String) {
     guard path.utf8.count <= 64 else { return nil }
@@ -110,7 +113,7 @@ package struct Tile: Hashable, Sendable {
   /// Entries first, then hashes from the lowest level up.
   ///
   /// - Parameter old: 0...new.
-  static func added(from old: Int, to new: Int) -> [Tile] {
+  package static func added(from old: Int, to new: Int) -> [Tile] {
     guard old < new else { return [] }
     var tiles: [Tile] = []
     func add(_ content: Content, _ before: Int, _ after: Int) {

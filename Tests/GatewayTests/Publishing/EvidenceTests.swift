@@ -143,7 +143,7 @@ import TransparencyLog
       let shown = try press.text("log/attest.pem")
       let index = try press.text("NL/index.txt")
       let whole = try Data(contentsOf: URL(filePath: settings.state + "/attest.key"))
-      #expect(throws: LogFault.self) { try AttestationSigner.renew(in: state, shownIn: folder) }
+      await #expect(throws: LogFault.self) { try await AttestationSigner.renew(in: state, shownIn: folder) }
       try FileManager.default.removeItem(atPath: settings.state + "/attest.key")
       if !isGone {
         try Data(AttestationSigner.generate().disclosed.utf8).write(
@@ -165,7 +165,7 @@ import TransparencyLog
       // It is not, and the operator says so.
       try FileManager.default.removeItem(atPath: settings.state + "/attest.key")
       try other?.write(to: URL(filePath: settings.state + "/attest.key"))
-      let signer = try AttestationSigner.renew(in: state, shownIn: folder)
+      let signer = try await AttestationSigner.renew(in: state, shownIn: folder)
       #expect(try press.text("log/attest.pem") == signer.publicKey.pem && signer.publicKey.pem != shown)
       // Bundles that no index names any more are served all the same, and are attested by the new key, too.
       try await press.round(at(16, 2))
@@ -531,7 +531,17 @@ import TransparencyLog
 extension Press {
   /// Begins a log in the folder, with its state outside.
   mutating func beginLog() async throws {
-    let settings = EvidenceSettings(name: "keys.example.org/log", state: root + "-log-state")
+    var settings = EvidenceSettings(name: "keys.example.org/log", state: root + "-log-state")
+    if let bucket = bucket?.folder {
+      settings.place = .replicas
+      let keys = LogFolder(settings.state)
+      let shelf = PublishedLog(in: bucket, at: settings.folder)
+      _ = try await LogWriter.create(
+        name: settings.name, key: Self.logSigner.disclosed,
+        state: StoredLog(of: settings.name, in: ledger, keys: keys), folder: shelf)
+      _ = try await AttestationSigner.kept(in: keys, shownIn: shelf)
+      return log = settings
+    }
     _ = try await LogWriter.create(
       name: settings.name, key: Self.logSigner.disclosed, state: LogFolder(settings.state),
       folder: LogFolder("\(root)/\(settings.folder)"))

@@ -96,6 +96,9 @@ struct Press: Sendable {
   /// Stops the log at one of its steps.
   var logHook: @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
 
+  /// Who takes entries into a log in the bucket.
+  var logTaker = LogKeeper.Taker.this
+
   /// Further policies that an auditor has, by their digests; and the name of his program.
   var policies: [String: Policy] = [:]
   var program = "keyferry test"
@@ -110,7 +113,9 @@ struct Press: Sendable {
   var publisher: Publisher {
     let ledger = Ledger(store, listeners: listeners)
     var keeper: (@Sendable () -> LogKeeper)?
-    if let log {
+    if let log, let bucket = bucket?.folder {
+      keeper = { [logTaker] in Self.keeper(log, ledger, bucket, logTaker) }
+    } else if let log {
       keeper = { [folder, root, logHook, witnesses] in
         LogKeeper(log, ledger: ledger, folder: folder, at: root, caller: witnesses, willDo: logHook)
       }
@@ -118,6 +123,15 @@ struct Press: Sendable {
     return Publisher(
       ledger: ledger, series: series, folder: bucket?.folder ?? folder, program: "keyferry test", habit: habit,
       randomBytes: Self.secret, log: keeper)
+  }
+
+  /// Of a log whose state is in the store, and whose files are in the bucket.
+  static func keeper(
+    _ log: EvidenceSettings, _ ledger: Ledger, _ bucket: BucketFolder, _ taker: LogKeeper.Taker
+  ) -> LogKeeper {
+    LogKeeper(
+      log, ledger: ledger, folder: bucket, shelf: PublishedLog(in: bucket, at: log.folder),
+      state: StoredLog(of: log.name, in: ledger, keys: LogFolder(log.state)), taker: taker)
   }
 
   /// Lays the objects of the bucket down in the folder.

@@ -1,0 +1,81 @@
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import KeyPublishing
+import KeyStorage
+import S3Publications
+import Testing
+import TransparencyLog
+
+/// Rounds of publishing into a bucket, with a log whose state is in the store.
+@Suite("Rounds with a log in the bucket") struct BucketLogTests {
+  private func run(_ body: (inout Press) async throws -> Void) async throws {
+    try await Press.run(.sample()) { press in
+      let store = StrictObjectStore()
+      press.bucket = (BucketFolder(store.bucket()), store)
+      try await body(&press)
+    }
+  }
+
+  @Test("one process takes in what it has staged") func alone() async throws {
+    try await run { press in
+      try await press.beginLog()
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      let seen = try await press.followLog()
+      try await press.say([key(3)], now: at(9))
+      try await press.round(at(10))
+      _ = try await press.followLog(since: seen.memory)
+      #expect(press.bucket?.store.changed == [])
+    }
+  }
+
+  @Test("a round waits for whoever takes entries in, and proves what is shown then") func waits() async throws {
+    try await run { press in
+      // What was published before there was a log comes into it.
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      try await press.beginLog()
+      press.logTaker = .another
+      let (log, bucket) = (try #require(press.log), try #require(press.bucket).folder)
+      let ledger = press.ledger
+      let taker = Task {
+        while !Task.isCancelled {
+          try await Press.keeper(log, ledger, bucket, .this).integrate(of: "", at: at(10))
+          try? await Task.sleep(for: .milliseconds(20))
+        }
+      }
+      defer { taker.cancel() }
+      try await press.say([key(3)], now: at(9))
+      try await press.round(at(10))
+      _ = try await press.followLog()
+      let published = try await press.logEntries().filter { $0.kind == .published }.compactMap { $0.text("path") }
+      #expect(Set(published).count == published.count)
+      #expect(Set(published) == Set(try press.series.flatMap { try press.manifest($0.name).bundles.map(\.path) }))
+      #expect(try await ledger.read { try $0.queuedEntries(limit: 1) }.isEmpty)
+    }
+  }
+
+  @Test("a replica without the keys publishes nothing, and says why") func noKeys() async throws {
+    try await run { press in
+      try await press.beginLog()
+      try await press.say([key(1)])
+      try await press.round(at(8))
+      let log = try #require(press.log)
+      let index = press.bucket?.store["NL/index.txt"]
+      try await press.say([key(2)], now: at(9))
+      for file in ["attest.key", "log.key"] {
+        let kept = try Data(contentsOf: URL(filePath: "\(log.state)/\(file)"))
+        try FileManager.default.removeItem(atPath: "\(log.state)/\(file)")
+        try await press.expectRefusal(at(10), "log-bad-state", file)
+        #expect(await LogStatus.fault(of: log, in: press.root, ledger: press.ledger)?.contains(file) == true)
+        #expect(press.bucket?.store["NL/index.txt"] == index)
+        #expect(!FileManager.default.fileExists(atPath: "\(log.state)/\(file)"), "no other one is made")
+        try kept.write(to: URL(filePath: "\(log.state)/\(file)"))
+      }
+      #expect(await LogStatus.fault(of: log, in: press.root, ledger: press.ledger) == nil)
+      try await press.round(at(10))
+      _ = try await press.followLog()
+    }
+  }
+}
