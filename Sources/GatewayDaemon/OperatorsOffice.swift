@@ -21,10 +21,11 @@ actor OperatorsOffice {
   private var look: (task: Task<OperatorsReport, any Error>, began: ContinuousClock.Instant)?
   /// The keys that wait, by series, and when they were counted.
   private var waiting: [String: OperatorsReport.WaitingKeys] = [:]
-  private var counted: ContinuousClock.Instant?
+  /// The count of them that goes on, or was the last one, and when it ended.
+  private var count: (task: Task<Void, Never>, ended: ContinuousClock.Instant?)?
 
   private static let freshness = Duration.seconds(3)
-  /// All claims are read to count what waits.
+  /// All claims are read to count what waits, so nobody waits for that: the page says what was found last, and when.
   private static let patience = Duration.seconds(300)
 
   init(_ plan: CurrentPlan, ledger: Ledger, clock: GatewayClock, program: String) {
@@ -33,15 +34,39 @@ actor OperatorsOffice {
   }
 
   func report() async throws -> OperatorsReport {
+    countInTime()
     if let look, look.began.duration(to: .now) < Self.freshness { return try await look.task.value }
     let task = Task { try await find() }
     look = (task, .now)
     return try await task.value
   }
 
+  private func countInTime() {
+    if let count {
+      guard let ended = count.ended, ended.duration(to: .now) >= Self.patience else { return }
+    }
+    count = (Task { await countWaiting() }, nil)
+  }
+
+  private func countWaiting() async {
+    let (plan, now) = (plan.value, clock.look().now)
+    var found: [String: OperatorsReport.WaitingKeys] = [:]
+    for settings in plan.series {
+      // What the page says of the store says why it cannot be read.
+      guard
+        let series = try? await ledger.read({ state in
+          try SeriesStatus(of: settings, in: state, now: now, readsClaims: true)
+        }), let next = series.next
+      else { continue }
+      found[settings.name] = .init(
+        new: next.new, revised: next.revised + next.recalled, held: next.held, paused: next.paused,
+        whyNothing: series.whyNothing, counted: now)
+    }
+    waiting = found
+    count?.ended = .now
+  }
+
   private func find() async throws -> OperatorsReport {
-    let readsClaims = counted.map { $0.duration(to: .now) >= Self.patience } ?? true
-    if readsClaims { counted = .now }
     let (plan, look) = (plan.value, clock.look())
     let now = look.now
     var logFault: String?
@@ -49,30 +74,24 @@ actor OperatorsOffice {
       logFault = await LogStatus.fault(of: log, in: folder, ledger: ledger)
     }
     let unheld = try await ledger.leases?.table().unheld(of: plan.duties).map(\.name) ?? []
-    let (known, program, start, fault) = (waiting, program, start, logFault)
-    let (report, found) = try await ledger.read { state in
+    let (waiting, program, start, fault) = (waiting, program, start, logFault)
+    return try await ledger.read { state in
       var report = OperatorsReport(now: now, program: program, start: start)
       report.clockDoubt = look.doubt?.reason
       report.systemTime = ClockReading.system.wall
-      var found = known
       var status = try StatusReport(
         state, settings: plan.sources, uploads: plan.uploads, federation: plan.federationSources,
         rehearsing: plan.rehearsals, behindAfter: plan.behindLimit, ownOrigins: plan.ownOrigins, now: now)
       report.lastRetention = status.lastRetention
       report.sources = status.sources.map { OperatorsReport.Source($0, pauses: status.pauses, at: now) }
       report.pausedOrigins = status.pauses.compactMap(\.originLine)
-      try report.take(waitingIn: state, holding: status.sources.contains { $0.summary.counts.held > 0 })
+      report.take(try state.waitingDocuments(limit: OperatorsReport.mostWaiting))
       var allSeries: [SeriesStatus] = []
       for settings in plan.series {
         let series = try SeriesStatus(
-          of: settings, in: state, folder: plan.publicationFolder, now: now, readsClaims: readsClaims)
-        if let next = series.next {
-          found[settings.name] = .init(
-            new: next.new, revised: next.revised + next.recalled, held: next.held, paused: next.paused,
-            whyNothing: series.whyNothing, counted: now)
-        }
+          of: settings, in: state, folder: plan.publicationFolder, now: now, readsClaims: false)
         allSeries.append(series)
-        report.series.append(OperatorsReport.Series(series, settings, waiting: found[settings.name], at: now))
+        report.series.append(OperatorsReport.Series(series, settings, waiting: waiting[settings.name], at: now))
       }
       status.mirrors = try plan.mirrors.map {
         let archives = try $0.listedArchives(in: state, folder: plan.publicationFolder)
@@ -103,31 +122,23 @@ actor OperatorsOffice {
             of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? [])),
           clockDoubt: report.clockDoubt, unheldWork: unheld
         ).reasons
-      return (report, found)
+      return report
     }
-    waiting = found
-    return report
   }
 }
 
 extension OperatorsReport {
-  /// The documents in quarantine, and those whose claims are held, the newest first.
-  ///
-  /// - Parameter holding: whether any source has claims that are held: where none has, no recorded document is looked at.
-  fileprivate mutating func take(waitingIn state: any StoredState, holding: Bool) throws {
-    let refused = try state.documents(of: nil, in: [.quarantined], limit: .max)
-    let held = holding ? try state.documents(of: nil, in: [.recorded], limit: .max).filter { $0.held > 0 } : []
-    waitingCount = refused.count + held.count
-    waiting = (refused + held).sorted { ($0.changed, $0.id.rawValue) > ($1.changed, $1.id.rawValue) }
-      .prefix(Self.mostWaiting).map { document in
-        let holds = document.holds.sorted { $0.key < $1.key }.map { "\($0): \(KeyIntake.counted($1, "claim"))" }
-        return Waiting(
-          number: document.id.rawValue, source: document.source, document: document.name,
-          isHeld: document.held > 0,
-          reason: document.held > 0
-            ? holds.joined(separator: ", ") : document.fault.map { "\($0.code.rawValue): \($0.reason)" } ?? "",
-          since: document.changed)
-      }
+  fileprivate mutating func take(_ documents: WaitingDocuments) {
+    waitingCount = documents.count
+    waiting = documents.newest.map { document in
+      let holds = document.holds.sorted { $0.key < $1.key }.map { "\($0): \(KeyIntake.counted($1, "claim"))" }
+      return Waiting(
+        number: document.id.rawValue, source: document.source, document: document.name,
+        isHeld: document.held > 0,
+        reason: document.held > 0
+          ? holds.joined(separator: ", ") : document.fault.map { "\($0.code.rawValue): \($0.reason)" } ?? "",
+        since: document.changed)
+    }
   }
 }
 

@@ -28,6 +28,22 @@ extension PostgresTransaction {
     return try rows.map(DocumentRecord.init).filter { $0.facts?.rejections[reason] != nil }
   }
 
+  func waitingDocuments(limit: Int) throws -> WaitingDocuments {
+    let waits = """
+      state = 'quarantined' OR state = 'recorded' AND EXISTS (
+        SELECT 1 FROM held
+        WHERE document = documents.id AND reason <> '\(AdmissionReason.documentRefused.rawValue)')
+      """
+    let rows = try database.rows(
+      """
+      \(Self.selection)
+      WHERE documents.id IN (SELECT id FROM documents WHERE \(waits) ORDER BY changed DESC, id DESC LIMIT $1)
+      ORDER BY changed DESC, documents.id DESC
+      """, max(0, limit))
+    let count: Int = try database.value("SELECT count(*) FROM documents WHERE \(waits)") ?? 0
+    return WaitingDocuments(newest: try rows.map(DocumentRecord.init), count: count)
+  }
+
   func document(_ id: DocumentID) throws -> DocumentRecord? {
     try document(where: "documents.id = $1", [id.rawValue])
   }

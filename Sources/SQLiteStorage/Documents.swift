@@ -31,6 +31,24 @@ extension SQLiteTransaction {
     return try rows.map(DocumentRecord.init).filter { $0.facts?.rejections[reason] != nil }
   }
 
+  func waitingDocuments(limit: Int) throws -> WaitingDocuments {
+    let waits = """
+      state = 'quarantined' OR state = 'recorded' AND EXISTS (
+        SELECT 1 FROM held
+        WHERE document = documents.id AND reason <> '\(AdmissionReason.documentRefused.rawValue)')
+      """
+    // What a row says is found for those alone that are told.
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        \(Self.selection)
+        WHERE documents.id IN (SELECT id FROM documents WHERE \(waits) ORDER BY changed DESC, id DESC LIMIT ?)
+        ORDER BY changed DESC, documents.id DESC
+        """, arguments: [max(0, limit)])
+    let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM documents WHERE \(waits)") ?? 0
+    return WaitingDocuments(newest: try rows.map(DocumentRecord.init), count: count)
+  }
+
   func document(_ id: DocumentID) throws -> DocumentRecord? {
     try document(where: "documents.id = ?", [id.rawValue])
   }

@@ -279,11 +279,28 @@ struct ClaimTests {
         return documents
       }
       #expect(try await store.read { try $0.claimCount() } == 6)
+      // One more was refused, between them; others wait for nobody.
+      let refused = try await store.write { transaction in
+        let document = try transaction.document("refused")
+        let fault = DocumentFault(code: "too-large", reason: "no")
+        try transaction.move(document, to: .quarantined, fault: fault, nextAttempt: nil, at: Times.days(1))
+        try transaction.move(
+          try transaction.document("given up"), to: .givenUp, fault: fault, nextAttempt: nil, at: Times.days(2))
+        return document
+      }
+      try await store.read { state throws in
+        let waiting = try state.waitingDocuments(limit: 9)
+        #expect(waiting.newest.map(\.id) == [refused, dropped, released] && waiting.count == 3)
+        #expect(waiting.newest.map(\.held) == [0, 14, 14] && waiting.newest[2].holds == ["flood": 14])
+        #expect(try state.waitingDocuments(limit: 2) == .init(newest: Array(waiting.newest.prefix(2)), count: 3))
+        #expect(try state.waitingDocuments(limit: 0) == .init(newest: [], count: 3))
+      }
 
       #expect(try await store.write { try $0.discardHeld(of: dropped) } == 14)
       let facts = try await store.read { try $0.document(dropped)?.facts }
       #expect(facts?.held == 0 && facts?.rejections == ["flood": 14])
       #expect(try await store.read { try $0.document(dropped)?.held } == 0)
+      #expect(try await store.read { try $0.waitingDocuments(limit: 9).newest.map(\.id) } == [refused, released])
       #expect(try await store.read { try $0.claimCount() } == 6)
 
       let receipt = try await store.write { try $0.releaseHeld(of: released, at: Times.days(1)) }

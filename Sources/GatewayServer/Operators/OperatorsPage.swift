@@ -122,7 +122,9 @@ struct OperatorsPage {
         ], [])
     }
     let rest = report.waitingCount - report.waiting.count
-    let more = rest > 0 ? "<p>And \(ReadableNumber.grouped(rest)) more: <code>keyferry quarantine list</code>.</p>" : ""
+    let more =
+      rest > 0
+      ? "<p>And \(ReadableNumber.grouped(rest)) more: <code>keyferry quarantine list</code> lists all.</p>" : ""
     return Self.table(
       "Waiting for you", rows, ["Source and document", "What", "Why", "Since", "To look"], numbers: [],
       empty: "Nothing is in quarantine, and nothing is held.", more: more)
@@ -158,7 +160,7 @@ struct OperatorsPage {
   }
 
   private static func waiting(_ keys: OperatorsReport.WaitingKeys?) -> String {
-    guard let keys else { return none }
+    guard let keys else { return "<span class=\"soft\">being counted</span>" }
     var parts = ["\(ReadableNumber.grouped(keys.new)) new"]
     for (count, word) in [(keys.revised, "revised"), (keys.held, "held"), (keys.paused, "paused")] where count > 0 {
       parts.append("\(ReadableNumber.grouped(count)) \(word)")

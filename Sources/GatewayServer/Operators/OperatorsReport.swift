@@ -162,7 +162,7 @@ package struct OperatorsReport: Sendable {
   package var systemTime: Instant?
   /// When what had been kept long enough was removed last.
   package var lastRetention: Instant?
-  /// The first of those that wait.
+  /// Those of what waits that changed last.
   package var waiting: [Waiting] = []
   package var waitingCount = 0
   /// Origins that are paused, with who did it and why.
@@ -174,5 +174,5 @@ package struct OperatorsReport: Sendable {
   }
 
   /// How many rows the page has of what waits.
-  package static let mostWaiting = 100
+  package static let mostWaiting = 50
 }

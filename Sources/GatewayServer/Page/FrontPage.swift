@@ -40,7 +40,7 @@ struct FrontPage {
     """
 
   private static let nothing = """
-    <section class="card"><h2>Nothing is published yet</h2>
+    <section class="card" aria-labelledby="none-title"><h2 id="none-title">Nothing is published yet</h2>
     <p>The first series appears here as soon as its first bundle is written.</p></section>
     """
 

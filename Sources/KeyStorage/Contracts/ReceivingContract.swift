@@ -14,6 +14,10 @@ package protocol ReceivingState: AnyObject {
   func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord]
   /// Recorded documents of a source some of whose keys were rejected for this reason, and whose bytes are kept.
   func documents(of source: String, rejecting reason: String) throws -> [DocumentRecord]
+  /// The documents that wait for the operator: refused ones in quarantine, and recorded ones of which claims are held.
+  ///
+  /// - Parameter limit: how many of them, what changed last first.
+  func waitingDocuments(limit: Int) throws -> WaitingDocuments
   func document(_ id: DocumentID) throws -> DocumentRecord?
   func document(named name: String, of source: String) throws -> DocumentRecord?
   /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.
@@ -26,6 +30,15 @@ package protocol ReceivingState: AnyObject {
   func summary(of source: String) throws -> SourceSummary
   /// The uploads that came with this certificate, by the digest of it.
   func uploads(certificate digest: String) throws -> [UploadRecord]
+}
+
+/// Some of the documents that wait for the operator, and how many there are.
+package struct WaitingDocuments: Hashable, Sendable {
+  /// What changed last first.
+  package let newest: [DocumentRecord]
+  package let count: Int
+
+  package init(newest: [DocumentRecord], count: Int) { (self.newest, self.count) = (newest, count) }
 }
 
 /// What receiving changes.

@@ -24,6 +24,13 @@ final class MemoryTransaction: StoreTransaction {
     }
   }
 
+  func waitingDocuments(limit: Int) -> WaitingDocuments {
+    let all = documents(of: nil, in: [.quarantined, .recorded], limit: .max)
+      .filter { $0.state == .quarantined || $0.held > 0 }
+      .sorted { ($0.changed, $0.id.rawValue) > ($1.changed, $1.id.rawValue) }
+    return WaitingDocuments(newest: Array(all.prefix(max(0, limit))), count: all.count)
+  }
+
   func document(_ id: DocumentID) -> DocumentRecord? {
     guard let index = index(of: id) else { return nil }
     return withHeld(state.documents[index])

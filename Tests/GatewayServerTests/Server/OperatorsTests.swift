@@ -20,7 +20,7 @@ struct OperatorsTests {
   private static let now = PublicationFixture.noon
 
   /// A gateway with something of everything.
-  private static let report: OperatorsReport = {
+  static let report: OperatorsReport = {
     var report = OperatorsReport(now: now, program: "keyferry 1.2.3", start: Instant("2020-11-20T00:00:00Z") ?? now)
     report.sources = [
       .init(
@@ -106,7 +106,8 @@ struct OperatorsTests {
       "VA-original lacks 1 archive of va", "destination efgs is failing: refused: 403",
       "the system&#39;s clock is 3 days ahead", "12\u{202F}345", "4\u{00A0}min ago", "25\u{00A0}h ago",
       "untrusted-signature: no key of the ring verifies it", "flood: 17 claims", "keyferry quarantine show 41",
-      "And 101 more", "1\u{202F}234 keys", "12 new, 3 revised, 40 held, 5 paused", "fewer than the 100 of a bundle",
+      "And 101 more", "keyferry quarantine list</code> lists all", "1\u{202F}234 keys",
+      "12 new, 3 revised, 40 held, 5 paused", "fewer than the 100 of a bundle",
       "204, version v1", "FR, paused since", "keys.example.org/log", "9\u{202F}876", "2020-12-04\u{00A0}12:00",
       "keyferry 1.2.3", "3, 1 not well", "by eva",
     ] {
@@ -119,31 +120,13 @@ struct OperatorsTests {
     #expect(calm.text.contains("Nothing is wrong") && calm.text.contains("No source is configured."))
   }
 
-  @Test(
-    "What stands in the store is text and never markup, and the page is well formed and needs nothing from elsewhere")
+  @Test("What stands in the store is text and never markup")
   func markup() async throws {
     try fixture.publish("NL", bundles: 1)
     let response = try await ask("/", at: application())
-    #expect(response.code == 200 && response["Content-Type"] == "text/html; charset=utf-8")
-    let page = response.text
-    for forbidden in ["<script", "<b>", "<link", "<img", "src=", " style=", "@import", "url("] {
-      #expect(!page.contains(forbidden), "\(forbidden)")
-    }
-    let style = try #require(page.split(separator: "<style>").last?.split(separator: "</style>").first)
-    let digest = Data(SHA256.hash(data: Data(style.utf8))).base64EncodedString()
-    #expect(response["Content-Security-Policy"]?.contains("style-src 'sha256-\(digest)'") == true)
-    let xml = page.replacing("<!DOCTYPE html>", with: "")
-      .replacing(try Regex("<meta ([^>]*)>")) { "<meta \($0.output[1].substring ?? "")/>" }
-      .replacing("<br>", with: "<br/>")
-    let tool = try #require(Tool(named: "python3"), "python3 checks the page")
-    let outcome = try tool.run(
-      ["-c", "import sys,xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)"], input: Array(xml.utf8))
-    #expect(outcome.status == 0, "\(outcome.errors.suffix(300))")
-    let ids = page.matches(of: try Regex(" id=\"([^\"]*)\"")).compactMap { $0.output[1].substring }
-    #expect(Set(ids).count == ids.count)
-    for reference in page.matches(of: try Regex("(?:aria-labelledby=\"|href=\"#)([^\"]*)\"")) {
-      for id in (reference.output[1].substring ?? "").split(separator: " ") { #expect(ids.contains(id), "\(id)") }
-    }
+    #expect(try PageJudge.faults(of: response) == [])
+    #expect(response.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;.zip"))
+    #expect(response.text.contains("&lt;b&gt;leak&lt;/b&gt;") && !response.text.contains("<b>"))
   }
 
   @Test("Nothing else is there, nothing can be changed, and no page of a stranger reads it in a browser")
