@@ -7,6 +7,7 @@ package import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
+internal import Tracing
 
 /// The half of a gateway that hands own keys over, put together: the pusher, and the way to each destination.
 package final class Pushing: Sendable {
@@ -50,6 +51,15 @@ package final class Pushing: Sendable {
   }
 
   private func push(
+    to destination: DestinationSettings, with pusher: Pusher, isForced: Bool, isOnce: Bool
+  ) async throws -> PushReceipt {
+    try await withSpan("keyferry.push") { span in
+      span.attributes["keyferry.destination"] = destination.name
+      return try await pushed(to: destination, with: pusher, isForced: isForced, isOnce: isOnce)
+    }
+  }
+
+  private func pushed(
     to destination: DestinationSettings, with pusher: Pusher, isForced: Bool, isOnce: Bool
   ) async throws -> PushReceipt {
     let transport: any Transport

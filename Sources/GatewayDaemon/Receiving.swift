@@ -4,6 +4,7 @@ package import KeyPeers
 package import KeyReceiving
 package import KeyStorage
 package import PeerTransport
+internal import Tracing
 
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.
 package final class Receiving: Sendable {
@@ -55,6 +56,17 @@ package final class Receiving: Sendable {
   }
 
   private func pull(
+    _ source: SourceSettings, with puller: Puller, isForced: Bool, isOnce: Bool
+  ) async throws -> PullReceipt {
+    try await withSpan("keyferry.pull") { span in
+      span.attributes["keyferry.source"] = source.name
+      let receipt = try await pulled(source, with: puller, isForced: isForced, isOnce: isOnce)
+      if case .failed(let fault) = receipt.outcome { span.attributes["keyferry.fault"] = fault.code.rawValue }
+      return receipt
+    }
+  }
+
+  private func pulled(
     _ source: SourceSettings, with puller: Puller, isForced: Bool, isOnce: Bool
   ) async throws -> PullReceipt {
     let transport: any Transport

@@ -11,6 +11,7 @@ internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
+internal import Tracing
 internal import UnixSignals
 
 /// The plan that holds now. Owns it; services ask for it each time.
@@ -349,10 +350,13 @@ struct PublishService: Service {
       let due = series.filter { rounds.isDue($0, at: now) }
       if !due.isEmpty {
         let names = Set(series.map(\.name))
-        let done = try await tenure.during(series.map { .publish($0.name) }) { ledger in
-          try await place.publisher(
-            ledger, series: plan.series, program: program, log: plan.log, taker: tenure.isShared ? .another : .this
-          ).round(at: look, of: names)
+        let done = try await withSpan("keyferry.round") { span in
+          span.attributes["keyferry.series"] = names.sorted()
+          return try await tenure.during(series.map { .publish($0.name) }) { ledger in
+            try await place.publisher(
+              ledger, series: plan.series, program: program, log: plan.log, taker: tenure.isShared ? .another : .this
+            ).round(at: look, of: names)
+          }
         }
         guard let receipts = done else { continue }
         let misses = receipts.flatMap(\.warnings).filter { $0.code == .witness }.map(Self.witness)

@@ -226,7 +226,7 @@ package final class GatewayMetrics: Sendable {
   /// Everything as it is now, in the text format of Prometheus.
   package var text: String {
     for observe in observers.withLock({ $0 }) { observe(self) }
-    return registry.text
+    return registry.text + LibraryMetrics.text
   }
 
   /// Asks for numbers whenever somebody reads them: for what changes by the clock or by the configuration, and is to be

@@ -62,6 +62,11 @@ final class MetricFamily: Sendable {
     change(values) { $0.value += max(0, amount) }
   }
 
+  /// Counters only grow; gauges go both ways.
+  func shift(_ values: [String], by amount: Double) {
+    if case .gauge = kind { change(values) { $0.value += amount } } else { increment(values, by: amount) }
+  }
+
   func set(_ values: [String] = [], to value: Double) {
     change(values) { $0.value = value }
   }

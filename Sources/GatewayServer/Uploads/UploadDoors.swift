@@ -4,6 +4,7 @@ internal import Hummingbird
 internal import KeyFormats
 internal import Logging
 internal import NIOCore
+internal import Tracing
 
 /// Where regions without a server of their own take in the keys of their patients. All doors are closed unless configured.
 ///
@@ -166,7 +167,11 @@ extension UploadDoors {
         let body = try await body(of: request, reading: reading)
         arrived = .now
         let content = isChaff ? .chaff(reply: nil) : try await open.door.read(body, request.headers, now: now)
-        outcome = try await record(content, byteCount: body.count, at: open)
+        // Chaff has the same span as keys: who reads traces is told nothing that the line does not tell.
+        outcome = try await withSpan("keyferry.upload") { span in
+          span.attributes["keyferry.door"] = open.description.name
+          return try await record(content, byteCount: body.count, at: open)
+        }
       } catch let refusal as UploadRefusal {
         outcome = .refused(refusal)
       }

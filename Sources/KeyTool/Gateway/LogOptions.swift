@@ -21,10 +21,11 @@ struct LogOptions: ParsableArguments {
     return Loudness.isQuiet ? max(logLevel.level, .warning) : logLevel.level
   }
 
-  /// Once in a process, before anything is said.
+  /// Once in a process, before anything is said: where log lines go, and what libraries report.
   func bootstrap() {
     style.format.bootstrap(
       level: level, journal: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
+    LibraryMetrics.bootstrap()
     var logger = Logger(label: "keyferry")
     // What a command says is not left out, whatever else is.
     logger.logLevel = min(level, .notice)
