@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef PATH_MAX
@@ -64,25 +65,57 @@ static const char words[] =
     "that it has printed is a result\n";
 static char stack[1 << 14];
 
-static void starve(int number) {
-  (void)number;
+// Calls only what POSIX allows in a handler.
+static _Noreturn void stop(const char *text, size_t length) {
   for (int place = 0; place < most; place += 1) {
     if (atomic_load(&states[place]) == NOTED) unlink(paths[place]);
   }
-  ssize_t written = write(2, words, sizeof words - 1);
+  ssize_t written = write(2, text, length);
   (void)written;
   _exit(2);
 }
 
-void keyferry_partial_watch_memory(void) {
+static void starve(int number) {
+  (void)number;
+  stop(words, sizeof words - 1);
+}
+
+static int is_memory_limited(void) {
   const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
-  int is_limited = 0;
   for (size_t place = 0; place < sizeof limits / sizeof *limits; place += 1) {
     struct rlimit limit;
-    if (getrlimit(limits[place], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) is_limited = 1;
+    if (getrlimit(limits[place], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return 1;
   }
+  return 0;
+}
+
+// The queues of the system (libdispatch) wait with this function, a second each time and without an end, for a thread or for memory
+// that they do not get; nobody else here waits so. What is not there after some seconds would not be there for whoever waits for us.
+unsigned sleep(unsigned seconds) {
+  static const char others[] =
+      "keyferry: the program has stopped: the system gives it no further thread, or no memory (ulimit -u, TasksMax, MemoryMax); nothing "
+      "that it has printed is a result\n";
+  static _Thread_local struct timespec end;
+  static _Thread_local unsigned waited;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  // Who waits again at once still waits for the same.
+  long pause = (now.tv_sec - end.tv_sec) * 1000 + (now.tv_nsec - end.tv_nsec) / 1000000;
+  if (pause > 500) waited = 0;
+  if (waited >= 3) {
+    if (is_memory_limited()) stop(words, sizeof words - 1);
+    stop(others, sizeof others - 1);
+  }
+  waited += seconds;
+  struct timespec rest = {.tv_sec = seconds};
+  int left = nanosleep(&rest, &rest) == 0 ? 0 : (int)rest.tv_sec;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  return (unsigned)left;
+}
+
+void keyferry_partial_watch_memory(void) {
   // Elsewhere a trap is a fault of the program, and its core says more.
-  if (!is_limited) return;
+  if (!is_memory_limited()) return;
   stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
   int flags = sigaltstack(&own, NULL) == 0 ? SA_ONSTACK : 0;
   const int signals[] = {SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS};

@@ -115,12 +115,11 @@ package struct KeyferryCommand: ParsableCommand {
     var running: any ParsableCommand.Type = Self.self
     if let wrong = TerminalColor.take(from: &arguments) {
       let allowed = TerminalColor.Choice.allCases.map(\.rawValue).joined(separator: ", ")
-      Console.error(
-        "keyferry: --color takes one of \(allowed)\(wrong.isEmpty ? "" : ", not '\(TerminalText.harmless(wrong))'")\n")
+      Console.refusal("--color takes one of \(allowed)\(wrong.isEmpty ? "" : ", not '\(wrong)'")")
       return ExitStatus.usage.rawValue
     }
     if let wrong = misread(in: arguments) {
-      Console.error("keyferry: \(TerminalText.harmless(PathText.onOneLine(wrong)))\n")
+      Console.refusal(PathText.onOneLine(wrong))
       return ExitStatus.usage.rawValue
     }
     do {
@@ -188,7 +187,7 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   private static func refuse(_ unknown: UnknownCommand) -> Int32 {
-    Console.error("keyferry: \(TerminalText.harmless("\(unknown)"))\n")
+    Console.refusal("\(unknown)")
     return ExitStatus.usage.rawValue
   }
 

@@ -115,6 +115,8 @@ import TransparencyLog
       for arguments in [[], ["--index", "0", "--since", "kept"], ["--index", "-1"]] {
         #expect(try workshop.keyferry(["log", "prove", "public/log", "--key", "log.vkey"] + arguments).status == 64)
       }
+      let verbose = try workshop.keyferry("log", "verify", "public/log", "--key", "log.vkey", "--verbose")
+      #expect(verbose.errors.contains("keyferry: key of the log log.vkey: keys.example.org/log\n"), "\(verbose.errors)")
       let noKey = try workshop.keyferry("log", "verify", "public/log", "--key", "a+b")
       #expect(noKey.status == 2 && noKey.errors.contains("NAME+HEX+BASE64"))
       let secret = try workshop.text("state/log.key").dropLast()

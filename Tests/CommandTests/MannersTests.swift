@@ -116,6 +116,12 @@ import Testing
       try bundle(workshop)
       try workshop.write("noise", "noise.bin")
       let program = try #require(Workshop.program)
+      func check(_ text: String) {
+        for line in text.split(whereSeparator: \.isNewline) where line.count > columns {
+          let front = line.prefix { $0 == " " }
+          #expect(!line.dropFirst(front.count).contains(" "), "at \(columns): \(line)")
+        }
+      }
       for words in [
         "inspect good.zip", "inspect good.zip good.zip", "inspect noise.bin", "verify good.zip --trust ring",
         "verify good.zip good.zip --trust ring --as android-1.5", "diff good.zip in.csv", "formats", "policy list",
@@ -133,10 +139,19 @@ import Testing
             "stty cols \(columns); exec '\(program)' --color never \(words) 2>/dev/null",
             "/dev/null",
           ], in: workshop.folder)
-        for line in outcome.text.split(whereSeparator: \.isNewline) where line.count > columns {
-          let front = line.prefix { $0 == " " }
-          #expect(!line.dropFirst(front.count).contains(" "), "\(words) at \(columns): \(line)")
-        }
+        check(outcome.text)
+      }
+      // What is said beside results, too.
+      for words in [
+        "inspect noise.bin", "convert good.zip --to csv -o w.csv --replace",
+        "verify good.zip noise.bin --trust ring -v",
+        "check --config none.yaml", "verfy", "--color blue", "verify --json-lines", "init new", "inspect a b c d",
+        "convert good.zip --to csvv -o out", "quarantine list --config here/gateway.yaml",
+      ] {
+        let command = "stty cols \(columns); exec '\(program)' --color never \(words) >/dev/null"
+        let outcome = try script.run(["--quiet", "--return", "--command", command, "/dev/null"], in: workshop.folder)
+        #expect(!outcome.text.isEmpty, "\(words)")
+        check(outcome.text)
       }
       // What programs read is left as it is.
       let json = try script.run(

@@ -77,7 +77,7 @@ import Testing
       try FileManager.default.createDirectory(
         at: place.folder.appending(path: "be/drop"), withIntermediateDirectories: true)
       let process = try place.start(
-        ["run", "--config", "be/gateway.yaml", "--operators-port", "0"], log: "run.log")
+        ["run", "-q", "--config", "be/gateway.yaml", "--operators-port", "0"], log: "run.log")
       defer {
         process.terminate()
         process.waitUntilExit()

@@ -37,6 +37,7 @@ extension AuditCommand {
     func run() throws {
       let pem = String(decoding: try FileSource.contents(of: key, limit: 1 << 16), as: UTF8.self)
       let key = try AttestationKey(pem: pem, name: self.key)
+      Console.detail("key of attestations \(self.key)")
       var verdicts: [AttestationVerdict] = []
       for file in files {
         let verdict = try Self.verdict(of: file, by: key)

@@ -167,7 +167,7 @@ struct InitCommand: ParsableCommand {
         }
         // As often as it is answered, and no longer than there is somebody.
         while true {
-          Console.error("\(question) (\(allowed)\(isOptional ? "; Enter for none" : "")): ")
+          Console.ask("\(question) (\(allowed)\(isOptional ? "; Enter for none" : "")): ")
           guard let line = readLine() else {
             Console.error("\n")
             throw ValidationError("\(option) is missing: \(allowed)")

@@ -16,7 +16,9 @@ enum TrustFile {
   static func survey(_ path: String) throws -> (trust: FederationTrust, faults: [FederationFault]) {
     let bytes = try FileSource.contents(of: path, limit: FederationTrust.maximumLength)
     do throws(FederationFault) {
-      return try FederationTrust.read(bytes)
+      let (trust, faults) = try FederationTrust.read(bytes)
+      Console.detail("trust file \(path): \(counted(trust.rows.count, "certificate"))")
+      return (trust, faults)
     } catch {
       throw TrustFileFault(path: path, faults: [error])
     }

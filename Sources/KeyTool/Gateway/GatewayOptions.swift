@@ -156,7 +156,7 @@ struct GatewayOptions: ParsableArguments {
         try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
-    ) { Console.remark("serving at \($0)") }
+    ) { Console.note("serving at \($0)") }
   }
 
   /// The address of operators; `nil` where they have none of their own.
@@ -180,6 +180,6 @@ struct GatewayOptions: ParsableArguments {
     if let port { settings.port = port }
     return OperatorsAddress(
       settings, beside: serving, publishedIn: plan.publicationFolder, isRunning: isRunning, clock: clock
-    ) { Console.remark("operators are answered at \($0)") }
+    ) { Console.note("operators are answered at \($0)") }
   }
 }

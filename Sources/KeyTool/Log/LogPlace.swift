@@ -103,6 +103,13 @@ struct LogKey: ExpressibleByArgument {
   init?(argument: String) { self.argument = argument }
 
   func verifier() throws -> NoteVerifier {
+    let verifier = try found()
+    let place = argument.contains("+") ? "" : " \(argument)"
+    Console.detail("key of the log\(place): \(verifier.name)")
+    return verifier
+  }
+
+  private func found() throws -> NoteVerifier {
     guard !argument.contains("+") else { return try NoteVerifier(argument) }
     let bytes = try FileSource.contents(of: argument, limit: 4096)
     let text = String(decoding: bytes, as: UTF8.self)

@@ -58,7 +58,7 @@ enum Console {
   /// `keyferry: …`
   static func note(_ text: String) {
     for line in TerminalText.harmless(text).split(separator: "\n", omittingEmptySubsequences: false) {
-      if !log(String(line)) { error("keyferry: \(line)\n") }
+      if !log(String(line)) { say("\(line)") }
     }
   }
 
@@ -81,13 +81,13 @@ enum Console {
   static func hint(_ text: String) {
     guard !Loudness.isQuiet else { return }
     let text = "hint: \(TerminalText.harmless(text))"
-    if !log(text) { error("keyferry: \(text)\n") }
+    if !log(text) { say(text) }
   }
 
   /// Why nothing is done, and how it is asked for; of several lines.
   static func refusal(_ text: String) {
     let text = TerminalText.harmless(text)
-    if !log(text) { error("keyferry: \(text)\n") }
+    if !log(text) { say(text) }
   }
 
   static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
@@ -101,10 +101,27 @@ enum Console {
   }
 
   /// The columns of the terminal that standard output is; `nil` where it is none.
-  static var outputWidth: Int? {
+  static var outputWidth: Int? { columns(of: STDOUT_FILENO) }
+
+  /// The columns of the terminal that standard error is; `nil` where it is none.
+  static var errorWidth: Int? { columns(of: STDERR_FILENO) }
+
+  private static func columns(of descriptor: Int32) -> Int? {
     var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return nil }
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return nil }
     return Int(size.ws_col)
+  }
+
+  /// A question on the terminal, whose answer stands behind it.
+  static func ask(_ question: String) {
+    error(errorWidth.map { TerminalFold.fold(question, width: $0) } ?? question)
+  }
+
+  /// `keyferry: …` on standard error: of one line, or of several whose first has the name. On a terminal no line is wider than it
+  /// is, where it can be broken.
+  private static func say(_ text: String) {
+    let text = "keyferry: \(text)\n"
+    error(errorWidth.map { TerminalFold.fold(text, width: $0) } ?? text)
   }
 
   /// - Parameter text: of our own, which may steer the terminal.

@@ -60,16 +60,21 @@ final class Progress {
     guard isShown, Self.seconds - lastDrawn >= Self.interval else { return }
     lastDrawn = Self.seconds
     isDrawn = true
-    Console.error("\r\u{1b}[Kkeyferry: \(Self.line(label, done: done, of: total))")
+    // The last column is left free: some terminals go on to the next line with it.
+    let width = (Console.errorWidth ?? 80) - "keyferry: ".count - 1
+    Console.error("\r\u{1b}[Kkeyferry: \(Self.line(label, done: done, of: total, width: width))")
   }
 
   /// `reading [########            ]  40%`, or the label alone where nothing is known of the end.
-  static func line(_ label: String, done: Int, of total: Int) -> String {
-    guard total > 0 else { return label }
+  ///
+  /// - Parameter width: the columns that there are; what is wider could not be drawn over.
+  static func line(_ label: String, done: Int, of total: Int, width: Int = 80) -> String {
+    guard total > 0 else { return String(label.prefix(width)) }
     // Documents whose signature is checked are read twice.
     let share = min(1, Double(done % (total + 1)) / Double(total))
-    let filled = Int(share * 30)
-    let bar = String(repeating: "#", count: filled) + String(repeating: " ", count: 30 - filled)
+    let room = max(0, min(30, width - label.count - " [] 100%".count))
+    let filled = Int(share * Double(room))
+    let bar = String(repeating: "#", count: filled) + String(repeating: " ", count: room - filled)
     let percent = "\(Int(share * 100))"
     return "\(label) [\(bar)] \(String(repeating: " ", count: 3 - percent.count))\(percent)%"
   }
