@@ -169,13 +169,17 @@ package final class Bucket: Sendable {
       ]
       if let token { query.append(("continuation-token", token)) }
       let answer = try await ask("GET", nil, query: query, limit: Self.pageBytes)
+      guard !answer.isTooLarge else {
+        throw S3Fault(
+          .tooLarge, "a page of the list of \(address.shown(prefix)) is larger than \(Self.pageBytes) bytes")
+      }
       let page: XMLElement
       do throws(XMLElement.Malformed) {
         page = try XMLElement(document: answer.body)
       } catch {
         throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) cannot be read: \(error.reason)")
       }
-      guard !answer.isTooLarge, page.name == "ListBucketResult" else {
+      guard page.name == "ListBucketResult" else {
         throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) is no list")
       }
       let isEncoded = page["EncodingType"] == "url"

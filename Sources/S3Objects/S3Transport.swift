@@ -47,6 +47,43 @@ package protocol S3Transport: Sendable {
   func send(_ request: S3Request, to origin: String, limit: Int, seconds: Double) async throws -> S3Answer
 }
 
+/// Bytes that come one after the other, nobody knows how many.
+struct BodyPieces {
+  private static let length = 1 << 20
+  private var pieces: [[UInt8]] = []
+  private(set) var count = 0
+
+  mutating func append(_ bytes: some RandomAccessCollection<UInt8>) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let last = pieces.count - 1
+      let room = last < 0 ? 0 : Self.length - pieces[last].count
+      if room == 0 {
+        var piece: [UInt8] = []
+        piece.reserveCapacity(min(Self.length, max(rest.count, pieces.isEmpty ? 1 << 12 : Self.length)))
+        pieces.append(piece)
+        continue
+      }
+      pieces[last].append(contentsOf: rest.prefix(room))
+      count += min(room, rest.count)
+      rest = rest.dropFirst(room)
+    }
+  }
+
+  /// All of them; nothing is left here.
+  mutating func joined() -> [UInt8] {
+    guard pieces.count != 1 else { return pieces.removeLast() }
+    var whole: [UInt8] = []
+    whole.reserveCapacity(count)
+    for index in pieces.indices {
+      whole.append(contentsOf: pieces[index])
+      pieces[index] = []
+    }
+    pieces = []
+    return whole
+  }
+}
+
 /// Over HTTP/1.1, with TLS 1.2 or newer where the address says so.
 package struct HTTPS3Transport: S3Transport {
   private let rootsPEM: String?
@@ -112,14 +149,14 @@ package struct HTTPS3Transport: S3Transport {
     // The time of a request ends with its head. A body that comes byte by byte would hold up whoever asked.
     let body: [UInt8]? = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
       group.addTask {
-        var body: [UInt8] = []
-        // What comes is kept once, and no room is made for what is only said.
-        if let stated { body.reserveCapacity(min(stated, 1 << 20)) }
+        // What comes is kept once, in pieces: one array that grows has all of it twice, and much that nobody has sent. No room is
+        // made for what is only said.
+        var pieces = BodyPieces()
         for try await part in response.body {
-          guard body.count + part.readableBytes <= limit else { return nil }
-          body.append(contentsOf: part.readableBytesView)
+          guard pieces.count + part.readableBytes <= limit else { return nil }
+          pieces.append(part.readableBytesView)
         }
-        return body
+        return pieces.joined()
       }
       group.addTask {
         try await Task.sleep(until: end, clock: .continuous)

@@ -225,6 +225,18 @@ import Testing
     #expect(await fault { _ = try await bucket.head("x") }?.code == .badAnswer)
   }
 
+  @Test("what never ends is read up to a limit, asked for once, and called too large") func endless() async throws {
+    let store = StrictObjectStore()
+    let bucket = store.bucket()
+    store.set { _, _, _ in .endless }
+    let got = await fault { _ = try await bucket.get("x", limit: 1 << 20) }
+    #expect(got?.code == .tooLarge && got?.reason.contains("larger than the 1048576 bytes") == true)
+    #expect(store.seen.count == 1)
+    let listed = await fault { _ = try await bucket.list("x/") }
+    #expect(listed?.code == .tooLarge && listed?.reason.contains("a page of the list") == true, "\(listed as Any)")
+    #expect(store.seen.count == 2)
+  }
+
   @Test("limits are kept, and what came is compared") func limits() async throws {
     let store = StrictObjectStore()
     let bucket = store.bucket()

@@ -1,8 +1,9 @@
 import Foundation
 import GatewayTesting
 import NetworkFaults
-import S3Objects
 import Testing
+
+@testable import S3Objects
 
 /// A server that keeps nobody's time: what a store must not be able to do to a gateway.
 @Suite(
@@ -97,6 +98,39 @@ struct TransportTests {
       let answer = try await send(path, host, seconds: 20)
       #expect(answer.status == 200 && answer.isTooLarge && answer.body.isEmpty)
     }
+  }
+
+  /// Of this process, the most since the mark was reset.
+  private func peak() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+    let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+    return try #require(Int(line.split(separator: " ").dropFirst().first ?? "")) << 10
+  }
+
+  @Test("an answer that never ends takes no more memory than its limit") func memory() async throws {
+    try await serving { host in
+      let limit = 64 << 20
+      // Whatever is made once is made before.
+      _ = try await send("/endless", host, seconds: 20)
+      try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
+      let before = try peak()
+      let answer = try await send("/endless", host, seconds: 60, limit: limit)
+      #expect(answer.isTooLarge && answer.body.isEmpty)
+      let taken = try peak() - before
+      #expect(taken < limit + limit / 4, "\(taken >> 20) MB")
+    }
+  }
+
+  @Test("pieces are what came, in its order", arguments: [[], [1], [5000, 1, 1 << 20, 3], [3 << 20]])
+  func pieces(lengths: [Int]) {
+    var pieces = BodyPieces()
+    var expected: [UInt8] = []
+    for (number, length) in lengths.enumerated() {
+      let part = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+      pieces.append(part)
+      expected += part
+    }
+    #expect(pieces.count == expected.count && pieces.joined() == expected)
   }
 
   @Test("what the network does is told in words of ours") func words() async throws {

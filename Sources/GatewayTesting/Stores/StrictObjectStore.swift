@@ -26,6 +26,8 @@ package final class StrictObjectStore: S3Transport {
     case answerLost
     /// The store says no.
     case refuses(status: Int, code: String)
+    /// What it answers never ends: it is read up to the limit.
+    case endless
     /// A proxy before it answers in its own words.
     case proxy(status: Int, text: String)
     /// Others do something at the same moment, before it is carried out.
@@ -125,6 +127,10 @@ package final class StrictObjectStore: S3Transport {
     case .refuses(let status, let code): return noted(request, key, Self.fault(status, code))
     case .proxy(let status, let text):
       return noted(request, key, S3Answer(status: status, body: Array(text.utf8)))
+    case .endless:
+      var answer = S3Answer(status: 200, headers: [.init("ETag", "\"endless\"")])
+      answer.isTooLarge = true
+      return noted(request, key, answer)
     case .after(let act): act(self)
     case .answerLost, nil: break
     }
