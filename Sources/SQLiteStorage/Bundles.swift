@@ -182,9 +182,9 @@ extension SQLiteTransaction {
 
   /// A row of a run becomes one of the table.
   func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
-    let now = try row.release(before: nil, releaseNames)
+    let now = try ReleaseRow.release(of: row, before: nil, releaseNames.origins)
     try releaseInTable([now], by: series)
-    let earlier = row.arrival == 0 ? nil : ClaimWords.unpack(row.arrival).claim(about: row.subject)
+    let earlier = ReleaseRow.earlier(of: row)
     let words = earlier.map {
       "\($0.rollingPeriodWord),\($0.transmissionRiskWord),\($0.reportTypeWord),\($0.daysSinceOnsetWord),\($0.fields.rawValue)"
     }

@@ -1,6 +1,4 @@
-import ExposureKeys
 import KeyNormalization
-import KeyStorage
 
 /// What a claim states beside its rolling start, in one integer of at most four bytes: the bits of its ``Statement``.
 enum ClaimWords {
@@ -14,9 +12,4 @@ enum ClaimWords {
       let highest = field == .reportType ? field.mask : field.highestNumber
       return " AND \(bits) BETWEEN \(field.isRequired ? 1 : 0) AND \(highest)"
     }.joined()
-
-  /// What a claim states has bits, or it would not have been admitted.
-  static func pack(_ statement: Statement) -> Int32 { Int32(bitPattern: statement.bits) }
-
-  static func unpack(_ said: Int32) -> Statement { Statement(bits: UInt32(bitPattern: said)) }
 }

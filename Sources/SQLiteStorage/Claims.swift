@@ -28,7 +28,7 @@ extension ClaimRow {
 
   init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) {
     self.init(
-      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: ClaimWords.pack(claim.statement),
+      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: Int32(bitPattern: claim.statement.bits),
       origin: numbers.origins[Int(claim.origin.rawValue)], source: numbers.source,
       regions: numbers.regions[Int(claim.regions.rawValue)])
   }
@@ -50,21 +50,23 @@ extension SQLiteTransaction {
   func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
     let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
     var rows = try claimRuns().rows(from: start)
-    var page = PageNumbers(horizon)
+    var page = ClaimPageRows(horizon)
+    var search = NameSearch(transaction: self)
     while let row = try rows.next() {
       if page.claims.count >= limit, page.isFull(before: row) {
         try addHeld(from: start, before: row.key, asOf: event, to: &page.embargo)
         return ClaimPage(claims: page.claims, embargo: page.embargo, next: row.key)
       }
-      try page.take(row, names: &names, database)
+      try page.take(row, names: &search)
     }
     try addHeld(from: start, before: nil, asOf: event, to: &page.embargo)
     return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
   }
 
   func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage {
-    var page = PageNumbers(.now)
-    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &names, database) }
+    var page = ClaimPageRows(.now)
+    var search = NameSearch(transaction: self)
+    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &search) }
     if try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM held)") ?? false {
       let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE key = ?1")
       for key in keys {
@@ -106,9 +108,10 @@ extension SQLiteTransaction {
 
   func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
     let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var page = PageNumbers(horizon)
+    var page = ClaimPageRows(horizon)
+    var search = NameSearch(transaction: self)
     for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
-      try page.insert(row, names: &names, database)
+      try page.insert(row, names: &search)
     }
     return page.claims
   }
@@ -121,12 +124,12 @@ extension SQLiteTransaction {
   }
 
   /// The last arrival and the last recall that had happened when an event had. Their numbers go up with those of events.
-  private func lastNumbers(by event: EventID) throws -> ClaimHorizon {
+  private func lastNumbers(by event: EventID) throws -> RowHorizon {
     func last(_ table: String) throws -> Int64 {
       try Int64.fetchOne(
         database, sql: "SELECT ifnull(max(id), 0) FROM \(table) WHERE event <= ?", arguments: [event.rawValue]) ?? 0
     }
-    return ClaimHorizon(arrival: try last("arrivals"), recall: try last("recalls"))
+    return RowHorizon(arrival: try last("arrivals"), recall: try last("recalls"))
   }
 
   func claimCount() throws -> Int {
@@ -292,66 +295,21 @@ extension SQLiteTransaction {
     return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
   }
 
-  /// Adds the rows that are new, as a run.
+  /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
   ///
-  /// - Parameters:
-  ///   - rows: in the order of key data; those about one key data are looked at in theirs.
-  ///   - holdsOtherStarts: whether the operator is asked about a claim of key data that another origin has named
-  ///     first, under another rolling start.
-  ///   - recall: the number of the recall that means a claim; 0 is none.
   /// - Returns: the rows that are for the operator.
   func insert(
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
     recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
-    let arrival = try claimNumber(arrival)
-    let there = try claims.rows(about: rows)
-    var next = 0
-    var aside: [ClaimRow] = []
-    var new: [ClaimRow] = []
-    new.reserveCapacity(rows.count)
-    // What there is about the key data at hand.
-    var known: [ClaimRow] = []
-    var last: TemporaryExposureKey?
-    var newOfOrigins: [Int32: Int64] = [:]
-    var count: (origin: Int32, claims: Int64) = (0, 0)
-    var isSorted = true
-    for var row in rows {
-      if row.key != last {
-        known.removeAll(keepingCapacity: true)
-        while next < there.count, there[next].key < row.key { next += 1 }
-        while next < there.count, there[next].key == row.key {
-          known.append(there[next])
-          next += 1
-        }
-        last = row.key
-      }
-      if !known.isEmpty {
-        // Only a claim that is there is passed over.
-        if known.contains(where: row.isSame) { continue }
-        if holdsOtherStarts, row.isOtherOrigins(known) {
-          aside.append(row)
-          continue
-        }
-      }
-      row.arrival = arrival
-      row.recall = try recall(row)
-      if let before = new.last, row < before { isSorted = false }
-      new.append(row)
-      known.append(row)
-      guard row.stands else { continue }
-      if count.origin != row.origin {
-        newOfOrigins[count.origin, default: 0] += count.claims
-        count = (row.origin, 0)
-      }
-      count.claims += 1
-    }
-    newOfOrigins[count.origin, default: 0] += count.claims
-    receipt.new += new.count
-    receipt.known += rows.count - new.count - aside.count
-    receipt.heldForOperator += aside.count
-    for (origin, count) in newOfOrigins where count > 0 {
+    let arriving = try ArrivingClaims(
+      rows, there: try claims.rows(about: rows), arrival: try claimNumber(arrival), holdsOtherStarts: holdsOtherStarts,
+      recall: recall)
+    receipt.new += arriving.new.count
+    receipt.known += arriving.known
+    receipt.heldForOperator += arriving.aside.count
+    for (origin, count) in arriving.standing.sorted(by: { $0.key < $1.key }) {
       try database.execute(
         sql: """
           INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)
@@ -359,12 +317,11 @@ extension SQLiteTransaction {
           """, arguments: [arrival, origin, count])
     }
     try database.execute(
-      sql: "UPDATE totals SET claims = claims + ?", arguments: [newOfOrigins.values.reduce(0, +)])
-    if !isSorted { new.sort(by: <) }
-    try claims.add(new)
-    try note(new)
-    try claims.merge(after: new.count)
-    return aside
+      sql: "UPDATE totals SET claims = claims + ?", arguments: [arriving.standing.values.reduce(0, +)])
+    try claims.add(arriving.new)
+    try note(arriving.new)
+    try claims.merge(after: arriving.new.count)
+    return arriving.aside
   }
 
   /// - Returns: how many are known already, so that nobody has to decide about them.
@@ -409,108 +366,5 @@ extension SQLiteTransaction {
       sql: "INSERT INTO arrivals (document, event, time) VALUES (?, ?, ?)",
       arguments: [document.rawValue, event.id.rawValue, event.time.secondsSince1970])
     return database.lastInsertedRowID
-  }
-}
-
-extension ClaimRow {
-  /// Whether another origin was the first to name this key data, and under another rolling start.
-  ///
-  /// - Parameter known: what there is about the key data; the claim is not among it.
-  fileprivate func isOtherOrigins(_ known: [ClaimRow]) -> Bool {
-    let first = known.filter(\.stands).min { ($0.arrival, $0.rollingStart) < ($1.arrival, $1.rollingStart) }
-    guard let start = first?.rollingStart, start != rollingStart else { return false }
-    return !known.contains { $0.stands && $0.rollingStart == start && $0.origin == origin }
-  }
-}
-
-extension Embargo {
-  fileprivate mutating func add(_ row: ClaimRow) {
-    add(row.statement, about: row.subject)
-  }
-}
-
-/// Which claims were known at an event: those that had arrived, and that no recall had withdrawn.
-private struct ClaimHorizon {
-  var arrival: Int64
-  var recall: Int64
-
-  static let now = ClaimHorizon(arrival: .max, recall: .max)
-
-  /// Whether it had come.
-  @inline(__always)
-  func has(_ row: ClaimRow) -> Bool { Int64(row.arrival) <= arrival }
-
-  /// Whether no recall had withdrawn it.
-  @inline(__always)
-  func stands(_ row: ClaimRow) -> Bool { row.stands || Int64(row.recall) > recall }
-}
-
-/// A page that is filled from rows, in the order of key data: the store's numbers become those of the page.
-private struct PageNumbers {
-  var claims = ClaimSet()
-  var embargo = Embargo()
-  private let horizon: ClaimHorizon
-  /// Withdrawn claims about the key that is being read. They count for how long it is valid, and for nothing else; a key
-  /// that nobody claims any more is not in the page.
-  private var withdrawn: [ClaimRow] = []
-  private var last: TemporaryExposureKey?
-  private var origins: [OriginID?] = []
-  private var regions: [RegionClaim.ID?] = []
-  private var sources: [SourceID?] = []
-  /// Whether other numbers of the store are other names in the page: then its rows, each of which is there once, are other claims.
-  private var areDistinct = true
-
-  init(_ horizon: ClaimHorizon) { self.horizon = horizon }
-
-  /// Whether a row begins the claims about another key.
-  func isFull(before row: ClaimRow) -> Bool {
-    last != nil && last != row.key && horizon.has(row) && horizon.stands(row)
-  }
-
-  @inline(__always)
-  mutating func take(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
-    guard horizon.has(row) else { return }
-    if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
-    guard horizon.stands(row) else {
-      if last == row.key { embargo.add(row) } else { withdrawn.append(row) }
-      return
-    }
-    last = row.key
-    for row in withdrawn { embargo.add(row) }
-    withdrawn.removeAll(keepingCapacity: true)
-    try insert(row, names: &names, database)
-  }
-
-  mutating func insert(_ row: ClaimRow, names: inout Names, _ database: Database) throws {
-    let regionSet =
-      try regions[known: row.regions]
-      ?? regions.know(
-        row.regions, &areDistinct, claims.id(ofVisited: try names.regions(Int64(row.regions), in: database)))
-    let origin =
-      try origins[known: row.origin]
-      ?? origins.know(
-        row.origin, &areDistinct,
-        row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(Int64(row.origin), in: database)))
-    let source =
-      try sources[known: row.source]
-      ?? sources.know(row.source, &areDistinct, claims.id(of: try names.source(Int64(row.source), in: database)))
-    let claim = AdmittedClaim(
-      subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source)
-    if areDistinct { claims.append(distinct: claim) } else { claims.insert(stored: claim) }
-  }
-}
-
-extension Array {
-  fileprivate subscript<Wrapped>(known number: Int32) -> Wrapped? where Element == Wrapped? {
-    number >= 0 && number < count ? self[Int(number)] : nil
-  }
-
-  fileprivate mutating func know<Wrapped: Equatable>(
-    _ number: Int32, _ areDistinct: inout Bool, _ element: Wrapped
-  ) -> Wrapped where Element == Wrapped? {
-    if contains(element) { areDistinct = false }
-    if number >= count { append(contentsOf: repeatElement(nil, count: Int(number) + 1 - count)) }
-    if number >= 0 { self[Int(number)] = element }
-    return element
   }
 }

@@ -75,7 +75,7 @@ extension SQLiteTransaction {
 
   private func row(of claim: StatedClaim) throws -> ClaimRow {
     ClaimRow(
-      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: ClaimWords.pack(claim.statement),
+      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: Int32(bitPattern: claim.statement.bits),
       origin: try claim.origin.map { Int32(truncatingIfNeeded: try names.number(ofOrigin: $0, adding: database)) } ?? 0,
       source: Int32(truncatingIfNeeded: try names.number(of: claim.source, adding: database)),
       regions: Int32(truncatingIfNeeded: try names.number(ofRegions: claim.visited, adding: database)))

@@ -133,6 +133,23 @@ extension Array {
   }
 }
 
+/// Names as a page of claims looks them up.
+struct NameSearch: ClaimNames {
+  let transaction: SQLiteTransaction
+
+  func origin(_ number: Int32) throws -> String {
+    try transaction.names.origin(Int64(number), in: transaction.database)
+  }
+
+  func regions(_ number: Int32) throws -> [String]? {
+    try transaction.names.regions(Int64(number), in: transaction.database)
+  }
+
+  func source(_ number: Int32) throws -> Source {
+    try transaction.names.source(Int64(number), in: transaction.database)
+  }
+}
+
 extension Provenance {
   /// As the schema spells it.
   fileprivate var kind: String {

@@ -46,6 +46,8 @@ package struct ClaimPageRows {
   private var origins: [OriginID?] = []
   private var regions: [RegionClaim.ID?] = []
   private var sources: [SourceID?] = []
+  /// Whether other numbers of the store are other names in the page: then its rows, each of which is there once, are other claims.
+  private var areDistinct = true
 
   package init(_ horizon: RowHorizon) { self.horizon = horizon }
 
@@ -71,15 +73,18 @@ package struct ClaimPageRows {
   package mutating func insert(_ row: ClaimRow, names: inout some ClaimNames) throws {
     let regionSet =
       try regions[known: row.regions]
-      ?? regions.know(row.regions, claims.id(ofVisited: row.regions == 0 ? nil : try names.regions(row.regions)))
+      ?? regions.know(
+        row.regions, &areDistinct, claims.id(ofVisited: row.regions == 0 ? nil : try names.regions(row.regions)))
     let origin =
       try origins[known: row.origin]
-      ?? origins.know(row.origin, row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(row.origin)))
+      ?? origins.know(
+        row.origin, &areDistinct, row.origin == 0 ? .lost : claims.id(ofOrigin: try names.origin(row.origin)))
     let source =
-      try sources[known: row.source] ?? sources.know(row.source, claims.id(of: try names.source(row.source)))
-    claims.insert(
-      stored: AdmittedClaim(
-        subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source))
+      try sources[known: row.source]
+      ?? sources.know(row.source, &areDistinct, claims.id(of: try names.source(row.source)))
+    let claim = AdmittedClaim(
+      subject: row.subject, statement: row.statement, regions: regionSet, origin: origin, source: source)
+    if areDistinct { claims.append(distinct: claim) } else { claims.insert(stored: claim) }
   }
 }
 
@@ -88,7 +93,10 @@ extension Array {
     number >= 0 && number < count ? self[Int(number)] : nil
   }
 
-  fileprivate mutating func know<Wrapped>(_ number: Int32, _ element: Wrapped) -> Wrapped where Element == Wrapped? {
+  fileprivate mutating func know<Wrapped: Equatable>(
+    _ number: Int32, _ areDistinct: inout Bool, _ element: Wrapped
+  ) -> Wrapped where Element == Wrapped? {
+    if contains(element) { areDistinct = false }
     if number >= count { append(contentsOf: repeatElement(nil, count: Int(number) + 1 - count)) }
     if number >= 0 { self[Int(number)] = element }
     return element
