@@ -18,7 +18,9 @@ struct CallbackRegistration: CallbackRegistrar {
   }
 
   func subscriptions(of country: String) async throws -> [RegisteredCallback] {
-    try await ledger.read { try $0.callbackSubscriptions() }.of(country: country).map {
+    try await whileAway(from: country) { try await ledger.read { try $0.callbackSubscriptions() } }.of(
+      country: country
+    ).map {
       RegisteredCallback(id: $0.id, url: $0.url)
     }
   }
@@ -26,9 +28,11 @@ struct CallbackRegistration: CallbackRegistrar {
   func set(_ callback: RegisteredCallback, of country: String) async throws {
     do {
       _ = try await caller.addresses(of: try CallbackTarget(callback.url))
-      try await ledger.callbackSet(
-        callback.callbackId, of: country, to: callback.url,
-        behind: { try $0.lastFederationBatch()?.id.rawValue ?? 0 }, at: clock())
+      try await whileAway(from: country) {
+        try await ledger.callbackSet(
+          callback.callbackId, of: country, to: callback.url,
+          behind: { try $0.lastFederationBatch()?.id.rawValue ?? 0 }, at: clock())
+      }
     } catch let fault as CallbackFault where fault.code == .addressRefused {
       // Which address it is would tell a country of our own network.
       logger.warning(
@@ -43,7 +47,7 @@ struct CallbackRegistration: CallbackRegistrar {
   }
 
   func remove(_ id: String, of country: String) async throws -> Bool {
-    try await ledger.callbackRemoved(id, of: country, at: clock())
+    try await whileAway(from: country) { try await ledger.callbackRemoved(id, of: country, at: clock()) }
   }
 }
 

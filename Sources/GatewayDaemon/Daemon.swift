@@ -19,6 +19,7 @@ package struct Daemon: Sendable {
   private let clock: GatewayClock
   private let replica: (name: ReplicaName, lease: Duration)
   private let manager: ServiceManager?
+  private let overdue: (@Sendable () -> Void)?
   private let readAgain: @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
 
   /// - Parameters:
@@ -29,11 +30,13 @@ package struct Daemon: Sendable {
   ///   - operators: `nil` where they have no address of their own.
   ///   - version: what peers are told of this program.
   ///   - manager: who has started this process and wants to know how it is.
+  ///   - overdue: is called where it was told to end and has not after a minute, whatever holds it up; the store bears that the process
+  ///     ends then at any moment. `nil` waits on.
   ///   - readAgain: reads the configuration once more, on SIGHUP.
   package init(
     _ plan: GatewayPlan, ledger: Ledger, serving: Serving?, operators: OperatorsAddress? = nil, version: String,
     clock: GatewayClock, replica: (name: ReplicaName, lease: Duration) = (.ofMachine, .seconds(15)),
-    manager: ServiceManager? = nil,
+    manager: ServiceManager? = nil, overdue: (@Sendable () -> Void)? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
@@ -44,6 +47,7 @@ package struct Daemon: Sendable {
     self.clock = clock
     self.replica = replica
     self.manager = manager
+    self.overdue = overdue
     self.readAgain = readAgain
   }
 
@@ -115,10 +119,13 @@ package struct Daemon: Sendable {
       services.append(operators.service)
     }
     if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
+    let deadline = EndService(ledger: ledger, overdue: overdue)
+    services.append(deadline)
+    defer { deadline.isOver.set() }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.
-    configuration.maximumGracefulShutdownDuration = .seconds(60)
+    configuration.maximumGracefulShutdownDuration = .seconds(50)
     do {
       try await ServiceGroup(configuration: configuration).run()
     } catch {

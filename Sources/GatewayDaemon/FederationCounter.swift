@@ -47,25 +47,41 @@ package struct FederationCounter: FederationDesk {
   }
 
   package func accept(_ delivery: FederationDelivery) async throws -> FederationOutcome {
-    try await intake.accept(delivery)
+    try await whileAway(from: delivery.client.country) { try await intake.accept(delivery) }
   }
 
   package func batch(
     of day: Day, tagged tag: String?, for client: FederationClient
   ) async throws -> FederationDownload {
-    try await downloads.batch(of: day, tagged: tag, for: client.country)
+    try await whileAway(from: client.country) {
+      try await downloads.batch(of: day, tagged: tag, for: client.country)
+    }
   }
 
   package func audit(of day: Day, tagged tag: String, for client: FederationClient) async throws -> [UInt8] {
-    try await downloads.audit(of: day, tagged: tag, for: client.country)
+    try await whileAway(from: client.country) {
+      try await downloads.audit(of: day, tagged: tag, for: client.country)
+    }
   }
 
   /// Of the last four weeks.
   package func statistics() async throws -> [FederationStatistics] {
     let first = Day(daysSince1970: clock().day.daysSince1970 - 27)
-    return try await downloads.statistics(since: first).map {
+    return try await whileAway { try await downloads.statistics(since: first) }.map {
       FederationStatistics(day: "\($0.day)", country: $0.country, uploads: $0.uploads, keys: $0.keys)
     }
+  }
+}
+
+/// What a store that is away for a while means for who asks: it is told so, and may ask again; the log has why.
+func whileAway<Result>(from country: String = "", _ body: () async throws -> Result) async throws -> Result {
+  do {
+    return try await body()
+  } catch let fault as StorageFault where fault.mayPass {
+    Logger(label: "keyferry.federation").error(
+      "a country could not be answered, the store is away",
+      metadata: ["country": .string(country), "reason": .string(fault.reason)])
+    throw FederationRefusal(.away, "store-away", "nothing can be kept or read now; try again later")
   }
 }
 

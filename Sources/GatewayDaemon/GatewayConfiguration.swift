@@ -100,12 +100,19 @@ package enum GatewayConfiguration {
   /// What opening the store says, and where it could not be made; nothing is made.
   package static func storeFaults(of plan: GatewayPlan, _ path: String, now: Instant) -> [GatewayFault] {
     let place = plan.database == nil ? "state" : "store.postgresql"
-    let fault = { (severity, reason) in [GatewayFault(severity: severity, file: path, place: place, reason: reason)] }
+    let fault = { (severity: GatewayFault.Severity, reason: String) in
+      [GatewayFault(severity: severity, file: path, place: place, reason: reason)]
+    }
+    var lacks: [GatewayFault] = []
     do {
+      let missing = try Stores.missingRights(at: plan.store)
+      lacks = missing.flatMap { fault($0.isNeeded ? .error : .warning, $0.reason) }
+      // What it says would be about the same.
+      if missing.contains(where: \.isNeeded) { return lacks }
       _ = try Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
-      return []
+      return lacks
     } catch let error as StorageFault where error.code == .notFound && plan.database != nil {
-      return []
+      return lacks
     } catch let error as StorageFault where error.code == .notFound {
       var folder = plan.stateFolder
       while access(folder, F_OK) != 0 {

@@ -43,6 +43,18 @@ package enum Stores {
     try ledger(at: .folder(folder), in: folder, as: role, now: now, listeners: listeners)
   }
 
+  /// What the role of a database lacks, and the SQL that gives it; whether a gateway needs it. Nothing is made.
+  ///
+  /// - Throws: ``StorageFault`` where the database cannot be reached.
+  package static func missingRights(at address: StoreAddress) throws -> [(reason: String, isNeeded: Bool)] {
+    #if PostgreSQL
+      if let database = address.database {
+        return try PostgresStore.missingRights(of: database).map { ("\($0)", $0.isNeeded) }
+      }
+    #endif
+    return []
+  }
+
   /// Copies all that one store has into another one; see ``StoreMove``. Nobody else owns one of them meanwhile.
   ///
   /// - Returns: how many rows both have.

@@ -1,6 +1,8 @@
+internal import BundleTrust
 internal import GatewayServer
 internal import KeyIntake
 internal import KeyReceiving
+internal import KeyStorage
 
 /// The server's doors, and the one way in behind them.
 struct UploadRecording: UploadRecorder {
@@ -18,6 +20,7 @@ struct UploadRecording: UploadRecorder {
     try await refusing {
       let receipt = try await intake.accept(
         upload.keys, for: regions(upload.audience), proof: upload.proof, certificate: upload.certificate,
+        token: upload.token.map(used),
         byteCount: upload.byteCount)
       return RecordedUpload(
         accepted: receipt.accepted, inserted: receipt.inserted,
@@ -26,7 +29,14 @@ struct UploadRecording: UploadRecorder {
     }
   }
 
-  func pass() async throws { try await refusing { try await intake.pass() } }
+  func pass(redeeming token: OneTimeToken?) async throws {
+    try await refusing { try await intake.pass(redeeming: token.map(used)) }
+  }
+
+  /// Doors may give the same name to two tokens.
+  private func used(_ token: OneTimeToken) -> UsedToken {
+    UsedToken(digest: FederationDigest.sha256(Array("\(source.name)\n\(token.name)".utf8)), end: token.end)
+  }
 
   /// `nil` is what the door says.
   private func regions(_ audience: UploadAudience) -> [String]? {
@@ -49,8 +59,13 @@ struct UploadRecording: UploadRecorder {
       throw UploadFault(.noKeys, reason: reason)
     } catch UploadIntake.Refusal.revision(let fault) {
       throw UploadFault(.revision(fault), reason: fault.reason)
+    } catch UploadIntake.Refusal.usedToken {
+      throw UploadFault(.usedToken, reason: "the token is not valid")
     } catch UploadIntake.Refusal.busy {
       throw UploadFault(.moment, reason: "too many uploads wait; try again later")
+    } catch let fault as StorageFault where fault.mayPass {
+      health.failed(fault)
+      throw UploadFault(.away, reason: fault.reason)
     } catch {
       if !(error is CancellationError) { health.failed(error) }
       throw error

@@ -33,6 +33,14 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
   }
 
   package var description: String { reason }
+
+  /// Whether the same may be possible a moment later, or at another replica: the database is away or busy, a disk is full.
+  package var mayPass: Bool {
+    switch code {
+    case .held, .gone, .full, .fenced, .inputOutput: true
+    case .notFound, .earlier, .later, .incompatible, .corrupt, .unsupported, .conflict: false
+    }
+  }
 }
 
 extension StorageFault {

@@ -199,7 +199,10 @@ extension PostgresTransaction {
 
   /// What is not as it was written.
   func damage(limit: Int) throws -> [String] {
-    var found = try claimRuns().damage(limit: limit) + agendaTable().damage()
+    var numbers = try claimNumbers()
+    var found = try claimRuns().damage(limit: limit) { numbers.look(at: $0) }
+    found += numbers.faults
+    found += try agendaTable().damage() + formFaults()
     let all: [Int64] = try database.rows("SELECT id FROM series ORDER BY id").map { try $0[0] }
     for series in all { found += try releaseRuns(of: series).damage(limit: limit) }
     let sums = try database.row(

@@ -5,7 +5,9 @@ import KeyStorage
 /// How a database is reached: the operator's words, checked, with ours beside them. It never says the password.
 package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflectable {
   private var words: [String: String]
-  /// Where it is, for people.
+  /// Who connects, as far as it is said.
+  let role: String
+  /// Where it is, for people: host, port and database, as libpq reads them.
   package let place: String
   /// Whether the database is on another machine, so that the connection has to be encrypted and verified.
   package let isElsewhere: Bool
@@ -65,9 +67,24 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
       }
     }
     let database = known("dbname", "PGDATABASE") ?? known("user", "PGUSER") ?? ""
-    let host = hosts.filter { !$0.isEmpty }.joined(separator: ",")
-    place = "postgresql://\(host.hasPrefix("/") || host.isEmpty ? "" : host)/\(database)"
+    place = Self.place(of: hosts.allSatisfy(\.isEmpty) ? addresses : hosts, known("port", "PGPORT") ?? "", database)
+    role = known("user", "PGUSER") ?? ""
     self.words = words
+  }
+
+  /// A socket has no place in the address itself.
+  private static func place(of hosts: [String], _ ports: String, _ database: String) -> String {
+    let ports = ports.split(separator: ",").map(String.init)
+    func port(_ index: Int) -> String { ports.count > 1 ? ports[min(index, ports.count - 1)] : ports.first ?? "5432" }
+    let isSocket = hosts.allSatisfy { $0.isEmpty || $0.hasPrefix("/") || $0.hasPrefix("@") }
+    guard !isSocket else {
+      let folder = hosts.first { !$0.isEmpty }.map { "host=\($0)&" } ?? ""
+      return "postgresql:///\(database)?\(folder)port=\(port(0))"
+    }
+    let places = hosts.enumerated().map { index, host in
+      "\(host.contains(":") ? "[\(host)]" : host):\(port(index))"
+    }
+    return "postgresql://\(places.joined(separator: ","))/\(database)"
   }
 
   /// Whether it has none of these characters, and none that controls a terminal.

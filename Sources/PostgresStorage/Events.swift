@@ -90,6 +90,12 @@ extension PostgresTransaction {
     }
   }
 
+  func use(_ token: UsedToken) throws -> Bool {
+    try database.run(
+      "INSERT INTO used_tokens (digest, until) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", token.digest,
+      token.end.secondsSince1970) == 1
+  }
+
   func note(_ upload: UploadRecord) throws {
     let door = try sourceNumber(upload.door)
     try database.run(

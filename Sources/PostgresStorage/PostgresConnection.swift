@@ -1,13 +1,37 @@
 import CPostgres
 import Foundation
 import KeyStorage
+import Synchronization
 
-/// One connection of libpq, used by one thread. Every call blocks until the server has answered.
+/// Until when a process waits for what its database has begun, once it ends. The lock owns it.
+final class Haste: Sendable {
+  /// What each answer may take all the same.
+  static let least = Duration.seconds(5)
+  private let moment = Mutex<ContinuousClock.Instant?>(nil)
+
+  /// `nil` while it does not end.
+  var end: ContinuousClock.Instant? { moment.withLock { $0 } }
+  var isOver: Bool { end.map { $0 <= .now } ?? false }
+
+  func begin(within time: Duration) {
+    moment.withLock { $0 = min($0 ?? .now + time, .now + time) }
+  }
+}
+
+/// One connection of libpq, used by one thread. Every call blocks until the server has answered, or the time for that is over.
 final class PostgresConnection {
   private let connection: OpaquePointer
+  /// Seconds that an answer is waited for; `nil` is without end. The server has limits of its own, and cannot keep them while it
+  /// is stopped: then its machine still says that all has arrived.
+  var patience: Int? = 30
+  /// Beside it, the end of the process.
+  private let haste: Haste
+  /// Nobody waits any more for what was asked last, so that nothing else can be asked.
+  private var isGivenUp = false
 
   /// - Throws: ``PostgresError``.
-  init(_ words: ConnectionWords, application: String) throws {
+  init(_ words: ConnectionWords, application: String, haste: Haste = Haste()) throws {
+    self.haste = haste
     let pairs = words.all(application: application)
     // Registered before anything of libpq is opened, and so run before that is taken down.
     _ = Self.waitsAtEnd
@@ -18,15 +42,30 @@ final class PostgresConnection {
     guard let opened else { throw PostgresError(state: nil, message: "no memory for a connection", isLost: true) }
     connection = opened
     guard PQstatus(connection) == CONNECTION_OK else {
-      throw PostgresError(state: nil, message: Self.firstLine(PQerrorMessage(connection)), isLost: true)
+      var message = Self.firstLine(PQerrorMessage(connection))
+      if message.contains("session is read-only") || message.contains("server is in hot standby mode") {
+        message += "; \(Self.readOnly(words.role))"
+      }
+      if message.contains("certificate verify failed") {
+        message += "; the server's certificate is not signed by sslrootcert, has ended, or is not valid yet"
+      }
+      throw PostgresError(state: nil, message: message, isLost: true)
     }
     PQsetClientEncoding(connection, "UTF8")
     PQsetNoticeProcessor(connection, { _, _ in }, nil)
+    // Sending waits for nobody either.
+    PQsetnonblocking(connection, 1)
     if words.isElsewhere, PQsslInUse(connection) == 0 {
       throw PostgresError(
         state: nil, message: "the connection to another machine is not encrypted, allowed is sslmode=verify-full",
         isLost: true)
     }
+  }
+
+  /// Why nothing can be written by a connection, and what to do.
+  static func readOnly(_ role: String) -> String {
+    "it takes no writes: it is a standby, or its role is read only, and then: "
+      + "ALTER ROLE \(role.isEmpty ? "NAME" : quoted(role)) SET default_transaction_read_only = off"
   }
 
   deinit {
@@ -41,7 +80,12 @@ final class PostgresConnection {
   private static let waitsAtEnd: Bool = atexit { PostgresConnection.closing.lock() } == 0
 
   /// Whether it can be used for another transaction.
-  var isIdle: Bool { PQstatus(connection) == CONNECTION_OK && PQtransactionStatus(connection) == PQTRANS_IDLE }
+  var isIdle: Bool {
+    !isGivenUp && PQstatus(connection) == CONNECTION_OK && PQtransactionStatus(connection) == PQTRANS_IDLE
+  }
+
+  /// The number of the server's process, as whoever we are connected to said it.
+  var statedNumber: Int { Int(PQbackendPID(connection)) }
 
   var serverVersion: Int { Int(PQserverVersion(connection)) }
 
@@ -63,8 +107,9 @@ final class PostgresConnection {
       }
       let lengths = places.map { Int32(truncatingIfNeeded: $0?.count ?? 0) }
       let formats = [Int32](repeating: 1, count: values.count)
-      return try check(
-        PQexecParams(connection, sql, Int32(values.count), types, pointers, lengths, formats, 1))
+      return try answer {
+        PQsendQueryParams(connection, sql, Int32(values.count), types, pointers, lengths, formats, 1)
+      }
     }
   }
 
@@ -72,12 +117,59 @@ final class PostgresConnection {
   ///
   /// - Returns: what the last one gave, as texts.
   @discardableResult
-  func script(_ sql: String) throws -> PostgresResult { try check(PQexec(connection, sql)) }
+  func script(_ sql: String) throws -> PostgresResult { try answer { PQsendQuery(connection, sql) } }
+
+  private func answer(to send: () -> Int32) throws -> PostgresResult {
+    guard !isGivenUp else { throw Self.silence }
+    return try check(send() == 1 ? try wait(until: patience.map { ContinuousClock.now + .seconds($0) }) : nil)
+  }
+
+  /// Waits for all that the server answers.
+  ///
+  /// - Returns: the last of it; `nil` where the connection is lost.
+  private func wait(until end: ContinuousClock.Instant?) throws -> OpaquePointer? {
+    var last: OpaquePointer?
+    while true {
+      // What is not sent yet goes when there is room for it; the server may say something before.
+      let unsent = PQflush(connection)
+      while unsent == 0, PQisBusy(connection) == 0 {
+        guard let next = PQgetResult(connection) else { return last }
+        if let last { PQclear(last) }
+        last = next
+      }
+      guard isReady(toSend: unsent > 0, until: end) else {
+        if let last { PQclear(last) }
+        isGivenUp = true
+        throw Self.silence
+      }
+      // What the server said before it went says more than that it has gone.
+      guard unsent >= 0, PQconsumeInput(connection) == 1 else { return last }
+    }
+  }
+
+  /// Whether something came, or can be sent, before the end.
+  private func isReady(toSend isSending: Bool, until end: ContinuousClock.Instant?) -> Bool {
+    var entry = pollfd(
+      fd: PQsocket(connection), events: Int16(POLLIN) | (isSending ? Int16(POLLOUT) : 0), revents: 0)
+    let begun = ContinuousClock.now
+    while true {
+      // What comes after that is quick, or is not answered at all.
+      let ends = [end, haste.end.map { max($0, begun + Haste.least) }].compactMap(\.self)
+      let left = ends.min().map { (ContinuousClock.now.duration(to: $0) / .milliseconds(1)).rounded(.up) } ?? 1e9
+      // That the process ends, nobody says to who waits.
+      let count = poll(&entry, 1, Int32(min(max(0, left), 500)))
+      // What is wrong with the socket, libpq says.
+      if count > 0 || count < 0 && errno != EINTR { return true }
+      if left <= 0 { return false }
+    }
+  }
+
+  private static let silence = PostgresError(
+    state: nil, message: "the server does not answer: it is stopped, or its machine is", isLost: true)
 
   private func check(_ result: OpaquePointer?) throws -> PostgresResult {
     guard let result else {
-      throw PostgresError(
-        state: nil, message: Self.firstLine(PQerrorMessage(connection)), isLost: PQstatus(connection) == CONNECTION_BAD)
+      throw PostgresError(state: nil, message: Self.firstLine(PQerrorMessage(connection)), isLost: true)
     }
     switch PQresultStatus(result) {
     case PGRES_TUPLES_OK, PGRES_COMMAND_OK: return PostgresResult(result)
@@ -94,9 +186,16 @@ final class PostgresConnection {
   }
 
   private static func firstLine(_ text: UnsafePointer<CChar>?) -> String {
-    let lines = text.map { String(cString: $0) } ?? ""
-    let words = lines.split(separator: "\n").map { $0.trimmingPrefix { $0.isWhitespace } }.joined(separator: "; ")
-    return words.isEmpty ? "the connection failed" : words
+    oneLine(text.map { String(cString: $0) } ?? "")
+  }
+
+  /// All lines in one, each once: where a connection is tried with TLS and without, both are refused for the same reason.
+  static func oneLine(_ text: String) -> String {
+    var lines: [Substring] = []
+    for line in text.split(separator: "\n").map({ $0.trimmingPrefix { $0.isWhitespace } }) where !lines.contains(line) {
+      lines.append(line)
+    }
+    return lines.isEmpty ? "the connection failed" : lines.joined(separator: "; ")
   }
 
   private static func withTexts<Result>(

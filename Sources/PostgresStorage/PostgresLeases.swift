@@ -19,8 +19,11 @@ final class PostgresLeases: LeaseOffice {
     SET idle_in_transaction_session_timeout = \(2 * patience)
     """
 
-  init(_ words: ConnectionWords, schema: String, application: String) {
+  private let haste: Haste
+
+  init(_ words: ConnectionWords, schema: String, application: String, haste: Haste) {
     self.words = words
+    self.haste = haste
     name = "\(quoted(schema)).leases"
     notes = "\(quoted(schema)).notes"
     counters = "\(quoted(schema)).counters"
@@ -57,7 +60,7 @@ final class PostgresLeases: LeaseOffice {
       let rows = try database.rows(
         """
         INSERT INTO \(name) AS held (duty, holder, number, until)
-        SELECT duty, $2, 1, clock_timestamp() + $3 * interval '1 millisecond' FROM unnest($1::text[]) AS duty ORDER BY duty
+        SELECT duty, $2, 1, clock_timestamp() + $3 * interval '1 millisecond' FROM unnest($1::text[]) AS duty ORDER BY duty COLLATE "C"
         ON CONFLICT (duty) DO UPDATE
         SET holder = excluded.holder, number = held.number + 1, until = clock_timestamp() + $3 * interval '1 millisecond'
         WHERE held.until <= clock_timestamp() AND held.number < 9223372036854775807
@@ -70,18 +73,29 @@ final class PostgresLeases: LeaseOffice {
     }
   }
 
+  /// Several rows are locked in one order, whoever does it, so that no two wait for each other.
+  private static let inOrder = "ORDER BY held.duty FOR UPDATE OF held"
+
+  /// The rows of leases that were given, while they are the holder's.
+  private static func locking(_ rows: String) -> String {
+    """
+    SELECT held.duty FROM \(rows) AS held JOIN unnest($1::text[], $2::bigint[]) AS asked(duty, number)
+    ON held.duty = asked.duty AND held.number = asked.number WHERE held.holder = $3
+    """
+  }
+
   func renew(_ leases: [Lease], for time: Duration) async throws -> [Lease] {
     guard let holder = leases.first?.holder else { return [] }
     let deadline = Lease.deadline(askedAt: .now, for: time)
     return try await ask { [name] database in
       let rows = try database.rows(
         """
-        UPDATE \(name) AS held SET until = clock_timestamp() + $3 * interval '1 millisecond'
-        FROM unnest($1::text[], $2::bigint[]) AS mine(duty, number)
-        WHERE held.duty = mine.duty AND held.number = mine.number AND held.holder = $4 AND held.until > clock_timestamp()
+        WITH mine AS MATERIALIZED (\(Self.locking(name)) AND held.until > clock_timestamp() \(Self.inOrder))
+        UPDATE \(name) AS held SET until = clock_timestamp() + $4 * interval '1 millisecond'
+        FROM mine WHERE held.duty = mine.duty
         RETURNING held.duty, held.number
-        """, PostgresValue.texts(leases.map(\.duty.name)), PostgresValue.ints(leases.map(\.number)), time.milliseconds,
-        holder.description)
+        """, PostgresValue.texts(leases.map(\.duty.name)), PostgresValue.ints(leases.map(\.number)), holder.description,
+        time.milliseconds)
       return try rows.map {
         Lease(Duty(name: try $0["duty"]), holder: holder, number: try $0["number"], deadline: deadline)
       }
@@ -93,9 +107,8 @@ final class PostgresLeases: LeaseOffice {
     try await ask { [name] database in
       _ = try database.run(
         """
-        UPDATE \(name) AS held SET until = least(held.until, clock_timestamp())
-        FROM unnest($1::text[], $2::bigint[]) AS mine(duty, number)
-        WHERE held.duty = mine.duty AND held.number = mine.number AND held.holder = $3
+        WITH mine AS MATERIALIZED (\(Self.locking(name)) \(Self.inOrder))
+        UPDATE \(name) AS held SET until = least(held.until, clock_timestamp()) FROM mine WHERE held.duty = mine.duty
         """, PostgresValue.texts(leases.map(\.duty.name)), PostgresValue.ints(leases.map(\.number)), holder.description)
     }
   }
@@ -122,10 +135,13 @@ final class PostgresLeases: LeaseOffice {
     _ body: @escaping @Sendable (PostgresConnection) throws -> Result
   ) async throws -> Result {
     do {
-      return try await thread.run { [words, application] connection in
+      return try await thread.run { [words, application, haste] connection in
         do {
-          let database = try connection ?? PostgresStore.connect(words, application: application)
-          if connection == nil { try database.script(Self.limits) }
+          let database = try connection ?? PostgresStore.connect(words, application: application, haste: haste)
+          if connection == nil {
+            database.patience = 5 * Self.patience / 1000
+            try database.script(Self.limits)
+          }
           connection = database
           let result = try body(database)
           if !database.isIdle { connection = nil }

@@ -26,6 +26,7 @@ package final class PostgresStore: Store {
   /// The last transaction of this process that was kept.
   private let lastKept = Mutex<Int64?>(nil)
   private let office: PostgresLeases
+  private let haste = Haste()
 
   package var leases: (any LeaseOffice)? { office }
 
@@ -46,11 +47,17 @@ package final class PostgresStore: Store {
     self.schema = schema
     self.tuning = tuning
     application = String(command.prefix(60))
-    office = PostgresLeases(words, schema: schema, application: application)
+    office = PostgresLeases(words, schema: schema, application: application, haste: haste)
     reading = ReadingThreads(limit: tuning.readers)
     do {
       try writing.runAndWait { [self] connection in
         let database = try connect()
+        if role.isGateway { try Pooler(connection: database, place: words.place) { [self] in try connect() }.refuse() }
+        let lacks = try Rights(database, schema: schema).missing(for: role).filter(\.isNeeded)
+        if !lacks.isEmpty {
+          let reasons = lacks.map(\.description).joined(separator: "; ")
+          throw StorageFault(.inputOutput, "\(words.place): \(reasons)")
+        }
         let migration = Migration(database: database, schema: schema, place: words.place)
         if role == .reader {
           switch try migration.standing() {
@@ -69,7 +76,10 @@ package final class PostgresStore: Store {
             "\(words.place): an earlier version of Keyferry has written this store; start the gateway of this version first, or keyferry store migrate"
           )
         }
+        // Others may be making the tables, and large ones take their time.
+        database.patience = nil
         try migration.run()
+        database.patience = patience
         if role.isGateway { try sweep(database) }
         let mark = try database.row(
           "SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
@@ -82,6 +92,11 @@ package final class PostgresStore: Store {
   }
 
   package static let defaultSchema = DatabaseAccess.usualSchema
+
+  package var place: String { "\(words.place), schema \(schema)" }
+
+  /// Seconds that the server is waited for: it has ended by itself before whatever may take long.
+  private var patience: Int { max(tuning.statementSeconds, tuning.lockSeconds) + tuning.answerSeconds }
 
   /// The name of this program and its first argument, unless that is an option.
   package static var currentCommand: String {
@@ -99,10 +114,16 @@ package final class PostgresStore: Store {
       "DELETE FROM \(quoted(schema)).leases WHERE duty LIKE 'replica/%' AND until < now() - interval '30 days'")
   }
 
-  private func connect() throws -> PostgresConnection { try Self.connect(words, application: application) }
+  private func connect() throws -> PostgresConnection {
+    let database = try Self.connect(words, application: application, haste: haste)
+    database.patience = patience
+    return database
+  }
 
-  static func connect(_ words: ConnectionWords, application: String) throws -> PostgresConnection {
-    let database = try PostgresConnection(words, application: application)
+  static func connect(
+    _ words: ConnectionWords, application: String, haste: Haste = Haste()
+  ) throws -> PostgresConnection {
+    let database = try PostgresConnection(words, application: application, haste: haste)
     guard database.serverVersion >= oldestServer else {
       throw StorageFault(
         .unsupported,
@@ -140,11 +161,13 @@ package final class PostgresStore: Store {
   }
 
   /// The first words of a transaction: what each statement may take, for this transaction alone.
-  private func opening(_ isolation: String) -> String {
+  ///
+  /// - Parameter isLong: whether a statement may take as long as it takes.
+  private func opening(_ isolation: String, isLong: Bool = false) -> String {
     """
     BEGIN ISOLATION LEVEL \(isolation);
     SET LOCAL search_path = \(quoted(schema));
-    SET LOCAL statement_timeout = \(tuning.statementSeconds * 1000);
+    SET LOCAL statement_timeout = \(isLong ? 0 : tuning.statementSeconds * 1000);
     SET LOCAL lock_timeout = \(tuning.lockSeconds * 1000);
     SET LOCAL idle_in_transaction_session_timeout = \(tuning.idleSeconds * 1000);
     """
@@ -214,7 +237,9 @@ package final class PostgresStore: Store {
         while true {
           do {
             return try writeOnce(&connection, authority, body)
-          } catch let error as PostgresError where error.isWorthRepeating && attempt < tuning.repeats {
+          } catch let error as PostgresError
+            where error.isWorthRepeating && attempt < tuning.repeats && !haste.isOver
+          {
             attempt += 1
             // Others that collided wait as well, and not as long.
             Thread.sleep(forTimeInterval: Double.random(in: 0.5...1) * min(5, 0.05 * pow(2.5, Double(attempt))))
@@ -320,7 +345,7 @@ package final class PostgresStore: Store {
         try database.script("\(opening("READ COMMITTED"))SELECT last FROM counters WHERE name = 'writes' FOR UPDATE")
         let last: Int64? = try database.value("SELECT number FROM writers WHERE id = $1", writer)
         return last == number
-      } catch let other as PostgresError where Date() < end {
+      } catch let other as PostgresError where Date() < end && !haste.isOver {
         _ = other
         Thread.sleep(forTimeInterval: 0.25)
       } catch is PostgresError {
@@ -339,18 +364,39 @@ package final class PostgresStore: Store {
       "claim_blocks", "claim_filters", "release_blocks", "release_filters", "held", "released", "pushed_keys", "pushes",
       "contents", "agenda", "federation_uploads",
     ]
+    database.patience = nil
     for table in tables { _ = try? database.script("VACUUM \(quoted(schema)).\(table)") }
+    database.patience = patience
     if !database.isIdle { connection = nil }
   }
+
+  package func hurry(within time: Duration) { haste.begin(within: time) }
 
   // MARK: Looking for damage
 
   package func damage(limit: Int) async throws -> [String] {
     do {
       return try await reading.run { [self] connection in
-        let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))SELECT 1") { try connect() }
+        let shape = try begin(&connection, "SELECT 1") { try connect() }
+        shape.patience = nil
+        defer { connection?.patience = patience }
+        var found: [String]
+        do {
+          defer { leave(&connection) }
+          found = try SchemaCheck(database: shape, schema: schema).faults(opening("REPEATABLE READ", isLong: true))
+        }
+        let long = opening("REPEATABLE READ READ ONLY", isLong: true)
+        let database = try begin(&connection, "\(long)SELECT 1") { try connect() }
+        database.patience = nil
         defer { leave(&connection) }
-        return try PostgresTransaction(database, names: Names()).damage(limit: limit)
+        do {
+          found += try PostgresTransaction(database, names: Names()).damage(limit: limit)
+        } catch let error as PostgresError where !found.isEmpty && !error.isLost {
+          // Without a table nothing more can be read.
+        } catch let fault as StorageFault where fault.code == .corrupt {
+          found.append(fault.reason)
+        }
+        return Array(found.prefix(limit))
       }
     } catch {
       throw StorageFault(error, at: words.place)
@@ -394,6 +440,8 @@ package struct PostgresTuning: Sendable {
   package var lockSeconds = 30
   /// How long the server waits for us inside a transaction.
   package var idleSeconds = 15
+  /// How long an answer is waited for beyond what a statement may take.
+  package var answerSeconds = 10
   /// How often a body is run again.
   package var repeats = 5
   /// How long is tried to find out whether a transaction was kept.

@@ -100,6 +100,7 @@ extension PostgresTransaction {
     receipt.released = releases.count
     receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= $1", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= $1", [end])
+    _ = try delete("used_tokens WHERE until <= $1", [now.secondsSince1970])
     receipt.contents = try delete("contents WHERE until <= $1", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
       """

@@ -7,7 +7,9 @@ import KeyStorage
 /// is no identity column: the numbers that a transaction gave are gone with it, and go up in the order in which transactions
 /// are kept. Texts are in the order of their bytes, whatever the database's collation is.
 enum Schema {
-  static let steps: [(name: String, sql: String)] = [("tables", tables), ("leases", leases), ("log heads", logHeads)]
+  static let steps: [(name: String, sql: String)] = [
+    ("tables", tables), ("leases", leases), ("log heads", logHeads), ("used tokens", usedTokens),
+  ]
 
   static var version: Int { steps.count }
 
@@ -50,6 +52,15 @@ enum Schema {
       FOR EACH ROW EXECUTE FUNCTION log_heads_go_forward();
     CREATE TRIGGER log_heads_stay BEFORE TRUNCATE ON log_heads
       FOR EACH STATEMENT EXECUTE FUNCTION log_heads_go_forward();
+    """
+
+  /// What lets in once. Whose it was, nothing says.
+  private static let usedTokens = """
+    CREATE TABLE used_tokens (
+      digest bytea PRIMARY KEY CHECK (length(digest) = 32),
+      until bigint NOT NULL
+    );
+    CREATE INDEX used_tokens_by_end ON used_tokens (until);
     """
 
   private static let tables = """
@@ -466,6 +477,16 @@ struct Migration {
     case steps(Int)
   }
 
+  /// The table of the steps that were taken.
+  static let listName = "keyferry_steps"
+  static let list = """
+    CREATE TABLE IF NOT EXISTS \(listName) (
+      number bigint PRIMARY KEY,
+      name text NOT NULL,
+      taken timestamptz NOT NULL DEFAULT now()
+    );
+    """
+
   /// - Throws: ``StorageFault`` `later` where it is of a later version, `incompatible` where it is not ours.
   func standing() throws -> Standing {
     let tables: [String] = try database.rows(
@@ -474,14 +495,14 @@ struct Migration {
       WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v')
       """, schema
     ).map { try $0["name"] }
-    guard tables.contains("keyferry_steps") else {
+    guard tables.contains(Self.listName) else {
       guard tables.isEmpty else {
         throw StorageFault(
           .incompatible, "\(place): its schema \(schema) has tables, and is not a store of Keyferry")
       }
       return .nothing
     }
-    let steps: Int? = try database.value("SELECT count(*) FROM \(quoted(schema)).keyferry_steps")
+    let steps: Int? = try database.value("SELECT count(*) FROM \(quoted(schema)).\(Self.listName)")
     guard let steps, steps <= Schema.version else {
       throw StorageFault(.later, "\(place): a later version of Keyferry has written this store")
     }
@@ -501,19 +522,10 @@ struct Migration {
         try database.script("CREATE SCHEMA \(quoted(schema))")
       }
       try database.script("SET LOCAL search_path = \(quoted(schema))")
-      if begun == 0 {
-        try database.script(
-          """
-          CREATE TABLE IF NOT EXISTS keyferry_steps (
-            number bigint PRIMARY KEY,
-            name text NOT NULL,
-            taken timestamptz NOT NULL DEFAULT now()
-          )
-          """)
-      }
+      if begun == 0 { try database.script(Self.list) }
       for (index, step) in Schema.steps.enumerated().dropFirst(begun) {
         try database.script(step.sql)
-        try database.run("INSERT INTO keyferry_steps (number, name) VALUES ($1, $2)", index + 1, step.name)
+        try database.run("INSERT INTO \(Self.listName) (number, name) VALUES ($1, $2)", index + 1, step.name)
       }
       guard try database.script("COMMIT").tag == "COMMIT" else {
         throw StorageFault(.inputOutput, "\(place): the tables could not be made")

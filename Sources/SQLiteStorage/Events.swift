@@ -1,4 +1,5 @@
 import ExposureKeys
+import Foundation
 import GRDB
 import KeyStorage
 
@@ -98,6 +99,13 @@ extension SQLiteTransaction {
         event: EventID(rawValue: row["event"]), door: row["door_name"],
         regions: try JSONColumn.decode([String].self, row["regions"]), certificate: row["certificate"])
     }
+  }
+
+  func use(_ token: UsedToken) throws -> Bool {
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO used_tokens (digest, until) VALUES (?, ?)",
+      arguments: [Data(token.digest), token.end.secondsSince1970])
+    return database.changesCount == 1
   }
 
   func note(_ upload: UploadRecord) throws {

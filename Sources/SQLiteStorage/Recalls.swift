@@ -103,6 +103,7 @@ extension SQLiteTransaction {
     receipt.released = releases.count
     receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
+    _ = try delete("used_tokens WHERE until <= ?", [now.secondsSince1970])
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
       """

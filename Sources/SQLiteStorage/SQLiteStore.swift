@@ -21,6 +21,7 @@ package final class SQLiteStore: Store {
   package static let lockName = "keyferry.lock"
 
   package let role: StoreRole
+  package var place: String { String(path.dropLast(Self.fileName.utf8.count + 1)) }
   private let path: String
   private let pool: DatabasePool
   /// `nil` where the store is not owned.

@@ -73,8 +73,20 @@ enum Schema {
     migrator.registerMigration("heads of public logs") { database in
       try database.execute(sql: logHeads)
     }
+    migrator.registerMigration("tokens that were used") { database in
+      try database.execute(sql: usedTokens)
+    }
     return migrator
   }
+
+  /// What lets in once. Whose it was, nothing says.
+  private static let usedTokens = """
+    CREATE TABLE used_tokens (
+      digest BLOB NOT NULL PRIMARY KEY CHECK (length(digest) = 32),
+      until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX used_tokens_by_end ON used_tokens (until);
+    """
 
   /// Claims in runs: `id` of a block is the number of its run, and the first four bytes of key data from which on it has
   /// claims. The page of KeyStorage about segments says what the bytes are.

@@ -107,7 +107,12 @@
         #expect(try workshop.keyferry(["check"] + Self.noon).status == 0)
         let none = try workshop.keyferry(["status"] + Self.noon)
         #expect(none.status == 2 && none.errors.contains("there is no store in its schema \(schema)"), "\(none.errors)")
-        #expect(try workshop.keyferry(["store", "migrate"] + Self.noon).status == 0)
+        let made = try workshop.keyferry(["store", "migrate"] + Self.noon)
+        let folder = try PostgresServer.shared.folder
+        #expect(
+          made.status == 0
+            && made.errors.contains("postgresql:///postgres?host=\(folder)&port=5432, schema \(schema) has the tables"),
+          "\(made.errors)")
 
         for name in ["gateway.yaml", "folder.yaml"] {
           for command in ["pull", "publish"] {
@@ -121,13 +126,21 @@
         #expect(!files.isEmpty)
         for file in files {
           // What was signed is the same; signatures are random.
-          #expect(try workshop.bytes("public/DE/\(file)").count > 0 && workshop.exists("other-public/DE/\(file)"))
+          let here = try #require(try workshop.entry("export.bin", of: "public/DE/\(file)"))
+          let there = try #require(try workshop.entry("export.bin", of: "other-public/DE/\(file)"))
+          #expect(here == there && here.count > 100, "\(file)")
         }
 
         #expect(try workshop.keyferry("pause", "origin:DE", "--reason", "r").status == 0)
         let status = try workshop.keyferry(["status"] + Self.noon)
         #expect(status.status == 0 && status.text.contains("paused"), "\(status.text) \(status.errors)")
         #expect(try workshop.keyferry("store", "check").text == "the store is whole\n")
+        try PostgresServer.shared.query(
+          "DROP INDEX \(schema).uploads_by_event; DELETE FROM \(schema).counters WHERE name = 'events'")
+        let damaged = try workshop.keyferry("store", "check")
+        #expect(damaged.status == 1 && damaged.text.contains("counters: there is no row events\n"), "\(damaged.text)")
+        #expect(damaged.text.contains("uploads: there is no index CREATE INDEX uploads_by_event"), "\(damaged.text)")
+        #expect(damaged.errors.contains("restore a copy of the database with its own means"))
         let backup = try workshop.keyferry("store", "backup", "x.sqlite")
         #expect(backup.status == 64 && backup.errors.contains("pg_dump --schema=\(schema)"), "\(backup.errors)")
       }
@@ -151,7 +164,15 @@
         try check("host=/nowhere/at/all password=hunter2", "No such file or directory")
         try check("host=db.example.org sslmode=disable password=hunter2", "allowed is verify-full")
         try check("hunter2", "cannot be read")
-        try server.query("CREATE SCHEMA \(schema); CREATE TABLE \(schema).mine (x int)")
+        let role = "r\(schema)"
+        try server.query("CREATE ROLE \(role) LOGIN")
+        let connection = "host=\(server.folder) user=\(role) dbname=postgres password=hunter2"
+        try check(connection, "CREATE SCHEMA \"\(schema)\" AUTHORIZATION \"\(role)\"")
+        let migrated = try workshop.keyferry(["store", "migrate"] + Self.noon)
+        #expect(migrated.status == 2 && migrated.errors.contains("CREATE SCHEMA"), "\(migrated.errors)")
+        try server.query("CREATE SCHEMA \(schema)")
+        try check(connection, "GRANT USAGE, CREATE ON SCHEMA \"\(schema)\" TO \"\(role)\"")
+        try server.query("CREATE TABLE \(schema).mine (x int)")
         try check("\(server.words) password=hunter2", "not a store of Keyferry")
       }
     }

@@ -278,7 +278,8 @@
       _ = try place.store()
       try place.server.query(
         """
-        DELETE FROM \(place.schema).keyferry_steps WHERE number = 3; DROP TABLE \(place.schema).log_heads;
+        DELETE FROM \(place.schema).keyferry_steps WHERE number > 1;
+        DROP TABLE \(place.schema).leases, \(place.schema).used_tokens, \(place.schema).log_heads;
         DROP FUNCTION \(place.schema).log_heads_go_forward()
         """)
       let fault = #expect(throws: StorageFault.self) { try place.store(.operator) }
@@ -400,6 +401,8 @@
             try $0.record(batch, of: try $0.document("large \(round)"), at: Times.days(1))
           }
         }
+        let token = UsedToken(digest: [UInt8](repeating: 9, count: 32), end: Times.days(400))
+        #expect(try await old.write { try $0.use(token) })
         let before = try await old.snapshot()
 
         // It is interrupted after some tables, and goes on.
@@ -434,6 +437,7 @@
           _ = try await StoreMove(from: database, to: back).run()
           #expect(try await back.snapshot() == after)
           #expect(try await back.damage(limit: 10) == [])
+          #expect(try await back.write { try !$0.use(token) })
           let next = try await back.write { try $0.enter(NewEvent(.paused, about: "x", at: Times.now)) }
           #expect(next.id.rawValue == (after.events.last?.id.rawValue ?? 0) + 1)
         }

@@ -273,9 +273,9 @@ struct FederationResponder: Sendable {
   static func answer(to refusal: FederationRefusal) -> FinalResponse {
     let answer = answer(
       refusal.status, JSONDocument.bytes(Body(refusal)), closesConnection: refusal.cause.leavesBodyUnread)
-    guard refusal.cause == .busy else { return answer }
+    guard let seconds = refusal.cause.retryAfter else { return answer }
     var later = answer
-    later.response.headers[.retryAfter] = "1"
+    later.response.headers[.retryAfter] = seconds
     return later
   }
 
@@ -350,6 +350,7 @@ extension FederationRefusal {
     case .notFound: .notFound
     case .gone: .gone
     case .busy: .tooManyRequests
+    case .away: .serviceUnavailable
     }
   }
 }
@@ -359,7 +360,16 @@ extension FederationRefusal.Cause {
   fileprivate var leavesBodyUnread: Bool {
     switch self {
     case .malformed, .notAllowed, .wrongVersion, .wrongType, .tooLarge, .busy: true
-    case .tagTaken, .notFound, .gone: false
+    case .tagTaken, .notFound, .gone, .away: false
+    }
+  }
+
+  /// When it is worth trying again, in seconds; `nil` where it is not by itself.
+  fileprivate var retryAfter: String? {
+    switch self {
+    case .busy: "1"
+    case .away: "10"
+    case .malformed, .notAllowed, .wrongVersion, .wrongType, .tagTaken, .tooLarge, .notFound, .gone: nil
     }
   }
 }

@@ -57,29 +57,31 @@ struct DP3TDoor: UploadDoor {
       throw .malformed(reason: error.reason)
     }
     if content.isFake { return .chaff(reply: reply(to: content, isFake: true, now: now)) }
-    let claims = try redeemed(fields, now: now)
+    let claims = try claims(in: fields, now: now)
     if request == .nextDay, claims.delayedKeyDate == nil {
       throw .malformed(reason: "DelayedKeyDate claim is wrong")
     }
     let reply = reply(to: content, isFake: claims.isFake, now: now)
-    if claims.isFake || content.keys.isEmpty { return .chaff(reply: reply) }
+    guard let token = claims.token else { return .chaff(reply: reply) }
+    if content.keys.isEmpty { return .token(token, reply: reply) }
     var upload = KeyUpload(DecodedDocument(keys: []))
     for (position, key) in content.keys.enumerated() {
       upload.take(key, at: position, unless: vouchingFault(of: key, by: claims, now: now))
     }
     upload.audience = content.audience
     upload.reply = reply
+    upload.token = token
     return .keys(upload, certificate: nil)
   }
 
-  private func redeemed(_ fields: HTTPFields, now: Instant) throws(UploadRefusal) -> DP3TTokens.Claims {
+  private func claims(in fields: HTTPFields, now: Instant) throws(UploadRefusal) -> DP3TTokens.Claims {
     let parts = (fields[.authorization] ?? "").split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else {
       throw .unauthorized(code: "unauthorized", reason: "an upload needs a token")
     }
     do {
       let text = String(parts[1])
-      return try request == .nextDay ? tokens.redeemNextDay(text, now: now) : tokens.redeem(text, now: now)
+      return try request == .nextDay ? tokens.readNextDay(text, now: now) : tokens.read(text, now: now)
     } catch .invalid {
       throw .unauthorized(code: "unauthorized", reason: "the token is not valid")
     } catch {
@@ -118,15 +120,21 @@ struct DP3TDoor: UploadDoor {
     case .refused(.malformed(let reason)): text(.badRequest, reason)
     case .refused(.revision(let fault)): text(.badRequest, fault.reason)
     case .refused(.unread(let problem)): UploadAnswer(problem.finalResponse)
-    case .refused(.busy(let reason)): text(.serviceUnavailable, reason)
+    case .refused(.busy(let reason)):
+      text(.serviceUnavailable, reason, retryAfter: UploadRefusal.busy(reason: reason).retryAfter)
+    case .refused(.away):
+      text(.serviceUnavailable, UploadRefusal.awayReason, retryAfter: UploadRefusal.away.retryAfter)
     case .refused(.notKept): UploadAnswer(Problem.internalError.finalResponse)
     }
   }
 
-  private func text(_ status: HTTPResponse.Status, _ text: String, reply: String? = nil) -> UploadAnswer {
+  private func text(
+    _ status: HTTPResponse.Status, _ text: String, reply: String? = nil, retryAfter: String? = nil
+  ) -> UploadAnswer {
     UploadAnswer(
       status, bytes: Array(text.utf8), mediaType: "text/plain; charset=utf-8",
-      fields: reply.map { [HTTPField(name: .authorization, value: "Bearer \($0)")] } ?? [])
+      fields: (reply.map { [HTTPField(name: .authorization, value: "Bearer \($0)")] } ?? [])
+        + (retryAfter.map { [HTTPField(name: .retryAfter, value: $0)] } ?? []))
   }
 }
 

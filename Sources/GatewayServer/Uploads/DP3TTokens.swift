@@ -1,15 +1,14 @@
 internal import BundleTrust
 internal import ExposureKeys
 internal import FoundationEssentials
-internal import Synchronization
 
 /// The tokens of DP-3T's apps: the one that a health authority gives for a diagnosis, and the one that is given here for the
-/// key of the next day. JWTs (RFC 7519) with ES256. The lock owns the names of those that were used.
+/// key of the next day. JWTs (RFC 7519) with ES256.
 ///
-/// A token lets in once. The names are kept until their tokens end, and not beyond the end of the process.
-final class DP3TTokens: Sendable {
+/// A token lets in once: whoever records the upload remembers that, see ``OneTimeToken``.
+struct DP3TTokens: Sendable {
   enum Fault: Error, Hashable {
-    /// Not signed, ended, used, or for too long.
+    /// Not signed, ended, or for too long.
     case invalid
     /// Good for something else.
     case wrongScope
@@ -19,6 +18,8 @@ final class DP3TTokens: Sendable {
   struct Claims: Sendable {
     /// A phone that only seems to upload has such a token.
     var isFake = false
+    /// `nil` where it is fake.
+    var token: OneTimeToken?
     /// Keys before this day are not the diagnosis's.
     var onset: Day?
     /// The start of the next day's key.
@@ -33,7 +34,6 @@ final class DP3TTokens: Sendable {
   private let keys: [P256PublicKey]
   private let nextDayKey: SigningKey
   private let validitySeconds: Int64
-  private let used = Mutex<[String: Int64]>([:])
 
   /// - Throws: ``ServerFault``.
   init(_ settings: DP3TUploadSettings) throws(ServerFault) {
@@ -48,10 +48,10 @@ final class DP3TTokens: Sendable {
   }
 
   /// For `/exposed`.
-  func redeem(_ text: String, now: Instant) throws(Fault) -> Claims {
+  func read(_ text: String, now: Instant) throws(Fault) -> Claims {
     let members = try members(of: text, signedBy: keys, forAtMost: validitySeconds, now: now)
     guard members["scope"]?.string == "exposed" else { throw .wrongScope }
-    var claims = try redeemed(members, now: now)
+    var claims = try claims(in: members, of: "exposed")
     guard let text = members["onset"]?.string else { return claims }
     guard let onset = Day(text) else { throw .invalid }
     claims.onset = onset
@@ -59,11 +59,11 @@ final class DP3TTokens: Sendable {
   }
 
   /// For `/exposednextday`.
-  func redeemNextDay(_ text: String, now: Instant) throws(Fault) -> Claims {
+  func readNextDay(_ text: String, now: Instant) throws(Fault) -> Claims {
     let members = try members(
       of: text, signedBy: [nextDayKey.publicKey], forAtMost: Self.lifetimeOfNextDay, now: now)
     guard members["scope"]?.string == "currentDayExposed" else { throw .wrongScope }
-    var claims = try redeemed(members, now: now)
+    var claims = try claims(in: members, of: "currentDayExposed")
     claims.delayedKeyDate = members["delayedKeyDate"]?.integer
     return claims
   }
@@ -102,19 +102,12 @@ final class DP3TTokens: Sendable {
   }
 
   /// A fake one may be shown as often as one likes.
-  private func redeemed(_ members: [String: JSONValue], now: Instant) throws(Fault) -> Claims {
+  private func claims(in members: [String: JSONValue], of scope: String) throws(Fault) -> Claims {
     if members["fake"]?.string == "1" || members["fake"]?.integer == 1 { return Claims(isFake: true) }
     guard let name = members["jti"]?.string, (1...Self.nameLength).contains(name.utf8.count),
       let end = members["exp"]?.number
     else { throw .invalid }
-    let second = now.secondsSince1970
-    let isFirst = used.withLock { used in
-      if used.count % 1024 == 1023 { used = used.filter { $0.value >= second } }
-      guard used[name] == nil else { return false }
-      used[name] = Int64(end.rounded(.up)) + Self.leeway
-      return true
-    }
-    guard isFirst else { throw .invalid }
-    return Claims()
+    let last = Instant(secondsSince1970: Int64(end.rounded(.up)) + Self.leeway)
+    return Claims(token: OneTimeToken(name: "\(scope)\n\(name)", end: last))
   }
 }

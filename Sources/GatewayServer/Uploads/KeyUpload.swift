@@ -15,6 +15,8 @@ struct KeyUpload: Sendable {
   var audience = UploadAudience.regionsOfDoor
   /// What its sender shows to say something new about known keys; `nil` where nothing is asked for.
   var proof: RevisionProof?
+  /// What let it in, where that lets in once.
+  var token: OneTimeToken?
   /// What its sender is given for a later request.
   var reply: String?
 

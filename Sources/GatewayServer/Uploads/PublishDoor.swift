@@ -115,20 +115,27 @@ struct PublishDoor: UploadDoor {
     case .refused(.malformed(let reason)), .refused(.noKeys(let reason)):
       answer(PublishResponse(.badRequest, "bad_request", reason), outcome: "bad_request")
     case .refused(.revision(let fault)): answer(PublishResponse(.badRequest, fault.rawValue, fault.reason))
-    case .refused(.busy(let reason)): answer(PublishResponse(.serviceUnavailable, "internal_error", reason))
-    case .refused(.notKept):
-      answer(
-        PublishResponse(
-          .internalServerError, "internal_error", "the upload could not be kept; try again later"))
+    case .refused(let refusal): answer(later(refusal), outcome: refusal.outcome, retryAfter: refusal.retryAfter)
+    }
+  }
+
+  /// Whatever is not the sender's.
+  private func later(_ refusal: UploadRefusal) -> PublishResponse {
+    switch refusal {
+    case .busy(let reason): PublishResponse(.serviceUnavailable, "internal_error", reason)
+    case .away: PublishResponse(.serviceUnavailable, "internal_error", UploadRefusal.awayReason)
+    default:
+      PublishResponse(.internalServerError, "internal_error", "the upload could not be kept; try again later")
     }
   }
 
   private func answer(
-    _ response: PublishResponse, closesConnection: Bool = false, outcome: String? = nil
+    _ response: PublishResponse, closesConnection: Bool = false, outcome: String? = nil, retryAfter: String? = nil
   ) -> UploadAnswer {
     var random = SystemRandomNumberGenerator()
     return UploadAnswer(
-      response.status, bytes: response.spelled(version).padded(using: &random), closesConnection: closesConnection,
+      response.status, bytes: response.spelled(version).padded(using: &random),
+      fields: retryAfter.map { [HTTPField(name: .retryAfter, value: $0)] } ?? [], closesConnection: closesConnection,
       outcome: outcome)
   }
 

@@ -47,9 +47,15 @@ struct SampleAppDoor: UploadDoor {
     case .unread(let problem): problem
     case .malformed(let reason), .noKeys(let reason): Problem(.badRequest, "bad-upload", reason)
     case .revision(let fault): Problem(.badRequest, fault.rawValue, fault.reason)
-    case .busy(let reason): Problem(.serviceUnavailable, "busy", reason).with(.retryAfter, "1")
+    case .busy(let reason): later("busy", reason, refusal)
+    case .away: later("store-away", UploadRefusal.awayReason, refusal)
     case .notKept: .internalError
     }
+  }
+
+  private func later(_ code: String, _ reason: String, _ refusal: UploadRefusal) -> Problem {
+    let problem = Problem(.serviceUnavailable, code, reason)
+    return refusal.retryAfter.map { problem.with(.retryAfter, $0) } ?? problem
   }
 
   private struct Receipt: Encodable {

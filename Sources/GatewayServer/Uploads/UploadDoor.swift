@@ -88,6 +88,10 @@ enum UploadContent: Sendable {
   case keys(KeyUpload, certificate: String?)
   /// A good request, of which nothing is to be recorded.
   case nothing
+  /// A good request without keys, by what lets in once.
+  ///
+  /// - Parameter reply: what its sender is given for a later request.
+  case token(OneTimeToken, reply: String?)
   /// It only looks like an upload.
   ///
   /// - Parameter reply: what its sender is given for a later request.
@@ -116,8 +120,22 @@ enum UploadRefusal: Error, Hashable {
   case revision(RevisionFault)
   /// Another time it may be taken.
   case busy(reason: String)
+  /// Nothing can be kept now, and later it may be; the log has why.
+  case away
   /// The fault is ours; the log has it.
   case notKept
+
+  /// When it is worth trying again, in seconds; `nil` where it is not by itself.
+  var retryAfter: String? {
+    switch self {
+    case .busy: "1"
+    case .away: "10"
+    case .unauthorized, .unread, .malformed, .noKeys, .revision, .notKept: nil
+    }
+  }
+
+  /// What a client is told that may try again later.
+  static let awayReason = "uploads cannot be kept now; try again later"
 
   /// As metrics name it, where the door has no name for it.
   var outcome: String {
@@ -127,6 +145,7 @@ enum UploadRefusal: Error, Hashable {
     case .malformed, .noKeys: "bad-request"
     case .revision(let fault): fault.rawValue
     case .busy: "busy"
+    case .away: "store-away"
     case .notKept: "internal-error"
     }
   }

@@ -246,13 +246,16 @@ extension UploadDoors {
       case .chaff(let reply):
         try await pass()
         return .chaff(reply: reply)
+      case .token(let token, let reply):
+        try await pass(redeeming: token)
+        return .chaff(reply: reply)
       case .keys(let upload, let certificate): return try await record(upload, certificate, byteCount: byteCount)
       }
     }
 
-    private func pass() async throws(UploadRefusal) {
+    private func pass(redeeming token: OneTimeToken? = nil) async throws(UploadRefusal) {
       do {
-        try await recorder.pass()
+        try await recorder.pass(redeeming: token)
       } catch {
         throw refusal(for: error)
       }
@@ -263,7 +266,7 @@ extension UploadDoors {
     ) async throws(UploadRefusal) -> UploadOutcome {
       // Keys that have no place beside their certificate are dropped without a fault, and there may be no others.
       if upload.keys.keys.isEmpty, upload.warnings.count == upload.keys.rejections.count {
-        try await pass()
+        try await pass(redeeming: upload.token)
         let dropped = upload.warnings.sorted { $0.key < $1.key }.map { DroppedKey(position: $0, reason: $1) }
         return .recorded(RecordedUpload(accepted: 0, dropped: dropped), of: upload)
       }
@@ -272,7 +275,7 @@ extension UploadDoors {
           try await recorder.record(
             ReceivedUpload(
               keys: upload.keys, audience: upload.audience, proof: upload.proof, certificate: certificate,
-              byteCount: byteCount)),
+              token: upload.token, byteCount: byteCount)),
           of: upload)
       } catch {
         throw refusal(for: error)
@@ -288,8 +291,15 @@ extension UploadDoors {
       case .content: .malformed(reason: fault.reason)
       case .noKeys: .noKeys(reason: fault.reason)
       case .revision(let fault): .revision(fault)
+      case .usedToken: .unauthorized(code: "unauthorized", reason: fault.reason)
       case .moment: .busy(reason: fault.reason)
+      case .away: away(fault)
       }
+    }
+
+    private func away(_ fault: UploadFault) -> UploadRefusal {
+      logger.error("an upload could not be kept", metadata: ["reason": .string(fault.reason)])
+      return .away
     }
 
     private func count(_ outcome: UploadOutcome, _ answer: UploadAnswer, at open: Open) {
@@ -332,7 +342,7 @@ extension UploadRefusal {
   fileprivate var isOfSender: Bool {
     switch self {
     case .unauthorized, .unread, .malformed, .noKeys, .revision: true
-    case .busy, .notKept: false
+    case .busy, .away, .notKept: false
     }
   }
 }

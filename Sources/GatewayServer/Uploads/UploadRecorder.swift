@@ -1,3 +1,4 @@
+package import ExposureKeys
 package import KeyFormats
 package import KeyIntake
 
@@ -9,7 +10,18 @@ package protocol UploadRecorder: Sendable {
   func record(_ upload: ReceivedUpload) async throws -> RecordedUpload
 
   /// Takes as long as an upload would, and records nothing: for requests that only look like one.
-  func pass() async throws
+  ///
+  /// - Parameter token: what let in somebody without keys; it is used from then on.
+  func pass(redeeming token: OneTimeToken?) async throws
+}
+
+/// What lets in once, such as the token of a diagnosis. Whoever records an upload remembers that it was used, in the same moment as
+/// its keys are kept, whichever replica is asked the next time.
+package struct OneTimeToken: Hashable, Sendable {
+  /// Among those of its door.
+  package let name: String
+  /// From when on nobody takes it anyway.
+  package let end: Instant
 }
 
 /// The keys of one upload, as a door has read them.
@@ -21,6 +33,8 @@ package struct ReceivedUpload: Sendable {
   package var proof: RevisionProof?
   /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where a token did.
   package var certificate: String?
+  /// `nil` where what let it in may do so again.
+  package var token: OneTimeToken?
   package var byteCount: Int
 }
 
@@ -79,8 +93,12 @@ package struct UploadFault: Error, Hashable, Sendable {
     case noKeys
     /// It says something about known keys, and may not.
     case revision(RevisionFault)
+    /// What let it in was used before.
+    case usedToken
     /// The moment's, and not the upload's.
     case moment
+    /// Nothing can be kept now, as while a database is away. The reason is for the operator, and for nobody else.
+    case away
   }
 
   package var cause: Cause

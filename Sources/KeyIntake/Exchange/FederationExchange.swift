@@ -78,6 +78,8 @@ package struct FederationRefusal: Error, Hashable, Sendable, CustomStringConvert
     case gone
     /// Another time it may be answered.
     case busy
+    /// Nothing can be kept or read now, as while a database is away.
+    case away
   }
 
   package var cause: Cause

@@ -16,13 +16,20 @@ actor CommitQueue {
 
   private typealias Waiter = CheckedContinuation<Void, any Error>
 
+  private enum Work {
+    case upload(AdmittedUpload)
+    /// It let in somebody who had no keys.
+    case token(UsedToken)
+    case nothing
+  }
+
   private let ledger: Ledger
   private let door: String
   private let clock: @Sendable () -> Instant
   private let source: UploadSource
   /// How many keys the origin sends on a usual day, as it was known on this one.
   private var usual: (day: Day, keys: Int)?
-  private var waiting: [(upload: AdmittedUpload?, waiter: Waiter)] = []
+  private var waiting: [(work: Work, waiter: Waiter)] = []
   private var isCommitting = false
 
   /// - Parameter source: says from how many keys a day on its uploads are held for the operator.
@@ -34,15 +41,20 @@ actor CommitQueue {
   }
 
   /// Returns when the upload is durable.
-  func record(_ upload: AdmittedUpload) async throws { try await wait(upload) }
+  ///
+  /// - Throws: ``UploadIntake/Refusal/usedToken``, and then nothing of it is kept.
+  func record(_ upload: AdmittedUpload) async throws { try await wait(.upload(upload)) }
 
   /// Returns when a commit is done that took as long as one with an upload.
-  func pass() async throws { try await wait(nil) }
+  ///
+  /// - Parameter token: is used from then on.
+  /// - Throws: ``UploadIntake/Refusal/usedToken``.
+  func pass(redeeming token: UsedToken?) async throws { try await wait(token.map(Work.token) ?? .nothing) }
 
-  private func wait(_ upload: AdmittedUpload?) async throws {
+  private func wait(_ work: Work) async throws {
     guard waiting.count < Self.limit else { throw UploadIntake.Refusal.busy }
     try await withCheckedThrowingContinuation { waiter in
-      waiting.append((upload, waiter))
+      waiting.append((work, waiter))
       if !isCommitting {
         isCommitting = true
         Task { await commitAll() }
@@ -58,6 +70,34 @@ actor CommitQueue {
     return source.admissionPolicy(at: day.start).volumeLimit(usual: usual?.keys ?? 0)
   }
 
+  /// - Returns: whether each was let in.
+  private func commit(_ group: [Work]) async throws -> [Bool] {
+    var uploads: [AdmittedUpload] = []
+    var tokens: [UsedToken] = []
+    for work in group {
+      switch work {
+      case .upload(let upload): uploads.append(upload)
+      case .token(let token): tokens.append(token)
+      case .nothing: break
+      }
+    }
+    let now = clock()
+    if uploads.isEmpty, tokens.isEmpty {
+      try await ledger.passed(door: door, at: now)
+      return group.map { _ in true }
+    }
+    let limit = uploads.isEmpty ? nil : try await limit(on: now.day)
+    let committed = try await ledger.committed(uploads, redeeming: tokens, within: limit, door: door, at: now)
+    var (receipts, redeemed) = (committed.receipts.makeIterator(), committed.redeemed.makeIterator())
+    return group.map { work in
+      switch work {
+      case .upload: receipts.next().map { $0 != nil } ?? false
+      case .token: redeemed.next() ?? false
+      case .nothing: true
+      }
+    }
+  }
+
   /// Commits until nobody waits.
   private func commitAll() async {
     while !waiting.isEmpty {
@@ -65,14 +105,10 @@ actor CommitQueue {
       let group = Array(waiting.prefix(Self.commitSize))
       waiting.removeFirst(group.count)
       do {
-        let uploads = group.compactMap(\.upload)
-        if uploads.isEmpty {
-          try await ledger.passed(door: door, at: clock())
-        } else {
-          let now = clock()
-          _ = try await ledger.uploaded(uploads, within: try await limit(on: now.day), at: now)
+        let isLetIn = try await commit(group.map(\.work))
+        for ((_, waiter), isLetIn) in zip(group, isLetIn) {
+          if isLetIn { waiter.resume() } else { waiter.resume(throwing: UploadIntake.Refusal.usedToken) }
         }
-        for (_, waiter) in group { waiter.resume() }
       } catch {
         for (_, waiter) in group { waiter.resume(throwing: error) }
       }

@@ -42,6 +42,8 @@ package struct UploadIntake: Sendable {
     case noKeys(String)
     /// It says something about keys that are known, and may not.
     case revision(RevisionFault)
+    /// What let it in was used before.
+    case usedToken
     /// So many uploads wait that no more are taken now.
     case busy
   }
@@ -53,10 +55,11 @@ package struct UploadIntake: Sendable {
   ///   - regions: those that its keys are for; `nil` is what the door says.
   ///   - proof: what its sender shows to say something new about known keys; `nil` where nothing is asked for.
   ///   - certificate: lower-case hexadecimal SHA-256 of the certificate that let it in.
+  ///   - token: what let it in, where that lets in once; it is used when its keys are durable, and not before.
   /// - Throws: ``Refusal``, and what the store throws.
   package func accept(
     _ keys: DecodedDocument, for regions: [String]? = nil, proof: RevisionProof? = nil, certificate: String?,
-    byteCount: Int
+    token: UsedToken? = nil, byteCount: Int
   ) async throws -> Receipt {
     let now = clock()
     let regions = regions ?? source.regions
@@ -68,7 +71,7 @@ package struct UploadIntake: Sendable {
       let kept = (revisions.new + revisions.revised).sorted()
       if kept.isEmpty, !keys.keys.isEmpty {
         // Nothing of it is new.
-        try await queue.pass()
+        try await queue.pass(redeeming: token)
         let dropped = keys.rejections.map { RejectedKey($0, of: "upload", at: .decode) }
         return Receipt(accepted: 0, dropped: dropped, inserted: 0)
       }
@@ -87,7 +90,10 @@ package struct UploadIntake: Sendable {
     rejected = rejected.map { key in
       key.step == .admit ? places[key.position].map(key.placed) ?? key : key
     }.sorted { $0.position < $1.position }
-    guard let batch = recorder.batch else { return Receipt(accepted: 0, dropped: rejected, inserted: 0) }
+    guard let batch = recorder.batch else {
+      if token != nil { try await queue.pass(redeeming: token) }
+      return Receipt(accepted: 0, dropped: rejected, inserted: 0)
+    }
 
     let persons = PersonsKeys(batch)
     guard persons.count > 0 else {
@@ -98,14 +104,16 @@ package struct UploadIntake: Sendable {
     try await queue.record(
       AdmittedUpload(
         door: source.name, batch: batch, regions: regions, certificate: certificate, byteCount: byteCount,
-        rejections: summary.counts.rejections(beside: batch)))
+        rejections: summary.counts.rejections(beside: batch), token: token))
     return Receipt(
       accepted: persons.count, dropped: rejected, inserted: max(0, persons.count - revised),
       recorded: proof == nil ? [] : upload.keys.compactMap(RevisableKey.init))
   }
 
   /// Takes as long as an upload would, and takes nothing: for requests that only look like one.
-  package func pass() async throws { try await queue.pass() }
+  ///
+  /// - Parameter token: what let in somebody without keys; it is used from then on.
+  package func pass(redeeming token: UsedToken? = nil) async throws { try await queue.pass(redeeming: token) }
 
   private func addressed(_ keys: DecodedDocument, to names: [String]) -> DecodedDocument {
     var keys = keys

@@ -59,6 +59,10 @@ package protocol ReceivingChanges: AnyObject {
   func setCursor(_ cursor: String?, of source: String) throws
   /// Remembers how an attempt to reach a source ended.
   func setAttempt(_ attempt: SourceAttempt, of source: String) throws
+  /// Remembers that a token was used, until it ends.
+  ///
+  /// - Returns: whether this is the first time.
+  func use(_ token: UsedToken) throws -> Bool
   /// Remembers an upload, without anything of its keys.
   func note(_ upload: UploadRecord) throws
 }

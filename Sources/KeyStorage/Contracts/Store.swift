@@ -16,6 +16,8 @@ internal import ExposureKeys
 package protocol Store: Sendable {
   /// What it was opened for.
   var role: StoreRole { get }
+  /// Where it is, for people; without any secret.
+  var place: String { get }
   /// How replicas share the work; `nil` where a store has one owner, who does it all.
   var leases: (any LeaseOffice)? { get }
 
@@ -45,9 +47,14 @@ package protocol Store: Sendable {
   /// Brings what was written lately to where a damaged place does not take it along. Nothing depends on it; who has written
   /// and ends does it.
   func settle() async
+
+  /// The process ends: whoever waits for a database waits so long at most from now on, and what cannot be done by then fails as a
+  /// whole.
+  func hurry(within time: Duration)
 }
 
 extension Store {
+  package var place: String { "memory" }
   package var leases: (any LeaseOffice)? { nil }
 
   package func copy(to path: String) async throws {
@@ -57,6 +64,8 @@ extension Store {
   package func damage(limit: Int) async throws -> [String] { [] }
 
   package func settle() async {}
+
+  package func hurry(within time: Duration) {}
 }
 
 /// What a store is opened for.

@@ -21,7 +21,11 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
     Self(scheme: "postgresql", location: database.schema, database: database)
   }
 
-  package var description: String { scheme == "folder" ? location : "\(scheme)://\(location)" }
+  package var description: String {
+    if scheme == "folder" { return location }
+    // Where the database is, the store itself says.
+    return database == nil ? "\(scheme)://\(location)" : "the schema \(location) of a PostgreSQL database"
+  }
 }
 
 /// How a database is reached, and how long it may take. The connection string may have a password: it describes itself as

@@ -42,6 +42,7 @@ package struct StoreTable: Hashable, Sendable {
     StoreTable("events", key: "id", "time kind subject who why"),
     StoreTable("log_queue", key: "id", "event kind bytes", pageSize: 500),
     StoreTable("uploads", key: "id", "event door regions certificate"),
+    StoreTable("used_tokens", key: "digest", "until"),
     StoreTable("origins", key: "id", "name"),
     StoreTable("regions", key: "id", "names"),
     StoreTable("claim_sources", key: "id", "name is_relay origin signed_by vouched_by host carries"),

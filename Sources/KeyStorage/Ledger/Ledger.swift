@@ -20,6 +20,9 @@ package struct Ledger: Sendable {
     self.fence = fence
   }
 
+  /// Where the store is, for people.
+  package var place: String { store.place }
+
   /// How replicas share the work; `nil` where the store has one owner.
   package var leases: (any LeaseOffice)? { store.leases }
 
@@ -41,6 +44,9 @@ package struct Ledger: Sendable {
 
   /// Before a process ends that has written; see ``Store/settle()``.
   package func settle() async { await store.settle() }
+
+  /// The process ends; see ``Store/hurry(within:)``.
+  package func hurry(within time: Duration) { store.hurry(within: time) }
 
   /// For a commitment to a document; `nil` where nobody listens.
   func newSalt() -> [UInt8]? { listeners.isEmpty ? nil : ReceivedMark.newSalt() }

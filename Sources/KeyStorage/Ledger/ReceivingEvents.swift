@@ -80,10 +80,12 @@ package struct AdmittedUpload: Sendable {
   package var byteCount: Int
   /// Keys that were no keys, by the code of the reason.
   package var rejections: [String: Int]
+  /// What has let it in, where that lets in once.
+  package var token: UsedToken?
 
   package init(
     door: String, batch: AdmittedBatch, regions: [String], certificate: String?, byteCount: Int,
-    rejections: [String: Int] = [:]
+    rejections: [String: Int] = [:], token: UsedToken? = nil
   ) {
     self.door = door
     self.batch = batch
@@ -91,7 +93,16 @@ package struct AdmittedUpload: Sendable {
     self.certificate = certificate
     self.byteCount = byteCount
     self.rejections = rejections
+    self.token = token
   }
+}
+
+/// What became of uploads that shared a commit.
+package struct CommittedUploads: Sendable {
+  /// Of each, in their order; `nil` where what let it in was used before, and nothing of it was recorded.
+  package let receipts: [ImportReceipt?]
+  /// Of each token that came without keys, whether it was used for the first time.
+  package let redeemed: [Bool]
 }
 
 extension Ledger {
@@ -303,11 +314,17 @@ extension Ledger {
   /// What only looked like an upload came in: nothing happens and no event is written, by a commit that takes as long as
   /// that of an upload.
   package func passed(door: String, at now: Instant) async throws {
-    try await transact(.uploaded, at: now) { page in
-      guard let document = try page.transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
-      else { return }
-      try page.transaction.complete(document.id, document.facts ?? .ofUploads, at: now)
-    }
+    try await transact(.uploaded, at: now) { page in try page.pass(door: door, at: now) }
+  }
+
+  /// Uploads came in whose tokens are all new or none; see ``committed(_:redeeming:within:door:at:)``.
+  ///
+  /// - Returns: what became of each, in their order.
+  package func uploaded(
+    _ uploads: [AdmittedUpload], within limit: VolumeLimit? = nil, at now: Instant
+  ) async throws -> [ImportReceipt] {
+    if uploads.isEmpty { return [] }
+    return try await committed(uploads, within: limit, door: uploads[0].door, at: now).receipts.compactMap(\.self)
   }
 
   /// Uploads came in, and share a commit. When this returns, they may be answered.
@@ -316,16 +333,28 @@ extension Ledger {
   /// not of their own commit, which may have had one upload alone: nobody who reads the store can tell which keys came
   /// together. What was known at an event is exact to the day, as far as uploads are concerned.
   ///
-  /// - Parameter limit: beyond so many new keys of an origin on this day, whichever way they came, uploads are held for the
-  ///   operator; `nil` is never.
-  /// - Returns: what became of each, in their order.
-  package func uploaded(
-    _ uploads: [AdmittedUpload], within limit: VolumeLimit? = nil, at now: Instant
-  ) async throws -> [ImportReceipt] {
-    if uploads.isEmpty { return [] }
-    let doors = Set(uploads.map(\.door)).sorted()
-    return try await transact(.uploaded, at: now) { page in
+  /// What lets in once is remembered in the same transaction: of two who use it at the same time, at whichever replica, one is
+  /// let in, and where nothing is kept it is not used either.
+  ///
+  /// - Parameters:
+  ///   - tokens: what let in others, who had no keys.
+  ///   - limit: beyond so many new keys of an origin on this day, whichever way they came, uploads are held for the operator; `nil`
+  ///     is never.
+  ///   - door: at which all this took place, where there is no upload.
+  package func committed(
+    _ all: [AdmittedUpload], redeeming tokens: [UsedToken] = [], within limit: VolumeLimit? = nil, door: String,
+    at now: Instant
+  ) async throws -> CommittedUploads {
+    try await transact(.uploaded, at: now) { page in
       let transaction = page.transaction
+      let isLetIn = try all.map { try $0.token.map(transaction.use) ?? true }
+      let redeemed = try tokens.map(transaction.use)
+      let uploads = zip(all, isLetIn).filter(\.1).map(\.0)
+      if uploads.isEmpty {
+        try page.pass(door: door, at: now)
+        return CommittedUploads(receipts: all.map { _ in nil }, redeemed: redeemed)
+      }
+      let doors = Set(uploads.map(\.door)).sorted()
       let stamp = try page.open(.uploaded, about: doors.joined(separator: ", "))
       var documents: [String: (id: DocumentID, facts: DocumentFacts, stamp: EventStamp)] = [:]
       for door in doors {
@@ -357,12 +386,20 @@ extension Ledger {
         try page.count(records.count, at: door, in: stamp)
       }
       try page.close(stamp, .uploaded(records))
-      return receipts
+      var next = receipts.makeIterator()
+      return CommittedUploads(receipts: isLetIn.map { $0 ? next.next() : nil }, redeemed: redeemed)
     }
   }
 }
 
 extension LedgerPage {
+  /// Writes as much as one upload, and nothing new.
+  fileprivate func pass(door: String, at now: Instant) throws {
+    guard let document = try transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
+    else { return }
+    try transaction.complete(document.id, document.facts ?? .ofUploads, at: now)
+  }
+
   /// The first event of a door's uploads on the day of `stamp`, which is `stamp` where there was none. Its claims have the
   /// last second of the day as their time: who withdraws what came since some moment of the day means them too, since
   /// nobody can tell which of them came before.

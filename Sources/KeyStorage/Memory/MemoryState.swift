@@ -42,6 +42,8 @@ struct MemoryState: Sendable {
   /// Claims that one call of expiry removes, about.
   var expiredAtOnce = Int.max
   var uploads: [UploadRecord] = []
+  /// When each ends, by its digest.
+  var usedTokens: [[UInt8]: Instant] = [:]
   var queue: [QueuedEntry] = []
   var lastQueued = QueuedEntryID(rawValue: 0)
 

@@ -116,6 +116,12 @@ final class MemoryTransaction: StoreTransaction {
     state.sources[source]?.note(attempt)
   }
 
+  func use(_ token: UsedToken) -> Bool {
+    guard state.usedTokens[token.digest] == nil else { return false }
+    state.usedTokens[token.digest] = token.end
+    return true
+  }
+
   func note(_ upload: UploadRecord) {
     addSource(upload.door)
     state.uploads.append(upload)
@@ -588,6 +594,7 @@ final class MemoryTransaction: StoreTransaction {
     state.contents = kept
     receipt.crowdedOut = makeRoom(within: contentBytes)
     state.federation.expire(at: now)
+    state.usedTokens = state.usedTokens.filter { $0.value > now }
     expireEvents(before: keysExpiredBefore)
     return receipt
   }

@@ -428,7 +428,9 @@ package final class ClaimRuns {
   // MARK: Looking for damage
 
   /// Reads all blocks and filters, and says what is not as it was written.
-  package func damage(limit: Int) throws -> [String] {
+  ///
+  /// - Parameter look: is shown each row that can be read.
+  package func damage(limit: Int, look: (ClaimRow) -> Void = { _ in }) throws -> [String] {
     var found: [String] = []
     for run in runs where found.count < limit {
       do {
@@ -442,6 +444,7 @@ package final class ClaimRuns {
           try search.find(row.key, into: &same)
           if !same.contains(row) { unknown += 1 }
           count += 1
+          look(row)
           try cursor.advance()
         }
         if unknown > 0 { found.append("claims: \(unknown) of run \(run.number) are not found by their key data") }

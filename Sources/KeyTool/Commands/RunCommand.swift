@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
+internal import Glibc
 internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
@@ -55,7 +56,7 @@ struct RunCommand: AsyncParsableCommand {
       plan, ledger: ledger, serving: serving,
       operators: try gateway.operators(plan, port: operatorsPort, beside: serving, isRunning: true, clock: clock),
       version: KeyferryCommand.version, clock: clock, replica: plan.replica,
-      manager: ServiceManager(environment: ProcessInfo.processInfo.environment)
+      manager: ServiceManager(environment: ProcessInfo.processInfo.environment), overdue: { _exit(2) }
     ) { [gateway] in try gateway.read() }
     do {
       try await daemon.run(hangups: hangups)

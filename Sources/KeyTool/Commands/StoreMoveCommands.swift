@@ -28,7 +28,7 @@ extension StoreCommand {
       let plan = try gateway.operatorsPlan()
       let ledger = try gateway.ledger(plan, as: .owner)
       await ledger.settle()
-      Console.remark("the store in \(plan.store) has the tables of this version")
+      Console.remark("the store in \(printableText(ledger.place)) has the tables of this version")
     }
   }
 

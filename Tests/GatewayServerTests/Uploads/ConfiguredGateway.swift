@@ -21,7 +21,7 @@ final class ConfiguredGateway {
   let folder: URL
   private(set) var plan: GatewayPlan
   let warnings: [GatewayFault]
-  let ledger = Ledger(MemoryStore())
+  let ledger: Ledger
   let metrics = GatewayMetrics()
 
   /// Of the requests in `interop/uploads`.
@@ -47,7 +47,8 @@ final class ConfiguredGateway {
         dp3t: {keys: [dp3t.pem], next-day-key: {file: signing.pem}}
     """
 
-  init(doors: String = doors, server: String = "") throws {
+  init(doors: String = doors, server: String = "", store: any Store = MemoryStore()) throws {
+    ledger = Ledger(store)
     folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-doors-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     for (name, text) in [

@@ -1,0 +1,51 @@
+internal import Foundation
+internal import KeyStorage
+internal import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Sees to it that a gateway that is told to end does: nobody waits for a database that does not answer, and what holds it up after all
+/// that is left behind.
+struct EndService: Service {
+  let ledger: Ledger
+  /// Is called after ``limit``.
+  let overdue: (@Sendable () -> Void)?
+  /// Whether the gateway has ended.
+  let isOver = Ended()
+
+  init(ledger: Ledger, overdue: (@Sendable () -> Void)?) {
+    self.ledger = ledger
+    self.overdue = overdue
+  }
+
+  /// The lock owns the mark.
+  final class Ended: Sendable {
+    private let mark = Mutex(false)
+    var value: Bool { mark.withLock { $0 } }
+    func set() { mark.withLock { $0 = true } }
+  }
+
+  /// For what a database has begun.
+  static let storeTime = Duration.seconds(20)
+  /// Services are told to stop ten seconds before.
+  static let limit: TimeInterval = 60
+
+  func run() async throws {
+    try? await gracefulShutdown()
+    ledger.hurry(within: Self.storeTime)
+    guard let overdue else { return }
+    // What hangs may hang on every thread of the concurrency pool.
+    let thread = Thread { [isOver] in
+      Thread.sleep(forTimeInterval: Self.limit)
+      guard !isOver.value else { return }
+      Logger(label: "keyferry").critical("the gateway was told to end a minute ago and is held up; it ends now")
+      overdue()
+    }
+    thread.start()
+  }
+}
+
+extension EndService: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  var description: String { "ending" }
+}

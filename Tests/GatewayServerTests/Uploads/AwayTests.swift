@@ -1,0 +1,130 @@
+import BundleTrust
+import ExposureKeys
+import Foundation
+import GatewayTesting
+import HTTPTypes
+import HummingbirdTesting
+import KeyIntake
+import KeyStorage
+import Testing
+
+@testable import GatewayDaemon
+@testable import GatewayServer
+
+/// A database that is away for some seconds, or fails over: who uploads is told to come again, in the words of his protocol, and
+/// loses nothing by it.
+@Suite("Uploads while the store is away")
+struct AwayTests {
+  private static let causes = [
+    StorageFault(.inputOutput, "postgresql://db.example.org:5432/keys: connection refused"),
+    StorageFault(.held, "somebody else keeps the store busy"), StorageFault(.gone, "the database has gone back"),
+    StorageFault(.full, "no room to write"),
+  ]
+
+  private func keys(_ app: GatewayApplication, token: String = "secret-token-of-all") async throws -> TestResponse {
+    let body =
+      "[{\"keyData\":\"AQIDBAUGBwgJCgsMDQ4PEA==\",\"rollingStartNumber\":2677968,\"rollingPeriod\":144,\"transmissionRiskLevel\":1}]"
+    return try await app.ask(
+      "/apple/VA/keys", .post, headers: [.contentType: "application/json", .authorization: "Bearer \(token)"],
+      body: Array(body.utf8))
+  }
+
+  @Test("each door answers 503, says when to come again, and counts it", arguments: causes)
+  func doors(fault: StorageFault) async throws {
+    let store = AwayStore(MemoryStore())
+    let gateway = try ConfiguredGateway(store: store)
+    let app = try gateway.application()
+    store.fail(with: fault)
+    let vectors = [
+      ("publish_confirmed", "publish"), ("v1alpha1_regions", "publish-v1alpha1"), ("dp3t_exposed", "dp3t"),
+      ("dp3t_v2_federated", "dp3t-v2"),
+    ]
+    for (name, door) in vectors {
+      let response = try await UploadVector(name).post(to: app)
+      #expect(response.code == 503 && response["Retry-After"] == "10", "\(name): \(response.code) \(response.text)")
+      // Where the database is, is nobody's business.
+      #expect(!response.text.contains("postgresql") && !response.text.contains(fault.reason))
+      if door.hasPrefix("publish") {
+        #expect(response.json["code"] as? String ?? response.json["error"] as? String != nil, "\(response.text)")
+        #expect(response["Content-Type"] == "application/json")
+      } else {
+        #expect(response.text == "uploads cannot be kept now; try again later")
+        #expect(response.headers[.authorization] == nil)
+      }
+      #expect(gateway.metrics.text.contains("keyferry_uploads_total{door=\"\(door)\",outcome=\"store-away\"} 1\n"))
+    }
+    let sample = try await keys(app)
+    #expect(sample.code == 503 && sample.problem == "store-away" && sample["Retry-After"] == "10")
+    // What only looks like an upload cannot be told apart.
+    var chaff = try UploadVector("publish_confirmed")
+    chaff.headers["X-Chaff"] = "1"
+    let fake = try await chaff.post(to: app)
+    #expect(fake.code == 503 && fake["Retry-After"] == "10")
+    #expect(try await UploadVector("dp3t_exposed_fake").post(to: app).code == 503)
+
+    // Nothing was used up: the same requests are taken when it is back.
+    store.fail(with: nil)
+    for (name, _) in vectors { #expect(try await UploadVector(name).post(to: app).code == 200, "\(name)") }
+    #expect(try await keys(app).code == 200)
+  }
+
+  @Test("what does not pass by itself stays a fault of ours")
+  func damaged() async throws {
+    let store = AwayStore(MemoryStore())
+    let gateway = try ConfiguredGateway(store: store)
+    let app = try gateway.application()
+    store.fail(with: StorageFault(.corrupt, "the database is damaged"))
+    let response = try await UploadVector("publish_confirmed").post(to: app)
+    #expect(response.code == 500 && response["Retry-After"] == nil)
+    #expect(try await keys(app).problem == "internal-error")
+  }
+
+  @Test("countries are told the same, whatever they ask")
+  func federation() async throws {
+    let store = AwayStore(MemoryStore())
+    let gateway = try TestGateway(ledger: Ledger(store))
+    var random = SeededRandom(seed: 3)
+    let batch = NationalBatch(20, of: "DE", at: gateway.clock.now, &random)
+    store.fail(with: Self.causes[0])
+    let answers = [
+      try await gateway.upload(batch, tag: "a", of: "DE"), try await gateway.download("2020-12-01", for: "FR"),
+      try await gateway.audit("2020-12-01", "a", for: "FR"),
+    ]
+    for answer in answers {
+      #expect(answer.code == 503 && answer["Retry-After"] == "10", "\(answer.code) \(answer.text)")
+      #expect(answer.problem == "store-away" && answer.json["message"] is String)
+      #expect(!answer.text.contains("postgresql"))
+    }
+    #expect(
+      gateway.metrics.text.contains("keyferry_federation_uploads_total{country=\"DE\",outcome=\"store-away\"} 1\n"))
+    store.fail(with: nil)
+    #expect(try await gateway.upload(batch, tag: "a", of: "DE").code == 201)
+  }
+
+  // MARK: What lets in once
+
+  @Test("a token that one replica has let in is refused by the other, and by one that has started again")
+  func replicas() async throws {
+    let store = MemoryStore()
+    let gateways = [try ConfiguredGateway(store: store), try ConfiguredGateway(store: store)]
+    let apps = try gateways.map { try $0.application() }
+    let vector = try UploadVector("dp3t_exposed")
+    let first = try await vector.post(to: apps[0])
+    #expect(first.code == 200)
+    #expect(try await vector.post(to: apps[1]).code == 401)
+    #expect(try await vector.post(to: try gateways[0].application()).code == 401)
+    #expect(try await gateways[0].keptCount == 4)
+  }
+
+  @Test("of many who show one token at the same moment one is let in")
+  func race() async throws {
+    let store = MemoryStore()
+    let apps = try (0..<2).map { _ in try ConfiguredGateway(store: store).application() }
+    let vector = try UploadVector("dp3t_exposed")
+    let codes = try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<8 { group.addTask { try await vector.post(to: apps[number % 2]).code } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(codes.sorted() == [200] + Array(repeating: 401, count: 7))
+  }
+}
