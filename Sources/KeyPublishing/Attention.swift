@@ -28,7 +28,8 @@ enum Attention: Sendable {
     habit: RoundHabit, from state: any StoredState
   ) throws {
     self = .everything
-    guard let mark, mark.rules == rules, !followsRecall, mark.instant <= instant.secondsSince1970 else { return }
+    guard habit != .divided, let mark, mark.rules == rules, !followsRecall, mark.instant <= instant.secondsSince1970
+    else { return }
     guard habit == .compared || instant.secondsSince1970 - mark.whole < Self.wholeEvery else { return }
     let count = habit == .usual ? try state.claimCount() : .max
     guard count >= Self.fewClaims else { return }
@@ -41,6 +42,8 @@ enum Attention: Sendable {
     else { return }
     self = .changes(changes, mark)
   }
+
+  var isEverything: Bool { if case .everything = self { true } else { false } }
 
   /// When everything was looked at; `nil` is now.
   var whole: Int64? {
@@ -101,6 +104,8 @@ package enum RoundHabit: Sendable {
   case always
   /// Wherever it is allowed, and beside them at everything, to compare. The round goes on with what that selects.
   case compared
+  /// Never: at everything part by part, also in a small store.
+  case divided
 }
 
 /// What a round leaves for the next one, so that it need not look at everything: every key that was due when it selected has

@@ -65,6 +65,20 @@ struct KeySelection: Sendable {
     var notRevocable = 0
     /// Keys that one origin has revoked, and behind which another one stands. They are counted above as well.
     var outvoted = 0
+
+    mutating func add(_ other: Counts) {
+      believed += other.believed
+      new += other.new
+      revised += other.revised
+      alreadyReleased += other.alreadyReleased
+      holds.merge(other.holds, uniquingKeysWith: +)
+      omissions.merge(other.omissions, uniquingKeysWith: +)
+      paused += other.paused
+      repeated += other.repeated
+      recalled += other.recalled
+      notRevocable += other.notRevocable
+      outvoted += other.outvoted
+    }
   }
 
   /// Under how many rolling starts a series releases one key data for an origin. One is normal; a few lose nothing where a
@@ -117,7 +131,9 @@ struct KeySelection: Sendable {
       return
     }
     var released = ReleasedKeys(
-      by: settings.name, from: state, pageSize: pageSize, only: key, since: start, before: past?.bundle)
+      by: settings.name, from: state, pageSize: pageSize, only: key,
+      within: start.map { KeyDataPart(first: $0) } ?? .whole,
+      before: past?.bundle)
     while let from = start {
       // A page never has a part of one key's claims.
       let page = try state.claims(from: from, limit: key == nil ? pageSize : 1, asOf: past?.event)
@@ -135,6 +151,7 @@ struct KeySelection: Sendable {
     var instant: Instant
     var followsRecall: Bool
     var attention: Attention
+    var pauses: PauseSet
   }
 
   /// The selections of several series, each as if it were alone. Where more than one looks at everything, claims are read once for
@@ -142,38 +159,100 @@ struct KeySelection: Sendable {
   static func together(
     _ questions: [Question], from state: any StoredState, pageSize: Int = 1 << 15
   ) throws -> [KeySelection] {
-    var selections = try questions.map { question in
-      if case .everything = question.attention { return KeySelection(limit: question.settings.mostKeys) }
+    let wholes = questions.filter(\.attention.isEverything)
+    var selected = try everything(wholes, from: state, pageSize: pageSize).makeIterator()
+    return try questions.map { question in
+      if question.attention.isEverything, let selection = selected.next() { return selection }
       return try KeySelection(
         of: question.settings, from: state, at: question.instant, followsRecall: question.followsRecall,
         pageSize: pageSize,
         limit: question.settings.mostKeys, looking: question.attention)
     }
-    var readers: [(place: Int, selector: Selector, released: ReleasedKeys)] = try questions.indices.compactMap {
-      place in
-      guard case .everything = questions[place].attention else { return nil }
-      let settings = questions[place].settings
-      let selector = Selector(
-        settings: settings, instant: questions[place].instant,
-        pauses: PauseSet(try state.pauses(), rehearsing: settings.rehearsals),
-        followsRecall: questions[place].followsRecall)
-      return (place, selector, ReleasedKeys(by: settings.name, from: state, pageSize: pageSize, only: nil))
+  }
+
+  /// What several series select of a part of all key data, from claims that are read once.
+  ///
+  /// - Parameters:
+  ///   - event: as things were known when this event had happened; `nil` is now.
+  static func everything(
+    _ questions: [Question], within part: KeyDataPart = .whole, from state: any StoredState, asOf event: EventID? = nil,
+    pageSize: Int = 1 << 15
+  ) throws -> [KeySelection] {
+    if questions.isEmpty { return [] }
+    var selections = questions.map { KeySelection(limit: $0.settings.mostKeys) }
+    let selectors = questions.map {
+      Selector(settings: $0.settings, instant: $0.instant, pauses: $0.pauses, followsRecall: $0.followsRecall)
     }
-    var start: TemporaryExposureKey? = readers.isEmpty ? nil : TemporaryExposureKey(high: 0, low: 0)
+    var released = questions.map {
+      ReleasedKeys(by: $0.settings.name, from: state, pageSize: pageSize, only: nil, within: part)
+    }
+    var start: TemporaryExposureKey? = part.first
     while let from = start {
-      let page = try state.claims(from: from, limit: pageSize)
-      for index in readers.indices {
-        let reader = readers[index]
-        try selections[reader.place].take(page, &readers[index].released, reader.selector, from: state)
+      try Task.checkCancellation()
+      let page = try state.claims(from: from, limit: pageSize, asOf: event).ending(with: part)
+      for index in questions.indices {
+        try selections[index].take(page, &released[index], selectors[index], from: state, asOf: event)
       }
       start = page.next
     }
-    for index in readers.indices {
-      let reader = readers[index]
-      try selections[reader.place].finish(&readers[index].released, reader.selector, from: state)
-      selections[reader.place].finishCounts()
+    for index in questions.indices {
+      try selections[index].finish(&released[index], selectors[index], from: state, asOf: event)
+      selections[index].finishCounts()
     }
     return selections
+  }
+
+  /// Takes over what was selected of the key data that follows, as if both had been one.
+  ///
+  /// - Returns: `false` where there are more revised keys than a window has room for: then all of it is to be selected in one.
+  /// - Throws: ``FileFault``.
+  mutating func join(_ next: KeySelection) throws -> Bool {
+    guard revised.count + next.revised.count <= limit else { return false }
+    var (numbers, firstLeft) = ([UInt32: UInt32](), TemporaryExposureKey?.none)
+    try next.new.read { record in
+      guard new.count < limit else {
+        firstLeft = firstLeft ?? record.key.key
+        rest += 1
+        return
+      }
+      try new.append(record.key, number: number(of: record, among: next.origins, &numbers))
+    }
+    try next.revised.read { try revised.append($0.key, number: $0.number) }
+    firstRest = firstRest ?? [firstLeft, next.firstRest].compactMap { $0 }.min()
+    rest += next.rest
+    recalledRest += next.recalledRest
+    nextRelease = [nextRelease, next.nextRelease].compactMap { $0 }.min()
+    again = again.flatMap { again in next.again.map { again + $0 } }.flatMap { $0.count <= Self.mostAgain ? $0 : nil }
+    counts.add(next.counts)
+    finishCounts()
+    return true
+  }
+
+  /// Selections of parts that follow each other, as one for each series: `nil` where ``join(_:)`` says so.
+  ///
+  /// - Parameter parts: for each part the selections of all series. They are not used any more.
+  /// - Throws: ``FileFault``.
+  static func joined(_ parts: [[KeySelection]]) throws -> [KeySelection?] {
+    guard let first = parts.first else { return [] }
+    return try first.indices.map { series in
+      var selection = first[series]
+      for part in parts.dropFirst() {
+        guard try selection.join(part[series]) else { return nil }
+      }
+      return selection
+    }
+  }
+
+  private mutating func number(
+    of record: NumberedKey, among others: OriginNumbers, _ numbers: inout [UInt32: UInt32]
+  ) -> UInt32 {
+    if let number = numbers[record.number] { return number }
+    let number =
+      if case .some(.some(let releasing)) = others[record.number] { origins.number(of: releasing) } else {
+        record.number
+      }
+    numbers[record.number] = number
+    return number
   }
 
   /// Of everything, of which nothing was looked at yet.
@@ -661,7 +740,7 @@ struct ReleasedKeys {
   /// `nil` where there is nothing more to read.
   private let state: (any StoredState)?
   private let only: TemporaryExposureKey?
-  private let start: TemporaryExposureKey
+  private let part: KeyDataPart
   private let bundle: BundleID?
   private var pageSize: Int
   private var page: [ReleasedKey] = []
@@ -671,14 +750,14 @@ struct ReleasedKeys {
 
   /// - Parameters:
   ///   - key: the one key data that is asked about; `nil` is all.
-  ///   - start: from this key data on.
+  ///   - part: of which key data.
   ///   - bundle: as it was before this bundle; `nil` is now.
-  package init(
+  init(
     by series: String, from state: any StoredState, pageSize: Int, only key: TemporaryExposureKey?,
-    since start: TemporaryExposureKey? = nil, before bundle: BundleID? = nil
+    within part: KeyDataPart = .whole, before bundle: BundleID? = nil
   ) {
     self.bundle = bundle
-    self.start = key ?? start ?? TemporaryExposureKey(high: 0, low: 0)
+    self.part = key.map { KeyDataPart(first: $0) } ?? part
     self.series = series
     self.state = state
     only = key
@@ -687,7 +766,7 @@ struct ReleasedKeys {
 
   /// These, in their order.
   init(page: [ReleasedKey]) {
-    (series, state, only, bundle, start) = ("", nil, nil, nil, TemporaryExposureKey(high: 0, low: 0))
+    (series, state, only, bundle, part) = ("", nil, nil, nil, .whole)
     pageSize = page.count
     self.page = page
     isAtEnd = true
@@ -695,7 +774,7 @@ struct ReleasedKeys {
 
   mutating func peek() throws -> ReleasedKey? {
     while position == page.count, !isAtEnd { try readPage() }
-    guard position < page.count else { return nil }
+    guard position < page.count, part.contains(page[position].key.key) else { return nil }
     if let only, page[position].key.key != only { return nil }
     return page[position]
   }
@@ -707,7 +786,7 @@ struct ReleasedKeys {
 
   private mutating func readPage() throws {
     guard let state else { return }
-    let read = try state.released(by: series, from: last?.key ?? start, limit: pageSize, before: bundle)
+    let read = try state.released(by: series, from: last?.key ?? part.first, limit: pageSize, before: bundle)
     isAtEnd = read.count < pageSize
     page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read
     position = 0

@@ -94,16 +94,56 @@ package struct Publisher: Sendable {
   /// Selects what is due for all series whose windows are over: on as many processors as there are, since nothing else in a round
   /// takes as long where everything is looked at.
   private func select(_ rounds: inout [SeriesRound]) async throws {
-    let requests = rounds.enumerated().compactMap { index, round in
+    var requests = rounds.enumerated().compactMap { index, round in
       round.selectionRequest.map { (index: index, request: $0) }
     }
     try Task.checkCancellation()
-    let found = await withTaskGroup(of: [(index: Int, answer: Result<SelectionAnswer, any Error>)].self) { group in
+    var found: [(index: Int, answer: Result<SelectionAnswer, any Error>)] = []
+    for (place, answer) in await wholes(requests.map(\.request)) {
+      found.append((requests[place].index, .success(answer)))
+    }
+    let answered = Set(found.map(\.index))
+    requests.removeAll { answered.contains($0.index) }
+    try Task.checkCancellation()
+    found += await withTaskGroup(of: [(index: Int, answer: Result<SelectionAnswer, any Error>)].self) { group in
       for part in SelectionRequest.dealt(requests) { group.addTask { await self.answers(to: part) } }
       return await group.reduce(into: []) { $0 += $1 }
     }
     for (index, answer) in found.sorted(by: { $0.index < $1.index }) {
       try await rounds[index].attempt { $0.take(try answer.get()) }
+    }
+  }
+
+  /// Also where there is one processor.
+  private static let fewParts = 3
+
+  /// The answers to those that look at everything in a large store, by their places: each processor has a part of all key data, and
+  /// reads its claims once for all of them. Where anything fails, they are asked like the others, and say why.
+  private func wholes(_ requests: [SelectionRequest]) async -> [(place: Int, answer: SelectionAnswer)] {
+    let parts = KeyDataPart.parts(habit == .divided ? Self.fewParts : SelectionRequest.processors)
+    guard parts.count > 1, !requests.isEmpty else { return [] }
+    do {
+      let found = try await ledger.read { try SelectionPlan.wholes(of: requests, from: $0, few: Attention.fewClaims) }
+      let plans = found.enumerated().compactMap { place, plan in plan.map { (place: place, plan: $0) } }
+      guard !plans.isEmpty else { return [] }
+      let all = plans.map(\.plan)
+      let selected = try await withThrowingTaskGroup(of: (part: Int, selections: [KeySelection]).self) { group in
+        for (index, part) in parts.enumerated() {
+          group.addTask {
+            (index, try await self.ledger.read { try SelectionPlan.selections(of: all, within: part, from: $0) })
+          }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.part < $1.part }.map(\.selections)
+      }
+      let joined = try KeySelection.joined(selected)
+      return try await ledger.read { state in
+        try plans.indices.compactMap { index in
+          guard let selection = joined[index] else { return nil }
+          return (plans[index].place, try plans[index].plan.answer(selection, from: state))
+        }
+      }
+    } catch {
+      return []
     }
   }
 

@@ -13,45 +13,30 @@ struct SelectionRequest: Sendable {
 
   /// Answers several series, each as if it were alone; those that look at everything read the claims together.
   static func answers(to requests: [Self], from state: any StoredState) throws -> [SelectionAnswer] {
-    let recalls = try state.recalls().count
-    let event = try state.lastEvent()?.id.rawValue ?? 0
-    let questions = try requests.map { try $0.question(recalls: recalls, of: state) }
-    var selections = try KeySelection.together(questions.map(\.question), from: state)
+    let plans = try requests.map { try $0.plan(from: state) }
+    var selections = try KeySelection.together(plans.map(\.question), from: state)
     for index in requests.indices where requests[index].habit == .compared {
-      var whole = questions[index].question
+      var whole = plans[index].question
       whole.attention = .everything
       selections[index] = try selections[index].confirmed(
         by: try KeySelection.together([whole], from: state)[0], of: requests[index].settings)
     }
-    return try requests.indices.map { index in
-      let (request, question, selection) = (requests[index], questions[index].question, selections[index])
-      let pauses = questions[index].pauses
-      let end = request.window.end
-      return SelectionAnswer(
-        selection: selection, recalls: recalls,
-        rounds: try Padding.releasedRounds(of: selection.revised, by: request.settings.name, from: state),
-        selected: RoundRecipe.Selection(
-          known: event, instant: end, followsRecall: question.followsRecall, releasesNew: true,
-          pausedSources: pauses.sources.sorted(), pausedOrigins: pauses.origins.sorted()),
-        mark: RoundMark(
-          event: event, instant: end, rules: questions[index].rules, whole: question.attention.whole ?? end,
-          rest: selection.firstRest.map { UInt32(truncatingIfNeeded: $0.high >> 32) }),
-        looksAtChanges: request.habit != .compared && question.attention.whole != nil)
-    }
+    return try plans.indices.map { try plans[$0].answer(selections[$0], from: state) }
   }
 
-  private func question(
-    recalls: Int, of state: any StoredState
-  ) throws -> (question: KeySelection.Question, pauses: PauseSet, rules: String) {
+  func plan(from state: any StoredState) throws -> SelectionPlan {
+    let recalls = try state.recalls().count
     let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
     let rules = settings.rules(at: window.instant, pauses, program: program)
     let followsRecall = recalls > known.recalls
     let attention = try Attention(
       of: settings, known.mark, rules: rules, followsRecall: followsRecall, at: window.instant, habit: habit,
       from: state)
-    let question = KeySelection.Question(
-      settings: settings, instant: window.instant, followsRecall: followsRecall, attention: attention)
-    return (question, pauses, rules)
+    return SelectionPlan(
+      request: self,
+      question: KeySelection.Question(
+        settings: settings, instant: window.instant, followsRecall: followsRecall, attention: attention, pauses: pauses),
+      rules: rules, recalls: recalls, event: try state.lastEvent()?.id ?? EventID(rawValue: 0))
   }
 
   /// The requests in as many parts as there are processors, of which each has neighbours: they are answered beside each other,
@@ -65,6 +50,57 @@ struct SelectionRequest: Sendable {
 
   /// How many parts at most: each holds a page of claims in memory, and reads through a connection of its own.
   static let processors = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 4)
+}
+
+/// What a series looks at, decided at one event.
+struct SelectionPlan: Sendable {
+  let request: SelectionRequest
+  let question: KeySelection.Question
+  let rules: String
+  let recalls: Int
+  /// The last event that was known.
+  let event: EventID
+
+  /// - Parameter selection: of what was known at ``event``.
+  func answer(_ selection: KeySelection, from state: any StoredState) throws -> SelectionAnswer {
+    let end = request.window.end
+    return SelectionAnswer(
+      selection: selection, recalls: recalls,
+      rounds: try Padding.releasedRounds(of: selection.revised, by: request.settings.name, from: state),
+      selected: RoundRecipe.Selection(
+        known: event.rawValue, instant: end, followsRecall: question.followsRecall, releasesNew: true,
+        pausedSources: question.pauses.sources.sorted(), pausedOrigins: question.pauses.origins.sorted()),
+      mark: RoundMark(
+        event: event.rawValue, instant: end, rules: rules, whole: question.attention.whole ?? end,
+        rest: selection.firstRest.map { UInt32(truncatingIfNeeded: $0.high >> 32) }),
+      looksAtChanges: request.habit != .compared && question.attention.whole != nil)
+  }
+
+  /// The plans of those that look at everything, where there is so much that it is worth to let all processors do it part by part; the
+  /// others' places hold nothing.
+  ///
+  /// - Parameter few: stores with fewer claims are looked at in one.
+  static func wholes(
+    of requests: [SelectionRequest], from state: any StoredState, few: Int
+  ) throws -> [SelectionPlan?] {
+    let isLarge = try state.claimCount() >= few
+    return try requests.map { request in
+      guard request.habit == .divided || request.habit != .compared && isLarge else { return nil }
+      let plan = try request.plan(from: state)
+      return plan.question.attention.isEverything ? plan : nil
+    }
+  }
+
+  /// What these select of a part of all key data. What has come since the plans were made is not seen.
+  ///
+  /// - Parameter plans: of one event.
+  static func selections(
+    of plans: [SelectionPlan], within part: KeyDataPart, from state: any StoredState
+  ) throws -> [KeySelection] {
+    guard let event = plans.first?.event else { return [] }
+    let isNow = try (state.lastEvent()?.id ?? EventID(rawValue: 0)) == event
+    return try KeySelection.everything(plans.map(\.question), within: part, from: state, asOf: isNow ? nil : event)
+  }
 }
 
 /// What is due, and what the round remembers of how that was found.

@@ -32,12 +32,14 @@ final class PostgresSegments: ClaimSegments {
   private let counters: Counters?
   private let tables: SegmentTables
   private var windows: [Int32: Window] = [:]
+  private var prepared = Prepared()
   /// By place; `nil` is removed.
   private var pending: [Int64: [UInt8]?] = [:]
   private var blocks: String { "\(tables.prefix)_blocks" }
 
   private static let mostPending = 256
   private static let mostAhead = 128
+  private static let mostPrepared = 1024
 
   init(_ database: PostgresConnection, _ tables: SegmentTables = .claims, counters: Counters? = nil) {
     self.database = database
@@ -77,6 +79,38 @@ final class PostgresSegments: ClaimSegments {
       case (nil, true): blocks.remove(at: index - 1)
       case (nil, false): break
       }
+    }
+  }
+
+  /// Places of one run that will be asked, and the blocks of some of them, each as a window that ends where the next block begins.
+  private struct Prepared {
+    var places: [BlockPlace] = []
+    /// In their order.
+    var windows: [Window] = []
+    /// The first of `places` whose block was not looked for.
+    var next = 0
+
+    /// The place in `windows` of the one that covers a place.
+    func index(covering place: Int64) -> Int? {
+      var (low, high) = (0, windows.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if windows[middle].low <= place { low = middle + 1 } else { high = middle }
+      }
+      return low > 0 && windows[low - 1].covers(place) ? low - 1 : nil
+    }
+
+    /// The places that come from this one on, where it is among those that were not looked for.
+    mutating func places(from place: BlockPlace) -> ArraySlice<BlockPlace> {
+      var (low, high) = (0, places.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if places[middle] < place { low = middle + 1 } else { high = middle }
+      }
+      guard low >= next, low < places.count, places[low] == place else { return [] }
+      let some = places[low...].prefix(PostgresSegments.mostPrepared)
+      next = some.endIndex
+      return some
     }
   }
 
@@ -129,6 +163,7 @@ final class PostgresSegments: ClaimSegments {
     let (first, last) = Self.ends(of: run)
     pending = pending.filter { $0.key < first || $0.key > last }
     windows[run] = nil
+    if prepared.places.first?.run == run { prepared = Prepared() }
     try database.run("DELETE FROM \(blocks) WHERE id BETWEEN $1 AND $2", first, last)
     try database.run("DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN $1 AND $2", first, last)
     try database.run("DELETE FROM \(tables.prefix)_runs WHERE id = $1", run)
@@ -144,6 +179,11 @@ final class PostgresSegments: ClaimSegments {
     atOrBefore place: BlockPlace, _ body: (BlockPlace, UnsafeRawBufferPointer) throws -> Void
   ) throws -> Bool {
     let asked = place.rawValue
+    if let index = try preparedWindow(covering: place) {
+      let window = prepared.windows[index]
+      let block = window.index(behind: asked) - 1
+      if block >= 0, let bytes = window.blocks[block].bytes { return try give(window.blocks[block].place, bytes, body) }
+    }
     if let window = windows[place.run], window.covers(asked) {
       let index = window.index(behind: asked) - 1
       if index >= 0, let bytes = window.blocks[index].bytes {
@@ -199,12 +239,46 @@ final class PostgresSegments: ClaimSegments {
       if index < window.blocks.count { return BlockPlace(rawValue: window.blocks[index].place) }
       return window.high == end ? .some(nil) : nil
     }
+    if let index = prepared.index(covering: asked) {
+      let window = prepared.windows[index]
+      let block = window.index(behind: asked)
+      if block < window.blocks.count { return BlockPlace(rawValue: window.blocks[block].place) }
+      return window.high == end ? nil : BlockPlace(rawValue: window.high + 1)
+    }
     if let known = known() { return known }
     guard asked < end else { return nil }
     try flush()
     let next: Int64? = try database.value(
       "SELECT id FROM \(blocks) WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 1", asked, end)
     return next.map(BlockPlace.init)
+  }
+
+  // MARK: Reading blocks together
+
+  func prepare(_ places: [BlockPlace]) { prepared = Prepared(places: places) }
+
+  /// Reads the blocks of the next places that were announced, where this one is among them and not read yet.
+  private func preparedWindow(covering place: BlockPlace) throws -> Int? {
+    if let index = prepared.index(covering: place.rawValue) { return index }
+    let next = prepared.places(from: place)
+    guard next.count > 1 else { return nil }
+    try flush()
+    let (first, last) = Self.ends(of: place.run)
+    let rows = try database.rows(
+      """
+      SELECT found.id, block.claims, behind.id FROM
+        (SELECT DISTINCT before.id FROM unnest($1) AS asked CROSS JOIN LATERAL
+          (SELECT id FROM \(blocks) WHERE id BETWEEN $2 AND asked ORDER BY id DESC LIMIT 1) AS before) AS found
+        JOIN \(blocks) AS block ON block.id = found.id
+        LEFT JOIN LATERAL
+          (SELECT id FROM \(blocks) WHERE id > found.id AND id <= $3 ORDER BY id LIMIT 1) AS behind ON true
+      ORDER BY found.id
+      """, PostgresValue.ints(next.map(\.rawValue)), first, last)
+    prepared.windows = try rows.map { row in
+      let (id, behind): (Int64, Int64?) = (try row[0], try row[2])
+      return Window(low: id, high: behind.map { $0 - 1 } ?? last, blocks: [(id, try row[1])])
+    }
+    return prepared.index(covering: place.rawValue)
   }
 
   private func give(
@@ -266,6 +340,11 @@ final class PostgresSegments: ClaimSegments {
   private func set(_ block: [UInt8]?, at place: BlockPlace) throws {
     pending.updateValue(block, forKey: place.rawValue)
     windows[place.run]?.set(block, at: place.rawValue)
+    if block == nil {
+      prepared = Prepared()
+    } else if let index = prepared.index(covering: place.rawValue) {
+      prepared.windows[index].set(block, at: place.rawValue)
+    }
     if pending.count >= Self.mostPending { try flush() }
   }
 

@@ -58,12 +58,13 @@ package final class ClaimRuns {
   /// - Parameter keys: in order, each once.
   package func rows(about keys: [TemporaryExposureKey]) throws -> [ClaimRow] {
     var found: [ClaimRow] = []
+    let questions = keys.map { FilterQuestion($0) }
     for run in runs {
       // Filters are read where that is less work than to look into a block for each key.
       let isForMany = Int64(keys.count) * Self.rowsReadForOneBlock > run.rowCount
       let filters = try isForMany && run.hasFilters ? filters[run.number] ?? readFilters(of: run) : filters[run.number]
       var search = RunSearch(run.number, filters, segments)
-      for key in keys { try search.find(key, into: &found) }
+      try search.find(keys, questions, into: &found)
     }
     return ClaimRow.sorted(found)
   }
@@ -267,6 +268,7 @@ package final class ClaimRuns {
   ) throws {
     for run in runs {
       var rest = rows[...]
+      segments.prepare(rows.map { BlockPlace(run: run.number, prefix: $0.key.prefix) })
       while let first = rest.first {
         let asked = BlockPlace(run: run.number, prefix: first.key.prefix)
         var (place, block): (BlockPlace?, [ClaimRow]) = (nil, [])

@@ -86,6 +86,11 @@ package protocol ClaimSegments: AnyObject {
   /// Where the next block of the run begins.
   func place(behind place: BlockPlace) throws -> BlockPlace?
   func filters(of run: Int32) throws -> [(place: BlockPlace, filter: ClaimFilter)]
+  /// The blocks at or before these places will be asked for, and where those behind them begin: a store that is asked over a
+  /// connection gets many at once.
+  ///
+  /// - Parameter places: in order, all of one run.
+  func prepare(_ places: [BlockPlace])
 
   /// A number that no run has, and that none had lately.
   func newRunNumber() throws -> Int32
@@ -96,6 +101,11 @@ package protocol ClaimSegments: AnyObject {
   func put(_ block: [UInt8], at place: BlockPlace) throws
   func removeBlock(at place: BlockPlace) throws
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws
+}
+
+extension ClaimSegments {
+  /// Where a block is as near as its place, there is nothing to prepare.
+  package func prepare(_ places: [BlockPlace]) {}
 }
 
 /// The filters of one run, in the order of their places.

@@ -187,10 +187,34 @@ struct RunSearch {
       try search.look(row.key, into: &found)
     }
     if let filters {
-      for place in questions.withUnsafeBufferPointer(filters.find) { try look(rows[Int(place)], &self) }
+      let places = questions.withUnsafeBufferPointer(filters.find)
+      prepare(places.lazy.map { rows[Int($0)].key })
+      for place in places { try look(rows[Int(place)], &self) }
     } else {
       for row in rows { try look(row, &self) }
     }
+  }
+
+  /// Adds what the run has about key data.
+  ///
+  /// - Parameters:
+  ///   - keys: in order, each once.
+  ///   - questions: one for each.
+  mutating func find(
+    _ keys: [TemporaryExposureKey], _ questions: [FilterQuestion], into found: inout [ClaimRow]
+  ) throws {
+    if let filters {
+      let places = questions.withUnsafeBufferPointer(filters.find)
+      prepare(places.lazy.map { keys[Int($0)] })
+      for place in places { try look(keys[Int(place)], into: &found) }
+    } else {
+      prepare(keys)
+      for key in keys { try look(key, into: &found) }
+    }
+  }
+
+  private func prepare(_ keys: some Sequence<TemporaryExposureKey>) {
+    segments.prepare(keys.map { BlockPlace(run: run, prefix: $0.prefix) })
   }
 
   private mutating func look(_ key: TemporaryExposureKey, into found: inout [ClaimRow]) throws {
