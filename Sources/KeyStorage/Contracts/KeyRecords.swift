@@ -127,14 +127,35 @@ extension HeldClaim {
 }
 
 extension StatedClaim {
-  /// By source, origin, start, regions and statement.
+  /// By source, origin, start, regions and statement. Of two claims one is always in front of the other, so that what is cut from
+  /// a list is the same in all stores.
   package static func precedes(_ left: StatedClaim, _ right: StatedClaim) -> Bool {
     if left.source.name != right.source.name { return left.source.name < right.source.name }
-    if left.origin != right.origin { return left.origin ?? "" < right.origin ?? "" }
+    if left.origin != right.origin {
+      guard let mine = left.origin, let others = right.origin else { return left.origin == nil }
+      return mine < others
+    }
     if left.subject != right.subject { return left.subject < right.subject }
     if left.visited != right.visited {
-      return (left.visited ?? []).lexicographicallyPrecedes(right.visited ?? [])
+      // None named is not the same as an empty list.
+      guard let mine = left.visited, let others = right.visited else { return left.visited == nil }
+      return mine.lexicographicallyPrecedes(others)
     }
-    return left.statement.bits < right.statement.bits
+    if left.statement != right.statement { return left.statement.bits < right.statement.bits }
+    return left.source.precedes(right.source)
+  }
+}
+
+extension Source {
+  /// Of sources of one name.
+  fileprivate func precedes(_ other: Source) -> Bool {
+    if provenance != other.provenance { return "\(provenance)" < "\(other.provenance)" }
+    if isRelay != other.isRelay { return !isRelay }
+    if origin != other.origin {
+      guard let mine = origin, let others = other.origin else { return origin == nil }
+      return mine < others
+    }
+    guard let mine = carries, let others = other.carries else { return carries == nil && other.carries != nil }
+    return mine.sorted().lexicographicallyPrecedes(others.sorted())
   }
 }

@@ -279,28 +279,26 @@ final class MemoryTransaction: StoreTransaction {
   func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
     guard index(of: document) != nil else { throw StorageFault.noDocument(document) }
     var receipt = ImportReceipt(beforeRecording: batch)
-    var aside: [StatedClaim: MemoryState.Holding] = [:]
+    let claims = batch.claims.map { StatedClaim($0, of: batch) }.sorted { $0.subject < $1.subject }
+    var aside: [StatedClaim] = []
+    for claim in claims {
+      if isOtherOrigins(claim) {
+        aside.append(claim)
+        receipt.heldForOperator += 1
+      } else {
+        insert(CollectionOfOne(claim), of: document, in: event, counting: &receipt)
+      }
+    }
     for (claim, reason) in zip(batch.held, batch.heldReasons) {
       let claim = StatedClaim(claim, of: batch)
       // What is known already is no news that anybody would have to decide about.
       if state.claims[claim.subject.key]?[claim] != nil {
         receipt.heldForOperator -= 1
         receipt.known += 1
-      } else {
-        aside[claim] = .init(reason: reason, event: event.id)
       }
+      putAside(claim, because: reason, of: document, in: event)
     }
-    let claims = batch.claims.map { StatedClaim($0, of: batch) }.sorted { $0.subject < $1.subject }
-    for claim in claims {
-      if isOtherOrigins(claim) {
-        aside[claim] = .init(reason: .otherRollingStart, event: event.id)
-        receipt.heldForOperator += 1
-      } else {
-        insert(CollectionOfOne(claim), of: document, in: event, counting: &receipt)
-      }
-    }
-    if !aside.isEmpty { state.held[document, default: [:]].merge(aside) { known, _ in known } }
-    for claim in aside.keys { note(claim) }
+    for claim in aside { putAside(claim, because: .otherRollingStart, of: document, in: event) }
     return receipt
   }
 
@@ -352,15 +350,21 @@ final class MemoryTransaction: StoreTransaction {
     let arrival = EventStamp(id: event.id, time: time)
     let sources = sourcesOfDocuments
     var new = 0
-    for claim in change.added.sorted(by: StatedClaim.precedes) {
-      var place = places[claim.subject] ?? MemoryState.Recording(document: document, event: arrival)
+    // What replaces a claim has come with it, and so before what is new.
+    let added = change.added.map { claim in
+      (claim: claim, place: places[claim.subject] ?? MemoryState.Recording(document: document, event: arrival))
+    }.sorted { left, right in
+      left.place.event.id != right.place.event.id
+        ? left.place.event.id < right.place.event.id : StatedClaim.precedes(left.claim, right.claim)
+    }
+    for (claim, place) in added {
+      var place = place
       place.recall =
         state.recalls.first {
           $0.withdraws(claim.origin, of: document, by: sources[document], from: place.event.time)
         }?.event
       if isOtherOrigins(claim) {
-        state.held[document, default: [:]][claim] = MemoryState.Holding(reason: .otherRollingStart, event: event.id)
-        note(claim)
+        putAside(claim, because: .otherRollingStart, of: document, in: event)
         continue
       }
       let key = claim.subject.key
@@ -378,12 +382,18 @@ final class MemoryTransaction: StoreTransaction {
       state.held[document]?[claim] = nil
       noteLoss(of: claim.subject.key)
     }
-    for (claim, reason) in change.heldAdded {
-      note(claim)
-      state.held[document, default: [:]][claim] = MemoryState.Holding(reason: reason, event: event.id)
-    }
+    for (claim, reason) in change.heldAdded { putAside(claim, because: reason, of: document, in: event) }
     if state.held[document]?.isEmpty == true { state.held[document] = nil }
     return new
+  }
+
+  /// What is known already is nothing to decide about, and what waits keeps the reason for which it waits.
+  private func putAside(
+    _ claim: StatedClaim, because reason: AdmissionReason, of document: DocumentID, in event: EventStamp
+  ) {
+    note(claim)
+    guard state.claims[claim.subject.key]?[claim] == nil, state.held[document]?[claim] == nil else { return }
+    state.held[document, default: [:]][claim] = MemoryState.Holding(reason: reason, event: event.id)
   }
 
   private func count(_ change: Int, _ origin: String?, _ place: MemoryState.Recording) {
