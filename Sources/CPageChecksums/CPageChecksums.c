@@ -60,6 +60,8 @@ typedef struct {
   int is_checked;
   /// Whether the connection is one of the gateway's own, whatever number the file has by now.
   int is_own;
+  /// Whether damaged pages are read as they are.
+  int is_lenient;
   int is_log;
   /// In a log: from here on stands what this connection has written and not committed, whose checksums are not final.
   sqlite3_int64 open_from;
@@ -197,7 +199,7 @@ static int checked_read(sqlite3_file *base, void *bytes, int count, sqlite3_int6
   uint32_t page = (uint32_t)(offset / count) + 1;
   if (result == SQLITE_IOERR_SHORT_READ) return damaged(file, page);
   if (result != SQLITE_OK) return result;
-  return keyferry_checksum_holds(bytes, count, page) ? SQLITE_OK : damaged(file, page);
+  return file->is_lenient || keyferry_checksum_holds(bytes, count, page) ? SQLITE_OK : damaged(file, page);
 }
 
 static int checked_write(sqlite3_file *base, const void *bytes, int count, sqlite3_int64 offset) {
@@ -234,6 +236,10 @@ static int checked_write(sqlite3_file *base, const void *bytes, int count, sqlit
 static int checked_control(sqlite3_file *base, int operation, void *argument) {
   CheckedFile *file = (CheckedFile *)base;
   sqlite3_file *below = BELOW(base);
+  if (operation == KEYFERRY_FCNTL_LENIENT) {
+    file->is_lenient = 1;
+    return SQLITE_OK;
+  }
   if (operation == KEYFERRY_FCNTL_CHECKSUMS) {
     sqlite3_int64 size = 0;
     int result = below->pMethods->xFileSize(below, &size);

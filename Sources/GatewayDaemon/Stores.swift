@@ -83,6 +83,18 @@ package enum Stores {
     return try SQLiteStore(folder: address.location, now: now, isCopy: true)
   }
 
+  /// The tables on whose damaged pages something can be saved; see ``SQLiteStore/damagedTables(in:now:command:)``. A database looks after
+  /// its pages itself.
+  package static func damagedTables(of address: StoreAddress, now: Instant) throws -> [String] {
+    guard address.database == nil else { return [] }
+    return try SQLiteStore.damagedTables(in: address.location, now: now)
+  }
+
+  /// Writes a file with damaged pages anew; see ``SQLiteStore/rewrite(in:now:command:)``.
+  package static func rewrite(_ address: StoreAddress, now: Instant) throws -> String {
+    try SQLiteStore.rewrite(in: address.location, now: now)
+  }
+
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.
   package static func restore(
     from copy: String, named name: String? = nil, into folder: String, now: Instant

@@ -22,6 +22,11 @@ package struct Retention: Hashable, Sendable {
 
   private static let pause: Int64 = 3600
 
+  /// Keys that were not valid any more then are not kept.
+  package func keysEnd(at now: Instant) -> Instant {
+    Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
+  }
+
   /// Removes what has been kept long enough, at most once an hour: whoever pulls, publishes or runs does it, so that it does
   /// not depend on how a gateway is run.
   ///
@@ -32,7 +37,7 @@ package struct Retention: Hashable, Sendable {
     // A time that lies ahead was noted by a clock that was wrong.
     let last = try await ledger.read { try $0.lastRetention }
     if let last, last <= now, now.secondsSince1970 - last.secondsSince1970 < Self.pause { return nil }
-    let limit = Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
+    let limit = keysEnd(at: now)
     var receipt = try await expire(before: limit, in: ledger, at: settled)
     // Others have their turn in between.
     while receipt.isUnfinished { receipt.add(try await expire(before: limit, in: ledger, at: settled)) }

@@ -52,6 +52,10 @@ extension StorageFault {
     Self(.notFound, "there is no bundle \(id.rawValue) in the store")
   }
 
+  /// What to do about a piece of the claims that is not what was written.
+  package static let repairAdvice =
+    "stop the gateway, and keyferry store repair takes it out and reads kept documents again for what was in it"
+
   package static func noPush(_ id: PushID) -> Self {
     Self(.notFound, "there is no pushed batch \(id.rawValue) in the store")
   }

@@ -113,20 +113,27 @@ struct AgendaTable {
 
   private func decode(_ row: PostgresRow, into keys: inout [TemporaryExposureKey]) throws {
     guard try row.withBytes(0, { AgendaPiece.decode($0, into: &keys) }) else {
-      throw StorageFault(.corrupt, "agenda: a piece is not what was written; restore a copy")
+      throw StorageFault(.corrupt, "agenda: a piece is not what was written; \(StorageFault.repairAdvice)")
     }
   }
 
   /// The pieces that are not what was written.
   func damage() throws -> [String] {
+    let wrong = try wrongPieces()
+    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
+  }
+
+  func wrongPieces() throws -> Int {
     var wrong = 0
     var keys: [TemporaryExposureKey] = []
     try eachPiece("true", []) { row in
       keys.removeAll(keepingCapacity: true)
       if try !row.withBytes(0, { AgendaPiece.decode($0, into: &keys) }) { wrong += 1 }
     }
-    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
+    return wrong
   }
+
+  func removeAll() throws { try database.run("DELETE FROM agenda") }
 
   // MARK: Forgetting
 

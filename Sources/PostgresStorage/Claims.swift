@@ -281,10 +281,11 @@ extension PostgresTransaction {
 
   /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
   ///
+  /// - Parameter isNews: whether they count as having come with the arrival, and not before.
   /// - Returns: the rows that are for the operator.
   func insert(
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    recall: (ClaimRow) throws -> Int32 = { _ in 0 }
+    isNews: Bool = true, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
     let arriving = try ArrivingClaims(
@@ -294,12 +295,14 @@ extension PostgresTransaction {
     receipt.known += arriving.known
     receipt.heldForOperator += arriving.aside.count
     let volumes = arriving.standing.sorted { $0.key < $1.key }
-    if !volumes.isEmpty {
+    if isNews, !volumes.isEmpty {
       try database.run(
         """
         INSERT INTO volumes (arrival, origin, claims) SELECT $1, origin, claims FROM unnest($2, $3) AS new (origin, claims)
         ON CONFLICT (arrival, origin) DO UPDATE SET claims = volumes.claims + excluded.claims
         """, arrival, PostgresValue.ints(volumes.map { Int64($0.key) }), PostgresValue.ints(volumes.map(\.value)))
+    }
+    if !volumes.isEmpty {
       try database.run("UPDATE totals SET claims = claims + $1", volumes.reduce(0) { $0 + $1.value })
     }
     try claims.add(arriving.new)

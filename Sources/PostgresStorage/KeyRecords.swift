@@ -46,14 +46,14 @@ extension PostgresTransaction {
     }.sorted(by: HeldClaim.precedes)
   }
 
-  private func stated(_ row: ClaimRow) throws -> StatedClaim {
+  func stated(_ row: ClaimRow) throws -> StatedClaim {
     StatedClaim(
       subject: row.subject, statement: row.statement,
       origin: row.origin == 0 ? nil : try names.origin(row.origin, in: database),
       visited: try names.regions(row.regions, in: database), source: try names.source(row.source, in: database))
   }
 
-  private func row(of claim: StatedClaim) throws -> ClaimRow {
+  func row(of claim: StatedClaim) throws -> ClaimRow {
     let counters = try counting()
     return ClaimRow(
       key: claim.subject.key, rollingStart: claim.subject.rollingStart,

@@ -382,7 +382,8 @@ final class PostgresSegments: ClaimSegments {
         guard let filter = try row.withBytes(1, { ClaimFilter($0) }) else {
           throw StorageFault(
             .corrupt,
-            "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; restore a copy")
+            "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
+          )
         }
         filters.append((place, filter))
       }
@@ -393,6 +394,11 @@ final class PostgresSegments: ClaimSegments {
 
   /// Of some 32 kilobytes.
   private static let filtersAtOnce = 64
+
+  func removeFilters(of run: Int32) throws {
+    let (first, last) = Self.ends(of: run)
+    try database.run("DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN $1 AND $2", first, last)
+  }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {
     try database.run(

@@ -100,12 +100,17 @@ struct SQLiteAgenda {
 
   private func decode(_ statement: RawStatement, at column: Int32, into keys: inout [TemporaryExposureKey]) throws {
     guard AgendaPiece.decode(statement.bytes(at: column), into: &keys) else {
-      throw StorageFault(.corrupt, "agenda: a piece is not what was written; restore a copy")
+      throw StorageFault(.corrupt, "agenda: a piece is not what was written; \(StorageFault.repairAdvice)")
     }
   }
 
   /// The pieces that are not what was written.
   func damage() throws -> [String] {
+    let wrong = try wrongPieces()
+    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
+  }
+
+  func wrongPieces() throws -> Int {
     let statement = try RawStatement(database, "SELECT keys FROM agenda")
     defer { statement.reset() }
     var wrong = 0
@@ -114,7 +119,7 @@ struct SQLiteAgenda {
       keys.removeAll(keepingCapacity: true)
       if !AgendaPiece.decode(statement.bytes(at: 0), into: &keys) { wrong += 1 }
     }
-    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
+    return wrong
   }
 
   // MARK: Forgetting

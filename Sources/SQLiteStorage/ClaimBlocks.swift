@@ -110,7 +110,8 @@ final class SQLiteSegments: ClaimSegments {
       guard let filter = ClaimFilter(statement.bytes(at: 1)) else {
         throw StorageFault(
           .corrupt,
-          "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; restore a copy")
+          "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
+        )
       }
       filters.append((place, filter))
     }
@@ -160,6 +161,12 @@ final class SQLiteSegments: ClaimSegments {
   func removeBlock(at place: BlockPlace) throws {
     removal.bind(place.rawValue, at: 1)
     _ = try removal.run()
+  }
+
+  func removeFilters(of run: Int32) throws {
+    try database.execute(
+      sql: "DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN ? AND ?",
+      arguments: [BlockPlace(run: run, prefix: 0).rawValue, BlockPlace(run: run, prefix: .max).rawValue])
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {

@@ -297,10 +297,13 @@ extension SQLiteTransaction {
 
   /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
   ///
+  /// - Parameters:
+  ///   - isNews: whether they count as having come with the arrival, and not before.
+  ///   - recall: the number of the recall that means a claim; 0 is none.
   /// - Returns: the rows that are for the operator.
   func insert(
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    recall: (ClaimRow) throws -> Int32 = { _ in 0 }
+    isNews: Bool = true, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
     let arriving = try ArrivingClaims(
@@ -309,7 +312,7 @@ extension SQLiteTransaction {
     receipt.new += arriving.new.count
     receipt.known += arriving.known
     receipt.heldForOperator += arriving.aside.count
-    for (origin, count) in arriving.standing.sorted(by: { $0.key < $1.key }) {
+    for (origin, count) in arriving.standing.sorted(by: { $0.key < $1.key }) where isNews {
       try database.execute(
         sql: """
           INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)

@@ -65,7 +65,7 @@ extension SQLiteTransaction {
     }
   }
 
-  private func stated(_ row: ClaimRow) throws -> StatedClaim {
+  func stated(_ row: ClaimRow) throws -> StatedClaim {
     StatedClaim(
       subject: row.subject, statement: row.statement,
       origin: row.origin == 0 ? nil : try names.origin(Int64(row.origin), in: database),
@@ -73,7 +73,7 @@ extension SQLiteTransaction {
       source: try names.source(Int64(row.source), in: database))
   }
 
-  private func row(of claim: StatedClaim) throws -> ClaimRow {
+  func row(of claim: StatedClaim) throws -> ClaimRow {
     ClaimRow(
       key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: Int32(bitPattern: claim.statement.bits),
       origin: try claim.origin.map { Int32(truncatingIfNeeded: try names.number(ofOrigin: $0, adding: database)) } ?? 0,

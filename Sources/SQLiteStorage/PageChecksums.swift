@@ -29,6 +29,14 @@ enum PageChecksums {
     }
   }
 
+  /// From now on this connection reads damaged pages as they are.
+  static func readDamage(in database: Database) throws {
+    let result = sqlite3_file_control(database.sqliteConnection, "main", KEYFERRY_FCNTL_LENIENT, nil)
+    guard result == SQLITE_OK else {
+      throw DatabaseError(resultCode: ResultCode(rawValue: result), message: "damaged pages cannot be read")
+    }
+  }
+
   /// Where this process found the last damage of a file, in words; `nil` where it was another file.
   static func lastDamage(of path: String) -> String? {
     var (found, page) = ([CChar](repeating: 0, count: 1024), UInt32(0))

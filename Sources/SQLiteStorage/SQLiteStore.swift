@@ -195,7 +195,7 @@ package final class SQLiteStore: Store {
   }
 
   /// Writes everything that a database has, its log of changes included, into one empty file.
-  private static func backUp(_ database: any DatabaseReader, as path: String) throws {
+  static func backUp(_ database: any DatabaseReader, as path: String) throws {
     let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     try database.backup(to: queue)
@@ -234,19 +234,30 @@ package final class SQLiteStore: Store {
       } catch {
         throw StorageFault(error, ofCopy: copy, named: name ?? copy)
       }
-      try synchronize(partial)
-      // The log of changes goes first: it must never be taken for one of the copy.
-      let files = FileManager.default
-      let suffix = unusedSuffix(for: path, now)
-      for ending in ["-wal", "-shm", ""] where files.fileExists(atPath: path + ending) {
-        try files.moveItem(atPath: path + ending, toPath: path + suffix + ending)
-      }
-      try files.moveItem(atPath: partial, toPath: path)
-      try synchronize(folder)
+      try putInPlace(partial, of: path, now)
     } catch {
-      for ending in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: partial + ending) }
+      removePartial(partial)
       throw StorageFault(error, path: path)
     }
+  }
+
+  /// - Returns: under which name what was there is kept.
+  @discardableResult
+  static func putInPlace(_ partial: String, of path: String, _ now: Instant) throws -> String {
+    try synchronize(partial)
+    // The log of changes goes first: it must never be taken for one of the copy.
+    let files = FileManager.default
+    let kept = path + unusedSuffix(for: path, now)
+    for ending in ["-wal", "-shm", ""] where files.fileExists(atPath: path + ending) {
+      try files.moveItem(atPath: path + ending, toPath: kept + ending)
+    }
+    try files.moveItem(atPath: partial, toPath: path)
+    try synchronize((path as NSString).deletingLastPathComponent)
+    return kept
+  }
+
+  static func removePartial(_ partial: String) {
+    for ending in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: partial + ending) }
   }
 
   /// A name that no file of a store has that was put aside: another one may have been in the same second.
@@ -351,15 +362,19 @@ package final class SQLiteStore: Store {
 
   /// Reads every row of every table, and names those in which that ends early.
   private static func unreadableTables(in database: Database) throws -> [String] {
+    try unreadableTableNames(in: database).map { "the table \($0) cannot be read to its end" }
+  }
+
+  static func unreadableTableNames(in database: Database) throws -> [String] {
     let names = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return names.compactMap { name in
+    return names.filter { name in
       do {
         let statement = try RawStatement(database, "SELECT * FROM \"\(name)\"")
         defer { statement.reset() }
         while try statement.step() { statement.readAll() }
-        return nil
+        return false
       } catch {
-        return "the table \(name) cannot be read to its end"
+        return true
       }
     }
   }
@@ -479,7 +494,7 @@ extension Durability {
 }
 
 extension Configuration {
-  fileprivate static func store(isReadOnly: Bool, pageLimit: Int?) -> Configuration {
+  static func store(isReadOnly: Bool, pageLimit: Int?) -> Configuration {
     var configuration = Configuration()
     configuration.readonly = isReadOnly
     configuration.busyMode = .timeout(10)

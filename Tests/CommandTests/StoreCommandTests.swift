@@ -114,6 +114,94 @@ import Testing
     }
   }
 
+  private static func key(_ number: Int) -> String {
+    var random = SeededRandom(seed: UInt64(number))
+    return random.bytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  /// Many keys in one file.
+  private static let many =
+    NormalizeTests.columns + (0..<3000).map { "\(key($0)),2676384,144,3,1\n" }.joined()
+
+  /// Flips a bit of a key wherever it stands in the store's file, but for what was received: in claims, releases and the agenda.
+  ///
+  /// - Returns: how often it stands there.
+  private func flip(_ key: String, in workshop: Workshop) throws -> Int {
+    try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
+    var bytes = Data(try workshop.bytes("state/keyferry.sqlite"))
+    let digits = Array(key)
+    let wanted = Data(
+      try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) })
+    var (count, start) = (0, bytes.startIndex)
+    while let found = bytes.range(of: wanted, in: start..<bytes.endIndex) {
+      bytes[found.lowerBound + 9] ^= 1
+      (count, start) = (count + 1, found.upperBound)
+    }
+    try workshop.write(Array(bytes), "state/keyferry.sqlite")
+    return count
+  }
+
+  @Test func damagedClaimsAreReadAgain() throws {
+    try withGateway { workshop in
+      let later = ["--now", "2020-11-25T16:00:00Z"]
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      let explain = ["explain", Self.key(7), "--json", "--config", "gateway.yaml"] + later
+      let (story, status) = (try workshop.keyferry(explain), try workshop.keyferry(["status"] + later))
+      #expect(story.status == 0 && status.status == 0, "\(story.errors) \(status.errors)")
+      let published = try workshop.files.filter { $0.hasPrefix("public/") }
+      let whole = try workshop.keyferry("store", "repair", "--json")
+      try check(whole, "store-repair.schema.json", 0)
+      #expect(try workshop.keyferry("store", "repair").text == "nothing that can be repaired is damaged\n")
+
+      #expect(try flip(Self.key(7), in: workshop) >= 2)
+      // Who reads it is told, and nothing goes out.
+      let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
+      #expect(round.status == 2 && round.errors.contains("the store is damaged: page"), "\(round.errors)")
+      #expect(try workshop.files.filter { $0.hasPrefix("public/") } == published)
+      let looked = try workshop.keyferry("store", "repair")
+      #expect(looked.status == 1 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
+      #expect(try workshop.files.allSatisfy { !$0.contains("-replaced-") })
+
+      let repair = ["store", "repair", "--yes", "--reason", "disk of node 3", "--json"]
+      let repaired = try workshop.keyferry(repair + later)
+      try check(repaired, "store-repair.schema.json", 0)
+      #expect(repaired.errors.contains("the damaged one is kept as "), "\(repaired.errors)")
+      let said = try #require(try JSONSerialization.jsonObject(with: Data(repaired.output)) as? [String: Any])
+      let claims = try #require(said["claims"] as? [String: Int])
+      #expect(claims["blocks"] == 1 && claims["lost"] ?? 0 > 20 && claims["lost"] == claims["restored"], "\(claims)")
+      let releases = try #require((said["releases"] as? [String: [String: Int]])?["DE"])
+      #expect(releases["blocks"] == 1 && releases["lost"] ?? 0 > 20 && releases["lost"] == releases["restored"])
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(explain).text == story.text)
+      // Nothing is published twice.
+      #expect(try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"]).status == 0)
+      #expect(
+        try workshop.files.filter { $0.hasPrefix("public/") && $0.hasSuffix(".zip") }.count
+          == published.count { $0.hasSuffix(".zip") })
+      let events = try workshop.keyferry("events")
+      #expect(events.text.contains("repaired") && events.text.contains("disk of node 3"), "\(events.text)")
+    }
+  }
+
+  @Test func whatIsNotKeptDoesNotComeBack() throws {
+    try withGateway { workshop in
+      let configuration = try workshop.text("gateway.yaml")
+      try workshop.write("retention: {evidence: 0 days}\n" + configuration, "gateway.yaml")
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      #expect(try flip(Self.key(7), in: workshop) >= 1)
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + Self.noon)
+      #expect(repaired.status == 1, "\(repaired.errors)")
+      #expect(
+        repaired.text.contains("of drop cannot be read again, since their bytes are not kept"), "\(repaired.text)")
+      #expect(repaired.text.contains(/claims: [0-9]+ do not come back/), "\(repaired.text)")
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+    }
+  }
+
   /// The undoing of a restore: what was put aside comes back, with pauses that were said since the copy.
   @Test func whatWasPutAsideIsRestored() throws {
     try withGateway { workshop in

@@ -19,6 +19,10 @@
 /// checksums from its first page on, so the connection has to reserve eight bytes a page (SQLITE_FCNTL_RESERVE_BYTES).
 #define KEYFERRY_FCNTL_CHECKSUMS 0x4b465259
 
+/// For sqlite3_file_control on the main database: this connection reads pages that are not what was written as they are, to save what
+/// is left of a file. Whoever does so looks at what he has read by other means.
+#define KEYFERRY_FCNTL_LENIENT 0x4b46525a
+
 /// Puts the layer that does it between SQLite and the system's files, for all connections that are opened from now on.
 /// Again is harmless.
 ///

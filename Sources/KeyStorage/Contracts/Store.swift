@@ -115,5 +115,6 @@ package protocol StoredState:
 
 /// One state of the store, to change.
 package protocol StoreTransaction:
-  StoredState, ReceivingChanges, ClaimChanges, FederationChanges, PublishingChanges, PushingChanges, OperatingChanges
+  StoredState, ReceivingChanges, ClaimChanges, FederationChanges, PublishingChanges, PushingChanges, OperatingChanges,
+  RepairChanges
 {}

@@ -63,6 +63,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case replicaReturned = "replica-returned"
   case reread
   case erased
+  /// Damaged pieces of the claims were taken out, and read again where that was possible.
+  case repaired
   // Housekeeping
   case clockSeen = "clock-seen"
   /// The hours of upload doors were closed, for the log.
@@ -82,8 +84,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .replicaDrained, .replicaReturned,
-      .logged:
+      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .replicaDrained,
+      .replicaReturned, .logged:
       .promised
     // A subscriber that is told of a batch twice has heard of it.
     case .callbackAttempted, .callbackSuspended: .local
@@ -99,6 +101,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   package var mayHappenBesideOwner: Bool {
     switch self {
     case .uploaded, .federated, .callbackSet, .callbackRemoved: true
+    // It goes through all claims, and nothing else happens meanwhile.
+    case .repaired: false
     default: isOfOperator
     }
   }
@@ -109,7 +113,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .clockAccepted, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
+      .repaired, .clockAccepted, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
       .quarantined,
@@ -134,7 +138,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .retryAsked, .paused,
       .resumed, .recalled,
       .reread,
-      .erased,
+      .erased, .repaired,
       .clockAccepted, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked:
       false
     }
@@ -242,6 +246,8 @@ package enum LedgerEvent: Hashable, Sendable {
   case reread([DocumentID], source: String, OperatorWord)
   /// The digest is the SHA-256 of the key data, in lower-case hexadecimal.
   case erased(digest: String, ErasureReceipt, OperatorWord)
+  /// How many claims were in what was damaged.
+  case repaired(lost: Int, OperatorWord)
 
   case clockSeen
   case uploadsCounted([UploadHour])
@@ -296,6 +302,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .uploadsCounted: .uploadsCounted
     case .reread: .reread
     case .erased: .erased
+    case .repaired: .repaired
     case .expired: .expired
     case .logged: .logged
     }

@@ -81,7 +81,9 @@ enum BlockReading {
       try ClaimBlock.decode(bytes, into: &rows)
     } catch {
       throw StorageFault(
-        .corrupt, "claims: the block at \(place.prefix) of run \(place.run) cannot be read: \(error); restore a copy")
+        .corrupt,
+        "claims: the block at \(place.prefix) of run \(place.run) cannot be read: \(error); \(StorageFault.repairAdvice)"
+      )
     }
   }
 }

@@ -18,7 +18,7 @@ struct RunWriter {
   /// So many rows fit into a block, whatever they say.
   private static let fewestRows = (blockBytes - ClaimBlock.headerBytes) / ClaimBlock.widestRow
   /// Rows that share a filter, about.
-  private static let filterRows = 1 << 14
+  static let filterRows = 1 << 14
 
   /// - Parameter isFirst: whether the run has no blocks yet.
   init(_ run: ClaimRun, isFirst: Bool, _ segments: any ClaimSegments) {

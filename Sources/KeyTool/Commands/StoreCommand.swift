@@ -13,8 +13,9 @@ internal import SealedCopies
 struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", _superCommandName: KeyferryCommand.programName,
-    abstract: "Check the gateway's store, copy it while the gateway runs, put a copy in its place, or move it.",
-    subcommands: [Check.self, Backup.self, Restore.self, Migrate.self, Copy.self])
+    abstract:
+      "Check and repair the gateway's store, copy it while the gateway runs, put a copy in its place, or move it.",
+    subcommands: [Check.self, Repair.self, Backup.self, Restore.self, Migrate.self, Copy.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,8 +25,9 @@ struct StoreCommand: AsyncParsableCommand {
         It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks \
         at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong.
 
-        The exit code is 1 when something is damaged: stop the gateway and restore the last copy with keyferry store \
-        restore, which keeps the damaged file; the publication folder makes up for what went out since.
+        The exit code is 1 when something is damaged: stop the gateway; keyferry store repair says what of it comes back without a \
+        copy. Otherwise restore the last copy with keyferry store restore, which keeps the damaged file; the publication folder makes up \
+        for what went out since.
 
         Examples:
           keyferry store check --config gateway.yaml
@@ -48,6 +50,8 @@ struct StoreCommand: AsyncParsableCommand {
         if damage.isEmpty { try Console.result(line: "the store is whole") }
       }
       if !damage.isEmpty {
+        Console.hint(
+          "stop the gateway, then: keyferry store repair --config \(gateway.config) says what of it can be repaired")
         Console.hint(
           plan.store.database == nil
             ? "stop the gateway, then: keyferry store restore COPY --config \(gateway.config)"

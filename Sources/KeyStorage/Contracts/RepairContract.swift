@@ -1,0 +1,38 @@
+package import KeyNormalization
+
+/// What is damaged of the pieces in which a store keeps claims, releases and the agenda.
+package struct StoreDamage: Hashable, Sendable {
+  package var claims = RunDamage()
+  /// By series; only those of which something is damaged.
+  package var releases: [String: RunDamage] = [:]
+  package var agendaPieces = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { claims.isEmpty && releases.isEmpty && agendaPieces == 0 }
+  /// How many claims were in damaged blocks.
+  package var lostClaims: Int { max(0, Int(clamping: claims.lost)) }
+}
+
+/// What repairing a store changes.
+package protocol RepairChanges: AnyObject {
+  /// Takes damaged blocks out, makes damaged filters anew, and the agenda where one of its pieces is damaged. Series look at all
+  /// claims once, where anything was damaged. The event is written down.
+  ///
+  /// - Parameter renewsAll: whether filters and agenda are made anew although they look whole.
+  func takeOutDamage(renewingAll renewsAll: Bool) throws -> StoreDamage
+
+  /// The events in which a document brought claims, the first one first.
+  func arrivals(of document: DocumentID) throws -> [EventID]
+
+  /// Puts claims back that a document brought in an event and that are not there any more. They are withdrawn where a recall after
+  /// that event meant them, and are not counted as having come in another time.
+  ///
+  /// - Parameters:
+  ///   - event: one of ``arrivals(of:)``.
+  ///   - asReleased: whether an operator has admitted what names another start than the first origin did.
+  /// - Returns: how many were put back, and those that name another start and were not.
+  func putBack(
+    _ claims: [StatedClaim], of document: DocumentID, arrivedIn event: EventID, asReleased: Bool
+  ) throws -> (count: Int, otherStarts: [StatedClaim])
+}

@@ -1,0 +1,318 @@
+import ExposureKeys
+import Foundation
+import GRDB
+import GatewayTesting
+import KeyNormalization
+import SQLiteStorage
+import Testing
+
+@testable import KeyStorage
+
+#if PostgreSQL
+  import PostgresStorage
+#endif
+
+/// A damaged piece costs nothing else than what was in it, and what is known of that otherwise comes back.
+@Suite("Stores: repairing")
+struct RepairTests {
+  static let word = OperatorWord(by: "ada", reason: "a disk")
+
+  // MARK: Runs
+
+  @Test("a damaged block or filter is taken out alone, and what is put back is found", arguments: 0..<8)
+  func runs(seed: Int) throws {
+    var random = SeededRandom(seed: UInt64(seed))
+    let segments = MemorySegments()
+    let runs = try ClaimRuns(segments, filters: [:])
+    var all: [ClaimRow] = []
+    for count in [9000, 300, 20_000, 40] {
+      let rows = SegmentTests.distinct(
+        (0..<count).map { _ in
+          SegmentTests.row(TemporaryExposureKey(high: random.next(), low: random.next()), &random)
+        })
+      try runs.add(rows)
+      all += rows
+    }
+    #expect(try runs.takeOutDamage().isEmpty)
+    let places = segments.blocks.keys.sorted()
+    let damaged = (0..<3).map { _ in random.pick(places) }
+    for place in Set(damaged) {
+      var bytes = segments.blocks[place] ?? []
+      bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      segments.put(bytes, at: place)
+    }
+    let filter = random.pick(segments.kinds.keys.sorted())
+    segments.kinds[filter] = ClaimFilter([])
+    #expect(throws: StorageFault.self) {
+      var rows = try runs.rows()
+      while try rows.next() != nil {}
+    }
+    let again = try ClaimRuns(segments, filters: [:])
+    let damage = try again.takeOutDamage()
+    #expect(Set(damage.ranges.map { BlockPlace(run: $0.run, prefix: $0.first) }) == Set(damaged))
+    #expect(damage.filters.contains(filter.run) || damaged.contains { $0.run == filter.run })
+    let left = try Self.rows(of: again)
+    let lost = all.filter { row in !left.contains(row) }
+    #expect(Int64(lost.count) == damage.lost && lost.allSatisfy { row in damage.ranges.contains { $0.has(row.key) } })
+    #expect(damage.standing == Int64(left.count { $0.stands }))
+    #expect(try again.damage(limit: 9) == [] && again.takeOutDamage().isEmpty)
+    try again.add(lost.sorted(by: <))
+    #expect(try Self.rows(of: again) == Set(all))
+    #expect(try again.rows(about: lost.sorted(by: <)).count == lost.count)
+  }
+
+  private static func rows(of runs: ClaimRuns) throws -> Set<ClaimRow> {
+    var rows = try runs.rows()
+    var all: Set<ClaimRow> = []
+    while let row = try rows.next() { all.insert(row) }
+    return all
+  }
+
+  // MARK: Stores
+
+  /// What is damaged below a store.
+  enum Piece: String, CaseIterable, CustomTestStringConvertible {
+    case block = "claim_blocks"
+    case filter = "claim_filters"
+    case agenda
+    case release = "release_blocks"
+    case releaseFilter = "release_filters"
+
+    var testDescription: String { rawValue }
+    var column: String {
+      switch self {
+      case .block, .release: "claims"
+      case .filter, .releaseFilter: "filter"
+      case .agenda: "keys"
+      }
+    }
+  }
+
+  static let document = DocumentID(rawValue: 1)
+
+  /// A document in two pieces with many claims, of which a recall between them has withdrawn the first ones; and a series that has released them.
+  static func fill(_ ledger: Ledger) async throws -> [AdmittedBatch] {
+    let batches = [SQLiteTests.manyClaims(20_000), SQLiteTests.manyClaims(9000, from: 20_000)]
+    _ = try await ledger.discovered(["a"], of: "DE", at: Times.now)
+    _ = try await ledger.recordedPiece(of: document, at: Times.now) { _ in batches[0] }
+    _ = try await ledger.recalled(RecallRequest(origin: "DE"), by: word, at: Times.after(60))
+    _ = try await ledger.recordedPiece(of: document, at: Times.after(120)) { _ in batches[1] }
+    _ = try await ledger.recorded(document, inPieces: .small, evidence: nil, cursor: nil, at: Times.after(120))
+    let keys = batches[0].claims.map { NewRelease(key: $0.key.withoutTables, revisions: 0) }
+    try await ledger.staged([NewStaging(NewBundle("NL", 0), [1], releasing: keys)], by: "NL", at: Times.days(1)) { _ in
+      []
+    }
+    return batches
+  }
+
+  @Test("a flipped bit in any piece is taken out, and what was in it is put back", arguments: Piece.allCases)
+  func sqlite(piece: Piece) async throws {
+    try await withFolder { folder in
+      try await Self.check(piece, opening: { try SQLiteStore(folder: folder, now: Times.now) }) { sql in
+        let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
+        try await file.write { database in
+          let row = try #require(try Row.fetchOne(database, sql: sql))
+          var damaged: Data = row["bytes"]
+          damaged[damaged.startIndex + 100] ^= 1
+          try database.execute(
+            sql: "UPDATE \(piece.rawValue) SET \(piece.column) = ? WHERE id = ?",
+            arguments: [damaged, row["id"] as Int64])
+        }
+        try file.close()
+      }
+    }
+  }
+
+  #if PostgreSQL
+    @Test(
+      "the same in PostgreSQL", .enabled(if: StoreKind.hasPostgres, "PostgresTests says what it needs"),
+      arguments: Piece.allCases)
+    func postgres(piece: Piece) async throws {
+      let words = try ConnectionWords(try PostgresServer.shared.words)
+      let schema = PostgresServer.newSchema()
+      let store = try PostgresStore(words, schema: schema)
+      try await Self.check(piece, opening: { store }) { sql in
+        _ = try PostgresServer.shared.query(
+          """
+          SET search_path = "\(schema)";
+          UPDATE \(piece.rawValue) SET \(piece.column) = set_bit(\(piece.column), 803, 1 - get_bit(\(piece.column), 803))
+          WHERE id = (SELECT id FROM (\(sql)) AS one)
+          """)
+      }
+    }
+  #endif
+
+  /// - Parameter damage: flips a bit of the piece that a query finds.
+  private static func check(
+    _ piece: Piece, opening open: () throws -> any Store, _ damage: (_ sql: String) async throws -> Void
+  ) async throws {
+    let (batches, before, recorded) = try await {
+      let store = try open()
+      let batches = try await fill(Ledger(store))
+      let known = (batches, try await store.snapshot(), try await records(of: batches, in: store))
+      try (store as? SQLiteStore)?.letGo()
+      return known
+    }()
+    let place = [.filter, .releaseFilter].contains(piece) ? 0 : 3
+    try await damage("SELECT id, \(piece.column) AS bytes FROM \(piece.rawValue) ORDER BY id LIMIT 1 OFFSET \(place)")
+    let damaged = try open()
+    #expect(try await !damaged.damage(limit: 9).isEmpty)
+    // Who reads what is damaged is told, and what to do.
+    if piece == .block {
+      let fault = await #expect(throws: StorageFault.self) { try await damaged.snapshot() }
+      #expect(fault?.code == .corrupt && fault?.reason.contains("keyferry store repair") == true)
+    }
+    let ledger = Ledger(damaged)
+    // Nothing changes before it is asked for.
+    let looked = try await ledger.repaired(isKept: false, by: word, at: Times.days(2)) { _, damage, _ in damage }
+    #expect(looked != nil)
+    #expect(try await !damaged.damage(limit: 9).isEmpty)
+
+    let found = try await ledger.repaired(by: word, at: Times.days(2)) { state, damage, restorer in
+      #expect(try restorer.arrivals(of: document).count == 2)
+      let events = try restorer.arrivals(of: document)
+      for (event, batch) in zip(events, batches) {
+        let claims = batch.claims.map { StatedClaim($0, of: batch) }
+          .filter { claim in damage.claims.ranges.contains { $0.has(claim.subject.key) } }
+        let (count, others) = try restorer.putBack(claims, of: document, arrivedIn: event)
+        #expect(others.isEmpty && count <= claims.count)
+      }
+      let lost = batches[0].claims.filter { claim in
+        damage.releases["NL"]?.ranges.contains { $0.has(claim.subject.key) } ?? false
+      }
+      try restorer.release(lost.map { ReleasedKey(key: $0.key.withoutTables, bundle: BundleID(rawValue: 1)) }, by: "NL")
+      return damage
+    }
+    #expect(found == looked)
+    let all = try #require(found)
+    switch piece {
+    case .block: #expect(all.claims.ranges.count == 1 && all.lostClaims > 20 && all.releases.isEmpty)
+    case .filter: #expect(all.claims.filters.count == 1 && all.claims.ranges.isEmpty && all.lostClaims == 0)
+    case .agenda: #expect(all.agendaPieces == 1 && all.claims.isEmpty && all.releases.isEmpty)
+    case .release: #expect(all.releases["NL"]?.ranges.count == 1 && all.claims.isEmpty)
+    case .releaseFilter: #expect(all.releases["NL"]?.filters.count == 1 && all.claims.isEmpty)
+    }
+    #expect(try await damaged.damage(limit: 9) == [])
+    var after = try await damaged.snapshot()
+    #expect(after.events.last?.event.kind == .repaired)
+    after.events.removeLast()
+    #expect(after == before)
+    #expect(try await records(of: batches, in: damaged) == recorded)
+    // Each series looks at everything once.
+    let last = try #require(before.events.last?.id)
+    let noted = try await damaged.read { try $0.agenda(after: last, endingIn: 1_000_000...1_000_001, limit: .max) }
+    #expect(noted == nil)
+    // A second look finds nothing, and leaves no event.
+    #expect(try await ledger.repaired(by: word, at: Times.days(3)) { _, damage, _ in damage } == nil)
+    #expect(try await damaged.snapshot().events.count == before.events.count + 1)
+  }
+
+  /// Who brought what in which event, and what withdrew it.
+  private static func records(of batches: [AdmittedBatch], in store: any Store) async throws -> [KeyRecord] {
+    let keys = batches.flatMap(\.claims).enumerated().filter { $0.offset % 101 == 0 }.map(\.element.subject.key)
+    return try await store.read { state in try keys.map { try state.record(of: $0) } }
+  }
+
+  // MARK: The file
+
+  @Test("a flipped bit anywhere on pages of claims is mended by a file written anew, or refused")
+  func pages() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      let (batches, before) = try await {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        let known = (try await Self.fill(Ledger(store)), try await store.snapshot())
+        try store.letGo()
+        return known
+      }()
+      let whole = try Data(contentsOf: URL(filePath: path))
+      let blocks: Set<Int> = try await {
+        let file = try DatabaseQueue(path: path)
+        defer { try? file.close() }
+        return try await file.read { database in
+          Set(
+            try Int.fetchAll(
+              database, sql: "SELECT pageno FROM dbstat WHERE name = 'claim_blocks' AND pagetype = 'leaf' AND ncell > 0"
+            ))
+        }
+      }()
+      #expect(blocks.count > 50)
+      #expect(try SQLiteStore.damagedTables(in: folder, now: Times.now) == [])
+      var random = SeededRandom(for: "damaged pages")
+      var (mended, refused) = (0, 0)
+      for round in 0..<12 {
+        var bytes = whole
+        let page = random.pick(blocks.sorted())
+        // The first ones in what holds the page together.
+        let place = round < 3 ? Int.random(in: 0..<8, using: &random) : Int.random(in: 60..<4096, using: &random)
+        bytes[(page - 1) * 4096 + place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+          try FileManager.default.removeItem(atPath: folder + "/" + name)
+        }
+        try bytes.write(to: URL(filePath: path))
+        do {
+          #expect(try SQLiteStore.damagedTables(in: folder, now: Times.now) == ["claim_blocks"])
+          let kept = try SQLiteStore.rewrite(in: folder, now: Times.now)
+          #expect(try Data(contentsOf: URL(filePath: kept)) == bytes)
+        } catch let fault as StorageFault where fault.code == .corrupt {
+          #expect(fault.reason.contains("the store is damaged"))
+          #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+          refused += 1
+          continue
+        }
+        let again = try SQLiteStore(folder: folder, now: Times.now)
+        let found = try await Ledger(again).repaired(renewingAll: true, by: Self.word, at: Times.days(2)) {
+          _, damage, restorer in
+          for (event, batch) in zip(try restorer.arrivals(of: Self.document), batches) {
+            let claims = batch.claims.map { StatedClaim($0, of: batch) }
+              .filter { claim in damage.claims.ranges.contains { $0.has(claim.subject.key) } }
+            _ = try restorer.putBack(claims, of: Self.document, arrivedIn: event)
+          }
+          return damage
+        }
+        #expect(found?.claims.ranges.count ?? 9 <= 1)
+        #expect(try await again.damage(limit: 9) == [])
+        var after = try await again.snapshot()
+        after.events.removeLast()
+        #expect(after == before)
+        mended += 1
+        try again.letGo()
+      }
+      #expect(mended > 5 && mended + refused == 12)
+    }
+  }
+
+  @Test("a damaged page of another table is for a copy")
+  func otherTables() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      do {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Self.fill(Ledger(store))
+        try store.letGo()
+      }
+      let page: Int = try await {
+        let file = try DatabaseQueue(path: path)
+        defer { try? file.close() }
+        return try await file.read { database in
+          try Int.fetchOne(database, sql: "SELECT pageno FROM dbstat WHERE name = 'documents' AND pagetype = 'leaf'")
+            ?? 0
+        }
+      }()
+      var bytes = try Data(contentsOf: URL(filePath: path))
+      bytes[(page - 1) * 4096 + 4000] ^= 1
+      try bytes.write(to: URL(filePath: path))
+      let fault = #expect(throws: StorageFault.self) { try SQLiteStore.damagedTables(in: folder, now: Times.now) }
+      #expect(fault?.code == .corrupt && fault?.reason.contains("documents cannot be read") == true)
+      #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+    }
+  }
+}
+
+extension ClaimedKey {
+  fileprivate var withoutTables: ClaimedKey {
+    var key = self
+    (key.regions, key.unknownFields) = (.none, 0)
+    return key
+  }
+}
