@@ -34,6 +34,8 @@ package struct ServiceManager: Sendable {
     case ready = "READY=1"
     case alive = "WATCHDOG=1"
     case stopping = "STOPPING=1"
+    /// A store is opened, which may take longer than a start may: the next word comes within five minutes.
+    case opening = "EXTEND_TIMEOUT_USEC=300000000"
   }
 
   /// Says it, and does not wait: where nobody listens any more, nothing is lost.

@@ -2,6 +2,8 @@ package import ArgumentParser
 internal import BundleTrust
 internal import CBuild
 internal import ExposureKeys
+internal import FoundationEssentials
+internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
@@ -134,6 +136,8 @@ package struct KeyferryCommand: ParsableCommand {
       running = type(of: command)
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
+        let report = OpeningReport(manager: ServiceManager(environment: ProcessInfo.processInfo.environment))
+        OpeningProgress.listen { report.tell($0) }
         try await command.run()
       } else {
         try command.run()

@@ -228,7 +228,9 @@ extension Schema {
   private static let notedHours: Int64 = 144
 
   /// Notes what may still be held, of all claims and of what is put aside. What ended before is forgotten.
-  static func noteClaims(in database: Database) throws {
+  ///
+  /// - Parameter isOpening: whether somebody waits for the store to be opened.
+  static func noteClaims(in database: Database, isOpening: Bool = true) throws {
     let segments = try SQLiteSegments(database)
     let last = try SQLiteAgenda(database).lastEvent()
     var newest = AgendaHour.now
@@ -240,7 +242,11 @@ extension Schema {
     }
     let floor = AgendaFloor(event: last, hour: max(AgendaFloor.none.hour, newest - notedHours))
     let agenda = SQLiteAgenda(database)
+    let total = try Int.fetchOne(database, sql: "SELECT ifnull(sum(claims), 0) FROM claim_runs") ?? 0
+    var noted = 0
     try eachPiece(of: segments) { rows in
+      noted += rows.count
+      if isOpening { OpeningProgress.tell(OpeningStep(.noting, done: noted, of: total)) }
       try agenda.note(rows.agenda.filter { $0.key > floor.hour }, in: last, isSmall: false)
     }
     let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held ORDER BY key")

@@ -13,7 +13,16 @@ extension Schema {
       try migrator.migrate(pool, upTo: runsBegun)
     }
     if try pool.read({ try $0.tableExists("claims") }) {
-      while try pool.write({ try moveClaims(in: $0) }) {}
+      let (left, moved) = try pool.read { database in
+        (
+          try Int.fetchOne(database, sql: "SELECT count(*) FROM claims") ?? 0,
+          try Int.fetchOne(database, sql: "SELECT ifnull(sum(claims), 0) FROM claim_runs") ?? 0
+        )
+      }
+      repeat {
+        let done = try pool.read { try Int.fetchOne($0, sql: "SELECT ifnull(sum(claims), 0) FROM claim_runs") ?? 0 }
+        OpeningProgress.tell(OpeningStep(.moving, done: done, of: left + moved))
+      } while try pool.write { try moveClaims(in: $0) }
     }
     try migrator.migrate(pool)
   }

@@ -21,7 +21,7 @@ extension SQLiteTransaction {
     let floor = try agenda.floor()
     if renewsAll || damage.agendaPieces > 0 {
       try database.execute(sql: "DELETE FROM agenda")
-      try Schema.noteClaims(in: database)
+      try Schema.noteClaims(in: database, isOpening: false)
       try agenda.sweep(to: floor)
     } else if !damage.isEmpty {
       try agenda.sweep(to: AgendaFloor(event: try agenda.lastEvent(), hour: floor.hour))

@@ -316,6 +316,8 @@ package final class SQLiteStore: Store {
   /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
   private static func addChecksums(to path: String) throws {
     let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+    if size > StoreTuning.longToWrite { OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil)) }
     try queue.writeWithoutTransaction { database in
       try database.execute(sql: "VACUUM")
       _ = try database.checkpoint(.truncate)
@@ -531,4 +533,6 @@ enum StoreTuning {
   static let journalBytes = 64 << 20
   static let expiredAtOnce = 4_000_000
   static let movedAtOnce = 500_000
+  /// Of a file as large it is said that it is written anew.
+  static let longToWrite = 256 << 20
 }

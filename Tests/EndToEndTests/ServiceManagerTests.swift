@@ -63,6 +63,8 @@ import Testing
     let manager = try #require(ServiceManager(environment: ["NOTIFY_SOCKET": "@\(name)"]))
     manager.tell(.ready)
     #expect(mailbox.next() == "READY=1")
+    manager.tell(.opening)
+    #expect(mailbox.next() == "EXTEND_TIMEOUT_USEC=300000000")
     #expect(manager.patience == nil)
   }
 

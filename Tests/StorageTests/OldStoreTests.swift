@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import KeyNormalization
 import KeyStorage
+import Synchronization
 import Testing
 
 @testable import SQLiteStorage
@@ -119,7 +120,12 @@ struct OldStoreTests {
       }
       let whole = try await claims()
       #expect(Set(whole.all.map(\.subject.key.bytes)) == keys && whole.all.count > 2900 && whole.then.count > 1400)
+      // Who waits for it is told how far it is, from what was moved before on.
+      let told = Mutex<[OpeningStep]>([])
+      OpeningProgress.listen { step in told.withLock { $0.append(step) } }
+      defer { OpeningProgress.listen(nil) }
       for pieces in 0...7 {
+        told.withLock { $0 = [] }
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try bytes.write(to: URL(filePath: path))
         let pool = try DatabasePool(path: path)
@@ -136,6 +142,10 @@ struct OldStoreTests {
         #expect(refusal?.reason.contains("an earlier version") == true)
         let moved = try await claims()
         #expect(moved.all == whole.all && moved.then == whole.then, "after \(pieces) pieces")
+        let steps = told.withLock { $0 }.filter { $0.work == .moving && $0.total ?? 0 >= 3000 }
+        #expect(steps.first.map { $0.done >= 500 * min(pieces, 4) && $0.done <= $0.total ?? 0 } == true)
+        #expect(steps.last.map { $0.done == $0.total } == true, "after \(pieces) pieces")
+        #expect(told.withLock { $0.contains { $0.work == .noting && $0.done == $0.total } })
       }
     }
   }
