@@ -1,5 +1,6 @@
 import ExposureKeys
 import GatewayTesting
+import KeyNormalization
 import KeyStorage
 
 /// Runs of claims in memory, so that what is counted is the work on them and not a database's.
@@ -114,4 +115,41 @@ func readRuns(_ runs: ClaimRuns) throws -> Int {
   var count = 0
   while try rows.next() != nil { count += 1 }
   return count
+}
+
+/// Batches that are large enough to be merged, and are not yet.
+func waitingRuns(_ batches: [[ClaimRow]]) throws -> ClaimRuns {
+  let runs = try ClaimRuns(ScratchSegments(), filters: [:])
+  for batch in batches { try runs.add(batch) }
+  return runs
+}
+
+/// All key data of some batches as the agenda has it.
+func agendaPieces(of batches: [[ClaimRow]]) -> [[UInt8]] {
+  batches.flatMap { batch in
+    batch.agenda.sorted { $0.key < $1.key }.flatMap { _, keys in
+      stride(from: 0, to: keys.count, by: AgendaPiece.mostKeys).map { start in
+        AgendaPiece.encode(keys[start..<min(start + AgendaPiece.mostKeys, keys.count)])
+      }
+    }
+  }
+}
+
+/// What a round does before it folds: the agenda is read, then what there is about its keys, as a page.
+func lookAgain(_ pieces: [[UInt8]], _ runs: ClaimRuns) throws -> Int {
+  var keys: [TemporaryExposureKey] = []
+  for piece in pieces {
+    guard piece.withUnsafeBytes({ AgendaPiece.decode($0, into: &keys) }) else { return 0 }
+  }
+  keys.sort()
+  var page = ClaimPageRows(.now)
+  var names = SomeNames()
+  for row in try runs.rows(about: keys) { try page.take(row, names: &names) }
+  return page.claims.count
+}
+
+private struct SomeNames: KeyStorage.ClaimNames {
+  func origin(_ number: Int32) -> String { ["DE", "IT"][Int(number) - 1] }
+  func regions(_ number: Int32) -> [String]? { ["R\(number)"] }
+  func source(_ number: Int32) -> Source { Source(name: "S\(number)", provenance: .origins) }
 }

@@ -21,4 +21,4 @@ struct Preparation: Sendable {
 /// Every row of the table, in its order.
 let catalog: [Preparation] =
   keyTextWorks + exportWorks + deflateWorks + inflateWorks + bundleWorks + jsonWorks + csvWorks + normalizationWorks
-  + federationWorks + processWorks + storageWorks + logWorks + downloadWorks + growthWorks
+  + federationWorks + processWorks + storageWorks + roundWorks + logWorks + downloadWorks + growthWorks

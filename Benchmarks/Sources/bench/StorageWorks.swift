@@ -167,7 +167,7 @@ private struct Undoing: LedgerListener {
 }
 
 /// Admitted batches of random keys of the last fourteen days.
-private struct StoredBatches {
+struct StoredBatches {
   static let size = 75_000
   static let dayCount = 14
   static let now = RandomKeys.usualDay.start
@@ -195,10 +195,11 @@ private struct StoredBatches {
 
   mutating func popNext() -> AdmittedBatch? { left > 0 ? next() : nil }
 
-  mutating func next() -> AdmittedBatch {
+  /// - Parameter count: of its keys; as many as all others have where nobody says.
+  mutating func next(_ count: Int? = nil) -> AdmittedBatch {
     var regions = RegionTable()
     let region = regions.intern(RegionClaim(origin: "DE", visited: ["DE", "NL"])) ?? .none
-    let keys = (0..<min(left, size)).map { index in
+    let keys = (0..<min(left, count ?? size)).map { index in
       var claim = ClaimedKey(key: TemporaryExposureKey(high: random.next(), low: random.next()))
       claim.rollingStart = Self.rollingStart(daysAgo: 1 + index % Self.dayCount)
       claim.rollingPeriod = 144
@@ -216,7 +217,7 @@ private struct StoredBatches {
   }
 }
 
-private func record(
+func record(
   _ batch: AdmittedBatch, in store: SQLiteStore, as name: String = "batch"
 ) throws -> ImportReceipt {
   try waiting {
