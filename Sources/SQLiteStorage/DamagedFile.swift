@@ -2,7 +2,7 @@ import CPartialFiles
 package import ExposureKeys
 import Foundation
 import GRDB
-package import KeyStorage
+internal import KeyStorage
 
 // A file of which pages are not what was written, where nothing but the pieces of claims, releases and agenda stands on them: these
 // have checksums of their own, so they can be read as they are and looked at then.
