@@ -38,7 +38,8 @@ struct EndService: Service {
     let thread = Thread { [isOver] in
       Thread.sleep(forTimeInterval: Self.limit)
       guard !isOver.value else { return }
-      Logger(label: "keyferry").critical("the gateway was told to end a minute ago and is held up; it ends now")
+      let logger = Logger(label: "keyferry")
+      logger.critical("the gateway was told to end a minute ago and is held up; it ends now")
       overdue()
     }
     thread.start()

@@ -78,7 +78,8 @@ func whileAway<Result>(from country: String = "", _ body: () async throws -> Res
   do {
     return try await body()
   } catch let fault as StorageFault where fault.mayPass {
-    Logger(label: "keyferry.federation").error(
+    let logger = Logger(label: "keyferry.federation")
+    logger.error(
       "a country could not be answered, the store is away",
       metadata: ["country": .string(country), "reason": .string(fault.reason)])
     throw FederationRefusal(.away, "store-away", "nothing can be kept or read now; try again later")

@@ -124,11 +124,11 @@ package enum GatewayConfiguration {
         ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
     } catch let error as StorageFault where error.code == .earlier {
       // Between the installation of a new version and its start that is how it should be.
-      return fault(.warning, "\(error)")
+      return lacks + fault(.warning, "\(error)")
     } catch let error as StorageFault where plan.database == nil && isClosed(plan.stateFolder) {
       return fault(.warning, "\(error): this user may not look into it, and whether keyferry run can is not known")
     } catch {
-      return fault(.error, "\(error)")
+      return lacks + fault(.error, "\(error)")
     }
   }
 

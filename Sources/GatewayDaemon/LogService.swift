@@ -38,6 +38,8 @@ struct LogService: Service {
   private let logger = Logger(label: "keyferry.log")
   /// Seconds between two looks at the keys.
   private static let patience: Int64 = 10
+  /// Attempts in a row that fail, before the work is left to others until the next look.
+  private static let mostFailures = 10
   /// Seconds after which hours of doors are closed.
   private static let hourPatience: Int64 = 60
 
@@ -61,6 +63,9 @@ struct LogService: Service {
     var closed: Int64?
     var isBegun = false
     var missed: Set<String> = []
+    // What the last look found, and how often the work has failed since.
+    var unfit: String?
+    var failures = 0
     repeat {
       guard let log = plan.value.log, log.place == .replicas else { continue }
       let look = clock.look()
@@ -68,12 +73,10 @@ struct LogService: Service {
       do {
         if looked.map({ abs(now - $0) >= Self.patience }) ?? true {
           looked = now
-          if let fault = await LogStatus.fault(of: log, in: place.path, ledger: ledger) {
-            fitness.note(false)
-            throw LogFault(.badState, fault)
-          }
-          fitness.note(true)
+          unfit = try await LogStatus.fault(of: log, in: place.path, ledger: ledger, isKeeper: true)
+          fitness.note(unfit == nil)
         }
+        if let unfit { throw LogFault(.badState, unfit) }
         if tenure.holds(.log) {
           let closes = closed.map { abs(now - $0) >= Self.hourPatience } ?? true
           // What another one may have left is finished first.
@@ -85,9 +88,12 @@ struct LogService: Service {
             try await keeper.integrate(of: "", at: look.now, sound: closes ? look.sound : nil)
             return await keeper.takeMisses()
           }
-          if closes { closed = now }
-          isBegun = true
-          tell(misses ?? [], &missed)
+          if let misses {
+            if closes { closed = now }
+            isBegun = true
+            failures = 0
+            tell(misses, &missed)
+          }
         } else {
           isBegun = false
         }
@@ -106,6 +112,12 @@ struct LogService: Service {
         if told != reason { logger.error("the log cannot go on", metadata: ["reason": .string(reason)]) }
         told = reason
         readiness.hold("log", because: "the public log: \(reason)")
+        // Another replica may have what this one lacks.
+        if tenure.holds(.log) { failures += 1 }
+        if failures >= Self.mostFailures {
+          (unfit, failures) = (reason, 0)
+          fitness.note(false)
+        }
       }
     } while await pause(seconds: 1)
   }

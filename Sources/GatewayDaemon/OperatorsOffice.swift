@@ -57,7 +57,10 @@ actor OperatorsOffice {
         let series = try? await ledger.read({ state in
           try SeriesStatus(of: settings, in: state, now: now, readsClaims: true)
         }), let next = series.next
-      else { continue }
+      else {
+        found[settings.name] = waiting[settings.name]
+        continue
+      }
       found[settings.name] = .init(
         new: next.new, revised: next.revised + next.recalled, held: next.held, paused: next.paused,
         whyNothing: series.whyNothing, counted: now)

@@ -6,27 +6,30 @@ package enum ReleaseRecovery {
   /// - Parameters:
   ///   - damage: what the series has lost.
   ///   - folder: where it publishes.
-  /// - Returns: what bundles say about the keys that may be lost, in the order of the bundles. Whose opinions were in the first
-  ///   release is not known any more.
+  /// - Returns: what bundles say about the keys that may be lost. Whose opinions were in the first release is not known any more.
   package static func released(
     by series: String, lost damage: RunDamage, in folder: any PublicationFolder, _ ledger: Ledger
-  ) async throws -> [ReleasedKey] {
+  ) async throws -> RecoveredReleases {
     let bundles = try await ledger.read { state in
       try state.bundles(of: series, in: [.staged, .published, .expired]).filter { $0.bundle.kind == .increment }
         .sorted { $0.id < $1.id }.map { (record: $0, content: try state.content(of: $0.id)) }
     }
-    var released: [ReleasedKey] = []
+    var released = RecoveredReleases()
     for (record, content) in bundles {
       var archive = content
       if archive == nil {
         archive = try await folder.content(of: record.bundle.path, limit: max(record.bundle.byteCount, 1))
       }
-      guard let archive else { continue }
+      guard let archive else {
+        released.gone.append(record.bundle.path)
+        continue
+      }
       try PublishedKeys.read(of: archive, path: record.bundle.path) { key in
         guard damage.ranges.contains(where: { $0.has(key.key) }) else { return }
         var plain = key
         plain.isRevised = false
-        released.append(ReleasedKey(key: plain, bundle: record.id, revisions: key.isRevised ? 1 : 0).withoutTables)
+        released.keys.append(
+          ReleasedKey(key: plain, bundle: record.id, revisions: key.isRevised ? 1 : 0).withoutTables)
       }
     }
     return released

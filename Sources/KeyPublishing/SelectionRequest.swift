@@ -91,7 +91,8 @@ struct SelectionPlan: Sendable {
     }
   }
 
-  /// What these select of a part of all key data. What has come since the plans were made is not seen.
+  /// What these select of a part of all key data. What has come since the plans were made is not seen, but for
+  /// uploads, which are of the first event of their day: the next round looks at them in any case.
   ///
   /// - Parameter plans: of one event.
   static func selections(

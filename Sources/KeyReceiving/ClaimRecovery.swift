@@ -23,23 +23,34 @@ package struct ClaimRecovery: Sendable {
   }
 
   /// - Parameters:
-  ///   - releases: by series, what it has released of what is lost, in the order of its bundles.
+  ///   - releases: by series, what its bundles say about what is lost.
   ///   - renewsAll: whether filters and agenda are made anew although they look whole.
   ///   - isKept: whether anything changes; otherwise it is said what would.
   /// - Returns: `nil` where nothing is damaged.
   package func carryOut(
-    in ledger: Ledger, releases: [String: [ReleasedKey]] = [:], renewingAll renewsAll: Bool = false,
+    in ledger: Ledger, releases: [String: RecoveredReleases] = [:], renewingAll renewsAll: Bool = false,
     isKept: Bool, by word: OperatorWord, at now: Instant
   ) async throws -> RepairReceipt? {
     try await ledger.repaired(renewingAll: renewsAll, isKept: isKept, by: word, at: now) { state, damage, restorer in
       var receipt = RepairReceipt(damage: damage, isDone: isKept)
       if !damage.claims.ranges.isEmpty { try restore(damage.claims, in: state, restorer, &receipt) }
-      for (series, keys) in releases.sorted(by: { $0.key < $1.key }) {
-        try restorer.release(keys, by: series)
-        receipt.releases[series] = keys.count
+      for (series, found) in releases.sorted(by: { $0.key < $1.key }) {
+        let count = try restore(found.keys, of: series, in: state, restorer)
+        receipt.note(found, restored: count, of: series)
       }
       return receipt
     }
+  }
+
+  /// - Returns: how many keys are released again, which were not any more.
+  private func restore(
+    _ keys: [ReleasedKey], of series: String, in state: any StoredState, _ restorer: ClaimRestorer
+  ) throws -> Int {
+    let about = Set(keys.map(\.key.key)).sorted()
+    let kept = Set(try state.released(by: series, about: about).map(\.lostSubject))
+    let lost = keys.filter { !kept.contains($0.lostSubject) }
+    try restorer.release(lost, by: series)
+    return Set(lost.map(\.lostSubject)).count
   }
 
   private func restore(
@@ -182,6 +193,10 @@ private struct LostClaims: ClaimRecorder {
   }
 }
 
+extension ReleasedKey {
+  fileprivate var lostSubject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
+}
+
 extension StatedClaim {
   /// When the key is not valid any more.
   fileprivate var end: Instant {
@@ -195,8 +210,10 @@ package struct RepairReceipt: Hashable, Sendable {
   package let isDone: Bool
   /// Claims that are there again.
   package fileprivate(set) var restored = 0
-  /// By series, releases that are there again.
-  package fileprivate(set) var releases: [String: Int] = [:]
+  /// By series, releases that are there again, look-alikes not counted where they are more than were lost.
+  package private(set) var releases: [String: Int] = [:]
+  /// By series, bundles that are not there, where something that was released with them may be lost.
+  package private(set) var goneBundles: [String: [String]] = [:]
   /// Documents that were read again, and how many of them had been read by another policy than the one that is configured now.
   package fileprivate(set) var documents = 0
   package fileprivate(set) var readOtherwise = 0
@@ -211,6 +228,13 @@ package struct RepairReceipt: Hashable, Sendable {
     self.isDone = isDone
   }
 
+  fileprivate mutating func note(_ found: RecoveredReleases, restored: Int, of series: String) {
+    let lost = max(0, Int(clamping: damage.releases[series]?.lost ?? 0))
+    releases[series] = min(restored, lost)
+    // As many as were lost came back, and nothing else, or else nobody knows.
+    if restored != lost, !found.gone.isEmpty { goneBundles[series] = found.gone }
+  }
+
   /// How many claims were lost and did not come back.
   package var missing: Int { max(0, damage.lostClaims - restored) }
   /// The same of what series have released.
@@ -220,5 +244,5 @@ package struct RepairReceipt: Hashable, Sendable {
       if count > 0 { missing[series.key] = count }
     }
   }
-  package var isWhole: Bool { missing == 0 && missingReleases.isEmpty }
+  package var isWhole: Bool { missing == 0 && missingReleases.isEmpty && goneBundles.isEmpty }
 }

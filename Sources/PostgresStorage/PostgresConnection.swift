@@ -143,7 +143,12 @@ final class PostgresConnection {
         throw Self.silence
       }
       // What the server said before it went says more than that it has gone.
-      guard unsent >= 0, PQconsumeInput(connection) == 1 else { return last }
+      guard unsent >= 0, PQconsumeInput(connection) == 1 else {
+        guard let said = last, [PGRES_COMMAND_OK, PGRES_TUPLES_OK].contains(PQresultStatus(said)) else { return last }
+        // That an earlier statement was done says nothing of the last one.
+        PQclear(said)
+        return nil
+      }
     }
   }
 

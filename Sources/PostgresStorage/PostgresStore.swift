@@ -65,7 +65,9 @@ package final class PostgresStore: Store {
           case .steps(Schema.version): return
           case .steps:
             throw StorageFault(
-              .earlier, "\(words.place): an earlier version of Keyferry has written this store; pull once")
+              .earlier,
+              "\(words.place): an earlier version of Keyferry has written this store; keyferry store migrate brings it up to this one"
+            )
           }
         }
         if role.isGateway { try own(database) }

@@ -22,6 +22,8 @@ struct Rights {
   private let mayUse: Bool
   private let mayAdd: Bool
   private let tables: [Table]
+  /// Whether a version with fewer steps has made the tables.
+  private let isBehind: Bool
 
   private struct Table {
     let name: String
@@ -62,11 +64,18 @@ struct Rights {
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') ORDER BY c.relname
       """, schema
-    ).map { row in
-      Table(
-        name: try row["name"], owner: try row["owner"], mayRead: try row["may_read"], mayWrite: try row["may_write"],
+    ).compactMap { row in
+      let name: String = try row["name"]
+      // What somebody else keeps there is nobody's here; store check names it.
+      guard Schema.tableNames.contains(name) else { return nil }
+      return Table(
+        name: name, owner: try row["owner"], mayRead: try row["may_read"], mayWrite: try row["may_write"],
         isOurs: try row["is_ours"])
     }
+    let mayCount = mayUse && tables.contains { $0.name == Migration.listName && $0.mayRead }
+    let steps: Int? =
+      mayCount ? try connection.value("SELECT count(*) FROM \(quoted(schema)).\(Migration.listName)") : nil
+    isBehind = steps.map { $0 < Schema.version } ?? false
   }
 
   /// What lacks for a role of a store.
@@ -86,6 +95,13 @@ struct Rights {
         right(
           "the schema \(schema) belongs to \(owner), and the role \(role) may not \(verb)",
           "GRANT \(schemaRights) ON SCHEMA \(quoted(schema)) TO \(quoted(role))")
+      ]
+    }
+    if use != .reader, !mayAdd, isBehind {
+      return [
+        right(
+          "an earlier version of Keyferry has made the schema \(schema), and the role \(role) may not make in it what this version adds",
+          "GRANT USAGE, CREATE ON SCHEMA \(quoted(schema)) TO \(quoted(role))")
       ]
     }
     let closed = tables.filter { use == .reader ? !$0.mayRead : !$0.mayRead || !$0.mayWrite }

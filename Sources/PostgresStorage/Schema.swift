@@ -13,6 +13,12 @@ enum Schema {
 
   static var version: Int { steps.count }
 
+  /// All that the steps make, and their own list.
+  static let tableNames: Set<String> = {
+    let names = steps.flatMap { $0.sql.matches(of: #/CREATE TABLE (\w+)/#).map { String($0.output.1) } }
+    return Set(names + [Migration.listName])
+  }()
+
   /// Large: a block of claims fills half a page, and stays in its row.
   private static let inline = "WITH (toast_tuple_target = 8160)"
 

@@ -54,7 +54,10 @@ struct SchemaCheck {
     try database.script("\(opening)SAVEPOINT before")
     let there = try parts(of: "(SELECT oid FROM pg_namespace WHERE nspname = \(literal(schema)))")
     try database.script("SET LOCAL search_path = pg_temp; \(Migration.list)")
-    for step in Schema.steps { try database.script(step.sql) }
+    // Temporary functions are found by their schema alone.
+    for step in Schema.steps {
+      try database.script(step.sql.replacing("EXECUTE FUNCTION ", with: "EXECUTE FUNCTION pg_temp."))
+    }
     let expected = try parts(of: "pg_my_temp_schema()")
     let demands = try self.demands()
     let numbers: [String] = try database.rows("SELECT name FROM counters ORDER BY name").map { try $0[0] }
@@ -89,7 +92,8 @@ struct SchemaCheck {
         || CASE WHEN i.indisvalid AND i.indisready THEN '' ELSE ', which is not valid' END
       FROM tables c JOIN pg_index i ON i.indrelid = c.oid
       UNION ALL
-      SELECT 'trigger', relname::text, CASE WHEN t.tgisinternal THEN 'a constraint is switched off' ELSE t.tgname::text END
+      SELECT 'trigger', relname::text, CASE WHEN t.tgisinternal THEN 'a constraint is switched off'
+        ELSE t.tgname::text || CASE WHEN t.tgenabled IN ('O', 'A') THEN '' ELSE ', which is switched off' END END
       FROM tables c JOIN pg_trigger t ON t.tgrelid = c.oid WHERE NOT t.tgisinternal OR t.tgenabled = 'D'
       UNION ALL
       SELECT 'rule', c.relname::text, r.rulename::text FROM tables c JOIN pg_rewrite r ON r.ev_class = c.oid

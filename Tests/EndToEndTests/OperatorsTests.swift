@@ -48,7 +48,9 @@ import Testing
         #expect(try await Self.text(operators, "health").status == 200)
         #expect(try await Self.text(operators, "metrics").text.contains("keyferry_http_requests_total"))
         var page = ""
-        for _ in 0..<100 where !page.contains("page.html") || !page.contains("In quarantine") || page.contains(">due<")
+        for _ in 0..<100
+        where !page.contains("page.html") || !page.contains("In quarantine") || page.contains(">due<")
+          || !page.contains("counted at")
         {
           page = try await Self.text(operators).text
           try await Task.sleep(for: .milliseconds(100))

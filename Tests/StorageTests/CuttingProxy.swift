@@ -2,11 +2,13 @@ import Foundation
 import Synchronization
 
 /// Stands between a client and a PostgreSQL server, and cuts a connection at the end of a transaction: before the server hears of
-/// it, or after it has answered and before the client does.
+/// it, or after it has answered and before the client does, or in the middle of the answer.
 final class CuttingProxy: Sendable {
   enum Cut: Sendable {
     case beforeCommit
     case beforeAnswer
+    /// The client hears of all statements but the last one.
+    case withinAnswer
   }
 
   /// What becomes of the next transactions that end.
@@ -59,7 +61,7 @@ final class CuttingProxy: Sendable {
       close(server)
     }
     var room = [UInt8](repeating: 0, count: 1 << 16)
-    var isLast = false
+    var isLast: Cut?
     // At the end of a text, and not in READ COMMITTED.
     let commit = Array("COMMIT\0".utf8)
     while true {
@@ -74,8 +76,12 @@ final class CuttingProxy: Sendable {
         if isFromClient, room[..<count].windows(of: commit) {
           let cut = cuts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
           if cut == .beforeCommit { return }
-          isLast = cut == .beforeAnswer
-        } else if !isFromClient, isLast {
+          isLast = cut
+        } else if !isFromClient, let cut = isLast {
+          // A kind and a length stand before the words.
+          if cut == .withinAnswer, let end = room[..<count].place(of: commit) {
+            _ = write(client, room, max(0, end - 5))
+          }
           return
         }
         guard write(isFromClient ? server : client, room, count) == count else { return }
@@ -95,8 +101,10 @@ final class CuttingProxy: Sendable {
 }
 
 extension ArraySlice<UInt8> {
-  fileprivate func windows(of part: [UInt8]) -> Bool {
-    guard count >= part.count else { return false }
-    return (startIndex...endIndex - part.count).contains { self[$0..<$0 + part.count].elementsEqual(part) }
+  fileprivate func windows(of part: [UInt8]) -> Bool { place(of: part) != nil }
+
+  fileprivate func place(of part: [UInt8]) -> Int? {
+    guard count >= part.count else { return nil }
+    return (startIndex...endIndex - part.count).first { self[$0..<$0 + part.count].elementsEqual(part) }
   }
 }

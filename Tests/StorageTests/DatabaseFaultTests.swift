@@ -98,6 +98,32 @@
       #expect(try PostgresStore.missingRights(of: scene.access).isEmpty)
     }
 
+    @Test("what somebody else keeps in the schema shuts nobody out") func foreignTable() async throws {
+      let scene = try Scene()
+      try scene.server.query("CREATE SCHEMA \(scene.schema) AUTHORIZATION \(scene.role)")
+      _ = try scene.open()
+      try scene.server.query("CREATE TABLE \(scene.schema).scratch (x int)")
+      #expect(try PostgresStore.missingRights(of: scene.access).isEmpty)
+      let store = try scene.open()
+      #expect(try await store.damage(limit: 10) == ["scratch: no version of Keyferry makes such a table"])
+    }
+
+    @Test("who may not add what a new version adds is told before it is begun") func behind() throws {
+      let scene = try Scene()
+      _ = try scene.openByOwner()
+      try scene.server.query(
+        """
+        GRANT USAGE ON SCHEMA \(scene.schema) TO \(scene.role);
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(scene.schema) TO \(scene.role);
+        DELETE FROM \(scene.schema).keyferry_steps WHERE number = \(Schema.version);
+        DROP TABLE \(scene.schema).used_tokens
+        """)
+      try scene.expect(
+        "may not make in it what this version adds",
+        sql: "GRANT USAGE, CREATE ON SCHEMA \"\(scene.schema)\" TO \"\(scene.role)\"")
+      _ = try scene.open()
+    }
+
     @Test("a role that is read only is called so, and what turns it is said")
     func readOnly() throws {
       let scene = try Scene()
@@ -179,6 +205,11 @@
         ("ALTER TABLE notes SET UNLOGGED", "notes: no version of Keyferry makes the property UNLOGGED"),
         ("ALTER TABLE notes ENABLE ROW LEVEL SECURITY", "the property ROW LEVEL SECURITY, which hides rows"),
         ("ALTER TABLE documents DISABLE TRIGGER ALL", "the trigger a constraint is switched off"),
+        (
+          "ALTER TABLE log_heads DISABLE TRIGGER log_heads_go_forward",
+          "the trigger log_heads_go_forward, which is switched off"
+        ),
+        ("DROP TRIGGER log_heads_stay ON log_heads", "there is no trigger log_heads_stay"),
         ("UPDATE notes SET value = 'x' WHERE name = 'operating/drained'", "notes: the note operating/drained is not"),
         ("UPDATE notes SET value = '' WHERE name = 'publishing/padding-secret'", "padding-secret is empty"),
         ("UPDATE leases SET holder = 'a b'", "leases: the holder of pull/DE is no name of a replica"),

@@ -219,9 +219,10 @@
       defer { proxy.stop() }
       let store = try PostgresStore(try ConnectionWords(proxy.words), schema: place.schema)
       let runs = Mutex(0)
-      for (number, cuts) in [[], [CuttingProxy.Cut.beforeAnswer], [.beforeCommit], [.beforeCommit, .beforeAnswer]]
-        .enumerated()
-      {
+      let all: [[CuttingProxy.Cut]] = [
+        [], [.beforeAnswer], [.beforeCommit], [.beforeCommit, .beforeAnswer], [.withinAnswer],
+      ]
+      for (number, cuts) in all.enumerated() {
         proxy.cut(cuts)
         runs.withLock { $0 = 0 }
         let stamp = try await store.write { transaction in
@@ -235,7 +236,7 @@
         #expect(runs.withLock { $0 } == 1 + cuts.count { $0 == .beforeCommit })
         #expect(try await store.read { try $0.note(named: "count") } == [UInt8(number + 1)])
       }
-      #expect(try await store.snapshot().events.map(\.id.rawValue) == [1, 2, 3, 4])
+      #expect(try await store.snapshot().events.map(\.id.rawValue) == [1, 2, 3, 4, 5])
     }
 
     @Test("connections that were ended while idle are opened again")

@@ -76,6 +76,18 @@ package struct LogStatus: Hashable, Sendable {
   ///     be behind.
   ///   - ledger: of the store; asked where it has the log's state.
   package static func fault(of settings: EvidenceSettings, in folder: String, ledger: Ledger? = nil) async -> String? {
+    do {
+      return try await fault(of: settings, in: folder, ledger: ledger, isKeeper: false)
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// - Parameter isKeeper: whether this process is to sign: then a key that it cannot read is a fault.
+  /// - Throws: ``StorageFault`` where the store cannot be asked.
+  package static func fault(
+    of settings: EvidenceSettings, in folder: String, ledger: Ledger?, isKeeper: Bool
+  ) async throws -> String? {
     let (keys, shelf) = (LogFolder(settings.state), LogFolder("\(folder)/\(settings.folder)"))
     do {
       if settings.place == .folder {
@@ -84,12 +96,15 @@ package struct LogStatus: Hashable, Sendable {
       } else {
         var state: any LogStatePlace = keys
         if settings.place == .replicas, let ledger { state = StoredLog(of: settings.name, in: ledger, keys: keys) }
-        let signed = try await LogWriter.signed(state: state)
+        var signed = try await LogWriter.signed(state: state)
         if let fault = LogFault.otherName(signed.checkpoint.origin, settings) { return fault.advice }
         if settings.place == .replicas {
           _ = try await AttestationSigner.kept(in: keys, shownIn: shelf, makesKey: false)
         }
-        if let shown = ShownLog(in: LocalFolder(folder), of: settings), shown.size > signed.size {
+        let shown = ShownLog(in: LocalFolder(folder), of: settings)
+        // It may have been signed and shown meanwhile.
+        if let shown, shown.size > signed.size { signed = try await LogWriter.signed(state: state) }
+        if let shown, shown.size > signed.size {
           return
             "\(settings.folder)/checkpoint was shown with \(shown.size) entries, and \(signed.size) are known to be signed: "
             + "the store, or \(settings.state), was brought back from an old backup; keyferry log adopt goes on with what is shown"
@@ -99,10 +114,8 @@ package struct LogStatus: Hashable, Sendable {
       return nil
     } catch let fault as LogFault {
       // Who is not the gateway's user cannot read its private key.
-      guard fault.code != .inputOutput else { return nil }
+      guard isKeeper || fault.code != .inputOutput else { return nil }
       return fault.advice
-    } catch {
-      return "\(error)"
     }
   }
 }

@@ -14,6 +14,16 @@ package struct StoreDamage: Hashable, Sendable {
   package var lostClaims: Int { max(0, Int(clamping: claims.lost)) }
 }
 
+/// What the bundles of a series say about keys of which the store may have lost that they were released.
+package struct RecoveredReleases: Sendable {
+  /// In the order of the bundles. Look-alikes are among them: nothing tells them from keys any more.
+  package var keys: [ReleasedKey] = []
+  /// Paths of bundles that are not there, and of which nothing is known.
+  package var gone: [String] = []
+
+  package init() {}
+}
+
 /// What repairing a store changes.
 package protocol RepairChanges: AnyObject {
   /// Takes damaged blocks out, makes damaged filters anew, and the agenda where one of its pieces is damaged. Series look at all

@@ -47,7 +47,11 @@ extension StoreCommand {
         Console.note(
           "pages of the file are not what was written; what can be read of \(tables) is written anew, and looked at then"
         )
-        Console.hint("the same command with --yes does it")
+        Console.hint("the same command with --yes does it, and says then what does not come back")
+        if json {
+          let damaged = pages.map { "\($0): pages of the file are not what was written" }
+          try Console.document(line: try JSONText.render(RepairDocument(nil, other: damaged)))
+        }
         try exit(.rejected)
       }
       if !pages.isEmpty {
@@ -61,7 +65,7 @@ extension StoreCommand {
       var receipt = try await recovery.carryOut(
         in: ledger, renewingAll: !pages.isEmpty, isKept: false, by: said.word, at: now)
       if let preview = receipt {
-        var releases: [String: [ReleasedKey]] = [:]
+        var releases: [String: RecoveredReleases] = [:]
         if let folder = PublicationPlace(plan)?.folder {
           for (series, damage) in preview.damage.releases where !damage.ranges.isEmpty {
             releases[series] = try await ReleaseRecovery.released(by: series, lost: damage, in: folder, ledger)
@@ -93,7 +97,7 @@ struct RepairDocument: Encodable {
   let claims: Claims
   let filters: Int
   let agendaPieces: Int
-  let releases: [String: Pieces]
+  let releases: [String: Releases]
   let documents: Documents
   let stillDamaged: [String]
 
@@ -112,6 +116,18 @@ struct RepairDocument: Encodable {
   }
 
   typealias Claims = Pieces
+
+  struct Releases: Encodable {
+    let blocks: Int
+    let lost: Int
+    let restored: Int
+    let bundlesGone: [String]
+
+    enum CodingKeys: String, CodingKey {
+      case blocks, lost, restored
+      case bundlesGone = "bundles_gone"
+    }
+  }
 
   struct Documents: Encodable {
     let read: Int
@@ -141,9 +157,9 @@ struct RepairDocument: Encodable {
     filters = damage.claims.filters.count + damage.releases.values.reduce(0) { $0 + $1.filters.count }
     agendaPieces = damage.agendaPieces
     releases = damage.releases.reduce(into: [:]) { all, series in
-      all[series.key] = Pieces(
+      all[series.key] = Releases(
         blocks: series.value.ranges.count, lost: max(0, Int(clamping: series.value.lost)),
-        restored: receipt?.releases[series.key] ?? 0)
+        restored: receipt?.releases[series.key] ?? 0, bundlesGone: receipt?.goneBundles[series.key] ?? [])
     }
     documents = Documents(
       read: receipt?.documents ?? 0, readOtherwise: receipt?.readOtherwise ?? 0, notRead: receipt?.notRead ?? [:],
@@ -189,6 +205,12 @@ extension RepairReceipt {
       lines.append("\(printableText(refusal.document)): \(printableText(refusal.fault.reason))")
     }
     if missing > 0 { lines.append("claims: \(missing) do not come back") }
+    for (series, paths) in goneBundles.sorted(by: { $0.key < $1.key }) {
+      let paths = paths.count > 5 ? "\(paths[0]) and \(paths.count - 1) more bundles" : paths.joined(separator: ", ")
+      lines.append(
+        "releases of \(series): what was released with \(printableText(paths)) cannot be read again, they are not there"
+      )
+    }
     for (series, count) in missingReleases.sorted(by: { $0.key < $1.key }) {
       lines.append("releases of \(series): \(count) do not come back; what was in them may be published once more")
     }

@@ -71,6 +71,12 @@ import TransparencyLog
         #expect(await LogStatus.fault(of: log, in: press.root, ledger: press.ledger)?.contains(file) == true)
         #expect(press.bucket?.store["NL/index.txt"] == index)
         #expect(!FileManager.default.fileExists(atPath: "\(log.state)/\(file)"), "no other one is made")
+        // Who only asks may not be able to read it; who is to sign must.
+        try FileManager.default.createDirectory(atPath: "\(log.state)/\(file)", withIntermediateDirectories: false)
+        let unread = try await LogStatus.fault(of: log, in: press.root, ledger: press.ledger, isKeeper: true)
+        #expect(unread?.contains(file) == true)
+        #expect(await LogStatus.fault(of: log, in: press.root, ledger: press.ledger) == nil)
+        try FileManager.default.removeItem(atPath: "\(log.state)/\(file)")
         try kept.write(to: URL(filePath: "\(log.state)/\(file)"))
       }
       #expect(await LogStatus.fault(of: log, in: press.root, ledger: press.ledger) == nil)
