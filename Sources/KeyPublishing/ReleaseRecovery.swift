@@ -18,9 +18,10 @@ package enum ReleaseRecovery {
     for (record, content) in bundles {
       var archive = content
       if archive == nil {
-        archive = try await folder.content(of: record.bundle.path, limit: max(record.bundle.byteCount, 1))
+        archive = try await kept(record.bundle, in: folder)
       }
-      guard let archive else {
+      // Of other bytes nobody knows what was published.
+      guard let archive, sha256(archive) == record.bundle.archiveDigest else {
         released.gone.append(record.bundle.path)
         continue
       }
@@ -33,5 +34,14 @@ package enum ReleaseRecovery {
       }
     }
     return released
+  }
+
+  private static func kept(_ bundle: NewBundle, in folder: any PublicationFolder) async throws -> [UInt8]? {
+    do {
+      return try await folder.content(of: bundle.path, limit: max(bundle.byteCount, 1))
+    } catch  where folder is LocalFolder {
+      // It is longer, or no file; a bucket that does not answer may answer later.
+      return nil
+    }
   }
 }

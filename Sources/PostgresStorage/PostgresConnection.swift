@@ -32,7 +32,15 @@ final class PostgresConnection {
   /// - Throws: ``PostgresError``.
   init(_ words: ConnectionWords, application: String, haste: Haste = Haste()) throws {
     self.haste = haste
-    let pairs = words.all(application: application)
+    var pairs = words.all(application: application)
+    if let end = haste.end {
+      // Who ends has no time for a server that does not answer.
+      guard !haste.isOver else { throw PostgresError(state: nil, message: "the process ends", isLost: true) }
+      let left = max(2, Int((ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
+      let usual = pairs.first { $0.0 == "connect_timeout" }.flatMap { Int($0.1) } ?? left
+      pairs.removeAll { $0.0 == "connect_timeout" }
+      pairs.append(("connect_timeout", "\(min(left, usual))"))
+    }
     // Registered before anything of libpq is opened, and so run before that is taken down.
     _ = Self.waitsAtEnd
     // libpq takes two lists of texts that end with NULL, and copies them.

@@ -21,15 +21,27 @@ extension SQLiteStore {
     throws -> [String]
   {
     let path = folder + "/" + fileName
-    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    let nothing = StorageFault(.notFound, "\(path): there is no store")
+    guard FileManager.default.fileExists(atPath: folder) else { throw nothing }
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
     do {
+      try finishReplacing(path)
+      let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+      guard size > 0 else { throw nothing }
       try PageChecksums.install()
       try LogOfChanges.check(path)
       guard let first = try PageChecksums.damage(of: path, limit: 1).first else { return [] }
       let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
       defer { try? queue.close() }
+      let application = try queue.unsafeRead { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
+      guard application == Schema.applicationID else {
+        throw StorageFault(
+          .incompatible, "\(path): an SQLite file, but not a store of Keyferry, or its first page is damaged")
+      }
+      if try queue.unsafeRead({ try Schema.migrator.hasBeenSuperseded($0) }) {
+        throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
+      }
       let tables = try queue.unsafeRead { try unreadableTableNames(in: $0) }
       let others = tables.filter { !checkedTables.contains($0) }
       guard others.isEmpty else {
@@ -53,10 +65,11 @@ extension SQLiteStore {
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
     let partial = path + ".partial"
-    removePartial(partial)
     let noted = keyferry_partial_note(partial)
     defer { keyferry_partial_forget(noted) }
     do {
+      try finishReplacing(path)
+      removePartial(partial)
       try PageChecksums.install()
       let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
       do {
@@ -74,7 +87,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Makes all indexes anew, and looks at what holds the file together.
+  /// Makes all indexes anew, looks at what holds the file together, and notes that its content is still to be looked at.
   private static func structuralDamage(of path: String) throws -> String? {
     let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
@@ -83,6 +96,9 @@ extension SQLiteStore {
         try database.execute(sql: "REINDEX")
         let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(1)").filter { $0 != "ok" }
         let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check")
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)",
+          arguments: [UnfinishedRepair.noteName, Data([1])])
         return found.first ?? (orphans.isEmpty ? nil : "rows refer to others that are not there")
       } catch let error as DatabaseError
         where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT, .SQLITE_NOTADB].contains(error.resultCode)

@@ -50,6 +50,7 @@ package final class SQLiteStore: Store {
     let isReadOnly = role == .reader
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
+      if role == .owner { try Self.finishReplacing(path) } else { try Self.refuseReplacing(path) }
       try PageChecksums.install()
       try Self.checkReach(path)
       try LogOfChanges.check(path)
@@ -69,14 +70,22 @@ package final class SQLiteStore: Store {
           let mark = try Row.fetchOne(
             database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
           if mark != nil, !isCopy { throw StoreMove.unfinished(path) }
+          if !UnfinishedRepair.isBeingEnded { try Self.refuseUnfinishedRepair(database, path) }
           return try Names.load(from: database)
         }
       }
+      if isReadOnly { try pool.read { try Self.refuseUnfinishedRepair($0, path) } }
       identity = FileIdentity(path)
       withExtendedLifetime(lock) {}
     } catch {
       throw StorageFault(error, path: path)
     }
+  }
+
+  private static func refuseUnfinishedRepair(_ database: Database, _ path: String) throws {
+    let mark = try Row.fetchOne(
+      database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [UnfinishedRepair.noteName])
+    if mark != nil { throw UnfinishedRepair.fault(path) }
   }
 
   /// Brings everything into the one file and lets go of it. The store is not to be used any more.
@@ -222,6 +231,7 @@ package final class SQLiteStore: Store {
     }
     let partial = path + ".partial"
     do {
+      try finishReplacing(path)
       try? FileManager.default.removeItem(atPath: partial)
       let noted = keyferry_partial_note(partial)
       defer { keyferry_partial_forget(noted) }
@@ -245,15 +255,45 @@ package final class SQLiteStore: Store {
   @discardableResult
   static func putInPlace(_ partial: String, of path: String, _ now: Instant) throws -> String {
     try synchronize(partial)
-    // The log of changes goes first: it must never be taken for one of the copy.
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    for ending in ["-wal", "-shm", ""] where files.fileExists(atPath: path + ending) {
-      try files.moveItem(atPath: path + ending, toPath: kept + ending)
+    for ending in ["", "-wal", "-shm"] where files.fileExists(atPath: path + ending) {
+      // What is there stays there until the new file is in its place.
+      if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
-    try files.moveItem(atPath: partial, toPath: path)
+    try Data().write(to: URL(filePath: path + replacingSuffix))
     try synchronize((path as NSString).deletingLastPathComponent)
+    try finishReplacing(path)
     return kept
+  }
+
+  /// While it is there, the file beside the store is whole and is to be in its place.
+  private static let replacingSuffix = ".replacing"
+
+  /// Ends what an interrupted restore or repair has begun. Nobody else owns the store meanwhile.
+  static func finishReplacing(_ path: String) throws {
+    let (files, mark, partial) = (FileManager.default, path + replacingSuffix, path + ".partial")
+    guard files.fileExists(atPath: mark) else { return }
+    if files.fileExists(atPath: partial) {
+      // The log of changes goes first: it must never be taken for one of the copy.
+      for ending in ["-wal", "-shm"] where unlink(path + ending) != 0 && errno != ENOENT {
+        throw StorageFault(.inputOutput, "\(path + ending): \(String(cString: strerror(errno)))")
+      }
+      guard rename(partial, path) == 0 else {
+        throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
+      }
+    }
+    try synchronize((path as NSString).deletingLastPathComponent)
+    try files.removeItem(atPath: mark)
+  }
+
+  /// Whoever does not own the store waits for who does.
+  private static func refuseReplacing(_ path: String) throws {
+    guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
+    throw StorageFault(
+      .held,
+      "\(path): a copy is being put in its place; where nobody does that any more, the next start of the gateway ends it"
+    )
   }
 
   static func removePartial(_ partial: String) {

@@ -186,6 +186,38 @@ import Testing
     }
   }
 
+  /// What stands in a file that was written anew is not used before it was looked at.
+  @Test func aRepairThatWasInterruptedIsEnded() throws {
+    try withGateway { workshop in
+      let later = ["--now", "2020-11-25T16:00:00Z"]
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try flip(Self.key(7), in: workshop) >= 1)
+      _ = try SQLiteStore.rewrite(in: workshop.path("state"), now: try #require(Instant("2020-11-25T16:00:00Z")))
+      for command in [["publish"] + later, ["pull"] + later, ["status"] + later] {
+        let refused = try workshop.keyferry(command)
+        #expect(refused.status == 2 && refused.errors.contains("a repair was interrupted"), "\(refused.errors)")
+      }
+      let looked = try workshop.keyferry(["store", "repair"] + later)
+      #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
+      #expect(try workshop.keyferry(["publish"] + later).status == 2)
+      #expect(try workshop.keyferry(["store", "repair", "--yes"] + later).status == 0)
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+    }
+  }
+
+  @Test func whereThereIsNoStoreNoneIsRepaired() throws {
+    try withGateway { workshop in
+      try FileManager.default.removeItem(atPath: workshop.path("state/keyferry.sqlite"))
+      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
+        let refused = try workshop.keyferry(arguments)
+        #expect(refused.status == 2 && refused.errors.contains("there is no store"), "\(refused.errors)")
+      }
+      #expect(try !workshop.files.contains("state/keyferry.sqlite"))
+    }
+  }
+
   @Test func releasesOfABundleThatIsGoneAreNamed() throws {
     try withGateway { workshop in
       let later = ["--now", "2020-11-25T16:00:00Z"]
@@ -200,7 +232,7 @@ import Testing
       }
       let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
       #expect(repaired.status == 1, "\(repaired.errors)")
-      #expect(repaired.text.contains("cannot be read again, they are not there"), "\(repaired.text)")
+      #expect(repaired.text.contains("are not there, or not what was published"), "\(repaired.text)")
     }
   }
 

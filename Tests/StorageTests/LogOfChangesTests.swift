@@ -230,6 +230,31 @@ import Testing
     }
   }
 
+  @Test("a restore that was interrupted is ended by the next owner, and nobody else reads before") func interrupted()
+    async throws
+  {
+    try await withRemains { folder, remains in
+      try remains.write(into: folder)
+      let path = "\(folder)/\(SQLiteStore.fileName)"
+      var expected: Snapshot?
+      try await withFolder { other in
+        let store = try SQLiteStore(folder: other, now: Times.now)
+        try await SQLiteTests.fill(store, seed: 3)
+        expected = try await store.snapshot()
+        try store.letGo()
+        try FileManager.default.copyItem(atPath: "\(other)/\(SQLiteStore.fileName)", toPath: path + ".partial")
+      }
+      try Data().write(to: URL(filePath: path + ".replacing"))
+      for role in [StoreRole.reader, .operator] {
+        let fault = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: role, now: Times.now) }
+        #expect(fault?.code == .held)
+      }
+      #expect(try await SQLiteStore(folder: folder, now: Times.now).snapshot() == expected)
+      let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+      #expect(left.allSatisfy { !$0.contains(".partial") && !$0.contains(".replacing") })
+    }
+  }
+
   @Test("a copy whose log is damaged changes nothing, and neither does the store itself") func damagedCopies()
     async throws
   {

@@ -23,7 +23,15 @@ package struct StoredLog: LogStatePlace {
 
   package func signed(by log: NoteVerifier) async throws -> LogState.Signed? {
     guard let head = try await head(by: log) else { return nil }
-    return try LogState.Signed(head.signed, by: log, name: "the newest checkpoint of \(self.log) in the store")
+    let signed = try LogState.Signed(head.signed, by: log, name: "the newest checkpoint of \(self.log) in the store")
+    guard head.tree == LogHead.Tree(signed) else {
+      throw LogFault(
+        .badState,
+        "the store says that the log \(self.log) has \(head.tree.size) entries, and the checkpoint beside it has "
+          + "\(signed.checkpoint.size): somebody has changed its row",
+        hint: "bring the row back from a copy of the database; it is in the table log_heads")
+    }
+    return signed
   }
 
   package func queue() async throws -> LogState.Queue? {

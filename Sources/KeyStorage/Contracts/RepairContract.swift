@@ -24,6 +24,22 @@ package struct RecoveredReleases: Sendable {
   package init() {}
 }
 
+/// A file that was written anew holds what stood on damaged pages as it was read. Until that was looked at nobody else opens it: this
+/// note, which the file has from its first moment on, says so.
+package enum UnfinishedRepair {
+  package static let noteName = "operating/repair"
+
+  /// Whether the task at hand ends it.
+  @TaskLocal package static var isBeingEnded = false
+
+  package static func fault(_ place: String) -> StorageFault {
+    StorageFault(
+      .corrupt,
+      "\(place): a repair was interrupted; keyferry store repair --yes ends it, and until then nothing is read or published"
+    )
+  }
+}
+
 /// What repairing a store changes.
 package protocol RepairChanges: AnyObject {
   /// Takes damaged blocks out, makes damaged filters anew, and the agenda where one of its pieces is damaged. Series look at all

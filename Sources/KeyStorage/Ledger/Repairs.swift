@@ -20,6 +20,7 @@ extension Ledger {
         guard renewsAll || !damage.isEmpty else { throw Undone<Result>(result: nil) }
         let result = try restore(page.transaction, damage, ClaimRestorer(page.transaction))
         guard isKept else { throw Undone(result: result) }
+        try page.transaction.setNote(nil, named: UnfinishedRepair.noteName)
         try page.close(stamp, .repaired(lost: damage.lostClaims, word))
         return result
       }

@@ -38,7 +38,9 @@ extension StoreCommand {
 
     @OptionGroup var loudness: LoudnessOptions
 
-    func run() async throws {
+    func run() async throws { try await UnfinishedRepair.$isBeingEnded.withValue(true) { try await carryOut() } }
+
+    private func carryOut() async throws {
       let plan = try gateway.plan(warnings: false)
       let now = gateway.clock()
       let pages = try Stores.damagedTables(of: plan.store, now: now)
@@ -59,11 +61,13 @@ extension StoreCommand {
         Console.note("the store's file was written anew; the damaged one is kept as \(kept), and holds keys of people")
       }
       let ledger = try gateway.ledger(plan, as: .owner)
+      let isUnfinished = try await ledger.read { try $0.note(named: UnfinishedRepair.noteName) != nil }
+      let renewsAll = !pages.isEmpty || isUnfinished
       let recovery = ClaimRecovery(
         of: plan.sources, ownOrigins: plan.ownOrigins, expiredBefore: plan.retention.keysEnd(at: now))
       // What series have lost is looked for in their bundles before anything changes.
       var receipt = try await recovery.carryOut(
-        in: ledger, renewingAll: !pages.isEmpty, isKept: false, by: said.word, at: now)
+        in: ledger, renewingAll: renewsAll, isKept: false, by: said.word, at: now)
       if let preview = receipt {
         var releases: [String: RecoveredReleases] = [:]
         if let folder = PublicationPlace(plan)?.folder {
@@ -72,7 +76,7 @@ extension StoreCommand {
           }
         }
         receipt = try await recovery.carryOut(
-          in: ledger, releases: releases, renewingAll: !pages.isEmpty, isKept: yes, by: said.word, at: now)
+          in: ledger, releases: releases, renewingAll: renewsAll, isKept: yes, by: said.word, at: now)
       }
       let other = yes || receipt == nil ? try await ledger.damage(limit: 100) : []
       if json {
@@ -208,7 +212,7 @@ extension RepairReceipt {
     for (series, paths) in goneBundles.sorted(by: { $0.key < $1.key }) {
       let paths = paths.count > 5 ? "\(paths[0]) and \(paths.count - 1) more bundles" : paths.joined(separator: ", ")
       lines.append(
-        "releases of \(series): what was released with \(printableText(paths)) cannot be read again, they are not there"
+        "releases of \(series): what was released with \(printableText(paths)) cannot be read again: these files are not there, or not what was published"
       )
     }
     for (series, count) in missingReleases.sorted(by: { $0.key < $1.key }) {

@@ -63,6 +63,7 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
+      try writing.checkNothingElse()
       guard writing.config == nil || name == nil else {
         throw ValidationError("--config says how the log is called; leave out --name")
       }
@@ -109,7 +110,7 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var writing: LogWriting
 
     @Argument(help: ArgumentHelp("Export bundles, as they are served.", valueName: "bundle"), completion: .file())
-    var bundles: [String]
+    var bundles: [String] = []
 
     @Option(
       help: ArgumentHelp("The folder in which the paths of the log begin; without it they are bare names."),
@@ -129,9 +130,13 @@ struct LogCommand: ParsableCommand {
 
     @OptionGroup var loudness: LoudnessOptions
 
+    func validate() throws { _ = try writing.behind(bundles, "bundles") }
+
     func run() async throws {
       let instant = at ?? Clock.now
-      let found = try bundles.map { try LoggedBundle($0, base: base, series: series, at: instant) }
+      let found = try writing.behind(bundles, "bundles").map {
+        try LoggedBundle($0, base: base, series: series, at: instant)
+      }
       let places = try writing.places()
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       let reader = TreeReader(writer.folder, size: writer.checkpoint.size)
@@ -181,12 +186,14 @@ struct LogCommand: ParsableCommand {
         Example:
           keyferry log withdraw public/log --state log-state NL/1.zip \\
             --by "J. Doe" --reason "test keys"
+          keyferry log withdraw NL/1.zip --config gateway.yaml \\
+            --by "J. Doe" --reason "test keys"
         """)
 
     @OptionGroup var writing: LogWriting
 
     @Argument(help: ArgumentHelp("The paths of the bundles, as the log has them.", valueName: "path"))
-    var paths: [String]
+    var paths: [String] = []
 
     @Option(help: ArgumentHelp("Who withdraws them.", valueName: "name"))
     var by: String
@@ -199,7 +206,10 @@ struct LogCommand: ParsableCommand {
 
     @OptionGroup var loudness: LoudnessOptions
 
+    func validate() throws { _ = try writing.behind(paths, "paths") }
+
     func run() async throws {
+      let paths = try writing.behind(paths, "paths")
       let places = try writing.places()
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       let published = try await LogSearch(TreeReader(writer.folder, size: writer.checkpoint.size)).published()
@@ -505,6 +515,7 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
+      try writing.checkNothingElse()
       guard !newAttestationKey || writing.config != nil else {
         throw ValidationError("--new-attestation-key is for a gateway: say which with --config gateway.yaml")
       }
@@ -512,7 +523,7 @@ struct LogCommand: ParsableCommand {
 
     func run() async throws {
       let places = try writing.places()
-      _ = try await LogWriter.adopt(state: places.state, folder: places.folder)
+      _ = try await LogWriter.adopt(state: places.state, folder: places.folder, copy: places.copy)
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       if newAttestationKey {
         let signer = try await AttestationSigner.renew(in: places.state.keys, shownIn: places.folder)

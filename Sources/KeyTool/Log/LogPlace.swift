@@ -136,9 +136,7 @@ struct LogWriting: ParsableArguments {
 
   func validate() throws {
     guard config == nil else {
-      guard folder == nil, state == nil else {
-        throw ValidationError("--config says where the log is; leave out the folder and --state")
-      }
+      guard state == nil else { throw ValidationError(Self.tooMuch) }
       return
     }
     guard let folder, let state else {
@@ -151,11 +149,29 @@ struct LogWriting: ParsableArguments {
     }
   }
 
+  private static let tooMuch = "--config says where the log is; leave out the folder and --state"
+
+  /// For commands that take nothing but the log.
+  func checkNothingElse() throws {
+    guard config == nil || folder == nil else { throw ValidationError(Self.tooMuch) }
+  }
+
+  /// What stands behind the log: with --config no folder stands in front of it.
+  ///
+  /// - Throws: `ValidationError` where there is nothing.
+  func behind(_ arguments: [String], _ what: String) throws -> [String] {
+    let all = config == nil ? arguments : [folder].compactMap(\.self) + arguments
+    guard !all.isEmpty else { throw ValidationError("say which \(what)") }
+    return all
+  }
+
   struct Places {
     let folder: any LogShelf
     let state: any LogStatePlace
     /// What the configuration calls the log; `nil` where there is none.
     let name: String?
+    /// The copy of a bucket's log that this machine keeps, and how many entries it shows.
+    var copy: (name: String, size: Int)?
   }
 
   /// - Throws: `ValidationError` where the configuration has no log.
@@ -175,7 +191,9 @@ struct LogWriting: ParsableArguments {
     let plan = try gateway.plan(warnings: false)
     let place = try plan.requirePublicationPlace(of: config)
     let ledger = log.place == .replicas ? try gateway.ledger(plan, as: .owner) : nil
-    return Places(folder: place.shelf(of: log), state: PublicationPlace.state(of: log, ledger), name: log.name)
+    let copy = ShownLog(in: LocalFolder(publication), of: log).map { ("\(publication)/\(log.folder)", $0.size) }
+    return Places(
+      folder: place.shelf(of: log), state: PublicationPlace.state(of: log, ledger), name: log.name, copy: copy)
   }
 
   private static func canonical(_ path: String) -> String {

@@ -195,15 +195,25 @@ package final class LogWriter {
   /// Takes over what the folder shows, where the state is behind it or lost: every entry and every tile is read first, and
   /// what the state knows must be the beginning of it.
   ///
+  /// - Parameter copy: a copy of the folder that this machine keeps: what it shows was shown.
   /// - Returns: the checkpoint with which the log goes on.
   /// - Throws: ``LogFault``.
-  package static func adopt(state: any LogStatePlace, folder: any LogShelf) async throws -> SignedCheckpoint {
+  package static func adopt(
+    state: any LogStatePlace, folder: any LogShelf, copy: (name: String, size: Int)? = nil
+  ) async throws -> SignedCheckpoint {
     let lock = try state.takeLock()
     defer { _ = lock }
     let signer = try signer(of: state.keys)
     guard let shown = try await shown(signer.verifier, folder) else {
       throw LogFault(
         .badState, "\(folder.name)/\(checkpointPath) is not there: there is nothing to be taken over")
+    }
+    if let copy, copy.size > shown.size {
+      throw LogFault(
+        .wentBack,
+        "\(folder.name) shows \(shown.size) entries, and its copy \(copy.name) has \(copy.size), which others were shown, too: "
+          + "to go on from \(shown.size) would be a fork",
+        hint: "bring the files of the copy back into \(folder.name) first; never remove the copy")
     }
     let reader = TreeReader(folder, size: shown.size)
     let old = try await state.signed(by: signer.verifier)
