@@ -34,8 +34,7 @@ final class PostgresConnection {
     self.haste = haste
     var pairs = words.all(application: application)
     if let end = haste.end {
-      // Who ends has no time for a server that does not answer.
-      guard !haste.isOver else { throw PostgresError(state: nil, message: "the process ends", isLost: true) }
+      // Who ends has little time for a server that does not answer; one that does answers at once.
       let left = max(2, Int((ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
       let usual = pairs.first { $0.0 == "connect_timeout" }.flatMap { Int($0.1) } ?? left
       pairs.removeAll { $0.0 == "connect_timeout" }

@@ -260,7 +260,10 @@ struct RepairTests {
           refused += 1
           continue
         }
-        let again = try SQLiteStore(folder: folder, now: Times.now)
+        #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, now: Times.now) }
+        let again = try UnfinishedRepair.$isBeingEnded.withValue(true) {
+          try SQLiteStore(folder: folder, now: Times.now)
+        }
         let found = try await Ledger(again).repaired(renewingAll: true, by: Self.word, at: Times.days(2)) {
           _, damage, restorer in
           for (event, batch) in zip(try restorer.arrivals(of: Self.document), batches) {
