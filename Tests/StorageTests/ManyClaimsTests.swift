@@ -32,6 +32,13 @@ import Testing
       let few = (0..<3000).map { Self.key(UInt64($0 * 7 + 1)) }
       #expect(try await record(few, as: "few") == 0)
       #expect(try await record(few + (0..<3000).map { Self.key(UInt64(40_000 + $0)) }, as: "half") == 3000)
+      // So few that a store asks for just their blocks.
+      for count in [1, 3, 20, 80] {
+        let some = (0..<count).map { Self.key(UInt64($0 * 300 + 2)) } + [Self.key(UInt64(60_000 + count))]
+        #expect(try await record(some, as: "\(count)") == 1)
+        let page = try await store.read { try $0.claims(about: some.map(\.key).sorted()) }
+        #expect(Set(page.claims.statedClaims.map(\.subject.key)) == Set(some.map(\.key)))
+      }
       let asked = (stride(from: 5, to: 30_000, by: 11).map { UInt64($0) } + Array(50_000..<51_000)).map {
         Self.key($0).key
       }

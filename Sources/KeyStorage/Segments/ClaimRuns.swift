@@ -63,7 +63,7 @@ package final class ClaimRuns {
       // Filters are read where that is less work than to look into a block for each key.
       let isForMany = Int64(keys.count) * Self.rowsReadForOneBlock > run.rowCount
       let filters = try isForMany && run.hasFilters ? filters[run.number] ?? readFilters(of: run) : filters[run.number]
-      var search = RunSearch(run.number, filters, segments)
+      var search = RunSearch(run.number, filters, segments, rowCount: run.rowCount)
       try search.find(keys, questions, into: &found)
     }
     return ClaimRow.sorted(found)
@@ -78,7 +78,8 @@ package final class ClaimRuns {
   }
 
   private func search(_ run: ClaimRun, isForMany: Bool) throws -> RunSearch {
-    RunSearch(run.number, try isForMany ? knownFilters(of: run) : filters[run.number], segments)
+    RunSearch(
+      run.number, try isForMany ? knownFilters(of: run) : filters[run.number], segments, rowCount: run.rowCount)
   }
 
   /// Filters of a large run are many: who looks for few keys does not read them.

@@ -159,14 +159,17 @@ struct RunSearch {
   private let run: Int32
   private let segments: any ClaimSegments
   private let filters: RunFilters?
+  private let rowCount: Int64
   private var filter = 0
   private var rows: [ClaimRow] = []
   private var isRead = false
   /// The prefix from which on another block is asked; `nil` is never.
   private var end: UInt32?
 
-  init(_ run: Int32, _ filters: RunFilters?, _ segments: any ClaimSegments) {
+  /// - Parameter rowCount: how many claims the run has, as far as that is known.
+  init(_ run: Int32, _ filters: RunFilters?, _ segments: any ClaimSegments, rowCount: Int64 = .max) {
     self.run = run
+    self.rowCount = rowCount
     self.filters = filters
     self.segments = segments
   }
@@ -190,7 +193,7 @@ struct RunSearch {
     }
     if let filters {
       let places = questions.withUnsafeBufferPointer(filters.find)
-      prepare(places.lazy.map { rows[Int($0)].key })
+      prepare(places.count, places.lazy.map { rows[Int($0)].key })
       for place in places { try look(rows[Int(place)], &self) }
     } else {
       for row in rows { try look(row, &self) }
@@ -207,15 +210,17 @@ struct RunSearch {
   ) throws {
     if let filters {
       let places = questions.withUnsafeBufferPointer(filters.find)
-      prepare(places.lazy.map { keys[Int($0)] })
+      prepare(places.count, places.lazy.map { keys[Int($0)] })
       for place in places { try look(keys[Int(place)], into: &found) }
     } else {
-      prepare(keys)
+      prepare(keys.count, keys)
       for key in keys { try look(key, into: &found) }
     }
   }
 
-  private func prepare(_ keys: some Sequence<TemporaryExposureKey>) {
+  /// Of most blocks the next one is asked for, too: they are read one after the other.
+  private func prepare(_ count: Int, _ keys: some Sequence<TemporaryExposureKey>) {
+    guard Int64(count) < rowCount / Self.rowsForOne else { return segments.prepare([]) }
     segments.prepare(keys.map { BlockPlace(run: run, prefix: $0.prefix) })
   }
 
@@ -242,6 +247,11 @@ struct RunSearch {
     end = try segments.place(behind: asked)?.prefix
     isRead = true
   }
+}
+
+extension RunSearch {
+  /// About as many claims as two blocks have.
+  private static let rowsForOne: Int64 = 256
 }
 
 /// Looks for key data in all runs; it is asked in ascending order.
