@@ -91,6 +91,9 @@ static int is_memory_limited(void) {
 
 // The queues of the system (libdispatch) wait with this function, a second each time and without an end, for a thread or for memory
 // that they do not get; nobody else here waits so. What is not there after some seconds would not be there for whoever waits for us.
+// In a process that has not asked for it, it is the usual one.
+static atomic_int is_watching;
+
 unsigned sleep(unsigned seconds) {
   static const char others[] =
       "keyferry: the program has stopped: the system gives it no further thread, or no memory (ulimit -u, TasksMax, MemoryMax); nothing "
@@ -102,7 +105,7 @@ unsigned sleep(unsigned seconds) {
   // Who waits again at once still waits for the same.
   long pause = (now.tv_sec - end.tv_sec) * 1000 + (now.tv_nsec - end.tv_nsec) / 1000000;
   if (pause > 500) waited = 0;
-  if (waited >= 3) {
+  if (waited >= 3 && atomic_load(&is_watching)) {
     if (is_memory_limited()) stop(words, sizeof words - 1);
     stop(others, sizeof others - 1);
   }
@@ -114,6 +117,7 @@ unsigned sleep(unsigned seconds) {
 }
 
 void keyferry_partial_watch_memory(void) {
+  atomic_store(&is_watching, 1);
   // Elsewhere a trap is a fault of the program, and its core says more.
   if (!is_memory_limited()) return;
   stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};

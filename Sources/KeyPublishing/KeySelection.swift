@@ -188,7 +188,6 @@ struct KeySelection: Sendable {
     }
     var start: TemporaryExposureKey? = part.first
     while let from = start {
-      try Task.checkCancellation()
       let page = try state.claims(from: from, limit: pageSize, asOf: event).ending(with: part)
       for index in questions.indices {
         try selections[index].take(page, &released[index], selectors[index], from: state, asOf: event)

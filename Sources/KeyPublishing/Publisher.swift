@@ -91,22 +91,29 @@ package struct Publisher: Sendable {
     return rounds.map(\.receipt) + (try await mirror(at: look))
   }
 
+  /// What a round of a series asks, and what it looks at; `nil` where that cannot be said.
+  private struct Asked: Sendable {
+    let index: Int
+    let request: SelectionRequest
+    var plan: SelectionPlan?
+  }
+
+  private typealias Answers = [(index: Int, answer: Result<SelectionAnswer, any Error>)]
+
   /// Selects what is due for all series whose windows are over: on as many processors as there are, since nothing else in a round
   /// takes as long where everything is looked at.
   private func select(_ rounds: inout [SeriesRound]) async throws {
-    var requests = rounds.enumerated().compactMap { index, round in
-      round.selectionRequest.map { (index: index, request: $0) }
-    }
+    let asked = await planned(
+      rounds.enumerated().compactMap { index, round in round.selectionRequest.map { Asked(index: index, request: $0) } }
+    )
     try Task.checkCancellation()
-    var found: [(index: Int, answer: Result<SelectionAnswer, any Error>)] = []
-    for (place, answer) in await wholes(requests.map(\.request)) {
-      found.append((requests[place].index, .success(answer)))
-    }
+    var found = await wholes(asked)
     let answered = Set(found.map(\.index))
-    requests.removeAll { answered.contains($0.index) }
     try Task.checkCancellation()
-    found += await withTaskGroup(of: [(index: Int, answer: Result<SelectionAnswer, any Error>)].self) { group in
-      for part in SelectionRequest.dealt(requests) { group.addTask { await self.answers(to: part) } }
+    found += await withTaskGroup(of: Answers.self) { group in
+      for part in SelectionRequest.dealt(asked.filter { !answered.contains($0.index) }) {
+        group.addTask { await self.answers(to: part) }
+      }
       return await group.reduce(into: []) { $0 += $1 }
     }
     for (index, answer) in found.sorted(by: { $0.index < $1.index }) {
@@ -114,32 +121,39 @@ package struct Publisher: Sendable {
     }
   }
 
+  /// With plans of one event. Why one cannot be made is said where it is asked for again.
+  private func planned(_ asked: [Asked]) async -> [Asked] {
+    guard !asked.isEmpty else { return [] }
+    let planned = try? await ledger.read { state in
+      asked.map { Asked(index: $0.index, request: $0.request, plan: try? $0.request.plan(from: state)) }
+    }
+    return planned ?? asked
+  }
+
   /// Also where there is one processor.
   private static let fewParts = 3
 
-  /// The answers to those that look at everything in a large store, by their places: each processor has a part of all key data, and
-  /// reads its claims once for all of them. Where anything fails, they are asked like the others, and say why.
-  private func wholes(_ requests: [SelectionRequest]) async -> [(place: Int, answer: SelectionAnswer)] {
+  /// The answers to those that look at everything in a large store: each processor has a part of all key data, and reads its claims
+  /// once for all of them. Where anything fails, they are asked like the others, and say why.
+  private func wholes(_ asked: [Asked]) async -> Answers {
     let parts = KeyDataPart.parts(habit == .divided ? Self.fewParts : SelectionRequest.processors)
-    guard parts.count > 1, !requests.isEmpty else { return [] }
+    let divided = asked.filter { $0.plan?.isDivided ?? false }
+    guard parts.count > 1, !divided.isEmpty else { return [] }
+    let plans = divided.compactMap(\.plan)
     do {
-      let found = try await ledger.read { try SelectionPlan.wholes(of: requests, from: $0, few: Attention.fewClaims) }
-      let plans = found.enumerated().compactMap { place, plan in plan.map { (place: place, plan: $0) } }
-      guard !plans.isEmpty else { return [] }
-      let all = plans.map(\.plan)
       let selected = try await withThrowingTaskGroup(of: (part: Int, selections: [KeySelection]).self) { group in
         for (index, part) in parts.enumerated() {
           group.addTask {
-            (index, try await self.ledger.read { try SelectionPlan.selections(of: all, within: part, from: $0) })
+            (index, try await self.ledger.read { try SelectionPlan.selections(of: plans, within: part, from: $0) })
           }
         }
         return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.part < $1.part }.map(\.selections)
       }
       let joined = try KeySelection.joined(selected)
       return try await ledger.read { state in
-        try plans.indices.compactMap { index in
-          guard let selection = joined[index] else { return nil }
-          return (plans[index].place, try plans[index].plan.answer(selection, from: state))
+        try plans.indices.compactMap { place in
+          guard let selection = joined[place] else { return nil }
+          return (divided[place].index, .success(try plans[place].answer(selection, from: state)))
         }
       }
     } catch {
@@ -148,17 +162,17 @@ package struct Publisher: Sendable {
   }
 
   /// The fault of one series is not that of the others: where one is met, each is asked alone.
-  private func answers(
-    to requests: [(index: Int, request: SelectionRequest)]
-  ) async -> [(index: Int, answer: Result<SelectionAnswer, any Error>)] {
+  private func answers(to asked: [Asked]) async -> Answers {
     do {
-      let all = requests.map(\.request)
-      let found = try await ledger.read { try SelectionRequest.answers(to: all, from: $0) }
-      return zip(requests, found).map { ($0.index, .success($1)) }
+      let found = try await ledger.read { state in
+        let plans = try asked.map { try $0.plan?.renewed(in: state) ?? $0.request.plan(from: state) }
+        return try SelectionPlan.answers(to: plans, from: state)
+      }
+      return zip(asked, found).map { ($0.index, .success($1)) }
     } catch {
-      if requests.count == 1 { return [(requests[0].index, .failure(error))] }
-      var answers: [(index: Int, answer: Result<SelectionAnswer, any Error>)] = []
-      for request in requests { answers += await self.answers(to: [request]) }
+      if asked.count == 1 { return [(asked[0].index, .failure(error))] }
+      var answers: Answers = []
+      for one in asked { answers += await self.answers(to: [one]) }
       return answers
     }
   }

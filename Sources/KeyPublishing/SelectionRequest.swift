@@ -11,19 +11,6 @@ struct SelectionRequest: Sendable {
   let habit: RoundHabit
   let program: String
 
-  /// Answers several series, each as if it were alone; those that look at everything read the claims together.
-  static func answers(to requests: [Self], from state: any StoredState) throws -> [SelectionAnswer] {
-    let plans = try requests.map { try $0.plan(from: state) }
-    var selections = try KeySelection.together(plans.map(\.question), from: state)
-    for index in requests.indices where requests[index].habit == .compared {
-      var whole = plans[index].question
-      whole.attention = .everything
-      selections[index] = try selections[index].confirmed(
-        by: try KeySelection.together([whole], from: state)[0], of: requests[index].settings)
-    }
-    return try plans.indices.map { try plans[$0].answer(selections[$0], from: state) }
-  }
-
   func plan(from state: any StoredState) throws -> SelectionPlan {
     let recalls = try state.recalls().count
     let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
@@ -36,7 +23,7 @@ struct SelectionRequest: Sendable {
       request: self,
       question: KeySelection.Question(
         settings: settings, instant: window.instant, followsRecall: followsRecall, attention: attention, pauses: pauses),
-      rules: rules, recalls: recalls, event: try state.lastEvent()?.id ?? EventID(rawValue: 0))
+      rules: rules, recalls: recalls, event: try state.lastKnown(), claimCount: try state.claimCount())
   }
 
   /// The requests in as many parts as there are processors, of which each has neighbours: they are answered beside each other,
@@ -58,8 +45,28 @@ struct SelectionPlan: Sendable {
   let question: KeySelection.Question
   let rules: String
   let recalls: Int
-  /// The last event that was known.
+  /// The last event that was known, and how many claims there were.
   let event: EventID
+  let claimCount: Int
+
+  /// Answers several series, each as if it were alone; those that look at everything read the claims together.
+  ///
+  /// - Parameter plans: of what the state is now.
+  static func answers(to plans: [Self], from state: any StoredState) throws -> [SelectionAnswer] {
+    var selections = try KeySelection.together(plans.map(\.question), from: state)
+    for (index, plan) in plans.enumerated() where plan.request.habit == .compared {
+      var whole = plan.question
+      whole.attention = .everything
+      selections[index] = try selections[index].confirmed(
+        by: try KeySelection.together([whole], from: state)[0], of: plan.request.settings)
+    }
+    return try zip(plans, selections).map { try $0.answer($1, from: state) }
+  }
+
+  /// This plan where nothing has happened since, or another one.
+  func renewed(in state: any StoredState) throws -> Self {
+    try state.lastKnown() == event ? self : try request.plan(from: state)
+  }
 
   /// - Parameter selection: of what was known at ``event``.
   func answer(_ selection: KeySelection, from state: any StoredState) throws -> SelectionAnswer {
@@ -76,19 +83,10 @@ struct SelectionPlan: Sendable {
       looksAtChanges: request.habit != .compared && question.attention.whole != nil)
   }
 
-  /// The plans of those that look at everything, where there is so much that it is worth to let all processors do it part by part; the
-  /// others' places hold nothing.
-  ///
-  /// - Parameter few: stores with fewer claims are looked at in one.
-  static func wholes(
-    of requests: [SelectionRequest], from state: any StoredState, few: Int
-  ) throws -> [SelectionPlan?] {
-    let isLarge = try state.claimCount() >= few
-    return try requests.map { request in
-      guard request.habit == .divided || request.habit != .compared && isLarge else { return nil }
-      let plan = try request.plan(from: state)
-      return plan.question.attention.isEverything ? plan : nil
-    }
+  /// Whether it looks at everything, and there is so much that it is worth to let all processors do it part by part.
+  var isDivided: Bool {
+    guard question.attention.isEverything else { return false }
+    return request.habit == .divided || request.habit != .compared && claimCount >= Attention.fewClaims
   }
 
   /// What these select of a part of all key data. What has come since the plans were made is not seen, but for
@@ -99,7 +97,7 @@ struct SelectionPlan: Sendable {
     of plans: [SelectionPlan], within part: KeyDataPart, from state: any StoredState
   ) throws -> [KeySelection] {
     guard let event = plans.first?.event else { return [] }
-    let isNow = try (state.lastEvent()?.id ?? EventID(rawValue: 0)) == event
+    let isNow = try state.lastKnown() == event
     return try KeySelection.everything(plans.map(\.question), within: part, from: state, asOf: isNow ? nil : event)
   }
 }
@@ -112,4 +110,8 @@ struct SelectionAnswer: Sendable {
   let selected: RoundRecipe.Selection
   let mark: RoundMark
   let looksAtChanges: Bool
+}
+
+extension StoredState {
+  fileprivate func lastKnown() throws -> EventID { try lastEvent()?.id ?? EventID(rawValue: 0) }
 }

@@ -261,30 +261,29 @@ package final class SQLiteStore: Store {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
-    try Data().write(to: URL(filePath: path + replacingSuffix))
+    // From here on it is no partial file, and nobody removes it: whatever happens, it comes into its place.
+    guard rename(partial, path + replacingSuffix) == 0 else {
+      throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
+    }
     try synchronize((path as NSString).deletingLastPathComponent)
     try finishReplacing(path)
     return kept
   }
 
-  /// While it is there, the file beside the store is whole and is to be in its place.
+  /// A file that is whole and is to be in the store's place has this behind its name until it is there.
   private static let replacingSuffix = ".replacing"
 
   /// Ends what an interrupted restore or repair has begun. Nobody else owns the store meanwhile.
   static func finishReplacing(_ path: String) throws {
-    let (files, mark, partial) = (FileManager.default, path + replacingSuffix, path + ".partial")
-    guard files.fileExists(atPath: mark) else { return }
-    if files.fileExists(atPath: partial) {
-      // The log of changes goes first: it must never be taken for one of the copy.
-      for ending in ["-wal", "-shm"] where unlink(path + ending) != 0 && errno != ENOENT {
-        throw StorageFault(.inputOutput, "\(path + ending): \(String(cString: strerror(errno)))")
-      }
-      guard rename(partial, path) == 0 else {
-        throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
-      }
+    guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
+    // The log of changes goes first: it must never be taken for one of the copy.
+    for ending in ["-wal", "-shm"] where unlink(path + ending) != 0 && errno != ENOENT {
+      throw StorageFault(.inputOutput, "\(path + ending): \(String(cString: strerror(errno)))")
+    }
+    guard rename(path + replacingSuffix, path) == 0 else {
+      throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
     }
     try synchronize((path as NSString).deletingLastPathComponent)
-    try files.removeItem(atPath: mark)
   }
 
   /// Whoever does not own the store waits for who does.

@@ -242,9 +242,8 @@ import Testing
         try await SQLiteTests.fill(store, seed: 3)
         expected = try await store.snapshot()
         try store.letGo()
-        try FileManager.default.copyItem(atPath: "\(other)/\(SQLiteStore.fileName)", toPath: path + ".partial")
+        try FileManager.default.copyItem(atPath: "\(other)/\(SQLiteStore.fileName)", toPath: path + ".replacing")
       }
-      try Data().write(to: URL(filePath: path + ".replacing"))
       for role in [StoreRole.reader, .operator] {
         let fault = #expect(throws: StorageFault.self) { try SQLiteStore(folder: folder, role: role, now: Times.now) }
         #expect(fault?.code == .held)

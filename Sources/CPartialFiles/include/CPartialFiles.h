@@ -15,5 +15,6 @@ void keyferry_partial_forget(int number);
 void keyferry_partial_watch(void);
 
 /// Where the memory of the process is limited (RLIMIT_AS, RLIMIT_DATA): from now on a trap, which is how Swift ends when it gets none,
-/// removes the files that are noted, says what it most likely was, and ends the process with 2.
+/// removes the files that are noted, says what it most likely was, and ends the process with 2. And a process that waits for seconds for
+/// a thread that the system does not give it ends likewise, whatever limits it.
 void keyferry_partial_watch_memory(void);

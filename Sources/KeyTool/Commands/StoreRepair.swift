@@ -13,7 +13,8 @@ extension StoreCommand {
       commandName: "repair", _superCommandName: "keyferry store",
       abstract: "Take damaged claims out of the store and read kept documents again for them.",
       discussion: """
-        Stop the gateway before. Without --yes nothing changes: it says what is damaged, and what would come back. With it, damaged \
+        Stop the gateway before. Without --yes nothing changes: it says what is damaged, and what would come back (where pages \
+        of the file are damaged, their tables alone). With it, damaged \
         pieces of claims, filters, agenda and releases are taken out in one transaction. What was in them comes from the documents \
         whose bytes are kept (retention.evidence) and from the bundles in the publication folder, with the events that brought it. \
         What uploads brought, and documents whose bytes are not kept, does not come back: keyferry store restore brings it back from a \

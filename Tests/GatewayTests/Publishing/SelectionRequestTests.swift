@@ -90,18 +90,16 @@ struct SelectionRequestTests {
             let window = try ExportWindow.next(
               of: settings, after: known, try state.bundles(of: settings.name, in: Set(BundleState.allCases)),
               now: at(14))
-            return SelectionRequest(settings: settings, known: known, window: window, habit: .usual, program: "test")
+            return SelectionRequest(settings: settings, known: known, window: window, habit: .divided, program: "test")
           }
         }
       }
       let asked = try await requests()
       let (plans, alone) = try await press.base.read { state in
-        (
-          try SelectionPlan.wholes(of: asked, from: state, few: 0).compactMap { $0 },
-          try SelectionRequest.answers(to: asked, from: state)
-        )
+        let plans = try asked.map { try $0.plan(from: state) }
+        return (plans, try SelectionPlan.answers(to: plans, from: state))
       }
-      #expect(plans.count == all.count)
+      #expect(plans.map(\.isDivided) == all.map { _ in true })
       for isLater in [false, true] {
         if isLater { try await press.say(keys(70...99)) }
         var parts: [[KeySelection]] = []
