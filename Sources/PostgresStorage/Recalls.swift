@@ -100,7 +100,7 @@ extension PostgresTransaction {
     receipt.released = releases.count
     receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= $1", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= $1", [end])
-    _ = try delete("used_tokens WHERE until <= $1", [now.secondsSince1970])
+    try forgetTokens(at: now)
     receipt.contents = try delete("contents WHERE until <= $1", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
       """
@@ -116,6 +116,17 @@ extension PostgresTransaction {
     _ = try delete(
       "events WHERE time < $1 AND kind IN (\(routine)) AND id NOT IN (SELECT event FROM log_queue)", [end])
     return receipt
+  }
+
+  /// The server's clock is every replica's; where it is not as far, a replica's own forgets nothing.
+  private func forgetTokens(at now: Instant) throws {
+    let server: Int64? = try database.value("SELECT extract(epoch FROM clock_timestamp())::bigint")
+    guard let server else { return }
+    let end = UsedToken.forgettable(by: now, Instant(secondsSince1970: server)).secondsSince1970
+    let last: Int64? = try database.value("SELECT max(until) FROM used_tokens WHERE until <= $1", end)
+    guard let last else { return }
+    try noteForgottenTokens(endedBy: Instant(secondsSince1970: last))
+    _ = try delete("used_tokens WHERE until <= $1", [end])
   }
 
   private func delete(_ rows: String, _ arguments: [any PostgresArgument]) throws -> Int {

@@ -103,7 +103,7 @@ extension SQLiteTransaction {
     receipt.released = releases.count
     receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
     receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= ?", [end])
-    _ = try delete("used_tokens WHERE until <= ?", [now.secondsSince1970])
+    try forgetTokens(endedBy: UsedToken.forgettable(by: now).secondsSince1970)
     receipt.contents = try delete("contents WHERE until <= ?", [now.secondsSince1970])
     receipt.crowdedOut = try delete(
       """
@@ -119,6 +119,14 @@ extension SQLiteTransaction {
     _ = try delete(
       "events WHERE time < ? AND kind IN (\(routine)) AND id NOT IN (SELECT event FROM log_queue)", [end])
     return receipt
+  }
+
+  private func forgetTokens(endedBy end: Int64) throws {
+    let last = try Int64.fetchOne(
+      database, sql: "SELECT max(until) FROM used_tokens WHERE until <= ?", arguments: [end])
+    guard let last else { return }
+    try noteForgottenTokens(endedBy: Instant(secondsSince1970: last))
+    _ = try delete("used_tokens WHERE until <= ?", [end])
   }
 
   private func delete(_ rows: String, _ arguments: StatementArguments) throws -> Int {

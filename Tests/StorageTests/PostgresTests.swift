@@ -121,6 +121,46 @@
       #expect(error?.state == "22012" && error?.isLost == false && database.isIdle)
     }
 
+    /// Each has a connection of its own; who comes second sees what the first one kept.
+    @Test("of two uploads about one key at two replicas one is kept")
+    func revisions() async throws {
+      let place = try Place()
+      let stores = [try place.store(.replica), try place.store(.replica)]
+      func upload(_ type: Int32) -> AdmittedUpload {
+        var key = ClaimedKey(key: TemporaryExposureKey(high: 7, low: 1))
+        (key.rollingStart, key.rollingPeriod, key.reportType) = (2_670_000, 144, type)
+        let batch = admit(
+          [(key, RegionClaim(origin: "NL", visited: ["NL"]))],
+          from: Source(name: "door", origin: "NL", provenance: .assertedByOperator))
+        return AdmittedUpload(
+          door: "door", batch: batch, regions: ["NL"], certificate: nil, byteCount: 9, known: [key.key: []])
+      }
+      let outcomes = try await withThrowingTaskGroup(of: CommittedUploads.Outcome?.self) { group in
+        for (store, type) in zip(stores, [Int32(1), 2]) {
+          group.addTask {
+            try await Ledger(store).committed([upload(type)], door: "door", at: Times.now).outcomes.first
+          }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(outcomes.count { $0 == .overtaken } == 1)
+      #expect(try await stores[0].read { try $0.claimCount() } == 1)
+    }
+
+    @Test("a replica whose clock is ahead does not forget who was let in by the database's")
+    func forgottenTokens() async throws {
+      let place = try Place()
+      let (right, wrong) = (try place.store(.replica), try place.store(.replica))
+      let end = Instant(secondsSince1970: Int64(Date().timeIntervalSince1970) + 3600)
+      let token = UsedToken(digest: [UInt8](repeating: 1, count: 32), end: end)
+      let other = UsedToken(digest: [UInt8](repeating: 2, count: 32), end: end)
+      #expect(try await right.write { try $0.use(token) })
+      let ahead = Instant(secondsSince1970: end.secondsSince1970 + 400 * 86_400)
+      _ = try await wrong.write { try $0.expire(keysExpiredBefore: Times.now, at: ahead) }
+      #expect(try await right.write { try !$0.use(token) && $0.use(other) })
+      #expect(try await wrong.read { try $0.endOfForgottenTokens } == nil)
+    }
+
     @Test("one owner at a time, who is named; his connection's end is his end")
     func owners() async throws {
       let place = try Place()

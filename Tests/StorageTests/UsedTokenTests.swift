@@ -7,6 +7,10 @@ import Testing
 
 @Suite("Stores: what lets in once")
 struct UsedTokenTests {
+  private func new(_ outcome: CommittedUploads.Outcome) -> Int? {
+    if case .recorded(let receipt) = outcome { receipt.new } else { nil }
+  }
+
   private struct Stop: Error {}
 
   private static func token(_ byte: UInt8, until end: Instant = Times.days(2)) -> UsedToken {
@@ -35,11 +39,75 @@ struct UsedTokenTests {
       #expect(try await store.write { try $0.use(Self.token(1)) })
       #expect(try await store.write { try !$0.use(Self.token(1, until: Times.days(9))) })
       #expect(try await store.write { try $0.use(Self.token(2, until: Times.days(9))) })
-      for (day, isFree) in [(Int64(1), false), (2, true)] {
+      // A day longer than it lets in.
+      for (day, isFree) in [(Int64(1), false), (2, false), (3, true)] {
         _ = try await store.write { try $0.expire(keysExpiredBefore: Times.now, at: Times.days(day)) }
-        #expect(try await store.write { try $0.use(Self.token(1, until: Times.days(3))) } == isFree, "\(day)")
+        #expect(try await store.write { try $0.use(Self.token(1, until: Times.days(4))) } == isFree, "\(day)")
         #expect(try await store.write { try !$0.use(Self.token(2)) })
       }
+    }
+  }
+
+  @Test(
+    "a clock that is far ahead lets nobody in twice, and who comes with a newer token is let in",
+    arguments: StoreKind.allCases)
+  func wrongClock(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      #expect(try await store.write { try $0.use(Self.token(1)) })
+      for years in [Int64(1), 30] {
+        _ = try await store.write { try $0.expire(keysExpiredBefore: Times.now, at: Times.days(years * 365)) }
+        #expect(try await store.write { try !$0.use(Self.token(1)) }, "\(years)")
+      }
+      // Whether it was used nobody knows any more.
+      #expect(try await store.write { try !$0.use(Self.token(2)) })
+      #expect(try await store.write { try $0.use(Self.token(3, until: Times.after(2 * 86_400 + 1))) })
+      // A clock that is right again changes nothing about it, and what is forgotten later neither.
+      _ = try await store.write { try $0.expire(keysExpiredBefore: Times.now, at: Times.days(1)) }
+      #expect(try await store.write { try !$0.use(Self.token(1)) && !$0.use(Self.token(3)) })
+      #expect(try await store.read { try $0.endOfForgottenTokens } == Times.days(2))
+    }
+  }
+
+  private static func revision(_ low: UInt64, type: Int32, known: [ClaimedKey], by token: UsedToken) -> AdmittedUpload {
+    var key = ClaimedKey(key: TemporaryExposureKey(high: 7, low: low))
+    (key.rollingStart, key.rollingPeriod, key.reportType) = (2_670_000, 144, type)
+    let batch = admit(
+      [(key, RegionClaim(origin: "NL", visited: ["NL"]))],
+      from: Source(name: "uploads", origin: "NL", provenance: .assertedByOperator))
+    return AdmittedUpload(
+      door: "uploads", batch: batch, regions: ["NL"], certificate: nil, byteCount: 9, token: token,
+      known: [key.key: known])
+  }
+
+  @Test(
+    "an upload that another one has overtaken since it was judged is not kept, and its token is not used",
+    arguments: StoreKind.allCases)
+  func overtaken(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      let key = TemporaryExposureKey(high: 7, low: 1)
+      _ = try await ledger.committed(
+        [Self.revision(1, type: 2, known: [], by: Self.token(1))], door: "uploads", at: Times.now)
+      let known = try await store.read { try $0.said(about: key, at: "uploads") }
+      #expect(known.count == 1)
+      // Judged before the first one came; two of one commit; and one that came between.
+      for (uploads, expected) in [
+        ([Self.revision(1, type: 1, known: [], by: Self.token(2))], [nil]),
+        (
+          [
+            Self.revision(1, type: 1, known: known, by: Self.token(2)),
+            Self.revision(1, type: 5, known: known, by: Self.token(3)),
+          ], [1, nil]
+        ),
+        ([Self.revision(1, type: 5, known: known, by: Self.token(3))], [nil]),
+      ] as [([AdmittedUpload], [Int?])] {
+        let outcomes = try await ledger.committed(uploads, door: "uploads", at: Times.now).outcomes
+        #expect(outcomes.map(new) == expected)
+        #expect(outcomes.allSatisfy { new($0) != nil || $0 == .overtaken })
+      }
+      #expect(try await store.read { try $0.claimCount() } == 2)
+      // The token of the one that was not kept lets in.
+      #expect(try await store.write { try $0.use(Self.token(3)) })
     }
   }
 
@@ -52,12 +120,12 @@ struct UsedTokenTests {
       let first = try await ledger.committed(
         [Self.upload(1, by: Self.token(1)), Self.upload(2, by: Self.token(1)), Self.upload(3, by: nil)],
         redeeming: [Self.token(1), Self.token(2), Self.token(2)], door: "uploads", at: Times.now)
-      #expect(first.receipts.map { $0?.new } == [1, nil, 1] && first.redeemed == [false, true, false])
+      #expect(first.outcomes.map(new) == [1, nil, 1] && first.redeemed == [false, true, false])
       #expect(try await store.read { try $0.claimCount() } == 2)
       let events = try await store.read { try $0.events(from: EventID(rawValue: 0), limit: 10) }.count
       // Where nobody is let in, nothing has happened.
       let second = try await ledger.committed([Self.upload(4, by: Self.token(2))], door: "uploads", at: Times.now)
-      #expect(second.receipts.map { $0?.new } == [nil] && second.redeemed.isEmpty)
+      #expect(second.outcomes == [.usedToken] && second.redeemed.isEmpty)
       #expect(try await store.read { try $0.claimCount() } == 2)
       #expect(try await store.read { try $0.events(from: EventID(rawValue: 0), limit: 10) }.count == events)
     }

@@ -14,6 +14,9 @@ actor CommitQueue {
   /// Uploads that may wait, all together.
   static let limit = 4096
 
+  /// What the keys of an upload are by now is not what it was judged by.
+  struct Overtaken: Error {}
+
   private typealias Waiter = CheckedContinuation<Void, any Error>
 
   private enum Work {
@@ -42,7 +45,7 @@ actor CommitQueue {
 
   /// Returns when the upload is durable.
   ///
-  /// - Throws: ``UploadIntake/Refusal/usedToken``, and then nothing of it is kept.
+  /// - Throws: ``UploadIntake/Refusal/usedToken``, ``Overtaken``, and then nothing of it is kept.
   func record(_ upload: AdmittedUpload) async throws { try await wait(.upload(upload)) }
 
   /// Returns when a commit is done that took as long as one with an upload.
@@ -70,8 +73,8 @@ actor CommitQueue {
     return source.admissionPolicy(at: day.start).volumeLimit(usual: usual?.keys ?? 0)
   }
 
-  /// - Returns: whether each was let in.
-  private func commit(_ group: [Work]) async throws -> [Bool] {
+  /// - Returns: why each was not let in; `nil` where it was.
+  private func commit(_ group: [Work]) async throws -> [(any Error)?] {
     var uploads: [AdmittedUpload] = []
     var tokens: [UsedToken] = []
     for work in group {
@@ -84,16 +87,21 @@ actor CommitQueue {
     let now = clock()
     if uploads.isEmpty, tokens.isEmpty {
       try await ledger.passed(door: door, at: now)
-      return group.map { _ in true }
+      return group.map { _ in nil }
     }
     let limit = uploads.isEmpty ? nil : try await limit(on: now.day)
     let committed = try await ledger.committed(uploads, redeeming: tokens, within: limit, door: door, at: now)
-    var (receipts, redeemed) = (committed.receipts.makeIterator(), committed.redeemed.makeIterator())
+    var (outcomes, redeemed) = (committed.outcomes.makeIterator(), committed.redeemed.makeIterator())
     return group.map { work in
       switch work {
-      case .upload: receipts.next().map { $0 != nil } ?? false
-      case .token: redeemed.next() ?? false
-      case .nothing: true
+      case .upload:
+        switch outcomes.next() {
+        case .recorded: nil
+        case .overtaken: Overtaken()
+        case .usedToken, nil: UploadIntake.Refusal.usedToken
+        }
+      case .token: redeemed.next() == true ? nil : UploadIntake.Refusal.usedToken
+      case .nothing: nil
       }
     }
   }
@@ -105,9 +113,9 @@ actor CommitQueue {
       let group = Array(waiting.prefix(Self.commitSize))
       waiting.removeFirst(group.count)
       do {
-        let isLetIn = try await commit(group.map(\.work))
-        for ((_, waiter), isLetIn) in zip(group, isLetIn) {
-          if isLetIn { waiter.resume() } else { waiter.resume(throwing: UploadIntake.Refusal.usedToken) }
+        let refusals = try await commit(group.map(\.work))
+        for ((_, waiter), refusal) in zip(group, refusals) {
+          if let refusal { waiter.resume(throwing: refusal) } else { waiter.resume() }
         }
       } catch {
         for (_, waiter) in group { waiter.resume(throwing: error) }

@@ -61,13 +61,39 @@ package struct UploadIntake: Sendable {
     _ keys: DecodedDocument, for regions: [String]? = nil, proof: RevisionProof? = nil, certificate: String?,
     token: UsedToken? = nil, byteCount: Int
   ) async throws -> Receipt {
+    for _ in 0..<Self.attempts {
+      do {
+        return try await acceptOnce(
+          keys, for: regions, proof: proof, certificate: certificate, token: token, byteCount: byteCount)
+      } catch is CommitQueue.Overtaken {
+        // What it may say is judged anew, by what the other one has said.
+      }
+    }
+    throw Refusal.busy
+  }
+
+  /// Each time another upload of the same keys has come first, of which few can.
+  private static let attempts = 8
+
+  private func acceptOnce(
+    _ keys: DecodedDocument, for regions: [String]?, proof: RevisionProof?, certificate: String?, token: UsedToken?,
+    byteCount: Int
+  ) async throws -> Receipt {
     let now = clock()
     let regions = regions ?? source.regions
     var upload = addressed(keys, to: regions)
     var revised = 0
     var places: [Int: Int] = [:]
+    var known: [TemporaryExposureKey: [ClaimedKey]]?
     if let proof {
-      let revisions = try await revisions(of: keys.keys, proof)
+      let said = try await said(about: keys.keys)
+      known = Dictionary(zip(keys.keys.map(\.key), said)) { first, _ in first }
+      let revisions: UploadRevisions
+      do throws(RevisionFault) {
+        revisions = try UploadRevisions(keys.keys, known: said, proof: proof)
+      } catch {
+        throw Refusal.revision(error)
+      }
       let kept = (revisions.new + revisions.revised).sorted()
       if kept.isEmpty, !keys.keys.isEmpty {
         // Nothing of it is new.
@@ -104,7 +130,7 @@ package struct UploadIntake: Sendable {
     try await queue.record(
       AdmittedUpload(
         door: source.name, batch: batch, regions: regions, certificate: certificate, byteCount: byteCount,
-        rejections: summary.counts.rejections(beside: batch), token: token))
+        rejections: summary.counts.rejections(beside: batch), token: token, known: known))
     return Receipt(
       accepted: persons.count, dropped: rejected, inserted: max(0, persons.count - revised),
       recorded: proof == nil ? [] : upload.keys.compactMap(RevisableKey.init))
@@ -124,18 +150,9 @@ package struct UploadIntake: Sendable {
     return keys
   }
 
-  private func revisions(of keys: [ClaimedKey], _ proof: RevisionProof) async throws -> UploadRevisions {
+  private func said(about keys: [ClaimedKey]) async throws -> [[ClaimedKey]] {
     let door = source.name
-    let known = try await ledger.read { state in
-      try keys.map { key in
-        try state.claims(about: key.key).statedClaims.filter { $0.source.name == door }.map(\.key)
-      }
-    }
-    do throws(RevisionFault) {
-      return try UploadRevisions(keys, known: known, proof: proof)
-    } catch {
-      throw Refusal.revision(error)
-    }
+    return try await ledger.read { state in try keys.map { try state.said(about: $0.key, at: door) } }
   }
 }
 

@@ -35,6 +35,7 @@ extension StoredNote {
     object("receiving/uploads-open/"),
     Form(name: "receiving/uploads/", words: "two numbers") { numbers($0)?.count == 2 },
     Form(name: "receiving/listing/", words: "lines of text") { String(validating: $0, as: UTF8.self) != nil },
+    Form(name: "receiving/forgotten-tokens", words: "a number") { numbers($0)?.count == 1 },
     Form(name: "operating/retention", words: "a number") { numbers($0)?.count == 1 },
     typed("operating/drained", [DrainedReplica].self),
   ]

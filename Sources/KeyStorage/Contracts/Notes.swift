@@ -36,6 +36,8 @@ package enum StoredNote: Hashable, Sendable {
   case retention
   /// Which replicas are to have no work.
   case drainedReplicas
+  /// When the last token ended of those that were used and are forgotten: seconds since 1970.
+  case forgottenTokens
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -59,6 +61,7 @@ package enum StoredNote: Hashable, Sendable {
     case .logSize(let name): "publishing/log/\(name)"
     case .retention: "operating/retention"
     case .drainedReplicas: "operating/drained"
+    case .forgottenTokens: "receiving/forgotten-tokens"
     }
   }
 }

@@ -59,9 +59,9 @@ package protocol ReceivingChanges: AnyObject {
   func setCursor(_ cursor: String?, of source: String) throws
   /// Remembers how an attempt to reach a source ended.
   func setAttempt(_ attempt: SourceAttempt, of source: String) throws
-  /// Remembers that a token was used, until it ends.
+  /// Remembers that a token was used, until it has ended; see ``UsedToken``.
   ///
-  /// - Returns: whether this is the first time.
+  /// - Returns: whether this is the first time. It is not where the store may have forgotten an earlier one.
   func use(_ token: UsedToken) throws -> Bool
   /// Remembers an upload, without anything of its keys.
   func note(_ upload: UploadRecord) throws

@@ -82,11 +82,14 @@ package struct AdmittedUpload: Sendable {
   package var rejections: [String: Int]
   /// What has let it in, where that lets in once.
   package var token: UsedToken?
+  /// What the door had said about each of its keys when it was judged; `nil` where that does not matter.
+  package var known: [TemporaryExposureKey: [ClaimedKey]]?
 
   package init(
     door: String, batch: AdmittedBatch, regions: [String], certificate: String?, byteCount: Int,
-    rejections: [String: Int] = [:], token: UsedToken? = nil
+    rejections: [String: Int] = [:], token: UsedToken? = nil, known: [TemporaryExposureKey: [ClaimedKey]]? = nil
   ) {
+    self.known = known
     self.door = door
     self.batch = batch
     self.regions = regions
@@ -99,8 +102,16 @@ package struct AdmittedUpload: Sendable {
 
 /// What became of uploads that shared a commit.
 package struct CommittedUploads: Sendable {
-  /// Of each, in their order; `nil` where what let it in was used before, and nothing of it was recorded.
-  package let receipts: [ImportReceipt?]
+  package enum Outcome: Hashable, Sendable {
+    case recorded(ImportReceipt)
+    /// What let it in was used before, and nothing of it was recorded.
+    case usedToken
+    /// Another upload said something about its keys since it was judged; nothing of it was recorded, and what let it in was not used.
+    case overtaken
+  }
+
+  /// Of each, in their order.
+  package let outcomes: [Outcome]
   /// Of each token that came without keys, whether it was used for the first time.
   package let redeemed: [Bool]
 }
@@ -324,7 +335,9 @@ extension Ledger {
     _ uploads: [AdmittedUpload], within limit: VolumeLimit? = nil, at now: Instant
   ) async throws -> [ImportReceipt] {
     if uploads.isEmpty { return [] }
-    return try await committed(uploads, within: limit, door: uploads[0].door, at: now).receipts.compactMap(\.self)
+    return try await committed(uploads, within: limit, door: uploads[0].door, at: now).outcomes.compactMap { outcome in
+      if case .recorded(let receipt) = outcome { receipt } else { nil }
+    }
   }
 
   /// Uploads came in, and share a commit. When this returns, they may be answered.
@@ -332,6 +345,9 @@ extension Ledger {
   /// A door has one document a day, whose facts add up, and its claims keep the number of the first event of that day and
   /// not of their own commit, which may have had one upload alone: nobody who reads the store can tell which keys came
   /// together. What was known at an event is exact to the day, as far as uploads are concerned.
+  ///
+  /// What an upload may say about keys that are known was judged before; where another one came first, at whichever replica, it is
+  /// judged again.
   ///
   /// What lets in once is remembered in the same transaction: of two who use it at the same time, at whichever replica, one is
   /// let in, and where nothing is kept it is not used either.
@@ -347,12 +363,13 @@ extension Ledger {
   ) async throws -> CommittedUploads {
     try await transact(.uploaded, at: now) { page in
       let transaction = page.transaction
-      let isLetIn = try all.map { try $0.token.map(transaction.use) ?? true }
+      var admission = UploadAdmission(transaction)
+      let refusals = try all.map { try admission.refusal(of: $0) }
       let redeemed = try tokens.map(transaction.use)
-      let uploads = zip(all, isLetIn).filter(\.1).map(\.0)
+      let uploads = zip(all, refusals).filter { $1 == nil }.map(\.0)
       if uploads.isEmpty {
         try page.pass(door: door, at: now)
-        return CommittedUploads(receipts: all.map { _ in nil }, redeemed: redeemed)
+        return CommittedUploads(outcomes: refusals.compactMap(\.self), redeemed: redeemed)
       }
       let doors = Set(uploads.map(\.door)).sorted()
       let stamp = try page.open(.uploaded, about: doors.joined(separator: ", "))
@@ -387,8 +404,38 @@ extension Ledger {
       }
       try page.close(stamp, .uploaded(records))
       var next = receipts.makeIterator()
-      return CommittedUploads(receipts: isLetIn.map { $0 ? next.next() : nil }, redeemed: redeemed)
+      return CommittedUploads(
+        outcomes: refusals.compactMap { $0 ?? next.next().map(CommittedUploads.Outcome.recorded) }, redeemed: redeemed)
     }
+  }
+}
+
+/// Which uploads of a commit are recorded. Who writes is alone, so what it finds stays as it is until they are.
+private struct UploadAdmission {
+  private let transaction: any StoreTransaction
+  /// The keys of those that are recorded, by their doors.
+  private var taken: [String: Set<TemporaryExposureKey>] = [:]
+
+  init(_ transaction: any StoreTransaction) { self.transaction = transaction }
+
+  /// - Returns: `nil` for one that is recorded; what let it in is used then.
+  mutating func refusal(of upload: AdmittedUpload) throws -> CommittedUploads.Outcome? {
+    if let known = upload.known, try isOvertaken(known, at: upload.door) { return .overtaken }
+    if let token = upload.token, try !transaction.use(token) { return .usedToken }
+    taken[upload.door, default: []].formUnion(upload.batch.claims.map(\.key.key))
+    return nil
+  }
+
+  private func isOvertaken(_ known: [TemporaryExposureKey: [ClaimedKey]], at door: String) throws -> Bool {
+    if let taken = taken[door], known.keys.contains(where: taken.contains) { return true }
+    return try known.contains { key, said in try transaction.said(about: key, at: door) != said }
+  }
+}
+
+extension StoredState {
+  /// What uploads at a door said about a key, the first one first.
+  package func said(about key: TemporaryExposureKey, at door: String) throws -> [ClaimedKey] {
+    try claims(about: key).statedClaims.filter { $0.source.name == door }.map(\.key)
   }
 }
 

@@ -116,8 +116,8 @@ final class MemoryTransaction: StoreTransaction {
     state.sources[source]?.note(attempt)
   }
 
-  func use(_ token: UsedToken) -> Bool {
-    guard state.usedTokens[token.digest] == nil else { return false }
+  func use(_ token: UsedToken) throws -> Bool {
+    guard state.usedTokens[token.digest] == nil, try !mayBeForgotten(token) else { return false }
     state.usedTokens[token.digest] = token.end
     return true
   }
@@ -582,7 +582,7 @@ final class MemoryTransaction: StoreTransaction {
 
   // MARK: Expiry
 
-  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) -> ExpiryReceipt {
+  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) throws -> ExpiryReceipt {
     var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
     for (key, said) in state.claims {
       let left = said.filter { !$0.key.key.isOver(at: keysExpiredBefore) }
@@ -618,7 +618,11 @@ final class MemoryTransaction: StoreTransaction {
     state.contents = kept
     receipt.crowdedOut = makeRoom(within: contentBytes)
     state.federation.expire(at: now)
-    state.usedTokens = state.usedTokens.filter { $0.value > now }
+    let over = UsedToken.forgettable(by: now)
+    if let last = state.usedTokens.values.filter({ $0 <= over }).max() {
+      try noteForgottenTokens(endedBy: last)
+      state.usedTokens = state.usedTokens.filter { $0.value > over }
+    }
     expireEvents(before: keysExpiredBefore)
     return receipt
   }

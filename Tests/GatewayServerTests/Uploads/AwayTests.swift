@@ -127,4 +127,33 @@ struct AwayTests {
     }
     #expect(codes.sorted() == [200] + Array(repeating: 401, count: 7))
   }
+
+  // MARK: What may be said once
+
+  @Test(
+    "of two revisions of the same keys at the same moment one is kept, at one replica or at two", arguments: [1, 2])
+  func revisions(replicas: Int) async throws {
+    let store = MemoryStore()
+    let gateways = try (0..<replicas).map { _ in try ConfiguredGateway(store: store) }
+    let apps = try gateways.map { try $0.application() }
+    let first = try await UploadVector("revision_likely").post(to: apps[0])
+    let token = try #require(first.json["revisionToken"] as? String)
+    let count = try await gateways[0].keptCount
+    let answers = try await withThrowingTaskGroup(of: TestResponse.self) { group in
+      for number in 0..<4 {
+        group.addTask {
+          try await UploadVector("revision_\(["confirmed", "negative"][number / 2])").post(
+            to: apps[number % apps.count]
+          ) {
+            $0.replacing("\"revisionToken\": \"\"", with: "\"revisionToken\": \"\(token.replacing("/", with: "\\/"))\"")
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    // The same once more is nothing new, and the other word comes too late.
+    #expect(answers.count { $0.code == 200 } == 2)
+    #expect(answers.filter { $0.code != 200 }.map(\.problem) == Array(repeating: "key_already_revised", count: 2))
+    #expect(try await gateways[0].keptCount == count + 3)
+  }
 }
