@@ -68,7 +68,7 @@ package struct PublicationPlace: Sendable {
   package func keeper(of log: EvidenceSettings, _ ledger: Ledger, taker: LogKeeper.Taker = .this) -> LogKeeper {
     LogKeeper(
       log, ledger: ledger, folder: folder, shelf: shelf(of: log), state: Self.state(of: log, ledger), taker: taker,
-      caller: WitnessPath())
+      caller: WitnessPath(), isEnding: { Task.isShuttingDownGracefully })
   }
 
   /// Where others see the log.

@@ -436,6 +436,12 @@ struct PublishService: Service {
         "another replica publishes now", metadata: ["series": .string(series), "reason": .string(fault.reason)])
       return
     }
+    if let fault = receipt.fault, Task.isShuttingDownGracefully {
+      logger.notice(
+        "the gateway ends before the series is published",
+        metadata: ["series": .string(series), "code": .string(fault.code), "reason": .string(fault.reason)])
+      return
+    }
     if let fault = receipt.fault {
       readiness.hold("series \(series)", because: "series \(series): \(fault.reason)")
       metrics.recordPublication(series: series, outcome: fault.code, isSuccess: false, at: now)

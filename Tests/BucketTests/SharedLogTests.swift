@@ -71,6 +71,28 @@ import TransparencyLog
     }
   }
 
+  @Test("who waits for the log ends at once where the gateway does, and says so") func endsWhileWaiting() async throws {
+    try await LogWorld.run { world in
+      try await world.begin()
+      try await world.queue(3)
+      let isEnding = Mutex(false)
+      let begun = ContinuousClock.now
+      let work = Task {
+        try await world.keeper(nil, taker: .another, isEnding: { isEnding.withLock { $0 } })
+          .integrate(of: "", at: LogWorld.now)
+      }
+      try await Task.sleep(for: .milliseconds(400))
+      isEnding.withLock { $0 = true }
+      let fault = await #expect(throws: LogFault.self) { try await work.value }
+      #expect(fault?.code == .inUse && fault?.reason.contains("the gateway ends") == true)
+      #expect(ContinuousClock.now - begun < .seconds(10))
+      // What waits is there for the next one.
+      try await world.keeper(nil).integrate(of: "", at: LogWorld.now)
+      try await world.keeper(nil, taker: .another).integrate(of: "", at: LogWorld.now)
+      try await world.check("after the end")
+    }
+  }
+
   @Test("what the store does not know any more is taken over from the bucket") func adopted() async throws {
     try await LogWorld.run { world in
       try await world.begin()
@@ -169,13 +191,18 @@ struct LogWorld {
     return BucketFolder(Bucket(store.address, credentials: chain, transport: transport, sleep: { _ in }))
   }
 
-  func keeper(_ lease: Lease?, _ life: Life = Life(.dies, at: nil)) -> LogKeeper {
+  func keeper(
+    _ lease: Lease?, _ life: Life = Life(.dies, at: nil), taker: LogKeeper.Taker = .this,
+    witnesses: [WitnessSettings] = [], caller: (any WitnessCaller)? = nil,
+    isEnding: @escaping @Sendable () -> Bool = { false }
+  ) -> LogKeeper {
     let ledger = Ledger(LivingStore(base: base, life: life)).under(lease.map { [$0] } ?? [])
     var settings = EvidenceSettings(name: SharedLogTests.name, state: keys.path)
     settings.place = .replicas
+    settings.witnesses = witnesses
     return LogKeeper(
       settings, ledger: ledger, folder: folder(life), shelf: shelf(life),
-      state: StoredLog(of: settings.name, in: ledger, keys: keys))
+      state: StoredLog(of: settings.name, in: ledger, keys: keys), taker: taker, caller: caller, isEnding: isEnding)
   }
 
   /// One log, with every entry once, and nothing that was ever shown is denied by it.

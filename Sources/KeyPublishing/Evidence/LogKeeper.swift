@@ -19,6 +19,7 @@ package actor LogKeeper {
   private let state: any LogStatePlace
   private let taker: Taker
   private let caller: (any WitnessCaller)?
+  private let isEnding: @Sendable () -> Bool
   private var writer: LogWriter?
   /// The checkpoint that witnesses were asked about last.
   private var asked: SignedCheckpoint?
@@ -55,10 +56,13 @@ package actor LogKeeper {
   ///   - shelf: where the log is shown in it.
   ///   - state: where its state is.
   ///   - caller: the way to witnesses; without one none is asked.
+  ///   - isEnding: whether the process is told to end; then nobody else is waited for.
   package init(
     _ settings: EvidenceSettings, ledger: Ledger, folder: any PublicationFolder, shelf: any LogShelf,
-    state: any LogStatePlace, taker: Taker = .this, caller: (any WitnessCaller)? = nil
+    state: any LogStatePlace, taker: Taker = .this, caller: (any WitnessCaller)? = nil,
+    isEnding: @escaping @Sendable () -> Bool = { false }
   ) {
+    self.isEnding = isEnding
     self.settings = settings
     self.ledger = ledger
     self.caller = caller
@@ -151,6 +155,12 @@ package actor LogKeeper {
 
   private func waitForTaker(of last: QueuedEntryID, until end: ContinuousClock.Instant) async throws {
     while let first = try await ledger.read({ try $0.queuedEntries(limit: 1).first?.id }), first <= last {
+      guard !isEnding() else {
+        throw LogFault(
+          .inUse,
+          "the gateway ends while what is to be published waits for the log; nothing is lost, and the next round publishes it"
+        )
+      }
       guard ContinuousClock.now < end else {
         throw LogFault(
           .inUse,
