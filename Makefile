@@ -15,23 +15,29 @@ TEST ?=
 HOT_PATHS ?=
 
 # The program starts faster when it exports no symbols and looks for no libraries beside itself. What the linker fills in is read-only
-# before the first line runs (full RELRO); that costs less than a millisecond of the start.
+# before the first line runs (full RELRO); that costs less than a millisecond of the start. Types are made by calls, not looked up by their
+# names among all that the program has.
 # What nothing calls is left out: each function has a section of its own. ICU comes without the data of other languages, places to be
-# filled in are told in few bytes, and what CLazyLibraries loads later is not linked: a function that it lacks is an error. All is lld's work.
+# filled in are told in few bytes, there are no tables for exceptions, what C++ and GCC bring is inside, and what CLazyLibraries loads later is
+# not linked: a function that it lacks is an error. All is lld's work.
 # `--version` says the commit and its date.
 icu := $(CURDIR)/.build/icu/lib_FoundationICU.a
-release := KEYFERRY_BUILD="$$(interop/package/revision)" swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
-  -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xcc -fdata-sections \
-  -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
-  -Xlinker -z -Xlinker pack-relative-relocs -Xlinker '--remap-inputs=*/lib_FoundationICU.a=$(icu)' \
+release := KEYFERRY_BUILD="$$(interop/package/revision)" \
+  swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
+  -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfrontend -Xswiftc -internalize-at-link \
+  -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors -Xcc -ffunction-sections -Xcc -fdata-sections \
+  -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker -z -Xlinker pack-relative-relocs \
+  -Xlinker --no-eh-frame-hdr -Xlinker '$(CURDIR)/interop/package/no-unwinding.ld' \
+  -Xlinker '--remap-inputs=*/lib_FoundationICU.a=$(icu)' -Xlinker "--remap-inputs=*/libstdc++.so=$$(clang --print-file-name=libstdc++.a)" \
+  -Xlinker "--remap-inputs=*/libgcc_s.so.1=$$(clang --print-file-name=libgcc_eh.a)" \
   -Xlinker '--remap-inputs=*/libarchive.so=/dev/null' -Xlinker '--remap-inputs=*/libcrypto.so=/dev/null' \
-  -Xlinker '--remap-inputs=*/libpq.so=/dev/null'
+  -Xlinker '--remap-inputs=*/libpq.so=/dev/null' -Xlinker '--remap-inputs=*/libsqlite3.so=/dev/null'
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm clone install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
@@ -122,6 +128,9 @@ packaging: packages ## show that packages are the same bytes twice, and that wha
 
 bookworm: deb ## install the Debian package on a bare Debian 12, and type the auditor's tutorial there; needs root, debootstrap and a mirror
 	Tests/Package/bookworm "$$(ls -t build/package/keyferry_*.deb | head -n 1)"
+
+clone: ## type the two commands of README in a fresh clone on a bare Debian 12, as root and as a user; needs root, debootstrap, a mirror, and an hour
+	Tests/Package/clone
 
 install: release completions man ## install program, manual and completions under PREFIX
 	install -D -m 755 "$$($(release) --show-bin-path)/keyferry" '$(DESTDIR)$(PREFIX)/bin/keyferry'

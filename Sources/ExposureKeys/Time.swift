@@ -53,7 +53,7 @@ public struct Day: Hashable, Comparable, Sendable, BitwiseCopyable {
 
   /// `nil` unless `text` is a calendar date, `yyyy-MM-dd`.
   public init?(_ text: some StringProtocol) {
-    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    let parts = Array(text.utf8).split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].count == 4, parts[1].count == 2, parts[2].count == 2,
       let year = decimal(parts[0]), let month = decimal(parts[1]), let day = decimal(parts[2])
     else { return nil }
@@ -174,7 +174,7 @@ func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
   return value % divisor < 0 ? quotient - 1 : quotient
 }
 
-private func decimal(_ digits: some Collection<UInt8>) -> Int64? {
+private func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
   guard !digits.isEmpty, digits.count <= 18 else { return nil }
   var value: Int64 = 0
   for digit in digits {

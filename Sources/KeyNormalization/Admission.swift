@@ -268,7 +268,7 @@ extension OriginVolume {
 package struct AdmittedBatch: Sendable {
   package let source: Source
   /// How many keys were judged.
-  package let received: Int
+  package private(set) var received: Int
   /// The admitted claims; their numbers refer to this batch.
   package internal(set) var claims: [AdmittedClaim] = []
   /// The claims that an operator has to decide about.
@@ -291,6 +291,20 @@ package struct AdmittedBatch: Sendable {
   mutating func hold(_ claim: AdmittedClaim, because reason: AdmissionReason) {
     held.append(claim)
     heldReasons.append(reason)
+  }
+
+  /// Takes what came behind it from the same source.
+  ///
+  /// - Returns: `false` where the numbers of both do not mean the same names, and nothing was taken.
+  package mutating func append(_ next: AdmittedBatch) -> Bool {
+    guard source == next.source, origins == next.origins, visited == next.visited else { return false }
+    received += next.received
+    claims += next.claims
+    held += next.held
+    heldReasons += next.heldReasons
+    rejected += next.rejected
+    allowances.merge(next.allowances, uniquingKeysWith: +)
+    return true
   }
 
   /// The same, but that an operator decides about all of it.

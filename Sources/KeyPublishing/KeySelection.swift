@@ -268,11 +268,13 @@ struct KeySelection: Sendable {
     var beliefs = selector.beliefs(of: page)
     var claimants = Claimants(of: page.claims)
     while let belief = beliefs.next() {
-      while let other = try released.peek(), other.subject < belief.subject {
-        try recall(other, selector, from: state, asOf: event)
+      var next = try released.nextSubject()
+      while let subject = next, subject < belief.subject {
+        if let other = released.first { try recall(other, selector, from: state, asOf: event) }
         released.advance()
+        next = try released.nextSubject()
       }
-      let known = try released.peek().flatMap { $0.subject == belief.subject ? $0 : nil }
+      let known = next == belief.subject ? released.first : nil
       try take(belief, known, &claimants, &beliefs)
       if let known {
         count(releaseOf: known.subject)
@@ -743,7 +745,9 @@ struct ReleasedKeys {
   private let bundle: BundleID?
   private var pageSize: Int
   private var page: [ReleasedKey] = []
+  /// Of the page, what is still to come.
   private var position = 0
+  private var end = 0
   private var last: KeySubject?
   private var isAtEnd = false
 
@@ -768,15 +772,27 @@ struct ReleasedKeys {
     (series, state, only, bundle, part) = ("", nil, nil, nil, .whole)
     pageSize = page.count
     self.page = page
+    end = page.count
     isAtEnd = true
   }
 
-  mutating func peek() throws -> ReleasedKey? {
-    while position == page.count, !isAtEnd { try readPage() }
-    guard position < page.count, part.contains(page[position].key.key) else { return nil }
-    if let only, page[position].key.key != only { return nil }
-    return page[position]
+  private func isAsked(_ key: TemporaryExposureKey) -> Bool {
+    part.contains(key) && only.map { $0 == key } ?? true
   }
+
+  /// The one that comes next, without taking it.
+  mutating func peek() throws -> ReleasedKey? {
+    try nextSubject() == nil ? nil : first
+  }
+
+  /// What the one that comes next is about. It is asked of every key that is folded, and copies nothing more.
+  mutating func nextSubject() throws -> KeySubject? {
+    while position == end, !isAtEnd { try readPage() }
+    return position < end ? page[position].subject : nil
+  }
+
+  /// The one that ``nextSubject()`` told of.
+  var first: ReleasedKey? { position < end ? page[position] : nil }
 
   mutating func advance() {
     last = page[position].subject
@@ -787,9 +803,12 @@ struct ReleasedKeys {
     guard let state else { return }
     let read = try state.released(by: series, from: last?.key ?? part.first, limit: pageSize, before: bundle)
     isAtEnd = read.count < pageSize
-    page = last.map { last in Array(read.drop { !(last < $0.subject) }) } ?? read
-    position = 0
+    position = last.flatMap { last in read.firstIndex { last < $0.subject } } ?? (last == nil ? 0 : read.count)
+    end = read.count
     // One key data under so many rolling starts that a page is not enough to get past it.
-    if page.isEmpty, !isAtEnd { pageSize *= 2 }
+    if position == end, !isAtEnd { pageSize *= 2 }
+    page = read
+    // What comes behind is nobody's question.
+    while end > position, !isAsked(page[end - 1].key.key) { (end, isAtEnd) = (end - 1, true) }
   }
 }

@@ -11,19 +11,23 @@ import KeyStorage
 final class ReleaseNames {
   private let database: Database
   private var texts: [Int64: String] = [:]
+  /// What was asked last: many keys that follow each other have the same names.
+  private var last: (number: Int64, origins: ReleasingOrigins)?
   private var numbers: [String: Int64] = [:]
 
   init(_ database: Database) { self.database = database }
 
   func origins(_ number: Int64) throws -> ReleasingOrigins? {
     if number == 0 { return nil }
-    if let text = texts[number] { return ReleasingOrigins(text: text) }
+    if let last, last.number == number { return last.origins }
     guard
-      let text = try String.fetchOne(
-        database, sql: "SELECT names FROM release_origins WHERE id = ?", arguments: [number])
+      let text = try texts[number]
+        ?? String.fetchOne(database, sql: "SELECT names FROM release_origins WHERE id = ?", arguments: [number])
     else { throw StorageFault(.corrupt, "a released key refers to names \(number), which are not in the store") }
     texts[number] = text
-    return ReleasingOrigins(text: text)
+    let origins = ReleasingOrigins(text: text)
+    last = (number, origins)
+    return origins
   }
 
   func number(of origins: ReleasingOrigins?) throws -> Int64 {

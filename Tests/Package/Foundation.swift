@@ -49,6 +49,8 @@ print(
   "İSTANBUL".lowercased(with: Locale(identifier: "tr")), "ǆ".capitalized)
 print(
   1234.5.formatted(.number.locale(Locale(identifier: "en_US"))),
+  Int64(123_456_789).formatted(.byteCount(style: .file).locale(Locale(identifier: "en_US"))),
+  Duration.seconds(90).formatted(.units(allowed: [.minutes, .seconds]).locale(Locale(identifier: "en_US"))),
   0.256.formatted(.percent.locale(Locale(identifier: "en_US"))),
   ByteCountFormatter.string(fromByteCount: 123_456_789, countStyle: .file))
 print(
@@ -59,9 +61,22 @@ print(
   String(data: Data([0x80]), encoding: .windowsCP1252) ?? "none",
   String(data: Data([0, 65]), encoding: .utf16BigEndian) ?? "none")
 print(
-  Locale(identifier: "en_US").localizedString(forRegionCode: "NL") ?? "none",
-  Locale(identifier: "en_US").localizedString(forLanguageCode: "de") ?? "none",
   Locale(identifier: "en_US").currency?.identifier ?? "none", Locale.current.identifier)
+// Names of regions and languages are left out in all languages, and so is what other languages call a unit.
+for language in ["en_US", "de_DE", "zh_CN", "ar_EG", "hi_IN"] {
+  let locale = Locale(identifier: language)
+  let day = Date.IntervalFormatStyle(date: .long, time: .none, locale: locale, timeZone: .gmt)
+  var said: [String] = [language]
+  said.append(locale.localizedString(forRegionCode: "NL") ?? "none")
+  said.append(locale.localizedString(forLanguageCode: "de") ?? "none")
+  said.append(locale.currencySymbol ?? "none")
+  said.append((date..<date.addingTimeInterval(86_400)).formatted(day))
+  said.append(date.formatted(.relative(presentation: .named).locale(locale)))
+  said.append(12.5.formatted(.currency(code: "EUR").locale(locale)))
+  said.append(Int64(123_456_789).formatted(.byteCount(style: .file).locale(locale)))
+  said.append(Duration.seconds(90).formatted(.units(allowed: [.minutes, .seconds]).locale(locale)))
+  FileHandle.standardError.write(Data((said.joined(separator: ", ") + "\n").utf8))
+}
 for language in ["de_DE", "zh_CN", "ar_EG", "hi_IN"] {
   let formatter = DateFormatter()
   formatter.locale = Locale(identifier: language)

@@ -115,7 +115,7 @@ struct LedgerTests {
       try await ledger.fetching([], at: Times.now)
       try await ledger.postponed([], at: Times.now)
       try await ledger.interrupted("DE", at: Times.now)
-      #expect(try await ledger.uploaded([], at: Times.now).isEmpty)
+      #expect(try await ledger.uploaded([], at: Times.now) == ImportReceipt())
       #expect(try await !ledger.resumed(.origin("DE"), by: word, at: Times.now))
       try await ledger.published([], by: "NL", at: Times.now)
       try await ledger.removed([], by: "NL", at: SoundTime(toldByOperator: Times.now))
@@ -217,9 +217,9 @@ struct LedgerTests {
           door: door, batch: batches[number], regions: ["NL", "\(number)"], certificate: "c\(number)", byteCount: 500,
           rejections: ["key-length": 1])
       }
-      #expect(try await ledger.uploaded([upload(0), upload(1)], at: Times.now) == Array(receipts[0...1]))
-      #expect(try await ledger.uploaded([upload(2)], at: Times.after(60)) == [receipts[2]])
-      #expect(try await ledger.uploaded([upload(3, door: "other")], at: Times.days(1)) == [receipts[3]])
+      #expect(try await ledger.uploaded([upload(0), upload(1)], at: Times.now) == receipts[0] + receipts[1])
+      #expect(try await ledger.uploaded([upload(2)], at: Times.after(60)) == receipts[2])
+      #expect(try await ledger.uploaded([upload(3, door: "other")], at: Times.days(1)) == receipts[3])
       try await ledger.read { state throws in
         #expect(try allClaims(state, limit: 100) == everything)
         let events = try state.events(from: EventID(rawValue: 0), limit: 9)
@@ -253,6 +253,60 @@ struct LedgerTests {
       }
       #expect(try await store.snapshot() == before)
     }
+  }
+
+  /// Some of what is uploaded is known; the limit counts what is new.
+  @Test(
+    "uploads that share a commit say what each alone would, also about what is too much", arguments: StoreKind.allCases)
+  func together(kind: StoreKind) async throws {
+    var random = SeededRandom(for: "uploads together \(kind)")
+    for limit in [Int.max, 60, 28, 5, 0] {
+      var arrivals = Arrivals(random: random)
+      let keys = (0..<6).map { _ in arrivals.keys(10) }
+      // Two doors, two origins; some keys come a second and a third time, in one upload or in several.
+      let uploads = [0, 1, 0, 2, 1, 3, 4, 2, 5, 0].enumerated().map { index, number in
+        let (door, origin) = index % 3 == 2 ? ("desk", "DE") : ("phones", "NL")
+        let batch = admit(
+          index == 4 ? keys[number] + keys[0] : keys[number],
+          from: Source(name: door, origin: origin, provenance: .assertedByOperator))
+        return AdmittedUpload(door: door, batch: batch, regions: [origin], certificate: nil, byteCount: 1)
+      }
+      _ = random.next()
+      var policy = ReadingPolicy()
+      policy.floodFactor = nil
+      policy.mostKeysADay = limit == .max ? nil : limit
+      let bound = policy.volumeLimit(usual: 0)
+      var found: [Recorded] = []
+      for isAtOnce in [true, false] {
+        try await withStore(kind) { store in
+          let ledger = Ledger(store)
+          var sum = ImportReceipt()
+          for group in isAtOnce ? [uploads] : uploads.map({ [$0] }) {
+            sum = sum + (try await ledger.uploaded(group, within: bound, at: Times.now))
+          }
+          let receipt = sum
+          found.append(
+            try await ledger.read { state throws in
+              let documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: 9)
+              return Recorded(
+                claims: Set(try allClaims(state, limit: 1000)), receipt: receipt,
+                facts: Dictionary(uniqueKeysWithValues: documents.map { ($0.source, $0.facts) }),
+                volumes: try state.volumes(on: Times.now.day))
+            })
+        }
+      }
+      let isSame = found[0] == found[1]
+      #expect(isSame, "limit \(limit): \(found.map(\.receipt))")
+      #expect(found[0].receipt.received == 110)
+      #expect(limit != 0 || found[0].claims.isEmpty)
+    }
+  }
+
+  private struct Recorded: Equatable {
+    var claims: Set<StatedClaim>
+    var receipt: ImportReceipt
+    var facts: [String: DocumentFacts?]
+    var volumes: [String: Int]
   }
 
   @Test("expiry drops what was kept of uploads, and routine events", arguments: StoreKind.allCases)

@@ -20,8 +20,12 @@ public struct ZipArchive {
 
   /// The first bytes of an archive.
   public static func begins(_ bytes: some Collection<UInt8>) -> Bool {
-    let front = Array(bytes.prefix(4))
-    return front == [0x50, 0x4b, 0x03, 0x04] || front == [0x50, 0x4b, 0x05, 0x06]
+    var front = bytes.makeIterator()
+    guard front.next() == 0x50, front.next() == 0x4b else { return false }
+    switch (front.next(), front.next()) {
+    case (0x03, 0x04), (0x05, 0x06): return true
+    default: return false
+    }
   }
 
   /// Reads the directory.

@@ -103,7 +103,7 @@ package struct AdmittedUpload: Sendable {
 /// What became of uploads that shared a commit.
 package struct CommittedUploads: Sendable {
   package enum Outcome: Hashable, Sendable {
-    case recorded(ImportReceipt)
+    case recorded
     /// What let it in was used before, and nothing of it was recorded.
     case usedToken
     /// Another upload said something about its keys since it was judged; nothing of it was recorded, and what let it in was not used.
@@ -112,6 +112,8 @@ package struct CommittedUploads: Sendable {
 
   /// Of each, in their order.
   package let outcomes: [Outcome]
+  /// What became of the keys of those that were recorded.
+  package let receipt: ImportReceipt
   /// Of each token that came without keys, whether it was used for the first time.
   package let redeemed: [Bool]
 }
@@ -330,21 +332,20 @@ extension Ledger {
 
   /// Uploads came in whose tokens are all new or none; see ``committed(_:redeeming:within:door:at:)``.
   ///
-  /// - Returns: what became of each, in their order.
+  /// - Returns: what became of their keys.
   package func uploaded(
     _ uploads: [AdmittedUpload], within limit: VolumeLimit? = nil, at now: Instant
-  ) async throws -> [ImportReceipt] {
-    if uploads.isEmpty { return [] }
-    return try await committed(uploads, within: limit, door: uploads[0].door, at: now).outcomes.compactMap { outcome in
-      if case .recorded(let receipt) = outcome { receipt } else { nil }
-    }
+  ) async throws -> ImportReceipt {
+    guard let first = uploads.first else { return ImportReceipt() }
+    return try await committed(uploads, within: limit, door: first.door, at: now).receipt
   }
 
   /// Uploads came in, and share a commit. When this returns, they may be answered.
   ///
   /// A door has one document a day, whose facts add up, and its claims keep the number of the first event of that day and
   /// not of their own commit, which may have had one upload alone: nobody who reads the store can tell which keys came
-  /// together. What was known at an event is exact to the day, as far as uploads are concerned.
+  /// together. What was known at an event is exact to the day, as far as uploads are concerned. Their keys are recorded together, too: a
+  /// store looks for those of a hundred uploads once.
   ///
   /// What an upload may say about keys that are known was judged before; where another one came first, at whichever replica, it is
   /// judged again.
@@ -369,7 +370,8 @@ extension Ledger {
       let uploads = zip(all, refusals).filter { $1 == nil }.map(\.0)
       if uploads.isEmpty {
         try page.pass(door: door, at: now)
-        return CommittedUploads(outcomes: refusals.compactMap(\.self), redeemed: redeemed)
+        return CommittedUploads(
+          outcomes: refusals.compactMap(\.self), receipt: ImportReceipt(), redeemed: redeemed)
       }
       let doors = Set(uploads.map(\.door)).sorted()
       let stamp = try page.open(.uploaded, about: doors.joined(separator: ", "))
@@ -380,33 +382,64 @@ extension Ledger {
         documents[door] = (document.id, document.facts ?? .ofUploads, try page.firstOfDay(stamp, at: door))
       }
       var volumes = try limit == nil ? [:] : transaction.volumes(on: now.day)
-      var receipts: [ImportReceipt] = []
+      var (together, receipt) = (GatheredBatches(), ImportReceipt())
+      func record() throws {
+        for (door, origin, batch) in together.take() {
+          guard let document = documents[door] else { continue }
+          let recorded = try transaction.record(batch, of: document.id, in: document.stamp)
+          volumes[origin, default: 0] += recorded.new
+          documents[door]?.facts.counts.add(recorded)
+          receipt = receipt + recorded
+        }
+      }
       var records: [UploadRecord] = []
       for upload in uploads {
         guard let document = documents[upload.door] else { continue }
         var batch = upload.batch
         let origin = batch.source.origin?.uppercased() ?? OriginVolumes.lostOrigin(of: upload.door)
-        if let limit, volumes[origin, default: 0] + batch.claims.count > limit.keys {
-          batch = batch.heldForOperator(because: limit.reason)
+        func isTooMuch() -> Bool {
+          guard let limit else { return false }
+          return volumes[origin, default: 0] + together.claims(of: origin) + batch.claims.count > limit.keys
         }
-        let receipt = try transaction.record(batch, of: document.id, in: document.stamp)
-        volumes[origin, default: 0] += receipt.new
-        documents[upload.door]?.facts.add(receipt, of: upload)
+        // Of those before it not every claim may have been new.
+        if isTooMuch(), together.claims(of: origin) > 0 { try record() }
+        if let limit, isTooMuch() { batch = batch.heldForOperator(because: limit.reason) }
+        together.add(batch, of: origin, at: upload.door)
+        documents[upload.door]?.facts.add(upload)
         let record = UploadRecord(
           event: document.stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate)
         try transaction.note(record)
         records.append(record)
-        receipts.append(receipt)
       }
+      try record()
       for document in documents.values { try transaction.complete(document.id, document.facts, at: now) }
       for (door, records) in Dictionary(grouping: records, by: \.door) {
         try page.count(records.count, at: door, in: stamp)
       }
       try page.close(stamp, .uploaded(records))
-      var next = receipts.makeIterator()
-      return CommittedUploads(
-        outcomes: refusals.compactMap { $0 ?? next.next().map(CommittedUploads.Outcome.recorded) }, redeemed: redeemed)
+      return CommittedUploads(outcomes: refusals.map { $0 ?? .recorded }, receipt: receipt, redeemed: redeemed)
     }
+  }
+}
+
+/// What uploads that share a commit brought, to be recorded at once.
+private struct GatheredBatches {
+  private var batches: [(door: String, origin: String, batch: AdmittedBatch)] = []
+  private var claims: [String: Int] = [:]
+
+  /// How many claims of an origin there are.
+  func claims(of origin: String) -> Int { claims[origin, default: 0] }
+
+  mutating func add(_ batch: AdmittedBatch, of origin: String, at door: String) {
+    claims[origin, default: 0] += batch.claims.count
+    // Most come through one door, for one set of regions.
+    if batches.last?.door == door, batches[batches.count - 1].batch.append(batch) { return }
+    batches.append((door, origin, batch))
+  }
+
+  mutating func take() -> [(door: String, origin: String, batch: AdmittedBatch)] {
+    defer { self = GatheredBatches() }
+    return batches
   }
 }
 
@@ -483,10 +516,10 @@ extension DocumentFacts {
   fileprivate static let ofUploads = DocumentFacts(
     byteCount: 0, digest: "", format: "uploads", vouchedBy: "the door that let them in")
 
-  fileprivate mutating func add(_ receipt: ImportReceipt, of upload: AdmittedUpload) {
+  /// Without its claims.
+  fileprivate mutating func add(_ upload: AdmittedUpload) {
     byteCount += upload.byteCount
     for (reason, count) in upload.rejections { counts.reject(reason, count: count) }
-    counts.add(receipt)
   }
 }
 

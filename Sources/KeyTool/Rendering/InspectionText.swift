@@ -306,13 +306,12 @@ enum InspectionText {
     var lines: [String] = []
     var line = "  " + label + hanging
     var isFirst = true
-    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+    for word in text.split(separator: " ", omittingEmptySubsequences: false).map(String.init) {
       if !isFirst, line.count + 1 + word.count > width {
         lines.append(line)
         line = indent + word
       } else {
-        if !isFirst { line.append(" ") }
-        line.append(contentsOf: word)
+        line += isFirst ? word : " " + word
       }
       isFirst = false
     }

@@ -374,8 +374,7 @@ extension Press {
     var admission = Admission(of: .assertedByOperator(), from: Sender(name: "door"), policy: policy, now: now)
     let batch = said.withUnsafeBufferPointer { admission.admit($0, regions: regions) }
     let upload = AdmittedUpload(door: "door", batch: batch, regions: ["NL"], certificate: nil, byteCount: 1)
-    let receipts = try await ledger.uploaded([upload], at: now)
-    #expect(receipts.map(\.new) == [keys.count])
+    #expect(try await ledger.uploaded([upload], at: now).new == keys.count)
   }
 
   func audit(_ ledger: Ledger) -> BundleAudit {
