@@ -14,6 +14,8 @@ struct DutyRoster: Sendable {
   private var free: Set<Duty> = []
   /// What was taken beyond its share because nobody else did. It is kept while the same replicas are there.
   private var extra: Set<Duty> = []
+  /// What is asked for beyond its share, until it is known what was given.
+  private var beyond: Set<Duty> = []
   private var others: Set<ReplicaName> = []
 
   init(name: ReplicaName, time: Duration) {
@@ -43,6 +45,7 @@ struct DutyRoster: Sendable {
       others = present.subtracting([name])
       extra = []
     }
+    beyond = []
     var step = Step()
     step.renew = held.values.filter { $0.deadline - now < time * 2 / 3 }.sorted { $0.duty < $1.duty }
     // Without its own presence it has a name that is another's, or the store has lost sight of it.
@@ -74,7 +77,7 @@ struct DutyRoster: Sendable {
     // What nobody has taken for a whole look is taken by whoever sees it.
     let more = left.filter { !step.take.contains($0) && !given.contains($0) }
     step.take += more
-    extra.formUnion(more)
+    beyond = Set(more)
     free = Set(open)
     return step
   }
@@ -85,9 +88,10 @@ struct DutyRoster: Sendable {
     extra.formIntersection(held.keys)
   }
 
-  mutating func note(taken: [Lease], of asked: [Duty]) {
+  mutating func note(taken: [Lease]) {
     for lease in taken { held[lease.duty] = lease }
-    extra.subtract(Set(asked).subtracting(taken.map(\.duty)))
+    extra.formUnion(beyond.intersection(taken.map(\.duty)))
+    beyond = []
   }
 
   mutating func note(released: [Lease]) {

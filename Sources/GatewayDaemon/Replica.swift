@@ -123,7 +123,7 @@ final class Replica: Sendable {
       } catch let fault as StorageFault where fault.code == .held {
         taken = []
       }
-      roster.withLock { $0.note(taken: taken, of: step.take) }
+      roster.withLock { $0.note(taken: taken) }
       change.taken = taken.map(\.duty)
     }
     let after = roster.withLock { Set($0.held.keys) }

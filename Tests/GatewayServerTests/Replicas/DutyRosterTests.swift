@@ -46,6 +46,10 @@ private struct Union {
   var rosters: [DutyRoster]
   var dead: Set<Int> = []
   var drained: Set<ReplicaName> = []
+  /// What each of these can do alone.
+  var able: [Int: Set<Duty>] = [:]
+  /// How often something was taken or given back.
+  var moves = 0
   let duties: Set<Duty>
 
   init(_ count: Int, duties: Int) {
@@ -56,12 +60,16 @@ private struct Union {
   }
 
   mutating func step(_ index: Int) {
-    let step = rosters[index].step(table.standing, wanted: duties, drained: drained, at: table.now)
+    let step = rosters[index].step(
+      table.standing, wanted: able[index] ?? duties, drained: drained, at: table.now)
+    moves += step.release.count
     let name = rosters[index].name
     rosters[index].note(renewed: table.renew(step.renew, for: Self.time), of: step.renew)
     rosters[index].note(released: step.release)
     table.release(step.release)
-    rosters[index].note(taken: table.take(step.take, as: name, for: Self.time), of: step.take)
+    let taken = table.take(step.take, as: name, for: Self.time)
+    moves += taken.count
+    rosters[index].note(taken: taken)
   }
 
   /// A second, in which everybody that lives looks once.
@@ -147,6 +155,21 @@ struct DutyRosterTests {
     for _ in 0..<5 { union.second() }
     let step = union.rosters[0].step(union.table.standing, wanted: [], drained: [], at: union.table.now)
     #expect(Set(step.release.map(\.duty)) == union.duties)
+  }
+
+  @Test(
+    "who cannot do everything takes its share of the rest once, and nothing goes from hand to hand", arguments: [2, 3])
+  func unable(replicas: Int) {
+    for count in 2..<9 {
+      var union = Union(replicas, duties: count)
+      union.able[0] = Set(union.duties.sorted().prefix(count / 2))
+      for _ in 0..<15 { union.second() }
+      #expect(union.shares.reduce(0, +) == count)
+      #expect(union.shares[0] <= count / 2)
+      union.moves = 0
+      for _ in 0..<60 { union.second() }
+      #expect(union.moves == 0, "\(count)")
+    }
   }
 
   @Test("of two with one name one has no work")
