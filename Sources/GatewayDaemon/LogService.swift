@@ -9,16 +9,70 @@ internal import Synchronization
 internal import TransparencyLog
 
 /// Whether this replica has what the public log and what is published beside it need of it: the keys that all have.
+///
+/// Who has tried in vain leaves the work to others, and takes it again after a pause. The pauses grow, so that what nobody can do does
+/// not go from hand to hand all the time.
 final class LogFitness: Sendable {
-  /// Before it was looked at, nobody knows.
-  private let isFit = Mutex(false)
+  private struct State {
+    /// Before it was looked at, nobody knows.
+    var hasKeys = false
+    /// How often in a row it was given up.
+    var givenUp = 0
+    var pause: (since: ContinuousClock.Instant, until: ContinuousClock.Instant)?
+  }
 
-  func note(_ isFit: Bool) { self.isFit.withLock { $0 = isFit } }
+  private let state = Mutex(State())
+
+  private static let firstPause = Duration.seconds(20)
+  private static let longestPause = Duration.seconds(600)
+
+  /// What a look at the keys has found.
+  func note(hasKeys: Bool) { state.withLock { $0.hasKeys = hasKeys } }
+
+  /// The work was tried in vain.
+  ///
+  /// - Parameter share: of the pause beyond its half, 0...1: replicas do not come back at the same moment.
+  func giveUp(at now: ContinuousClock.Instant = .now, share: Double = .random(in: 0...1)) {
+    state.withLock { state in
+      let whole = min(Self.longestPause, Self.firstPause * (1 << min(state.givenUp, 10)))
+      state.givenUp += 1
+      state.pause = (now, now + whole / 2 + whole / 2 * share)
+    }
+  }
+
+  /// The work was done.
+  func succeeded() { state.withLock { ($0.givenUp, $0.pause) = (0, nil) } }
+
+  func isPausing(at now: ContinuousClock.Instant = .now) -> Bool {
+    state.withLock { $0.pause.map { now < $0.until } ?? false }
+  }
 
   /// Without the keys, a replica neither keeps the log nor publishes what it is to prove and attest: others do.
-  func narrowed(_ duties: Set<Duty>) -> Set<Duty> {
-    guard !isFit.withLock({ $0 }) else { return duties }
+  func narrowed(_ duties: Set<Duty>, at now: ContinuousClock.Instant = .now) -> Set<Duty> {
+    guard !state.withLock({ $0.hasKeys && ($0.pause.map { $0.until <= now } ?? true) }) else { return duties }
     return duties.filter { $0 != .log && !$0.isPublishing }
+  }
+}
+
+/// What is told when it begins, when it is another fault, and once a minute while it lasts.
+struct LastingFault {
+  private var told: (kind: String, at: ContinuousClock.Instant)?
+  static let interval = Duration.seconds(60)
+
+  var isThere: Bool { told != nil }
+
+  /// - Parameter kind: what makes it another one; its words may change from one time to the next.
+  /// - Returns: whether it is to be told.
+  mutating func note(_ kind: String, at now: ContinuousClock.Instant = .now) -> Bool {
+    if let told, told.kind == kind, now - told.at < Self.interval { return false }
+    told = (kind, now)
+    return true
+  }
+
+  /// - Returns: whether there was one.
+  mutating func end() -> Bool {
+    defer { told = nil }
+    return told != nil
   }
 }
 
@@ -38,7 +92,7 @@ struct LogService: Service {
   private let logger = Logger(label: "keyferry.log")
   /// Seconds between two looks at the keys.
   private static let patience: Int64 = 10
-  /// Attempts in a row that fail, before the work is left to others until the next look.
+  /// Attempts in a row that fail, before the work is left to others for a while.
   private static let mostFailures = 10
   /// Seconds after which hours of doors are closed.
   private static let hourPatience: Int64 = 60
@@ -58,12 +112,14 @@ struct LogService: Service {
   }
 
   func run() async throws {
-    var told: String?
+    // What was told of the keys, and of the work.
+    var lacking: String?
+    var fault = LastingFault()
     var looked: Int64?
     var closed: Int64?
     var isBegun = false
     var missed: Set<String> = []
-    // What the last look found, and how often the work has failed since.
+    // What the last look at the keys found, and how often the work has failed since it was taken.
     var unfit: String?
     var failures = 0
     repeat {
@@ -74,9 +130,20 @@ struct LogService: Service {
         if looked.map({ abs(now - $0) >= Self.patience }) ?? true {
           looked = now
           unfit = try await LogStatus.fault(of: log, in: place.path, ledger: ledger, isKeeper: true)
-          fitness.note(unfit == nil)
+          fitness.note(hasKeys: unfit == nil)
         }
-        if let unfit { throw LogFault(.badState, unfit) }
+        if let unfit {
+          isBegun = false
+          if lacking != unfit { logger.error("the log cannot go on", metadata: ["reason": .string(unfit)]) }
+          lacking = unfit
+          readiness.hold("log", because: "the public log: \(unfit)")
+          continue
+        }
+        if lacking != nil, !fault.isThere {
+          logger.notice("the log goes on")
+          readiness.release("log")
+        }
+        lacking = nil
         if tenure.holds(.log) {
           let closes = closed.map { abs(now - $0) >= Self.hourPatience } ?? true
           // What another one may have left is finished first.
@@ -93,13 +160,15 @@ struct LogService: Service {
             isBegun = true
             failures = 0
             tell(misses, &missed)
+            fitness.succeeded()
+            if fault.end() { logger.notice("the log goes on") }
+            readiness.release("log")
           }
         } else {
-          isBegun = false
+          (isBegun, failures) = (false, 0)
+          // Another one has it, and tells how it goes.
+          if !fitness.isPausing() { readiness.release("log") }
         }
-        if told != nil { logger.notice("the log goes on") }
-        told = nil
-        readiness.release("log")
       } catch is CancellationError {
         return
       } catch let fault as StorageFault where fault.code == .fenced {
@@ -109,17 +178,28 @@ struct LogService: Service {
         isBegun = false
         let reason = ((error as? LogFault).map { [$0.reason, $0.hint].compactMap(\.self) } ?? ["\(error)"])
           .joined(separator: "; ")
-        if told != reason { logger.error("the log cannot go on", metadata: ["reason": .string(reason)]) }
-        told = reason
+        if fault.note(Self.kind(of: error)) {
+          logger.error("the log cannot go on", metadata: ["reason": .string(reason)])
+        }
         readiness.hold("log", because: "the public log: \(reason)")
         // Another replica may have what this one lacks.
         if tenure.holds(.log) { failures += 1 }
         if failures >= Self.mostFailures {
-          (unfit, failures) = (reason, 0)
-          fitness.note(false)
+          failures = 0
+          fitness.giveUp()
         }
       }
     } while await pause(seconds: 1)
+  }
+
+  /// Which of several requests fails first changes from one attempt to the next.
+  private static func kind(of error: any Error) -> String {
+    switch error {
+    case let fault as LogFault: "log \(fault.code)"
+    case let fault as FolderFault: "folder \(fault.code)"
+    case let fault as StorageFault: "store \(fault.code)"
+    default: "\(type(of: error))"
+    }
   }
 
   /// What is wrong with a witness is told once, and again when it was well in between.
