@@ -125,13 +125,14 @@ package struct Daemon: Sendable {
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.
-    configuration.maximumGracefulShutdownDuration = .seconds(50)
+    configuration.maximumGracefulShutdownDuration = .seconds(EndService.patience)
     do {
       try await ServiceGroup(configuration: configuration).run()
     } catch {
       await receiving.close()
       await pushing.close()
-      throw error
+      // Nobody else has cancelled it: what was under way was not over in time.
+      throw error is CancellationError && !Task.isCancelled ? HeldUp() : error
     }
     await receiving.close()
     await pushing.close()

@@ -26,8 +26,10 @@ struct EndService: Service {
   }
 
   /// For what a database has begun.
-  static let storeTime = Duration.seconds(20)
-  /// Services are told to stop ten seconds before.
+  static let storeTime = Duration.seconds(8)
+  /// Seconds that services have for what is under way.
+  static let patience: Int64 = 50
+  /// Ten seconds more.
   static let limit: TimeInterval = 60
 
   func run() async throws {
@@ -43,6 +45,13 @@ struct EndService: Service {
       overdue()
     }
     thread.start()
+  }
+}
+
+/// A gateway was told to end, and something was not over in time.
+struct HeldUp: Error, CustomStringConvertible {
+  var description: String {
+    "the gateway was told to end, and what was under way was not over after \(EndService.patience) seconds; it is taken up at the next start"
   }
 }
 

@@ -62,8 +62,12 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
         throw Self.refused("sslmode \(mode) for a database on another machine, allowed is verify-full")
       }
       words["sslmode"] = mode
-      if known("sslrootcert", "PGSSLROOTCERT") == nil, access(Self.systemRoots, R_OK) == 0 {
-        words["sslrootcert"] = Self.systemRoots
+    }
+    // Without a word of ours, libpq looks for certificates in the home of the user alone.
+    if let mode = known("sslmode", "PGSSLMODE"), ["verify-ca", "verify-full"].contains(mode) {
+      switch known("sslrootcert", "PGSSLROOTCERT") {
+      case nil, "system": words["sslrootcert"] = try Self.systemTrust()
+      default: break
       }
     }
     let database = known("dbname", "PGDATABASE") ?? known("user", "PGUSER") ?? ""
@@ -99,7 +103,24 @@ package struct ConnectionWords: Sendable, CustomStringConvertible, CustomReflect
       || host.hasPrefix("127.") && host.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: ".") }
   }
 
-  private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
+  /// The certificates that this machine trusts: of Debian and its kin, Alpine, and Red Hat.
+  static let systemRoots = [
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt",
+  ]
+
+  /// - Parameters:
+  ///   - files: where they may be.
+  ///   - version: of libpq, which finds them by itself from 16 on.
+  /// - Throws: ``StorageFault`` where there are none.
+  static func systemTrust(in files: [String] = systemRoots, version: Int32 = PQlibVersion()) throws -> String {
+    if let file = files.first(where: { access($0, R_OK) == 0 }) { return file }
+    guard version >= 160_000 else {
+      throw refused(
+        "there are no certificates of this machine to verify the database's by (\(files.joined(separator: ", "))): install "
+          + "ca-certificates, or name a file with sslrootcert")
+    }
+    return "system"
+  }
 
   private static func refused(_ why: String) -> StorageFault {
     StorageFault(.unsupported, "the connection string of the store: \(why)")

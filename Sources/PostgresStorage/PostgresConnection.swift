@@ -5,9 +5,17 @@ import Synchronization
 
 /// Until when a process waits for what its database has begun, once it ends. The lock owns it.
 final class Haste: Sendable {
-  /// What each answer may take all the same.
-  static let least = Duration.seconds(5)
   private let moment = Mutex<ContinuousClock.Instant?>(nil)
+  /// What was met since it is over.
+  private let met = Mutex((isSilent: false, isLost: false))
+
+  /// What each answer may take all the same: little, once one did not come.
+  var least: Duration { .seconds(met.withLock(\.isSilent) ? 1 : 5) }
+  /// Whether nobody could connect since: then nobody tries again.
+  var isHopeless: Bool { met.withLock(\.isLost) }
+
+  func noteSilence() { if isOver { met.withLock { $0.isSilent = true } } }
+  func noteNoConnection() { if isOver { met.withLock { $0.isLost = true } } }
 
   /// `nil` while it does not end.
   var end: ContinuousClock.Instant? { moment.withLock { $0 } }
@@ -32,6 +40,7 @@ final class PostgresConnection {
   /// - Throws: ``PostgresError``.
   init(_ words: ConnectionWords, application: String, haste: Haste = Haste()) throws {
     self.haste = haste
+    guard !haste.isHopeless else { throw Self.silence }
     var pairs = words.all(application: application)
     if let end = haste.end {
       // Who ends has little time for a server that does not answer; one that does answers at once.
@@ -49,9 +58,16 @@ final class PostgresConnection {
     guard let opened else { throw PostgresError(state: nil, message: "no memory for a connection", isLost: true) }
     connection = opened
     guard PQstatus(connection) == CONNECTION_OK else {
+      haste.noteNoConnection()
       var message = Self.firstLine(PQerrorMessage(connection))
       if message.contains("session is read-only") || message.contains("server is in hot standby mode") {
         message += "; \(Self.readOnly(words.role))"
+      }
+      if message.contains("root certificate file") {
+        // Its own advice is not to verify.
+        message = message.replacing(
+          "; Either provide the file or change sslmode to disable server certificate verification.",
+          with: "; name another file with sslrootcert, or leave it out for the certificates of this machine")
       }
       if message.contains("certificate verify failed") {
         message += "; the server's certificate is not signed by sslrootcert, has ended, or is not valid yet"
@@ -147,6 +163,7 @@ final class PostgresConnection {
       guard isReady(toSend: unsent > 0, until: end) else {
         if let last { PQclear(last) }
         isGivenUp = true
+        haste.noteSilence()
         throw Self.silence
       }
       // What the server said before it went says more than that it has gone.
@@ -166,7 +183,7 @@ final class PostgresConnection {
     let begun = ContinuousClock.now
     while true {
       // What comes after that is quick, or is not answered at all.
-      let ends = [end, haste.end.map { max($0, begun + Haste.least) }].compactMap(\.self)
+      let ends = [end, haste.end.map { max($0, begun + haste.least) }].compactMap(\.self)
       let left = ends.min().map { (ContinuousClock.now.duration(to: $0) / .milliseconds(1)).rounded(.up) } ?? 1e9
       // That the process ends, nobody says to who waits.
       let count = poll(&entry, 1, Int32(min(max(0, left), 500)))

@@ -112,7 +112,7 @@
         let took = try await ends(process)
         print("with a database that is stopped it ended after \(took)")
         let said = try String(contentsOfFile: place.path("log"), encoding: .utf8)
-        #expect(took < .seconds(62) && !process.isRunning, "\(took): \(said)")
+        #expect(took < .seconds(15) && !process.isRunning, "\(took): \(said)")
         #expect(process.terminationReason == .exit, "\(process.terminationReason)")
         // What was not kept is told so, before the connection goes.
         var answer = [UInt8](repeating: 0, count: 4096)

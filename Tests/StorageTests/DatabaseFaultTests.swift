@@ -402,6 +402,16 @@
         let fault = #expect(throws: StorageFault.self) { try PostgresStore(here, role: .reader) }
         #expect(fault?.reason.components(separatedBy: wrong).count == 2, "\(fault?.reason ?? "")")
 
+        // On this machine, too, what verifies is what is named, and not what may lie in somebody's home.
+        let local =
+          "host=localhost port=\(server.port ?? 0) user=gateway password=hunter2 dbname=postgres sslmode=verify-"
+        expect(verify, try ConnectionWords("\(local)full"))
+        expect(
+          "does not match host name \"localhost\"", try ConnectionWords("\(local)full sslrootcert=\(folder)/ca.pem"))
+        let lost = try ConnectionWords("\(local)full sslrootcert=\(folder)/lost.pem")
+        expect("lost.pem\" does not exist; name another file with sslrootcert", lost)
+        _ = try PostgresStore(try ConnectionWords("\(local)ca sslrootcert=\(folder)/ca.pem"), role: .reader)
+
         let old = try self.server(.tls(certificate: "\(folder)/old.pem", key: "\(folder)/server.key"))
         expect(verify, try words(old, folder))
         let plain = try self.server(.plain)

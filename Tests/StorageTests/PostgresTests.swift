@@ -33,6 +33,29 @@
       #expect(try ConnectionWords("host=localhost hostaddr=10.0.0.1").isElsewhere)
     }
 
+    @Test("whoever verifies does so by the file that is named, or else by what this machine trusts")
+    func roots() throws {
+      func roots(_ text: String) throws -> String? {
+        Dictionary(uniqueKeysWithValues: try ConnectionWords(text).all(application: "t"))["sslrootcert"]
+      }
+      let system = try ConnectionWords.systemTrust()
+      for host in ["localhost", "127.0.0.1", "db.example.org"] {
+        #expect(try roots("host=\(host) sslmode=verify-full") == system)
+        #expect(try roots("host=\(host) sslmode=verify-full sslrootcert=system") == system)
+        #expect(try roots("host=\(host) sslmode=verify-full sslrootcert=/x/ca.pem") == "/x/ca.pem")
+      }
+      #expect(try roots("host=db.example.org") == system)
+      #expect(try roots("host=localhost sslmode=verify-ca") == system)
+      for mode in ["", " sslmode=prefer", " sslmode=require", " sslmode=disable"] {
+        #expect(try roots("host=localhost\(mode)") == nil)
+      }
+      #expect(try ConnectionWords.systemTrust(in: ["/nowhere"], version: 160_000) == "system")
+      let fault = #expect(throws: StorageFault.self) {
+        try ConnectionWords.systemTrust(in: ["/nowhere"], version: 150_018)
+      }
+      #expect(fault?.reason.contains("/nowhere") == true && fault?.reason.contains("sslrootcert") == true)
+    }
+
     @Test("what cannot be read is not repeated")
     func secrets() throws {
       for text in [
