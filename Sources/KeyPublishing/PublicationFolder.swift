@@ -42,6 +42,26 @@ package protocol PublicationFolder: Sendable {
   func remove(_ path: String) async throws
   /// All files of a series, by path, with their lengths.
   func files(of series: String) async throws -> [(path: String, byteCount: Int)]
+  /// The same with what tells the state of each from others, as far as that is known without reading it.
+  func states(of series: String) async throws -> [FileState]
+}
+
+extension PublicationFolder {
+  package func states(of series: String) async throws -> [FileState] {
+    try await files(of: series).map { FileState(path: $0.path, byteCount: $0.byteCount, version: nil) }
+  }
+}
+
+/// A file of a folder, as a list of them shows it.
+package struct FileState: Hashable, Sendable {
+  package let path: String
+  package let byteCount: Int
+  /// `nil` where its bytes alone tell.
+  package let version: ShownList.Version?
+
+  package init(path: String, byteCount: Int, version: ShownList.Version?) {
+    (self.path, self.byteCount, self.version) = (path, byteCount, version)
+  }
 }
 
 /// A file that changes under its name, as it was seen.

@@ -158,8 +158,9 @@ package final class Bucket: Sendable {
   /// All objects whose keys begin so, by key, with their lengths.
   ///
   /// - Parameter prefix: behind the bucket's own.
-  package func list(_ prefix: String) async throws -> [(key: String, byteCount: Int)] {
-    var objects: [(key: String, byteCount: Int)] = []
+  /// - Returns: with the tag of each, which is empty where the store does not say it.
+  package func list(_ prefix: String) async throws -> [(key: String, byteCount: Int, tag: String)] {
+    var objects: [(key: String, byteCount: Int, tag: String)] = []
     var keyBytes = 0
     var token: String?
     let whole = "\(address.prefix)\(prefix)"
@@ -187,8 +188,9 @@ package final class Bucket: Sendable {
         guard let spelled = object["Key"], let count = object["Size"].flatMap(Int.init),
           let key = isEncoded ? Self.decoded(spelled) : spelled, key.hasPrefix(address.prefix)
         else { throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) has an entry without name or length") }
-        keyBytes += key.utf8.count
-        objects.append((String(key.dropFirst(address.prefix.count)), count))
+        let tag = object["ETag"] ?? ""
+        keyBytes += key.utf8.count + tag.utf8.count
+        objects.append((String(key.dropFirst(address.prefix.count)), count, tag))
       }
       guard keyBytes <= Self.mostKeyBytes, objects.count <= Self.mostPages * 1000 else { break }
       guard page["IsTruncated"] == "true" else { return objects }
@@ -203,7 +205,7 @@ package final class Bucket: Sendable {
   private static let mostPages = 1000
   /// A thousand names of a thousand bytes, each spelled with up to three.
   private static let pageBytes = 4 << 20
-  /// Of all names of a list together.
+  /// Of all names and tags of a list together.
   private static let mostKeyBytes = 64 << 20
 
   private static func decoded(_ text: String) -> String? {

@@ -9,6 +9,8 @@ internal import TransparencyLog
 ///
 /// A bundle comes first and is compared with its digest, then the manifest, then the lists that follow from it: the copy is whole
 /// at every moment. It can be removed at any time; it is made again.
+///
+/// Where the public log cannot be copied, bundles and what lies beside them still come, and the lists wait for it.
 package actor BucketCopy {
   private let source: any PublicationFolder
   private let copy: LocalFolder
@@ -18,6 +20,8 @@ package actor BucketCopy {
   private var knownLog: ShownList.Version?
   /// Of each series, the manifest's state that the copy has.
   private var known: [String: ShownList.Version] = [:]
+  /// Of proofs and attestations, the states in the bucket that the copy has.
+  private var companions: [String: ShownList.Version] = [:]
   /// One process keeps a copy; others that serve it leave it alone.
   private var lock: Int32?
 
@@ -86,17 +90,25 @@ package actor BucketCopy {
       throw FolderFault(.unusable, "\(path) cannot be read; the copy stays as it is")
     }
     let present = Dictionary(
-      try await source.files(of: series).map { ($0.path, $0.byteCount) }, uniquingKeysWith: { first, _ in first })
+      try await source.states(of: series).map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     // Those that left the index are served for a while to who has an old one.
-    let wanted = manifest.bundles.filter { $0.isListed || present[$0.path] == $0.bytes }
+    let wanted = manifest.bundles.filter { $0.isListed || present[$0.path]?.byteCount == $0.bytes }
     var missing: [SeriesManifest.Bundle] = []
     for bundle in wanted where try copy.byteCount(of: bundle.path) != bundle.bytes { missing.append(bundle) }
     // Several at the same time, and a large one alone: what is in memory at once is bounded.
     try await fetch(missing.filter { $0.bytes <= Self.smallBytes })
     for bundle in missing where bundle.bytes > Self.smallBytes { try await fetch([bundle]) }
-    // What an index names the log that is shown beside it proves.
-    try await refreshLog()
+    var logFault: (any Error)?
+    do {
+      try await refreshLog()
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      logFault = error
+    }
     try await fetchCompanions(of: wanted.map(\.path), present)
+    // What an index names the log that is shown beside it proves.
+    if let logFault { throw logFault }
     try await copy.show(content, at: path)
     try await copy.show(manifest.sums, at: "\(series)/SHA256SUMS")
     try await copy.show(manifest.index, at: "\(series)/index.txt")
@@ -125,22 +137,28 @@ package actor BucketCopy {
 
   private static let companionEndings = [ProofFile.ending: ProofFile.byteLimit, Envelope.ending: Envelope.byteLimit]
 
-  /// Proofs and attestations of bundles. They are made again with the same bytes, unless a key is another one.
-  private func fetchCompanions(of bundles: [String], _ present: [String: Int]) async throws {
+  /// Proofs and attestations of bundles. Made again, they mostly have as many bytes as before, and may have others.
+  private func fetchCompanions(of bundles: [String], _ present: [String: FileState]) async throws {
     guard log != nil else { return }
-    var missing: [(path: String, limit: Int)] = []
+    var missing: [(state: FileState, limit: Int)] = []
     for bundle in bundles {
       for (ending, limit) in Self.companionEndings {
-        let path = bundle + ending
-        guard let count = present[path], try copy.byteCount(of: path) != count else { continue }
-        missing.append((path, limit))
+        guard let state = present[bundle + ending] else { continue }
+        let isKnown = try state.version.map { try companions[state.path] == $0 && has(state) } ?? false
+        if !isKnown { missing.append((state, limit)) }
       }
     }
     _ = try await source.each(missing) { [source, copy] file in
-      guard let content = try await source.content(of: file.path, limit: file.limit) else { return }
-      try await copy.show(content, at: file.path)
+      let path = file.state.path
+      guard let content = try await source.content(of: path, limit: file.limit) else { return }
+      if try copy.byteCount(of: path) != content.count || copy.content(of: path, limit: file.limit) != content {
+        try await copy.show(content, at: path)
+      }
     }
+    for (state, _) in missing { companions[state.path] = state.version }
   }
+
+  private func has(_ state: FileState) throws -> Bool { try copy.byteCount(of: state.path) == state.byteCount }
 
   /// How often a checkpoint is read again whose tiles have been replaced by fuller ones meanwhile.
   private static let attempts = 3
@@ -202,12 +220,15 @@ package actor BucketCopy {
       for (path, _) in try copy.files(of: series)
       where Self.companionEndings.keys.contains(where: path.hasSuffix) { try copy.remove(path) }
     }
-    known = [:]
+    (known, companions) = ([:], [:])
   }
 
-  private func removeOld(_ series: String, keeping wanted: Set<String>, _ present: [String: Int]) throws {
+  private func removeOld(_ series: String, keeping wanted: Set<String>, _ present: [String: FileState]) throws {
     let lists = ["manifest.json", "SHA256SUMS", "index.txt"].map { "\(series)/\($0)" }
     for (path, _) in try copy.files(of: series)
-    where !wanted.contains(path) && !lists.contains(path) && present[path] == nil { try copy.remove(path) }
+    where !wanted.contains(path) && !lists.contains(path) && present[path] == nil {
+      try copy.remove(path)
+      companions[path] = nil
+    }
   }
 }

@@ -165,6 +165,16 @@ package struct BucketFolder: PublicationFolder {
     try await translated { try await bucket.list("\(series)/").map { ($0.key, $0.byteCount) } }
   }
 
+  package func states(of series: String) async throws -> [FileState] {
+    try await translated {
+      try await bucket.list("\(series)/").map { object in
+        FileState(
+          path: object.key, byteCount: object.byteCount,
+          version: object.tag.isEmpty ? nil : ShownList.Version(object.tag))
+      }
+    }
+  }
+
   private func translated<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()

@@ -5,6 +5,7 @@ import KeyPublishing
 import S3Objects
 import S3Publications
 import Testing
+import TransparencyLog
 
 /// The copy of a bucket that a machine serves.
 @Suite("The copy of a bucket") struct CopyTests {
@@ -179,6 +180,67 @@ import Testing
       #expect(try await scene.copy.refresh(["NL"]))
       #expect(try await other.refresh(["NL"]) == false)
       withExtendedLifetime(scene.copy) {}
+    }
+  }
+
+  /// Beside a log: what is proved and attested.
+  private func withLog(_ body: (Scene, BucketCopy) async throws -> Void) async throws {
+    try await Scene.run { scene in
+      let state = LogFolder(scene.path + "/log-state")
+      _ = try await LogWriter.create(
+        name: "keys.example.org/log", state: state, folder: PublishedLog(in: scene.source, at: "log"))
+      try await scene.publish(["a"], listed: 1, written: 1)
+      for ending in [ProofFile.ending, Envelope.ending] {
+        try await scene.source.show(Array("first".utf8), at: "NL/0.zip\(ending)")
+      }
+      try await body(scene, BucketCopy(of: scene.source, in: scene.path + "/copy", log: "log"))
+    }
+  }
+
+  private func copied(_ path: String, _ scene: Scene) throws -> String? {
+    try LocalFolder(scene.path + "/copy").content(of: path, limit: 100).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test("a proof that is made again with as many bytes is copied again, and those that are not are not asked for")
+  func companions() async throws {
+    try await withLog { scene, copy in
+      #expect(try await copy.refresh(["NL"]))
+      let (proof, attestation) = ("NL/0.zip\(ProofFile.ending)", "NL/0.zip\(Envelope.ending)")
+      #expect(try copied(proof, scene) == "first" && copied(attestation, scene) == "first")
+      try await scene.source.show(Array("again".utf8), at: proof)
+      try await scene.publish(["a", "bb"], listed: 2, written: 2)
+      scene.store.calm()
+      #expect(try await copy.refresh(["NL"]))
+      #expect(try copied(proof, scene) == "again" && copied(attestation, scene) == "first")
+      let asked = scene.store.seen.map(\.key)
+      #expect(asked.contains("eu/\(proof)") && !asked.contains("eu/\(attestation)"))
+      // Who starts anew knows nothing of what he has, and compares its bytes.
+      try await scene.source.show(Array("third".utf8), at: attestation)
+      withExtendedLifetime(copy) {}
+      let next = BucketCopy(of: scene.source, in: scene.path + "/other", log: "log")
+      try FileManager.default.createDirectory(atPath: scene.path + "/other/NL", withIntermediateDirectories: true)
+      try Data("xxxxx".utf8).write(to: URL(filePath: scene.path + "/other/\(attestation)"))
+      #expect(try await next.refresh(["NL"]))
+      #expect(try String(contentsOfFile: scene.path + "/other/\(attestation)", encoding: .utf8) == "third")
+    }
+  }
+
+  @Test("where the log cannot be copied, bundles and proofs come all the same, and the lists wait for it")
+  func logFault() async throws {
+    try await withLog { scene, copy in
+      #expect(try await copy.refresh(["NL"]))
+      let checkpoint = try #require(scene.store["log/checkpoint"])
+      scene.store.overwrite("log/checkpoint", with: Array("damaged".utf8))
+      try await scene.source.show(Array("again".utf8), at: "NL/0.zip\(ProofFile.ending)")
+      try await scene.publish(["a", "bb"], listed: 2, written: 2)
+      let fault = await #expect(throws: FolderFault.self) { try await copy.refresh(["NL"]) }
+      #expect(fault?.reason.contains("log/checkpoint") == true)
+      #expect(try copied("NL/1.zip", scene) == "bb")
+      #expect(try copied("NL/0.zip\(ProofFile.ending)", scene) == "again")
+      #expect(try copied("NL/index.txt", scene) == "NL/0.zip")
+      scene.store.overwrite("log/checkpoint", with: checkpoint)
+      #expect(try await copy.refresh(["NL"]))
+      #expect(try copied("NL/index.txt", scene) == "NL/0.zip\nNL/1.zip")
     }
   }
 }

@@ -276,7 +276,9 @@ package final class StrictObjectStore: S3Transport {
     let keys = state.objects.keys.sorted().filter { $0.hasPrefix(query["prefix"] ?? "") && $0 > begin }
     let page = keys.prefix(Self.pageLength)
     let contents = page.map { key in
-      "<Contents><Key>\(S3Encoding.word(key))</Key><Size>\(state.objects[key]?.bytes.count ?? 0)</Size></Contents>"
+      "<Contents><Key>\(S3Encoding.word(key))</Key>"
+        + "<ETag>\((state.objects[key]?.tag ?? "").replacing("\"", with: "&quot;"))</ETag>"
+        + "<Size>\(state.objects[key]?.bytes.count ?? 0)</Size></Contents>"
     }.joined()
     let isMore = keys.count > page.count
     let next = isMore ? "<NextContinuationToken>\(S3Encoding.word(page.last ?? ""))</NextContinuationToken>" : ""
