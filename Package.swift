@@ -339,7 +339,7 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib", "S3Objects",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib", "S3Objects", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf", condition: gateway),
       ],
@@ -422,7 +422,7 @@ let package = Package(
         "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "BundleTrust",
         "S3Objects", "S3Publications", "ExposureKeys",
-        "KeyNormalization", "GatewayTesting",
+        "KeyNormalization", "GatewayTesting", "TransparencyLog",
       ],
       swiftSettings: strict),
     .testTarget(

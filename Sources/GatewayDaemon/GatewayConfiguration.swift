@@ -9,6 +9,7 @@ internal import KeyPublishing
 internal import KeyStorage
 internal import PeerTransport
 internal import S3Publications
+internal import TransparencyLog
 
 /// The configuration with everything that it is checked against.
 package enum GatewayConfiguration {
@@ -148,7 +149,12 @@ package enum GatewayConfiguration {
       ledger = try? Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
       head = try? await ledger?.read { try $0.logHead(named: log.name) }
     }
-    let hasKey = access("\(log.state)/log.key", F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
+    var hasKey = access("\(log.state)/log.key", F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
+    if case .given = log.keys.log {
+      if log.place == .replicas, ledger == nil { return [] }
+      // With it alone nothing was begun.
+      hasKey = head != nil || log.place != .replicas && access("\(log.state)/signed", F_OK) == 0
+    }
     let shown = plan.publicationFolder.flatMap { ShownLog(in: LocalFolder($0), of: log) }
     guard !hasKey else {
       guard log.place != .replicas || ledger != nil else { return [] }
@@ -168,7 +174,7 @@ package enum GatewayConfiguration {
           severity: .error, file: path, place: "log.state",
           reason:
             "log.key is not in \(printableText(log.state)), and the store has the log \(log.name): copy log.key and attest.key "
-            + "from another replica, or from where they are kept")
+            + "from another replica, or from where they are kept, or name them with log.key and log.attestation-key")
       ]
     }
     if let shown {

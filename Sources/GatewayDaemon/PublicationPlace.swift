@@ -81,8 +81,8 @@ package struct PublicationPlace: Sendable {
   ///
   /// - Parameter ledger: of the store, which has it where replicas share the log.
   package static func state(of log: EvidenceSettings, _ ledger: Ledger?) -> any LogStatePlace {
-    guard log.place == .replicas, let ledger else { return LogFolder(log.state) }
-    return StoredLog(of: log.name, in: ledger, keys: LogFolder(log.state))
+    guard log.place == .replicas, let ledger else { return log.stateFolder() }
+    return StoredLog(of: log.name, in: ledger, keys: log.stateFolder())
   }
 }
 

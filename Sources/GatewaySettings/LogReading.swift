@@ -1,3 +1,4 @@
+internal import BundleTrust
 internal import GatewayServer
 internal import KeyIntake
 internal import KeyPublishing
@@ -18,11 +19,13 @@ extension GatewayReader {
     let name = section.need("name", "where the log is served, without https://: keys.example.org/log").flatMap(logName)
     let folder = section.take("folder").map(logFolder) ?? EvidenceSettings.usualFolder
     let place = section.take("state").map(resolvedPath) ?? state.map { "\($0)/log" }
+    let keys = logKeys(section, name: name)
     let witnesses = (section.take("witnesses")?.list() ?? []).compactMap(witness)
     var stated = StatedLog(section: section)
     if let name, let folder, let place {
       stated.settings = EvidenceSettings(name: name, folder: folder, state: place)
       stated.settings?.witnesses = witnesses
+      stated.settings?.keys = keys
     }
     return stated
   }
@@ -44,6 +47,42 @@ extension GatewayReader {
 
   /// What phones keep and upload.
   private var oldestKeyDays: Int64 { 14 }
+
+  /// The private keys, where they are secrets like others and no files of the log's state.
+  private func logKeys(_ section: Section, name: String?) -> LogKeys {
+    let (key, attestations) = (section.take("key"), section.take("attestation-key"))
+    guard key != nil || attestations != nil else { return LogKeys() }
+    guard let key, let attestations else {
+      let missing = key == nil ? "key" : "attestation-key"
+      document.add(section.place, "\(missing) is missing: who names one of the log's private keys names both")
+      return LogKeys()
+    }
+    var keys = LogKeys(log: .unread, attestations: .unread)
+    let (logSecret, attestationSecret) = (secret(key), secret(attestations))
+    guard readsSecrets else { return keys }
+    if let secret = logSecret {
+      do {
+        let signer = try NoteSigner(secret.disclosed)
+        if signer.verifier.kind != .log {
+          key.add("the key of a witness (type 4), allowed is that of a log (type 1)")
+        } else if let name, signer.verifier.name != name {
+          key.add("the key is of the log \(signer.verifier.name), and log.name is \(name)")
+        } else {
+          keys.log = .given(signer)
+        }
+      } catch {
+        key.add("\(error)")
+      }
+    }
+    if let secret = attestationSecret {
+      do {
+        keys.attestations = .given(try AttestationSigner(pem: secret.disclosed, name: "the secret"))
+      } catch {
+        attestations.add("\(error)")
+      }
+    }
+    return keys
+  }
 
   private func witness(_ setting: Setting) -> WitnessSettings? {
     guard let section = setting.section() else { return nil }

@@ -191,6 +191,13 @@ package enum SettingsTable {
           + "it. It is in no backup that is restored. With `store.postgresql` and a bucket it has the keys alone, the same on "
           + "each replica.", "`log` in `state`", path),
       Row(
+        "log.key",
+        "The log's private key, `PRIVATE+KEY+…` as `log init` makes it, where it is a secret like others: replicas need no folder "
+          + "for it.", "`log.key` in `log.state`", secret),
+      Row(
+        "log.attestation-key", "The private key of attestations, PEM, likewise; one of the two is never named alone.",
+        "`attest.key` in `log.state`", secret),
+      Row(
         "log.witnesses",
         "Who else signs each checkpoint (C2SP tlog-witness); one that does not answer holds nothing up.",
         none, "a list of sections"),

@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  private func configure(_ workshop: Workshop, policy: String) throws {
+  private func configure(_ workshop: Workshop, policy: String, keys: String = "") throws {
     try workshop.write(
       """
       state: state
@@ -37,7 +37,7 @@ import Testing
       series:
         - {name: DE, include: [DE], region: "262", publishing: ./\(policy), sign: [{key: {file: 310-v1.key.pem}, id: "310", version: v1}]}
       publication: {folder: public}
-      log: {name: keys.example.org/log}
+      log: {name: keys.example.org/log\(keys)}
       """, "gateway.yaml")
   }
 
@@ -49,6 +49,39 @@ import Testing
   private func check(_ outcome: Tool.Outcome, _ schema: String, _ status: Int32) throws {
     #expect(outcome.status == status, "\(outcome.errors)")
     #expect(try DocumentSchema(named: schema).faults(in: Data(outcome.output)) == [], "\(outcome.text)")
+  }
+
+  /// The private keys are secrets like others, and not in the log's state any more.
+  @Test func theKeysOfTheLogMayBeSecrets() throws {
+    try withGateway { workshop in
+      let first = try bundle(workshop)
+      for name in ["log", "attest"] {
+        try FileManager.default.moveItem(
+          atPath: workshop.path("state/log/\(name).key"), toPath: workshop.path("\(name)-secret"))
+      }
+      #expect(try workshop.keyferry("check").status == 2)
+      try configure(
+        workshop, policy: "first.yaml", keys: ", key: {file: log-secret}, attestation-key: {file: attest-secret}")
+      let check = try workshop.keyferry("check")
+      #expect(check.status == 0 && !check.text.contains("log init"), "\(check.text)")
+      // A proof and an attestation that are lost are made again by these keys.
+      let path = "public/" + first
+      let attestation = try workshop.bytes(path + ".intoto.jsonl")
+      for ending in [".tlog-proof", ".intoto.jsonl"] {
+        try FileManager.default.removeItem(atPath: workshop.path(path + ending))
+      }
+      let published = try workshop.keyferry(["publish"] + Self.noon)
+      #expect(published.status == 0, "\(published.errors)")
+      #expect(try workshop.bytes(path + ".intoto.jsonl") == attestation)
+      #expect(FileManager.default.fileExists(atPath: workshop.path(path + ".tlog-proof")))
+      let adopted = try workshop.keyferry("log", "adopt", "--config", "gateway.yaml")
+      #expect(adopted.status == 0, "\(adopted.errors)")
+      let status = try workshop.keyferry(["status"] + Self.noon)
+      #expect(!status.text.contains("log.key"), "\(status.text)")
+      for name in ["log", "attest"] {
+        #expect(!FileManager.default.fileExists(atPath: workshop.path("state/log/\(name).key")))
+      }
+    }
   }
 
   @Test func bundlesAreMadeAgain() throws {

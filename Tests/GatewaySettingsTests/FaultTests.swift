@@ -2,7 +2,9 @@ import ExposureKeys
 import GatewayServer
 import GatewaySettings
 import KeyPeers
+import KeyPublishing
 import Testing
+import TransparencyLog
 
 /// What is wrong, and where it is said to be.
 @Suite struct FaultTests {
@@ -631,10 +633,10 @@ import Testing
         log: {name: "https://keys.example.org/log", folder: a/b, state: /p/log, key: x}
         """
       ) == [
+        "3:1: error: log: attestation-key is missing: who names one of the log's private keys names both",
         "3:7: error: log.name: \"https://keys.example.org/log\", allowed 1...255 bytes without spaces and +, https:// and "
           + "a slash at the end: keys.example.org/log",
         "3:45: error: log.folder: \"a/b\", allowed 1...64 letters, digits, \"-\", \"_\"",
-        "3:73: error: log.key: no such setting",
       ])
     #expect(
       Fixture.faults("state: /s\nlog: {name: a}\n")
@@ -660,5 +662,52 @@ import Testing
         "4:7: warning: log.name: keys.example.org/log, and the log is served at keys.example.org/nl/log: others look for a "
           + "log under its name; where it is new, write keys.example.org/nl/log",
       ])
+  }
+
+  @Test func theKeysOfALogAreSecretsLikeOthers() throws {
+    let log = try NoteSigner.generate(name: "keys.example.org/log")
+    let others = [
+      try NoteSigner.generate(name: "other.example/log"),
+      try NoteSigner.generate(name: "keys.example.org/log", kind: .witness),
+    ]
+    let attester = AttestationSigner.generate()
+    var files = Fixture.files
+    files.texts["/etc/k/log"] = log.disclosed + "\n"
+    files.texts["/etc/k/attest"] = attester.disclosed
+    for (number, other) in others.enumerated() { files.texts["/etc/k/other-\(number)"] = other.disclosed }
+    let text = """
+      state: /s
+      publication: {folder: /p}
+      series: [{name: NL, region: "204", sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+      log: {name: keys.example.org/log, key: {file: log}, attestation-key: {file: attest}}
+      """
+    let settings = try #require(try Fixture.parse(text, files: files).plan.log)
+    #expect(settings.keys == LogKeys(log: .given(log), attestations: .given(attester)))
+    var shown = "\(settings) \(String(reflecting: settings))"
+    dump(settings, to: &shown)
+    for secret in [log.disclosed, attester.disclosed.split(separator: "\n")[1].description] {
+      #expect(!shown.contains(secret) && !shown.contains(secret.suffix(20)))
+    }
+    for (change, expected) in [
+      (
+        "key: {file: other-0}", "log.key: the key is of the log other.example/log, and log.name is keys.example.org/log"
+      ),
+      ("key: {file: other-1}", "log.key: the key of a witness (type 4), allowed is that of a log (type 1)"),
+      ("key: {file: attest}", "log.key: the private key of a log is PRIVATE+KEY+NAME+HEX+BASE64, this is none"),
+      ("key: {env: NOTHING}", "log.key: the environment has no variable of that name"),
+      ("key: PRIVATE+KEY+x", "log.key: a secret is never written here"),
+    ] {
+      let fault = #expect(throws: GatewayFaults.self) {
+        try Fixture.parse(text.replacing("key: {file: log}", with: change), files: files)
+      }
+      let said = "\(fault?.all ?? [])"
+      #expect(said.contains(expected), "\(said)")
+      for secret in others.map(\.disclosed) { #expect(!said.contains(secret)) }
+    }
+    let odd = #expect(throws: GatewayFaults.self) {
+      try Fixture.parse(text.replacing("{file: attest}", with: "{file: log}"), files: files)
+    }
+    let said = "\(odd?.all ?? [])"
+    #expect(said.contains("log.attestation-key: the secret: it is no private Ed25519 key in PEM"), "\(said)")
   }
 }

@@ -5,6 +5,33 @@ import Testing
 import TransparencyLog
 
 @Suite struct LogWriterTests {
+  /// Where the private keys are secrets of a configuration, the state has none of them.
+  @Test func keysMayBeGiven() async throws {
+    try await Workbench.run { bench in
+      let (log, attester) = (try NoteSigner.generate(name: Workbench.name), AttestationSigner.generate())
+      let keys = LogKeys(log: .given(log), attestations: .given(attester))
+      let (state, folder) = (LogFolder(bench.statePlace, keys: keys), LogFolder(bench.place))
+      var writer: LogWriter? = try await LogWriter.create(name: Workbench.name, state: state, folder: folder)
+      #expect(try await writer?.append(numbers(0..<3), cursor: "a") == 0)
+      writer = nil
+      let next = try await LogWriter.open(state: state, folder: folder)
+      #expect(next.verifier == log.verifier && next.checkpoint.size == 3)
+      let signer = try await AttestationSigner.kept(in: state, shownIn: folder)
+      #expect(signer.publicKey == attester.publicKey)
+      for file in ["log.key", "attest.key"] {
+        #expect(!FileManager.default.fileExists(atPath: "\(bench.statePlace)/\(file)"))
+      }
+      // What was shown by another key is told by where this one is.
+      try folder.show(Array(AttestationSigner.generate().publicKey.pem.utf8), at: AttestationSigner.publicFile)
+      let other = await #expect(throws: LogFault.self) { try await AttestationSigner.check(state, shownIn: folder) }
+      #expect(other?.reason.contains("log.attestation-key names is not the key that others were shown") == true)
+      // Who only looks has read no secret, and takes nothing from a file in its place.
+      let unread = LogFolder(bench.statePlace, keys: LogKeys(log: .unread, attestations: .unread))
+      #expect(await code { _ = try await LogWriter.look(state: unread, folder: folder) } == .inputOutput)
+      #expect(await code { try await AttestationSigner.check(unread, shownIn: folder) } == .inputOutput)
+    }
+  }
+
   @Test func aLogGrows() async throws {
     try await Workbench.run { bench in
       var random = SeededRandom(seed: 3)

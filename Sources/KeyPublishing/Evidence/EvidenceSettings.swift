@@ -8,6 +8,8 @@ package struct EvidenceSettings: Hashable, Sendable {
   package var folder: String
   /// The folder of the private keys, and of what was signed unless that is in the store, which nobody else reads.
   package var state: String
+  /// Where the private keys are.
+  package var keys = LogKeys()
   package var place = Place.folder
   /// Who else signs each checkpoint.
   package var witnesses: [WitnessSettings] = []
@@ -37,6 +39,11 @@ package struct EvidenceSettings: Hashable, Sendable {
     self.folder = folder
     self.state = state
   }
+
+  /// - Parameter willDo: is told each step before it is done, and can make it fail.
+  package func stateFolder(
+    willDo: @escaping @Sendable (LogFolder.Step, String) throws -> Void = { _, _ in }
+  ) -> LogFolder { LogFolder(state, keys: keys, willDo: willDo) }
 }
 
 /// Somebody who signs that a log only grows.

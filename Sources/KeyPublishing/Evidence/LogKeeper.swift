@@ -84,7 +84,7 @@ package actor LogKeeper {
   ) {
     self.init(
       settings, ledger: ledger, folder: folder, shelf: LogFolder("\(path)/\(settings.folder)", willDo: willDo),
-      state: LogFolder(settings.state, willDo: willDo), caller: caller)
+      state: settings.stateFolder(willDo: willDo), caller: caller)
   }
 
   /// Gives the log out of hand; it is opened again when it is asked for.

@@ -88,7 +88,7 @@ package struct LogStatus: Hashable, Sendable {
   package static func fault(
     of settings: EvidenceSettings, in folder: String, ledger: Ledger?, isKeeper: Bool
   ) async throws -> String? {
-    let (keys, shelf) = (LogFolder(settings.state), LogFolder("\(folder)/\(settings.folder)"))
+    let (keys, shelf) = (settings.stateFolder(), LogFolder("\(folder)/\(settings.folder)"))
     do {
       if settings.place == .folder {
         let signed = try await LogWriter.look(state: keys, folder: shelf)

@@ -61,7 +61,8 @@ package struct StoredLog: LogStatePlace {
     guard let head = try await ledger.read({ [name = self.log] in try $0.logHead(named: name) }) else { return nil }
     guard head.key == "\(log)" else {
       throw LogFault(
-        .badState, "\(keys.path)/log.key is not the key of this log: the store has \(head.key), and this one is \(log)",
+        .badState,
+        "\(keys.placeOfLogKey) is not the key of this log: the store has \(head.key), and this one is \(log)",
         hint: "each replica has a copy of the log.key that keyferry log init made")
     }
     return head

@@ -82,8 +82,10 @@ struct LogCommand: ParsableCommand {
       try file?.commit()
       if json { return try LogReport(writer.verifier, writer.checkpoint).tell(json: true) }
       try Console.result(line: "\(writer.verifier)")
-      Console.note(
-        "the private key is in \(places.state.keys.path); keep it secret, and never restore it from an old backup")
+      if case .file = places.state.keys.privateKeys.log {
+        Console.note(
+          "the private key is in \(places.state.keys.path); keep it secret, and never restore it from an old backup")
+      }
       if let attester {
         Console.remark("attestations are signed by \(attester.publicKey.id); a round puts attest.pem into the log")
       }

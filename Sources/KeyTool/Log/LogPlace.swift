@@ -181,14 +181,19 @@ struct LogWriting: ParsableArguments {
     }
     let gateway = try GatewayOptions.parse(["--config", config])
     let words = try gateway.operatorsPlan()
-    guard let log = words.log, let publication = words.publicationFolder else {
+    guard let stated = words.log, let publication = words.publicationFolder else {
       throw ValidationError("\(config) has no log; say which with log: {name: keys.example.org/log}")
     }
-    guard log.place != .folder else {
-      return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: LogFolder(log.state), name: log.name)
+    if stated.place == .folder, stated.keys == LogKeys() {
+      return Places(
+        folder: LogFolder("\(publication)/\(stated.folder)"), state: stated.stateFolder(), name: stated.name)
     }
-    // Requests to a bucket are signed, and the store of several replicas has what was signed.
+    // The private keys may be secrets; requests to a bucket are signed, and the store of several replicas has what was signed.
     let plan = try gateway.plan(warnings: false)
+    guard let log = plan.log else { throw ValidationError("\(config) has no log") }
+    if log.place == .folder {
+      return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: log.stateFolder(), name: log.name)
+    }
     let place = try plan.requirePublicationPlace(of: config)
     let ledger = log.place == .replicas ? try gateway.ledger(plan, as: .owner) : nil
     let copy = ShownLog(in: LocalFolder(publication), of: log).map { ("\(publication)/\(log.folder)", $0.size) }

@@ -233,7 +233,8 @@ extension AttestationSigner {
     guard let key = try? AttestationKey(pem: String(decoding: shown, as: UTF8.self), name: place) else { return }
     guard key == signer.publicKey else {
       throw LogFault(
-        .badState, "\(state.path)/\(keyFile) is not the key that others were shown, which \(place) has: \(key.id)",
+        .badState,
+        "\(state.placeOfAttestationKey) is not the key that others were shown, which \(place) has: \(key.id)",
         hint: recovery)
     }
   }
@@ -246,7 +247,7 @@ extension AttestationSigner {
     let shown = try await folder.content(of: publicFile, limit: 1 << 16)
     if let present, shown == nil || shown == Array(present.publicKey.pem.utf8) {
       throw LogFault(
-        .wouldOverwrite, "\(state.path)/\(keyFile) is there: the key \(present.publicKey.id) is not lost",
+        .wouldOverwrite, "\(state.placeOfAttestationKey) is there: the key \(present.publicKey.id) is not lost",
         hint: "nothing is to be done; leave out --new-attestation-key")
     }
     let signer = present ?? generate()
@@ -256,8 +257,13 @@ extension AttestationSigner {
   }
 
   private static func present(in state: LogFolder) throws -> AttestationSigner? {
-    try state.bytes(of: keyFile, limit: 4096).map {
-      try AttestationSigner(pem: String(decoding: $0, as: UTF8.self), name: "\(state.path)/\(keyFile)")
+    switch state.privateKeys.attestations {
+    case .given(let signer): return signer
+    case .unread: throw state.unread(state.placeOfAttestationKey)
+    case .file:
+      return try state.bytes(of: keyFile, limit: 4096).map {
+        try AttestationSigner(pem: String(decoding: $0, as: UTF8.self), name: "\(state.path)/\(keyFile)")
+      }
     }
   }
 

@@ -29,11 +29,18 @@ package struct LogFolder: LogShelf {
 
   package let path: String
   package var name: String { path }
+  /// Where the private keys are, in the state of a log.
+  package let privateKeys: LogKeys
   private let willDo: @Sendable (Step, String) throws -> Void
 
-  /// - Parameter willDo: is told each step before it is done, and can make it fail.
-  package init(_ path: String, willDo: @escaping @Sendable (Step, String) throws -> Void = { _, _ in }) {
+  /// - Parameters:
+  ///   - keys: where the private keys are.
+  ///   - willDo: is told each step before it is done, and can make it fail.
+  package init(
+    _ path: String, keys: LogKeys = LogKeys(), willDo: @escaping @Sendable (Step, String) throws -> Void = { _, _ in }
+  ) {
     self.path = path
+    privateKeys = keys
     self.willDo = willDo
   }
 

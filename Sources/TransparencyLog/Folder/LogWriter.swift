@@ -54,8 +54,8 @@ package final class LogWriter {
   ) async throws -> LogWriter {
     let keys = state.keys
     // A start that was interrupted has made a key, and nothing else.
-    let kept = try keys.bytes(of: LogState.keyFile, limit: 4096).map { String(decoding: $0, as: UTF8.self) }
-    let signer = try (key ?? kept).map { try NoteSigner($0) } ?? NoteSigner.generate(name: name)
+    let kept = try key.map { try NoteSigner($0) } ?? keys.logSigner()
+    let signer = try kept ?? NoteSigner.generate(name: name)
     guard signer.verifier.kind == .log, signer.verifier.name == name else {
       throw LogFault(
         .badKey,
@@ -73,8 +73,10 @@ package final class LogWriter {
       guard try await folder.content(of: file, limit: 1 << 20) == nil else { throw present("\(folder.name)/\(file)") }
     }
     guard try await state.signed(by: signer.verifier) == nil else { throw present(state.name) }
-    let text = Array((signer.disclosed + "\n").utf8)
-    try keys.put([(LogState.keyFile, text)], replacing: false, permissions: 0o600)
+    if case .file = keys.privateKeys.log {
+      let text = Array((signer.disclosed + "\n").utf8)
+      try keys.put([(LogState.keyFile, text)], replacing: false, permissions: 0o600)
+    }
     let empty = try SignedCheckpoint(Checkpoint(origin: name, size: 0, root: .empty), signer: signer)
     try await state.commit(LogState.Signed(checkpoint: empty, cursor: ""), over: nil, by: signer.verifier)
     return try await open(state: state, folder: folder)
@@ -149,11 +151,11 @@ package final class LogWriter {
 
   /// The private key of a log.
   package static func signer(of state: LogFolder) throws -> NoteSigner {
-    guard let bytes = try state.bytes(of: LogState.keyFile, limit: 4096) else {
+    guard let signer = try state.logSigner() else {
       throw LogFault(
         .badState, "\(state.path): there is no \(LogState.keyFile), so no log", hint: lostKey)
     }
-    return try NoteSigner(String(decoding: bytes, as: UTF8.self))
+    return signer
   }
 
   static let lostKey = """

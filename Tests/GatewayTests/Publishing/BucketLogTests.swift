@@ -56,6 +56,25 @@ import TransparencyLog
     }
   }
 
+  @Test("a replica that is given the keys needs no folder for them") func givenKeys() async throws {
+    try await run { press in
+      try await press.beginLog()
+      let state = try #require(press.log).state
+      func text(_ file: String) throws -> String { try String(contentsOfFile: "\(state)/\(file)", encoding: .utf8) }
+      press.log?.keys = LogKeys(
+        log: .given(try NoteSigner(try text("log.key"))),
+        attestations: .given(try AttestationSigner(pem: try text("attest.key"), name: "attest.key")))
+      try FileManager.default.removeItem(atPath: state)
+      try await press.say([key(1), key(2)])
+      try await press.round(at(8))
+      _ = try await press.followLog()
+      let log = try #require(press.log)
+      #expect(try await LogStatus.fault(of: log, in: press.root, ledger: press.ledger, isKeeper: true) == nil)
+      #expect(try press.files().contains { $0.hasSuffix(Envelope.ending) })
+      #expect(!FileManager.default.fileExists(atPath: state))
+    }
+  }
+
   @Test("a replica without the keys publishes nothing, and says why") func noKeys() async throws {
     try await run { press in
       try await press.beginLog()

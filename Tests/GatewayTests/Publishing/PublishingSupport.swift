@@ -131,7 +131,7 @@ struct Press: Sendable {
   ) -> LogKeeper {
     LogKeeper(
       log, ledger: ledger, folder: bucket, shelf: PublishedLog(in: bucket, at: log.folder),
-      state: StoredLog(of: log.name, in: ledger, keys: LogFolder(log.state)), taker: taker)
+      state: StoredLog(of: log.name, in: ledger, keys: log.stateFolder()), taker: taker)
   }
 
   /// Lays the objects of the bucket down in the folder.
