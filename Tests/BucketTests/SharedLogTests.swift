@@ -26,9 +26,25 @@ import TransparencyLog
     #expect(step > 20)
   }
 
+  /// The same beside a witness, which sees each size once, whoever asks: what it has signed is shown for as long as that size is, and
+  /// whoever goes on has its signature.
+  @Test("a witness signs for each holder, at every step at which it changes", arguments: [Life.End.dies, .wakesLate])
+  func aWitnessSignsForEachHolder(_ end: Life.End) async throws {
+    var step = 0
+    while true {
+      let witness = try LiteralWitness("witness.example/w1")
+      let isOver = try await replace(at: step, end, isFenced: true, witness)
+      if isOver { break }
+      step += 1
+    }
+    #expect(step > 20)
+  }
+
   /// - Returns: whether the first one had ended before.
-  private func replace(at step: Int, _ end: Life.End, isFenced: Bool) async throws -> Bool {
-    try await LogWorld.run { world in
+  private func replace(
+    at step: Int, _ end: Life.End, isFenced: Bool, _ witness: LiteralWitness? = nil
+  ) async throws -> Bool {
+    try await LogWorld.run(witness) { world in
       try await world.begin()
       try await world.queue(250)
       try await world.keeper(try await world.lease(LogWorld.a)).integrate(of: "", at: LogWorld.now)
@@ -140,6 +156,8 @@ struct LogWorld {
   let base: MemoryStore
   let store = StrictObjectStore()
   let keys: LogFolder
+  /// Who signs each checkpoint, too.
+  let witness: LiteralWitness?
   fileprivate let history = LogHistory()
   private let clock = StoreTime()
 
@@ -148,14 +166,17 @@ struct LogWorld {
     let queued = Mutex(0)
   }
 
-  static func run<Outcome>(_ body: (LogWorld) async throws -> Outcome) async throws -> Outcome {
+  static func run<Outcome>(
+    _ witness: LiteralWitness? = nil, _ body: (LogWorld) async throws -> Outcome
+  ) async throws -> Outcome {
     let place = FileManager.default.temporaryDirectory.appending(path: "keyferry-shared-\(UUID().uuidString)").path
     defer { for end in ["", "-other"] { try? FileManager.default.removeItem(atPath: place + end) } }
-    return try await body(LogWorld(keys: LogFolder(place)))
+    return try await body(LogWorld(keys: LogFolder(place), witness))
   }
 
-  private init(keys: LogFolder) {
+  private init(keys: LogFolder, _ witness: LiteralWitness?) {
     self.keys = keys
+    self.witness = witness
     base = MemoryStore(sharedBy: { [clock] in clock.time.withLock { $0 } })
   }
 
@@ -193,16 +214,16 @@ struct LogWorld {
 
   func keeper(
     _ lease: Lease?, _ life: Life = Life(.dies, at: nil), taker: LogKeeper.Taker = .this,
-    witnesses: [WitnessSettings] = [], caller: (any WitnessCaller)? = nil,
     isEnding: @escaping @Sendable () -> Bool = { false }
   ) -> LogKeeper {
     let ledger = Ledger(LivingStore(base: base, life: life)).under(lease.map { [$0] } ?? [])
     var settings = EvidenceSettings(name: SharedLogTests.name, state: keys.path)
     settings.place = .replicas
-    settings.witnesses = witnesses
+    settings.witnesses = witness.map { [WitnessSettings(key: $0.key, address: "https://w1.example")] } ?? []
     return LogKeeper(
       settings, ledger: ledger, folder: folder(life), shelf: shelf(life),
-      state: StoredLog(of: settings.name, in: ledger, keys: keys), taker: taker, caller: caller, isEnding: isEnding)
+      state: StoredLog(of: settings.name, in: ledger, keys: keys), taker: taker,
+      caller: witness.map { WatchedWitness(witness: $0, life: life) }, isEnding: isEnding)
   }
 
   /// One log, with every entry once, and nothing that was ever shown is denied by it.
@@ -213,6 +234,9 @@ struct LogWorld {
     let shown = try await LogWatch.checkpoint(of: source, by: key)
     let expected = clock.queued.withLock { $0 }
     #expect(shown.size == expected, "\(place)")
+    if let witness {
+      #expect(await witness.size == expected && shown.note.signatures.contains(where: witness.key.claims), "\(place)")
+    }
     var entries: [[UInt8]] = []
     for number in 0..<(shown.size + Tile.width - 1) / Tile.width {
       entries += try await TreeReader(source, size: shown.size).bundle(number).entries
@@ -296,10 +320,26 @@ private struct LivingStore: Store {
   }
 }
 
+/// The way to a witness, of which each call has a step before and one behind it.
+private struct WatchedWitness: WitnessCaller {
+  let witness: LiteralWitness
+  let life: Life
+
+  func post(
+    _ body: [UInt8], to address: String, seconds: Int64, limit: Int
+  ) async throws -> (status: Int, body: [UInt8]) {
+    try await life.pass()
+    let answer = try await witness.answer(body)
+    try await life.pass()
+    return answer
+  }
+}
+
 /// Everything that the bucket ever showed.
 private final class LogHistory: Sendable {
   let roots = Mutex<[Int: String]>([:])
   let newest = Mutex(0)
+  let cosigners = Mutex<[Int: Set<String>]>([:])
   let contents = Mutex<[String: [UInt8]]>([:])
   let faults = Mutex<[String]>([])
 
@@ -316,6 +356,11 @@ private final class LogHistory: Sendable {
     }
     let other = roots.withLock { $0.updateValue(shown.root, forKey: shown.size) }
     if let other, other != shown.root { faults.withLock { $0.append("two checkpoints of size \(shown.size)") } }
+    let cosigned = Set(shown.cosigners)
+    let signed = cosigners.withLock { $0.updateValue(cosigned, forKey: shown.size) } ?? []
+    if !signed.isSubset(of: cosigned) {
+      faults.withLock { $0.append("size \(shown.size) is shown without a signature that it had") }
+    }
     let before = newest.withLock { newest in
       defer { newest = max(newest, shown.size) }
       return newest
