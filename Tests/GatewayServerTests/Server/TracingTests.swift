@@ -1,14 +1,16 @@
 import ExposureKeys
 import Foundation
-import GatewayDaemon
 import GatewaySettings
 import GatewayTesting
 import HTTPTypes
 import InMemoryTracing
+import KeyNormalization
+import KeyPublishing
 import KeyStorage
 import Testing
 import Tracing
 
+@testable import GatewayDaemon
 @testable import GatewayServer
 
 @Suite("What a tracer is told")
@@ -66,5 +68,45 @@ struct TracingTests {
     #expect(sources.sorted() == ["traced-drop", "traced-none"])
     let failed = Self.tracer.finishedSpans.filter { $0.attributes.get("keyferry.fault") != nil }
     #expect(failed.map { $0.attributes.get("keyferry.source") } == [.string("traced-none")])
+  }
+
+  @Test("A push is a span, which says the destination")
+  func push() async throws {
+    _ = Self.tracer
+    let pushing = Pushing(ledger: Ledger(MemoryStore()), version: "1") { PublicationFixture.noon }
+    let destinations = ["traced-a", "traced-b"].map { name in
+      DestinationSettings(
+        name: name, location: "https://127.0.0.1:9", origin: "NL", sources: ["door"], publishing: Policy(name: "test"),
+        signer: PushSigner(subject: "C=NL,CN=test", thumbprint: "ab") { _, _ in [] })
+    }
+    let receipts = try await pushing.push(to: destinations, isForced: true, isOnce: true)
+    await pushing.close()
+    #expect(receipts.count == 2)
+    #expect(
+      spans("keyferry.push", "keyferry.destination").filter { $0.hasPrefix("traced-") }.sorted()
+        == destinations.map(\.name))
+  }
+
+  @Test("A round of publishing is a span, which says its series")
+  func round() async throws {
+    _ = Self.tracer
+    let gateway = try ConfiguredGateway()
+    var plan = gateway.plan
+    for index in plan.series.indices { plan.series[index].name = "traced-\(plan.series[index].name)" }
+    let service = PublishService(
+      plan: CurrentPlan(plan), tenure: .alone(gateway.ledger), place: try #require(PublicationPlace(plan)),
+      clock: GatewayClock(toldByOperator: ConfiguredGateway.now), metrics: GatewayMetrics(), readiness: Readiness(),
+      publications: nil, program: "test")
+    let work = Task { try await service.run() }
+    var found: [[String]] = []
+    for _ in 0..<300 where found.isEmpty {
+      try await Task.sleep(for: .milliseconds(100))
+      found = Self.tracer.finishedSpans.filter { $0.operationName == "keyferry.round" }.compactMap { span in
+        span.attributes.get("keyferry.series").flatMap { if case .stringArray(let names) = $0 { names } else { nil } }
+      }
+    }
+    work.cancel()
+    try await work.value
+    #expect(found.first == plan.series.map(\.name).sorted())
   }
 }
