@@ -7,6 +7,9 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -120,6 +123,11 @@ void keyferry_partial_watch_memory(void) {
   atomic_store(&is_watching, 1);
   // Elsewhere a trap is a fault of the program, and its core says more.
   if (!is_memory_limited()) return;
+#ifdef M_ARENA_MAX
+  // Each thread would have an arena of its own, for which the system is asked for 128 MiB of addresses. Where it says no, it is asked
+  // again for every few bytes that the thread wants, which takes longer than all the rest.
+  mallopt(M_ARENA_MAX, 1);
+#endif
   stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
   int flags = sigaltstack(&own, NULL) == 0 ? SA_ONSTACK : 0;
   const int signals[] = {SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS};

@@ -161,6 +161,39 @@ import TransparencyLog
     }
   }
 
+  /// Somewhere between too little and enough the system's allocator asked for room for each few bytes, and was refused each time: that took
+  /// most of the time, and the time was some minutes.
+  @Test("With little memory the time goes into the work") func littleMemory() throws {
+    try Workshop.run { workshop in
+      var random = SeededRandom(seed: 8)
+      for name in ["one.csv", "other.csv"] {
+        let keys = (0..<40_000).map { _ in
+          random.bytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            + ",2676384,144,3,1\n"
+        }
+        try workshop.write(NormalizeTests.columns + keys.joined(), name)
+      }
+      let program = try #require(Workshop.program)
+      let (shell, limit) = (try #require(Tool(named: "sh")), try #require(Tool(named: "timeout")))
+      var compared = 0
+      for kilobytes in stride(from: 220_000, through: 340_000, by: 20_000) {
+        let line = "ulimit -v \(kilobytes); \"$@\" >/dev/null 2>errors; echo $?; times"
+        let outcome = try limit.run(
+          ["120", shell.path, "-c", line, "sh", program, "diff", "one.csv", "other.csv"], in: workshop.folder)
+        #expect(outcome.status == 0, "\(kilobytes) kB: \(outcome.text)")
+        // What the shell took itself, and what its children took: user and system.
+        guard outcome.text.hasPrefix("1\n") else { continue }
+        compared += 1
+        let seconds = outcome.text.matches(of: /(\d+)m([\d.]+)s/).compactMap { match in
+          Double(match.1).flatMap { minutes in Double(match.2).map { minutes * 60 + $0 } }
+        }
+        try #require(seconds.count == 4, "\(outcome.text)")
+        #expect(seconds[3] < seconds[2] / 2, "\(kilobytes) kB: \(outcome.text)")
+      }
+      #expect(compared > 0)
+    }
+  }
+
   @Test("Nor does a bare root, without /proc, /dev and /etc") func bareRoot() throws {
     guard getuid() == 0, let chroot = Tool(named: "chroot"), let env = Tool(named: "env"), let ldd = Tool(named: "ldd")
     else {
