@@ -431,6 +431,11 @@ struct PublishService: Service {
           "series": .string(series), "code": .string(warning.code.rawValue), "reason": .string(warning.reason),
         ])
     }
+    if let reason = receipt.dividedFault {
+      logger.warning(
+        "a look at everything failed on several processors, and one took it",
+        metadata: ["series": .string(series), "reason": .string(reason)])
+    }
     if let fault = receipt.fault, fault.code.hasSuffix(StorageFault.Code.fenced.rawValue) {
       logger.notice(
         "another replica publishes now", metadata: ["series": .string(series), "reason": .string(fault.reason)])

@@ -107,9 +107,12 @@ package struct Publisher: Sendable {
       rounds.enumerated().compactMap { index, round in round.selectionRequest.map { Asked(index: index, request: $0) } }
     )
     try Task.checkCancellation()
-    var found = await wholes(asked)
-    let answered = Set(found.map(\.index))
+    var (found, fault) = await wholes(asked)
     try Task.checkCancellation()
+    if let fault {
+      for one in asked where one.plan?.isDivided ?? false { rounds[one.index].note(dividedFault: "\(fault)") }
+    }
+    let answered = Set(found.map(\.index))
     found += await withTaskGroup(of: Answers.self) { group in
       for part in SelectionRequest.dealt(asked.filter { !answered.contains($0.index) }) {
         group.addTask { await self.answers(to: part) }
@@ -134,11 +137,11 @@ package struct Publisher: Sendable {
   private static let fewParts = 3
 
   /// The answers to those that look at everything in a large store: each processor has a part of all key data, and reads its claims
-  /// once for all of them. Where anything fails, they are asked like the others, and say why.
-  private func wholes(_ asked: [Asked]) async -> Answers {
+  /// once for all of them. Where anything fails, they are asked like the others, and that is told.
+  private func wholes(_ asked: [Asked]) async -> (Answers, fault: (any Error)?) {
     let parts = KeyDataPart.parts(habit == .divided ? Self.fewParts : SelectionRequest.processors)
     let divided = asked.filter { $0.plan?.isDivided ?? false }
-    guard parts.count > 1, !divided.isEmpty else { return [] }
+    guard parts.count > 1, !divided.isEmpty else { return ([], nil) }
     let plans = divided.compactMap(\.plan)
     do {
       let selected = try await withThrowingTaskGroup(of: (part: Int, selections: [KeySelection]).self) { group in
@@ -150,14 +153,15 @@ package struct Publisher: Sendable {
         return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.part < $1.part }.map(\.selections)
       }
       let joined = try KeySelection.joined(selected)
-      return try await ledger.read { state in
+      let answers: Answers = try await ledger.read { state in
         try plans.indices.compactMap { place in
           guard let selection = joined[place] else { return nil }
           return (divided[place].index, .success(try plans[place].answer(selection, from: state)))
         }
       }
+      return (answers, nil)
     } catch {
-      return []
+      return ([], error)
     }
   }
 

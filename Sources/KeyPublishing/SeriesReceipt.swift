@@ -15,6 +15,8 @@ package struct SeriesReceipt: Hashable, Sendable {
 
   /// Whether the round looked at what had changed alone: the counts of keys are about these then.
   package internal(set) var looksAtChanges = false
+  /// Why a look at everything that was divided among processors was given up, and taken by one; `nil` where none was.
+  package internal(set) var dividedFault: String?
   /// Distinct keys that claims are about.
   package internal(set) var believed = 0
   /// First releases.

@@ -667,6 +667,9 @@ struct SeriesRound: Sendable {
     return SelectionRequest(settings: settings, known: state, window: window, habit: habit, program: program)
   }
 
+  /// A look at everything that was divided among processors was given up.
+  mutating func note(dividedFault reason: String) { receipt.dividedFault = reason }
+
   mutating func take(_ answer: SelectionAnswer) {
     (selection, recalls, releasedRounds) = (answer.selection, answer.recalls, answer.rounds)
     (selected, mark) = (answer.selected, answer.mark)

@@ -3,6 +3,7 @@ import Foundation
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
+import Synchronization
 import Testing
 
 @testable import KeyPublishing
@@ -182,6 +183,51 @@ struct SelectionRequestTests {
       #expect(receipts.map(\.fault?.code) == [nil, "selection-differs", nil])
       #expect(receipts.map(\.published) == [1, 0, 1])
     }
+  }
+
+  /// A store of which one reading fails.
+  private final class FailingReads: Store {
+    private let store: any Store
+    private let left: Mutex<Int>
+    var role: StoreRole { store.role }
+
+    init(_ store: any Store, failing number: Int) {
+      self.store = store
+      left = Mutex(number)
+    }
+
+    func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result {
+      let isLast = left.withLock { left in
+        left -= 1
+        return left == 0
+      }
+      if isLast { throw StorageFault(.inputOutput, "the disk does not answer") }
+      return try await store.read(body)
+    }
+
+    func write<Result: Sendable>(
+      as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result { try await store.write(as: authority, body) }
+  }
+
+  @Test("what fails on several processors is taken by one, and told") func dividedFaults() async throws {
+    var told = 0
+    for number in 1...60 {
+      try await Press.run(["NL", "BE"].map { Self.series($0) }) { press in
+        press.habit = .divided
+        try await press.say((1...20).map { number in key(UInt64(number)).with { $0.key = Self.scattered(number) } })
+        press.store = FailingReads(press.base, failing: number)
+        let receipts = try await press.publisher.round(now: at(10))
+        guard receipts.allSatisfy({ $0.fault == nil }) else { return }
+        #expect(receipts.map(\.published) == [20, 20], "\(number)")
+        if receipts.contains(where: { $0.dividedFault != nil }) {
+          #expect(receipts.map(\.dividedFault) == [String?](repeating: "the disk does not answer", count: 2))
+          told += 1
+        }
+      }
+    }
+    // Each of the parts, and what is asked of them together.
+    #expect(told >= 3)
   }
 
   @Test("requests are dealt among processors, each once and in their order")
