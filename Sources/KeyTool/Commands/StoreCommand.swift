@@ -8,6 +8,7 @@ internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Publications
 internal import SealedCopies
 
 struct StoreCommand: AsyncParsableCommand {
@@ -23,9 +24,10 @@ struct StoreCommand: AsyncParsableCommand {
       abstract: "Read the whole store and say what is damaged.",
       discussion: """
         It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks \
-        at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong.
+        at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong. The manifests in the publication \
+        folder, or in the bucket itself, are compared with the store: either may have been brought back from an older copy.
 
-        The exit code is 1 when something is damaged: stop the gateway; keyferry store repair says what of it comes back without a \
+        The exit code is 1 when they differ, or something is damaged: then stop the gateway; keyferry store repair says what of it comes back without a \
         copy. Otherwise restore the last copy with keyferry store restore, which keeps the damaged file; the publication folder makes up \
         for what went out since.
 
@@ -43,11 +45,13 @@ struct StoreCommand: AsyncParsableCommand {
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       let damage = try await damage(of: plan)
+      let differences = damage.isEmpty ? try await differences(of: plan) : []
       if json {
-        try Console.document(line: try JSONText.render(Report(damage: damage)))
+        try Console.document(line: try JSONText.render(Report(damage: damage, publication: differences)))
       } else {
         for line in damage { try Console.result(line: printableText(line)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
+        for line in differences { try Console.result(line: printableText(line)) }
       }
       if !damage.isEmpty {
         Console.hint(
@@ -57,7 +61,27 @@ struct StoreCommand: AsyncParsableCommand {
             ? "stop the gateway, then: keyferry store restore COPY --config \(gateway.config)"
             : "stop the gateway, then restore a copy of the database with its own means")
       }
-      try exit(damage.isEmpty ? .done : .rejected)
+      try exit(damage.isEmpty && differences.isEmpty ? .done : .rejected)
+    }
+
+    /// What is published and the store does not know, and the other way round. A bucket is asked with what the service has.
+    private func differences(of plan: OperatorsPlan) async throws -> [String] {
+      let series = plan.series.map(\.name)
+      do {
+        if let bucket = plan.publicationBucket {
+          guard let folder = PublicationPlace(try gateway.plan(warnings: false))?.folder else { return [] }
+          let ledger = try gateway.ledger(plan, as: .reader)
+          return try await PublicationStanding.faults(of: series, in: folder, named: bucket.shown, ledger)
+        }
+        guard let path = plan.publicationFolder else { return [] }
+        return try await PublicationStanding.faults(
+          of: series, in: LocalFolder(path), named: PathText.onOneLine(path), try gateway.ledger(plan, as: .reader))
+      } catch let fault as StorageFault {
+        throw fault
+      } catch {
+        Console.note("what is published was not compared with the store: \(printableText("\(error)"))")
+        return []
+      }
     }
 
     private func damage(of plan: OperatorsPlan) async throws -> [String] {
@@ -72,9 +96,10 @@ struct StoreCommand: AsyncParsableCommand {
     private struct Report: Encodable {
       let reportVersion = 1
       let damage: [String]
+      let publication: [String]
 
       enum CodingKeys: String, CodingKey {
-        case damage
+        case damage, publication
         case reportVersion = "report_version"
       }
     }
