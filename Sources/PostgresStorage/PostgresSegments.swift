@@ -116,6 +116,12 @@ final class PostgresSegments: ClaimSegments {
 
   // MARK: Runs
 
+  var content: String {
+    guard let series = tables.series else { return "claims" }
+    let name: String? = try? database.row("SELECT name FROM series WHERE id = $1", series).map { try $0["name"] }
+    return "releases of \(name ?? "series \(series)")"
+  }
+
   func runs() throws -> [ClaimRun] {
     let rows =
       if let series = tables.series {
@@ -136,7 +142,7 @@ final class PostgresSegments: ClaimSegments {
     guard let counters else { throw StorageFault(.held, "claims: nothing is written in a transaction that reads") }
     let number = counters.next("\(tables.prefix)_runs")
     guard let short = Int32(exactly: number) else {
-      throw StorageFault(.full, "\(tables.prefix)s: run \(number), at most \(Int32.max) are allowed")
+      throw StorageFault(.full, "\(content): run \(number), at most \(Int32.max) are allowed")
     }
     if let series = tables.series {
       try database.run(
@@ -382,7 +388,7 @@ final class PostgresSegments: ClaimSegments {
         guard let filter = try row.withBytes(1, { ClaimFilter($0) }) else {
           throw StorageFault(
             .corrupt,
-            "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
+            "\(content): the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
           )
         }
         filters.append((place, filter))

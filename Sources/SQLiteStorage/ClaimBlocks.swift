@@ -49,6 +49,12 @@ final class SQLiteSegments: ClaimSegments {
     removal = try RawStatement(database, "DELETE FROM \(blocks) WHERE id = ?1")
   }
 
+  var content: String {
+    guard let series = tables.series else { return "claims" }
+    let name = try? String.fetchOne(database, sql: "SELECT name FROM series WHERE id = ?", arguments: [series])
+    return "releases of \(name ?? "series \(series)")"
+  }
+
   func runs() throws -> [ClaimRun] {
     let rows =
       if let series = tables.series {
@@ -110,7 +116,7 @@ final class SQLiteSegments: ClaimSegments {
       guard let filter = ClaimFilter(statement.bytes(at: 1)) else {
         throw StorageFault(
           .corrupt,
-          "\(tables.prefix)s: the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
+          "\(content): the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
         )
       }
       filters.append((place, filter))
@@ -128,7 +134,7 @@ final class SQLiteSegments: ClaimSegments {
     }
     guard let number = Int32(exactly: database.lastInsertedRowID) else {
       throw StorageFault(
-        .full, "\(tables.prefix)s: run \(database.lastInsertedRowID), at most \(Int32.max) are allowed")
+        .full, "\(content): run \(database.lastInsertedRowID), at most \(Int32.max) are allowed")
     }
     return number
   }

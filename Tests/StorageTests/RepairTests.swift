@@ -156,7 +156,16 @@ struct RepairTests {
     let place = [.filter, .releaseFilter].contains(piece) ? 0 : 3
     try await damage("SELECT id, \(piece.column) AS bytes FROM \(piece.rawValue) ORDER BY id LIMIT 1 OFFSET \(place)")
     let damaged = try open()
-    #expect(try await !damaged.damage(limit: 9).isEmpty)
+    let faults = try await damaged.damage(limit: 9)
+    #expect(!faults.isEmpty)
+    // What is damaged is called what it is.
+    switch piece {
+    case .block, .filter: #expect(faults.contains { $0.hasPrefix("claims: the ") }, "\(faults)")
+    case .release, .releaseFilter:
+      #expect(faults.contains { $0.hasPrefix("releases of NL: the ") }, "\(faults)")
+      #expect(!faults.contains { $0.contains("claims") }, "\(faults)")
+    case .agenda: #expect(!faults.contains { $0.hasPrefix("claims") }, "\(faults)")
+    }
     // Who reads what is damaged is told, and what to do.
     if piece == .block {
       let fault = await #expect(throws: StorageFault.self) { try await damaged.snapshot() }

@@ -150,7 +150,7 @@ package final class ClaimRuns {
       var (place, block): (BlockPlace, [ClaimRow]) = (BlockPlace(run: run.number, prefix: 0), [])
       _ = try segments.withBlock(atOrBefore: asked) {
         place = $0
-        try BlockReading.decode($1, at: $0, into: &block)
+        try BlockReading.decode($1, at: $0, of: segments, into: &block)
       }
       let end = try segments.place(behind: asked)?.prefix
       let mine = rest.prefix { row in end.map { row.key.prefix < $0 } ?? true }
@@ -200,7 +200,7 @@ package final class ClaimRuns {
 
   private func merge(into number: Int32, limit: Int) throws {
     guard let target = runs.first(where: { $0.number == number }) else {
-      throw StorageFault(.corrupt, "claims: run \(number), into which others are merged, is not there")
+      throw StorageFault(.corrupt, "\(segments.content): run \(number), into which others are merged, is not there")
     }
     let sources = runs.filter { $0.into == number }
     var reading = MergedRows(try sources.map { try RunCursor($0.number, from: nil, taking: true, segments) })
@@ -246,7 +246,7 @@ package final class ClaimRuns {
       var (place, block): (BlockPlace?, [ClaimRow]) = (nil, [])
       _ = try segments.withBlock(atOrBefore: BlockPlace(run: run.number, prefix: key.prefix)) {
         place = $0
-        try BlockReading.decode($1, at: $0, into: &block)
+        try BlockReading.decode($1, at: $0, of: segments, into: &block)
       }
       guard let place, block.contains(where: { $0.key == key }) else { continue }
       let changed = try block.compactMap { $0.key == key ? try change($0) : $0 }
@@ -275,7 +275,7 @@ package final class ClaimRuns {
         var (place, block): (BlockPlace?, [ClaimRow]) = (nil, [])
         _ = try segments.withBlock(atOrBefore: asked) {
           place = $0
-          try BlockReading.decode($1, at: $0, into: &block)
+          try BlockReading.decode($1, at: $0, of: segments, into: &block)
         }
         let end = try segments.place(behind: asked)?.prefix
         let mine = rest.prefix { row in end.map { row.key.prefix < $0 } ?? true }
@@ -350,12 +350,12 @@ package final class ClaimRuns {
     var block: [ClaimRow] = []
     var isThere = try segments.withBlock(atOrBefore: asked) {
       asked = $0
-      try BlockReading.decode($1, at: $0, into: &block)
+      try BlockReading.decode($1, at: $0, of: segments, into: &block)
     }
     if !isThere {
       isThere = try segments.withBlock(behind: asked) {
         asked = $0
-        try BlockReading.decode($1, at: $0, into: &block)
+        try BlockReading.decode($1, at: $0, of: segments, into: &block)
       }
     }
     while isThere {
@@ -368,7 +368,7 @@ package final class ClaimRuns {
       block.removeAll(keepingCapacity: true)
       isThere = try segments.withBlock(atOrBefore: next) {
         asked = $0
-        try BlockReading.decode($1, at: $0, into: &block)
+        try BlockReading.decode($1, at: $0, of: segments, into: &block)
       }
     }
     return (nil, count)
@@ -454,9 +454,11 @@ package final class ClaimRuns {
           look(row)
           try cursor.advance()
         }
-        if unknown > 0 { found.append("claims: \(unknown) of run \(run.number) are not found by their key data") }
+        if unknown > 0 {
+          found.append("\(segments.content): \(unknown) of run \(run.number) are not found by their key data")
+        }
         if count != run.rowCount {
-          found.append("claims: run \(run.number) has \(count) of them, and should have \(run.rowCount)")
+          found.append("\(segments.content): run \(run.number) has \(count) of them, and should have \(run.rowCount)")
         }
       } catch let fault as StorageFault {
         found.append(fault.reason)

@@ -74,6 +74,8 @@ package struct ClaimRun: Hashable, Sendable {
 /// How a store keeps runs: the only thing about claims that one store does otherwise than another. All of it happens in
 /// the transaction at hand.
 package protocol ClaimSegments: AnyObject {
+  /// What the runs hold, for who reads that some of it is damaged: `claims`, or `releases of NL`.
+  var content: String { get }
   func runs() throws -> [ClaimRun]
   /// Calls `body` with the last block of the run at or before this place; `false` where there is none.
   func withBlock(
@@ -105,6 +107,8 @@ package protocol ClaimSegments: AnyObject {
 }
 
 extension ClaimSegments {
+  package var content: String { "claims" }
+
   /// Where a block is as near as its place, there is nothing to prepare.
   package func prepare(_ places: [BlockPlace]) {}
 }

@@ -22,7 +22,7 @@ struct RunCursor {
     let asked = BlockPlace(run: run, prefix: start?.prefix ?? 0)
     var (read, at): ([ClaimRow], BlockPlace) = ([], asked)
     let isThere = try segments.withBlock(atOrBefore: asked) { place, bytes in
-      try BlockReading.decode(bytes, at: place, into: &read)
+      try BlockReading.decode(bytes, at: place, of: segments, into: &read)
       at = place
     }
     (rows, place) = (read, at)
@@ -42,6 +42,9 @@ struct RunCursor {
     }
   }
 
+  /// See ``ClaimSegments/content``.
+  var content: String { segments.content }
+
   /// The next claim; `nil` at the end.
   @inline(__always)
   var row: ClaimRow? { index < rows.count ? rows[index] : nil }
@@ -59,7 +62,7 @@ struct RunCursor {
     var (read, at) = (rows, place)
     rows = []
     _ = try segments.withBlock(behind: place) { place, bytes in
-      try BlockReading.decode(bytes, at: place, into: &read)
+      try BlockReading.decode(bytes, at: place, of: segments, into: &read)
       at = place
     }
     rows = read
@@ -76,13 +79,15 @@ struct RunCursor {
 
 /// Decoding with a place for whom it may concern.
 enum BlockReading {
-  static func decode(_ bytes: UnsafeRawBufferPointer, at place: BlockPlace, into rows: inout [ClaimRow]) throws {
+  static func decode(
+    _ bytes: UnsafeRawBufferPointer, at place: BlockPlace, of segments: any ClaimSegments, into rows: inout [ClaimRow]
+  ) throws {
     do {
       try ClaimBlock.decode(bytes, into: &rows)
     } catch {
       throw StorageFault(
         .corrupt,
-        "claims: the block at \(place.prefix) of run \(place.run) cannot be read: \(error); \(StorageFault.repairAdvice)"
+        "\(segments.content): the block at \(place.prefix) of run \(place.run) cannot be read: \(error); \(StorageFault.repairAdvice)"
       )
     }
   }
@@ -111,7 +116,8 @@ package struct MergedRows {
     let row = heads[top]
     if let last, !(last < row) {
       throw StorageFault(
-        .corrupt, "claims: run \(cursors[top].run) has a claim out of order, or one that another run has")
+        .corrupt,
+        "\(cursors[top].content): run \(cursors[top].run) has one out of order, or one that another run has")
     }
     last = row
     try cursors[top].advance()
@@ -242,7 +248,7 @@ struct RunSearch {
     var read = rows
     rows = []
     read.removeAll(keepingCapacity: true)
-    _ = try segments.withBlock(atOrBefore: asked) { try BlockReading.decode($1, at: $0, into: &read) }
+    _ = try segments.withBlock(atOrBefore: asked) { try BlockReading.decode($1, at: $0, of: segments, into: &read) }
     rows = read
     end = try segments.place(behind: asked)?.prefix
     isRead = true
