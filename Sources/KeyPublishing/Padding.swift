@@ -45,9 +45,29 @@ struct Padding: Sendable {
 
   private func lookalike(of key: ClaimedKey, round: UInt32) -> ClaimedKey {
     var other = key
-    let message = key.key.bytes + bigEndian(UInt32(bitPattern: key.rollingStartWord)) + bigEndian(round)
-    other.key = TemporaryExposureKey(hash.bytes(for: message).prefix(16)) ?? key.key
+    other.key = keyData(of: key.subject, round: round)
     return other
+  }
+
+  private func keyData(of subject: KeySubject, round: UInt32) -> TemporaryExposureKey {
+    let message = subject.key.bytes + bigEndian(UInt32(bitPattern: subject.rollingStart)) + bigEndian(round)
+    return TemporaryExposureKey(hash.bytes(for: message).prefix(16)) ?? subject.key
+  }
+
+  /// The look-alikes that a series has released for keys of some days, as the store knows them.
+  static func lookalikes(
+    releasedBy series: String, on days: Set<Day>, from state: any PublishingState
+  ) throws -> Set<KeySubject> {
+    guard let secret = try state.note(.paddingSecret) else { return [] }
+    let padding = Padding(secret: secret, rounds: [:])
+    var lookalikes: Set<KeySubject> = []
+    for (subject, count) in try RoundTable(of: days, of: series, from: state).rounds where count > 0 {
+      for round in 1...count {
+        lookalikes.insert(
+          KeySubject(key: padding.keyData(of: subject, round: round), rollingStart: subject.rollingStart))
+      }
+    }
+    return lookalikes
   }
 
   /// How many look-alikes each of these keys goes out with in a series, to be kept.
@@ -195,7 +215,8 @@ extension KeyRun {
 }
 
 extension KeySubject {
-  fileprivate var day: Day { IntervalNumber(Int64(rollingStart)).day }
+  /// The UTC day on which the key began to be used.
+  var day: Day { IntervalNumber(Int64(rollingStart)).day }
 }
 
 private func bigEndian(_ word: UInt32) -> [UInt8] { withUnsafeBytes(of: word.bigEndian) { Array($0) } }

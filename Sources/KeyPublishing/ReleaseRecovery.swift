@@ -6,7 +6,8 @@ package enum ReleaseRecovery {
   /// - Parameters:
   ///   - damage: what the series has lost.
   ///   - folder: where it publishes.
-  /// - Returns: what bundles say about the keys that may be lost. Whose opinions were in the first release is not known any more.
+  /// - Returns: what bundles say about the keys that may be lost, without the look-alikes among them. Whose opinions were in the first
+  ///   release is not known any more.
   package static func released(
     by series: String, lost damage: RunDamage, in folder: any PublicationFolder, _ ledger: Ledger
   ) async throws -> RecoveredReleases {
@@ -33,6 +34,10 @@ package enum ReleaseRecovery {
           ReleasedKey(key: plain, bundle: record.id, revisions: key.isRevised ? 1 : 0).withoutTables)
       }
     }
+    guard !released.keys.isEmpty else { return released }
+    let days = Set(released.keys.map(\.subject.day))
+    let lookalikes = try await ledger.read { try Padding.lookalikes(releasedBy: series, on: days, from: $0) }
+    released.keys.removeAll { lookalikes.contains($0.subject) }
     return released
   }
 

@@ -16,7 +16,7 @@ package struct StoreDamage: Hashable, Sendable {
 
 /// What the bundles of a series say about keys of which the store may have lost that they were released.
 package struct RecoveredReleases: Sendable {
-  /// In the order of the bundles. Look-alikes are among them: nothing tells them from keys any more.
+  /// In the order of the bundles.
   package var keys: [ReleasedKey] = []
   /// Paths of bundles that are not there, and of which nothing is known.
   package var gone: [String] = []
