@@ -19,8 +19,15 @@ enum LogOfChanges {
   /// - Parameter path: of the store's file.
   /// - Throws: ``StorageFault``.
   static func damage(of path: String) throws -> String? {
-    // Without a file SQLite begins anew.
-    guard access(path, F_OK) == 0 else { return nil }
+    // SQLite takes the log away where the file is empty, for which it takes one byte, too, or begins one anew.
+    var status = stat()
+    let isThere = stat(path, &status) == 0
+    guard isThere, status.st_size > 1 else {
+      guard Self.isThere(beside: path) else { return nil }
+      return
+        "the file that it belongs to is \(isThere ? "empty" : "not there"): what was committed last may stand in it alone; "
+        + "keep both, since nobody can read the one without the other"
+    }
     var found: String?
     for attempt in 0..<3 {
       if attempt > 0 { Thread.sleep(forTimeInterval: 0.02) }

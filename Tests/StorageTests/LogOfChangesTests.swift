@@ -185,6 +185,63 @@ import Testing
     }
   }
 
+  /// SQLite takes the log of an empty file away.
+  @Test("a log beside a file that was emptied or taken away is told, and stays", arguments: StoreRole.allCases)
+  func emptied(_ role: StoreRole) async throws {
+    try await withRemains { folder, remains in
+      let path = "\(folder)/\(SQLiteStore.fileName)"
+      for index in [remains.index, nil] {
+        for isThere in [true, false] {
+          var damaged = remains
+          (damaged.main, damaged.index) = (Data(), index)
+          try damaged.write(into: folder)
+          if !isThere { try FileManager.default.removeItem(atPath: path) }
+          let found = try #require(fault(folder, role))
+          #expect(found.code == .corrupt, "\(found)")
+          #expect(found.reason.contains("-wal: the store is damaged: the file that it belongs to is "), "\(found)")
+          #expect(throws: StorageFault.self) { try SQLiteStore.damagedTables(in: folder, now: Times.now) }
+          #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == remains.log)
+          #expect((try? Data(contentsOf: URL(filePath: path))) == (isThere ? Data() : nil))
+          // Nor is it taken for a copy.
+          let target = folder + "/target"
+          try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+          await #expect(throws: StorageFault.self) {
+            try await SQLiteStore.restore(from: path, into: target, now: Times.now)
+          }
+          #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == remains.log)
+        }
+      }
+      guard role == .owner else { return }
+      // A copy takes their place, and both are kept.
+      let copy = folder + "/copy.sqlite"
+      try await withFolder { other in
+        try await SQLiteTests.fill(try SQLiteStore(folder: other, now: Times.now), seed: 3)
+        try FileManager.default.copyItem(atPath: "\(other)/\(SQLiteStore.fileName)", toPath: copy)
+      }
+      try await SQLiteStore.restore(from: copy, into: folder, now: Times.now)
+      #expect(fault(folder) == nil)
+      let kept = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.contains("-replaced-") }
+      #expect(try kept.contains { try Data(contentsOf: URL(filePath: "\(folder)/\($0)")) == remains.log })
+    }
+  }
+
+  @Test("whoever looks at a file that was cut off or written over takes nothing from its log")
+  func writtenOver() async throws {
+    try await withRemains { folder, remains in
+      let path = "\(folder)/\(SQLiteStore.fileName)"
+      for main in [
+        Data(count: 1), Data(count: 100), Data(count: 4096), Data(count: remains.main.count), remains.main.prefix(50),
+      ] {
+        var damaged = remains
+        damaged.main = main
+        try damaged.write(into: folder)
+        _ = fault(folder, .reader)
+        #expect(try Data(contentsOf: URL(filePath: path)) == main)
+        #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == remains.log, "\(main.count) bytes")
+      }
+    }
+  }
+
   @Test("whoever has written and ends leaves nothing in the log", arguments: [StoreRole.owner, .operator])
   func settled(_ role: StoreRole) async throws {
     try await withFolder { folder in
