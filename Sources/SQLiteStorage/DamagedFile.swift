@@ -13,8 +13,8 @@ extension SQLiteStore {
     "agenda", "claim_blocks", "claim_filters", "release_blocks", "release_filters",
   ]
 
-  /// The tables on whose damaged pages something can be saved, and `free pages and indexes` where no table is on them; empty where no
-  /// page of the file is damaged. Nobody else owns the store meanwhile.
+  /// The tables on whose damaged pages something can be saved, and `free pages` and `indexes` where no table is on them; empty where no
+  /// page of the file is damaged, and its indexes have what its tables have. Nobody else owns the store meanwhile.
   ///
   /// - Throws: ``StorageFault`` `corrupt` where another table is damaged, which only a copy brings back.
   package static func damagedTables(in folder: String, now: Instant, command: String = SQLiteStore.currentCommand)
@@ -26,12 +26,12 @@ extension SQLiteStore {
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
     do {
-      try finishReplacing(path)
-      let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-      guard size > 0 else { throw nothing }
+      try takeOver(path)
       try PageChecksums.install()
       try LogOfChanges.check(path)
-      guard let first = try PageChecksums.damage(of: path, limit: 1).first else { return [] }
+      let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+      guard size > 0 else { throw nothing }
+      let first = try PageChecksums.damage(of: path, limit: 1).first
       let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
       defer { try? queue.close() }
       let application = try queue.unsafeRead { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
@@ -42,25 +42,35 @@ extension SQLiteStore {
       if try queue.unsafeRead({ try Schema.migrator.hasBeenSuperseded($0) }) {
         throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
       }
+      let found = try queue.unsafeRead { try first ?? structuralDamage(in: $0) }
+      guard let found else { return [] }
       let tables = try queue.unsafeRead { try unreadableTableNames(in: $0) }
       let others = tables.filter { !checkedTables.contains($0) }
       guard others.isEmpty else {
         throw StorageFault.damaged(
-          path, "\(first), and \(others.joined(separator: ", ")) cannot be read, which nothing but a copy brings back")
+          path, "\(found), and \(others.joined(separator: ", ")) cannot be read, which nothing but a copy brings back")
       }
-      return tables.isEmpty ? ["free pages and indexes"] : tables
+      if !tables.isEmpty { return tables }
+      guard try queue.unsafeRead({ try haveAllRows(in: $0) }) else {
+        throw StorageFault.damaged(
+          path,
+          "\(found), and an index knows of rows that its table does not have, which nothing but a copy brings back")
+      }
+      return first == nil ? ["indexes"] : ["free pages and indexes"]
     } catch {
       throw StorageFault(error, path: path)
     }
   }
 
-  /// Writes the file anew, with what stands on damaged pages as it is, and keeps the old one beside it.
+  /// Writes the file anew, with what stands on damaged pages as it is, and keeps the old one beside it. Indexes are made anew.
   ///
+  /// - Parameter keepsOld: whether the old file stays.
   /// - Returns: under which name the old one is kept.
   /// - Throws: ``StorageFault`` `corrupt` where the damage is in what holds the file together.
-  package static func rewrite(in folder: String, now: Instant, command: String = SQLiteStore.currentCommand) throws
-    -> String
-  {
+  @discardableResult
+  package static func rewrite(
+    in folder: String, keepingOld keepsOld: Bool = true, now: Instant, command: String = SQLiteStore.currentCommand
+  ) throws -> String {
     let path = folder + "/" + fileName
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
@@ -68,43 +78,240 @@ extension SQLiteStore {
     let noted = keyferry_partial_note(partial)
     defer { keyferry_partial_forget(noted) }
     do {
-      try finishReplacing(path)
+      try takeOver(path)
       removePartial(partial)
       try PageChecksums.install()
-      let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
-      do {
-        defer { try? queue.close() }
-        guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
-        else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
+      try make(partial)
+      try withFile(path) { queue in
         try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
         try backUp(queue, as: partial)
       }
-      if let first = try structuralDamage(of: partial) { throw StorageFault.damaged(path, first) }
-      return try putInPlace(partial, of: path, now)
+      if let first = try damageOfCopy(partial) {
+        // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
+        guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
+          throw StorageFault.damaged(path, first)
+        }
+        removePartial(partial)
+        try make(partial)
+        guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
+          throw StorageFault.damaged(path, first)
+        }
+      }
+      let kept = try putInPlace(partial, of: path, now)
+      if !keepsOld { removePartial(kept) }
+      return kept
     } catch {
       removePartial(partial)
       throw StorageFault(error, path: path)
     }
   }
 
+  private static func make(_ partial: String) throws {
+    guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
+    else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
+  }
+
+  private static func withFile<Result>(_ path: String, _ body: (DatabaseQueue) throws -> Result) throws -> Result {
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    defer { try? queue.close() }
+    return try body(queue)
+  }
+
+  /// Whether no index knows of more rows than its table has.
+  private static func haveAllRows(in database: Database) throws -> Bool {
+    let indexes = try Row.fetchAll(database, sql: "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'")
+    for index in indexes {
+      let (name, table): (String, String) = (index["name"], index["tbl_name"])
+      // One that cannot be read, or has some rows alone, says nothing.
+      let entries = try? Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" INDEXED BY \"\(name)\"")
+      guard let entries else { continue }
+      let rows = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
+      if entries > rows { return false }
+    }
+    return true
+  }
+
+  /// Makes all tables of a file in an empty one, copies their rows, and makes the rest anew.
+  ///
+  /// - Returns: whether the rows are what such tables may have.
+  private static func copyRows(of path: String, into partial: String) throws -> Bool {
+    do {
+      try withFile(partial) { try $0.writeWithoutTransaction { try copyRows(of: path, into: $0) } }
+      return true
+    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT].contains(error.resultCode) {
+      return false
+    }
+  }
+
+  private static func copyRows(of path: String, into database: Database) throws {
+    try database.execute(sql: "ATTACH DATABASE ? AS damaged", arguments: [path])
+    try database.execute(sql: "PRAGMA foreign_keys = OFF")
+    try database.inTransaction {
+      func definitions(_ condition: String) throws -> [Row] {
+        try Row.fetchAll(
+          database,
+          sql: "SELECT name, sql FROM damaged.sqlite_master WHERE sql IS NOT NULL AND \(condition) ORDER BY rowid")
+      }
+      let tables = try definitions("type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+      for table in tables { try database.execute(sql: table["sql"]) }
+      for table in tables {
+        let name: String = table["name"]
+        // With a condition SQLite copies no index as it stands.
+        try database.execute(
+          sql: "INSERT INTO main.\"\(name)\" SELECT * FROM damaged.\"\(name)\" NOT INDEXED WHERE true")
+      }
+      try database.execute(
+        sql: """
+          DELETE FROM main.sqlite_sequence;
+          INSERT INTO main.sqlite_sequence SELECT * FROM damaged.sqlite_sequence;
+          PRAGMA main.application_id = \(Schema.applicationID);
+          """)
+      for other in try definitions("type <> 'table'") { try database.execute(sql: other["sql"]) }
+      return .commit
+    }
+    try database.execute(sql: "DETACH DATABASE damaged")
+  }
+
+  /// What does not hold together in a file.
+  private static func structuralDamage(in database: Database) throws -> String? {
+    do {
+      return try String.fetchAll(database, sql: "PRAGMA integrity_check(1)").first { $0 != "ok" }
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+      return error.message ?? "its pages do not hold together"
+    }
+  }
+
   /// Makes all indexes anew, looks at what holds the file together, and notes that its content is still to be looked at.
-  private static func structuralDamage(of path: String) throws -> String? {
+  private static func damageOfCopy(_ path: String) throws -> String? {
     let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     return try queue.writeWithoutTransaction { database in
       do {
         try database.execute(sql: "REINDEX")
-        let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(1)").filter { $0 != "ok" }
+        let found = try structuralDamage(in: database)
         let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check")
         try database.execute(
           sql: "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)",
           arguments: [UnfinishedRepair.noteName, Data([1])])
-        return found.first ?? (orphans.isEmpty ? nil : "rows refer to others that are not there")
+        return found ?? (orphans.isEmpty ? nil : "rows refer to others that are not there")
       } catch let error as DatabaseError
         where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT, .SQLITE_NOTADB].contains(error.resultCode)
       {
         return error.message ?? "its pages do not hold together"
       }
     }
+  }
+
+  // MARK: Looking
+
+  /// A folder behind whose name this stands has a copy that is looked at, and is removed by whoever meets it.
+  static let lookSuffix = ".looked-at"
+
+  /// Gives a copy of the files of the store, so that nothing of the store itself changes, whatever is done with it. Nobody else owns the
+  /// store meanwhile.
+  ///
+  /// - Parameters:
+  ///   - room: how many bytes are free in a folder; `nil` where nobody knows.
+  ///   - body: is given the folder of the copy, which is removed behind it.
+  /// - Throws: ``StorageFault`` `full` where there is no room for a copy that is written anew, `corrupt` where the log of changes is damaged.
+  package static func withCopy<Result>(
+    of folder: String, now: Instant, command: String = SQLiteStore.currentCommand,
+    room: (_ folder: String) -> Int64? = SQLiteStore.freeBytes(in:), _ body: (_ folder: String) async throws -> Result
+  ) async throws -> Result {
+    let path = folder + "/" + fileName
+    let nothing = StorageFault(.notFound, "\(path): there is no store")
+    guard FileManager.default.fileExists(atPath: folder) else { throw nothing }
+    let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
+    defer { withExtendedLifetime(lock) {} }
+    let place = path + lookSuffix
+    let copy = place + "/" + fileName
+    try? FileManager.default.removeItem(atPath: place)
+    // A signal removes what has keys; who opens the store next removes the rest.
+    let endings = ["", "-wal", "-shm", ".partial", ".partial-wal", ".partial-shm", ".partial-journal", replacingSuffix]
+    let noted = endings.map { keyferry_partial_note(copy + $0) }
+    defer {
+      try? FileManager.default.removeItem(atPath: place)
+      for number in noted { keyferry_partial_forget(number) }
+    }
+    do {
+      // What is to be in the store's place is the store.
+      let isReplaced = FileManager.default.fileExists(atPath: path + replacingSuffix)
+      let files: [(from: String, to: String)] =
+        isReplaced ? [(path + replacingSuffix, copy)] : [(path, copy), (path + "-wal", copy + "-wal")]
+      if !isReplaced { try LogOfChanges.check(path) }
+      guard FileManager.default.fileExists(atPath: files[0].from), size(of: files[0].from) > 0 else { throw nothing }
+      let needed = 2 * files.reduce(0) { $0 + size(of: $1.from) } + lookRoom
+      if let free = room(folder), free < needed {
+        throw StorageFault(
+          .full,
+          "\(path): a look takes a copy of it, which needs \(needed) bytes of room in \(folder), and \(free) are free; nothing was changed"
+        )
+      }
+      try FileManager.default.createDirectory(
+        atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      try copyUnchanged(files)
+    } catch {
+      throw StorageFault(error, path: path)
+    }
+    do {
+      return try await body(place)
+    } catch let fault as StorageFault {
+      throw StorageFault(fault.code, fault.reason.replacing(copy, with: path))
+    }
+  }
+
+  /// Copies files as they were at one time: an operator may say a word meanwhile.
+  private static func copyUnchanged(_ files: [(from: String, to: String)]) throws {
+    for _ in 0..<5 {
+      let before = files.map { FileState($0.from) }
+      for file in files {
+        try? FileManager.default.removeItem(atPath: file.to)
+        guard FileManager.default.fileExists(atPath: file.from) else { continue }
+        try FileManager.default.copyItem(atPath: file.from, toPath: file.to)
+      }
+      if files.map({ FileState($0.from) }) == before { return }
+    }
+    throw StorageFault(.held, "\(files[0].from): others write to it all the time")
+  }
+
+  /// Which pages of the file are not what was written, as bytes alone tell; nothing is opened.
+  package static func damagedPages(in folder: String, limit: Int) throws -> [String] {
+    let path = folder + "/" + fileName
+    do {
+      return try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+    } catch {
+      throw StorageFault(error, path: path)
+    }
+  }
+
+  private static func size(of path: String) -> Int64 {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+  }
+
+  /// For what a look writes besides.
+  private static let lookRoom: Int64 = 16 << 20
+
+  package static func freeBytes(in folder: String) -> Int64? {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return nil }
+    let (free, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return isHuge ? nil : Int64(clamping: free)
+  }
+}
+
+/// What changes when somebody writes to a file.
+private struct FileState: Equatable {
+  private let size: Int64
+  private let seconds: Int
+  private let nanoseconds: Int
+
+  init(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      (size, seconds, nanoseconds) = (-1, 0, 0)
+      return
+    }
+    (size, seconds, nanoseconds) = (Int64(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
   }
 }

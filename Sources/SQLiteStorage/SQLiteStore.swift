@@ -50,7 +50,7 @@ package final class SQLiteStore: Store {
     let isReadOnly = role == .reader
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
-      if role == .owner { try Self.finishReplacing(path) } else { try Self.refuseReplacing(path) }
+      if role == .owner { try Self.takeOver(path) } else { try Self.refuseReplacing(path) }
       try PageChecksums.install()
       try Self.checkReach(path)
       try LogOfChanges.check(path)
@@ -271,7 +271,13 @@ package final class SQLiteStore: Store {
   }
 
   /// A file that is whole and is to be in the store's place has this behind its name until it is there.
-  private static let replacingSuffix = ".replacing"
+  static let replacingSuffix = ".replacing"
+
+  /// Begins to own what is in the folder: what an interrupted restore or repair has begun is ended, and what it has left is removed.
+  static func takeOver(_ path: String) throws {
+    try? FileManager.default.removeItem(atPath: path + lookSuffix)
+    try finishReplacing(path)
+  }
 
   /// Ends what an interrupted restore or repair has begun. Nobody else owns the store meanwhile.
   static func finishReplacing(_ path: String) throws {

@@ -294,6 +294,182 @@ struct RepairTests {
     }
   }
 
+  // MARK: Indexes
+
+  /// What an index may have become.
+  enum IndexDamage: String, CaseIterable, CustomTestStringConvertible {
+    case flipped, header, zeros, missing
+
+    var testDescription: String { rawValue }
+  }
+
+  /// Takes an index out of the list of what there is: what is written from now on does not come into it.
+  private static func hide(_ index: String, in path: String) async throws -> [String: DatabaseValue] {
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    return try await file.writeWithoutTransaction { database in
+      let row = try Row.fetchOne(database, sql: "SELECT * FROM sqlite_master WHERE name = ?", arguments: [index])
+      try database.execute(sql: "PRAGMA writable_schema = ON")
+      try database.execute(sql: "DELETE FROM sqlite_master WHERE name = ?", arguments: [index])
+      return Dictionary(uniqueKeysWithValues: try #require(row).map { ($0, $1) })
+    }
+  }
+
+  /// Puts it back as it was.
+  private static func show(_ index: [String: DatabaseValue], in path: String) async throws {
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    try await file.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA writable_schema = ON")
+      try database.execute(
+        sql: """
+          INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql)
+          VALUES (:type, :name, :tbl_name, :rootpage, :sql)
+          """, arguments: StatementArguments(index))
+    }
+  }
+
+  @Test("a damaged index is made anew, and nothing is lost", arguments: IndexDamage.allCases)
+  func indexes(damage: IndexDamage) async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      let index = "documents_by_state"
+      do {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Self.fill(Ledger(store))
+        try store.letGo()
+      }
+      let hidden = damage == .missing ? try await Self.hide(index, in: path) : nil
+      let before = try await {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Ledger(store).discovered((0..<200).map { "document \($0)" }, of: "DE", at: Times.now)
+        let known = try await store.snapshot()
+        try store.letGo()
+        return known
+      }()
+      if let hidden {
+        try await Self.show(hidden, in: path)
+      } else {
+        let page: Int = try await {
+          let file = try DatabaseQueue(path: path)
+          defer { try? file.close() }
+          return try await file.read { database in
+            try Int.fetchOne(
+              database, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", arguments: [index]) ?? 0
+          }
+        }()
+        #expect(page > 1)
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let start = (page - 1) * 4096
+        switch damage {
+        case .flipped: bytes[start + 4000] ^= 1
+        case .header: bytes[start] ^= 0xff
+        default: bytes.replaceSubrange(start..<start + 4096, with: Data(count: 4096))
+        }
+        try bytes.write(to: URL(filePath: path))
+      }
+      let found = try SQLiteStore.damagedTables(in: folder, now: Times.now)
+      #expect(found == [[.missing, .zeros].contains(damage) ? "indexes" : "free pages and indexes"])
+      let bytes = try Data(contentsOf: URL(filePath: path))
+      let kept = try SQLiteStore.rewrite(in: folder, now: Times.now)
+      #expect(try Data(contentsOf: URL(filePath: kept)) == bytes)
+      let again = try UnfinishedRepair.$isBeingEnded.withValue(true) {
+        try SQLiteStore(folder: folder, now: Times.now)
+      }
+      _ = try await Ledger(again).repaired(renewingAll: true, by: Self.word, at: Times.days(2)) { _, _, _ in }
+      #expect(try await again.damage(limit: 9) == [])
+      var after = try await again.snapshot()
+      after.events.removeLast()
+      #expect(after == before)
+      // It goes on as a store does, with numbers that nobody had.
+      let new = try await Ledger(again).discovered(["another"], of: "DE", at: Times.days(2))
+      #expect(new.first.map { $0.id.rawValue > 200 } == true)
+      try again.letGo()
+      #expect(try PageCheck.isWhole(path))
+    }
+  }
+
+  @Test("an index that knows more rows than its table says that some are lost, and only a copy brings them back")
+  func lostRows() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      do {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Self.fill(Ledger(store))
+        _ = try await Ledger(store).discovered((0..<200).map { "document \($0)" }, of: "DE", at: Times.now)
+        try store.letGo()
+      }
+      let hidden = try await Self.hide("documents_by_state", in: path)
+      do {
+        let file = try DatabaseQueue(path: path)
+        defer { try? file.close() }
+        try await file.write { database in
+          try database.execute(sql: "DELETE FROM documents WHERE id = (SELECT max(id) FROM documents)")
+        }
+      }
+      try await Self.show(hidden, in: path)
+      let bytes = try Data(contentsOf: URL(filePath: path))
+      let fault = #expect(throws: StorageFault.self) {
+        _ = try SQLiteStore.damagedTables(in: folder, now: Times.now)
+        try SQLiteStore.rewrite(in: folder, now: Times.now)
+      }
+      #expect(fault?.code == .corrupt, "\(String(describing: fault))")
+      #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+    }
+  }
+
+  // MARK: Looking
+
+  /// What the files of a store are, by their endings.
+  private static func files(of folder: String) throws -> [String: Data] {
+    try ["", "-wal", "-shm"].reduce(into: [:]) { files, ending in
+      let path = folder + "/" + SQLiteStore.fileName + ending
+      if FileManager.default.fileExists(atPath: path) { files[ending] = try Data(contentsOf: URL(filePath: path)) }
+    }
+  }
+
+  @Test("a copy to look at has all that was committed, and leaves every byte of the store") func looking() async throws
+  {
+    try await withFolder { folder in
+      let looked = folder + "/store"
+      try FileManager.default.createDirectory(atPath: looked, withIntermediateDirectories: false)
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      _ = try await Self.fill(Ledger(store))
+      // As it lies there when the process is killed.
+      let before = try Self.files(of: folder)
+      #expect(before["-wal"]?.count ?? 0 > 1_000_000 && before["-shm"] != nil)
+      for (ending, bytes) in before {
+        try bytes.write(to: URL(filePath: looked + "/" + SQLiteStore.fileName + ending))
+      }
+      let snapshot = try await store.snapshot()
+      let seen = try await SQLiteStore.withCopy(of: looked, now: Times.now) { copy in
+        #expect(throws: StorageFault.self) { try SQLiteStore(folder: looked, now: Times.now) }
+        #expect(try SQLiteStore.damagedTables(in: copy, now: Times.now) == [])
+        let store = try SQLiteStore(folder: copy, now: Times.now)
+        let seen = try await store.snapshot()
+        _ = try await Ledger(store).discovered(["x"], of: "DE", at: Times.now)
+        return seen
+      }
+      #expect(seen == snapshot)
+      #expect(try Self.files(of: looked) == before)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: looked).count == 4)
+
+      // Without room for it nothing is begun.
+      let full = await #expect(throws: StorageFault.self) {
+        try await SQLiteStore.withCopy(of: looked, now: Times.now, room: { _ in 20 << 20 }) { _ in }
+      }
+      #expect(full?.code == .full && full?.reason.contains("bytes of room in \(looked), and 20971520 are free") == true)
+      // What a look has left that was killed goes with the next owner.
+      let left = looked + "/" + SQLiteStore.fileName + ".looked-at"
+      try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: false)
+      try Data([1]).write(to: URL(filePath: left + "/" + SQLiteStore.fileName))
+      _ = try SQLiteStore(folder: looked, role: .reader, now: Times.now)
+      #expect(FileManager.default.fileExists(atPath: left))
+      _ = try SQLiteStore(folder: looked, now: Times.now)
+      #expect(!FileManager.default.fileExists(atPath: left))
+    }
+  }
+
   @Test("a damaged page of another table is for a copy")
   func otherTables() async throws {
     try await withFolder { folder in
@@ -326,5 +502,14 @@ extension ClaimedKey {
     var key = self
     (key.regions, key.unknownFields) = (.none, 0)
     return key
+  }
+}
+
+/// What SQLite says of a file.
+private enum PageCheck {
+  static func isWhole(_ path: String) throws -> Bool {
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    return try file.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") } == ["ok"]
   }
 }
