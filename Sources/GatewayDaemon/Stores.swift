@@ -90,9 +90,21 @@ package enum Stores {
     return try SQLiteStore.damagedTables(in: address.location, now: now)
   }
 
-  /// Writes a file with damaged pages anew; see ``SQLiteStore/rewrite(in:now:command:)``.
-  package static func rewrite(_ address: StoreAddress, now: Instant) throws -> String {
-    try SQLiteStore.rewrite(in: address.location, now: now)
+  /// Writes a file with damaged pages anew; see ``SQLiteStore/rewrite(in:keepingOld:now:command:)``.
+  package static func rewrite(_ address: StoreAddress, keepingOld keepsOld: Bool, now: Instant) throws -> String {
+    try SQLiteStore.rewrite(in: address.location, keepingOld: keepsOld, now: now)
+  }
+
+  /// Gives a copy of a store in a folder, in which anything may be done; see ``SQLiteStore/withCopy(of:now:command:room:_:)``.
+  package static func withCopy<Result>(
+    of folder: String, now: Instant, _ body: (StoreAddress) async throws -> Result
+  ) async throws -> Result {
+    try await SQLiteStore.withCopy(of: folder, now: now) { try await body(.folder($0)) }
+  }
+
+  /// Which pages of a store in a folder are not what was written, as bytes alone tell.
+  package static func damagedPages(in folder: String) throws -> [String] {
+    try SQLiteStore.damagedPages(in: folder, limit: 100)
   }
 
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.

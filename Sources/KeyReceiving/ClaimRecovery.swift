@@ -32,7 +32,7 @@ package struct ClaimRecovery: Sendable {
     isKept: Bool, by word: OperatorWord, at now: Instant
   ) async throws -> RepairReceipt? {
     try await ledger.repaired(renewingAll: renewsAll, isKept: isKept, by: word, at: now) { state, damage, restorer in
-      var receipt = RepairReceipt(damage: damage, isDone: isKept)
+      var receipt = RepairReceipt(damage: damage)
       if !damage.claims.ranges.isEmpty { try restore(damage.claims, in: state, restorer, &receipt) }
       for (series, found) in releases.sorted(by: { $0.key < $1.key }) {
         let count = try restore(found.keys, of: series, in: state, restorer)
@@ -47,10 +47,10 @@ package struct ClaimRecovery: Sendable {
     _ keys: [ReleasedKey], of series: String, in state: any StoredState, _ restorer: ClaimRestorer
   ) throws -> Int {
     let about = Set(keys.map(\.key.key)).sorted()
-    let kept = Set(try state.released(by: series, about: about).map(\.lostSubject))
-    let lost = keys.filter { !kept.contains($0.lostSubject) }
+    let kept = Set(try state.released(by: series, about: about).map(\.subject))
+    let lost = keys.filter { !kept.contains($0.subject) }
     try restorer.release(lost, by: series)
-    return Set(lost.map(\.lostSubject)).count
+    return Set(lost.map(\.subject)).count
   }
 
   private func restore(
@@ -62,6 +62,8 @@ package struct ClaimRecovery: Sendable {
       let events = try restorer.arrivals(of: record.id)
       if !events.isEmpty { documents.append((record, events)) }
     }
+    // What retention would have taken by now, each once.
+    var gone: Set<StatedClaim> = []
     // Who said it first has brought it.
     documents.sort { ($0.events[0], $0.record.id) < ($1.events[0], $1.record.id) }
     for (record, events) in documents {
@@ -70,8 +72,12 @@ package struct ClaimRecovery: Sendable {
         continue
       }
       do {
-        let claims = try read(record, settings, bytes, events, lost, state)
+        let (claims, past) = try read(record, settings, bytes, events, lost, state)
         receipt.documents += 1
+        for claim in past where !gone.contains(claim) {
+          let kept = try state.record(of: claim.subject.key).claims
+          if !kept.contains(where: { $0.claim == claim }) { gone.insert(claim) }
+        }
         if record.facts?.reading?.digest != settings.readingMark(ownOrigins: ownOrigins, at: record.arrived).digest {
           receipt.readOtherwise += 1
         }
@@ -89,13 +95,14 @@ package struct ClaimRecovery: Sendable {
         receipt.refusals.append(PullReceipt.Refusal(document: "\(record.source)/\(record.name)", fault: fault))
       }
     }
+    receipt.past = min(gone.count, receipt.missing)
   }
 
-  /// What a document says about keys of which claims are lost, by the events that brought it.
+  /// What a document says about keys of which claims are lost, by the events that brought it; and what retention would have taken.
   private func read(
     _ record: DocumentRecord, _ settings: SourceSettings, _ bytes: [UInt8], _ events: [EventID], _ lost: LostKeys,
     _ state: any StoredState
-  ) throws -> [EventID: [StatedClaim]] {
+  ) throws -> (lost: [EventID: [StatedClaim]], past: [StatedClaim]) {
     let time = record.arrived
     let verified = try settings.arrival(of: record.name, kept: bytes, at: time, isVerified: true).examine().verify()
     let wasDiscarded = record.facts?.rejections[AdmissionReason.flood.rawValue] != nil
@@ -104,16 +111,18 @@ package struct ClaimRecovery: Sendable {
       expired: expired, in: state)
     let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
     _ = try intake.accept(verified, by: settings.admissionPolicy(at: time), into: &collector)
-    return collector.all
+    return (collector.all, collector.past)
   }
 }
 
 /// Key data of which claims are lost.
-private struct LostKeys {
+struct LostKeys {
+  private let ranges: [LostRange]
   /// In order; none overlaps the next one.
   private var ends: [(first: UInt32, last: UInt32)] = []
 
   init(_ ranges: [LostRange]) {
+    self.ranges = ranges
     for range in ranges.sorted(by: { $0.first < $1.first }) {
       let last = range.end.map { $0 - 1 } ?? .max
       if let before = ends.last, range.first <= before.last {
@@ -133,84 +142,163 @@ private struct LostKeys {
     }
     return low < ends.count && ends[low].first <= prefix
   }
+
+  /// Whether expiry had not come to a claim: it stood in what is lost, if it stood anywhere.
+  func had(_ claim: StatedClaim) -> Bool {
+    has(claim.subject.key) && ranges.contains { $0.has(claim.subject.key) && $0.firstEnd <= claim.endInterval }
+  }
 }
 
-/// Gathers what a document says about keys of which claims are lost. Where it came in pieces, each claim is of the event of the
-/// claims beside it that are there.
+/// Gathers what a document says about keys of which claims are lost.
 private struct LostClaims: ClaimRecorder {
-  private let document: DocumentID
-  private let events: [EventID]
-  private let lost: LostKeys
   private let waiting: Set<StatedClaim>
   private let admitsHeld: Bool
+  private let lost: LostKeys
   private let expired: Instant
-  private let state: any StoredState
-  private var found: [EventID: [StatedClaim]] = [:]
-  /// Of which no neighbour was met so far.
-  private var early: [StatedClaim] = []
-  private var last: EventID?
+  private var line: ArrivalLine
+  /// What would have been removed by now, if it was there.
+  private(set) var past: [StatedClaim] = []
 
   init(
     of document: DocumentID, _ events: [EventID], _ lost: LostKeys, waiting: Set<StatedClaim>, admitsHeld: Bool,
     expired: Instant, in state: any StoredState
   ) {
-    self.document = document
-    self.events = events
     self.lost = lost
     self.waiting = waiting
     self.admitsHeld = admitsHeld
     self.expired = expired
-    self.state = state
+    line = ArrivalLine(events) { try state.claims(broughtBy: document, about: $0) }
+  }
+
+  var all: [EventID: [StatedClaim]] { line.all }
+
+  mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
+    let claims = (batch.claims + (admitsHeld ? batch.held : [])).map { StatedClaim($0, of: batch) }
+    try line.add(claims.map { ($0, isLost($0)) })
+    past += claims.filter { $0.end <= expired && lost.had($0) && !waiting.contains($0) }
+    var receipt = ImportReceipt(beforeRecording: batch)
+    receipt.new = batch.claims.count
+    return receipt
+  }
+
+  private func isLost(_ claim: StatedClaim) -> Bool {
+    lost.has(claim.subject.key) && claim.end > expired && !waiting.contains(claim)
+  }
+}
+
+/// In which event each lost claim of a document came. Where it came in pieces, that is the event of the claim in front of it that is
+/// there; in front of the first one, of the one behind.
+///
+/// The store is asked about a few claims around each lost one, and about more only where none of these is there.
+struct ArrivalLine {
+  typealias Question = (Set<TemporaryExposureKey>) throws -> [KeptClaim]
+
+  private let events: [EventID]
+  private let ask: Question
+  private var found: [EventID: [StatedClaim]] = [:]
+  /// Of which no claim in front was met so far.
+  private var early: [StatedClaim] = []
+  /// The event of the last claim that was met.
+  private var last: EventID?
+  /// What the document says behind that, in its order.
+  private var line: [(claim: StatedClaim, isLost: Bool)] = []
+
+  private static let fewest = 16
+  private static let longest = 65_536
+
+  init(_ events: [EventID], asking ask: @escaping Question) {
+    self.events = events
+    self.ask = ask
     if events.count == 1 { last = events.first }
   }
 
+  /// The lost claims by their events.
   var all: [EventID: [StatedClaim]] {
     var all = found
     if !early.isEmpty, let first = events.first { all[first, default: []] += early }
     return all
   }
 
-  mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
-    let claims = (batch.claims + (admitsHeld ? batch.held : [])).map { StatedClaim($0, of: batch) }
-    let neighbours = events.count == 1 ? [:] : try neighbours(of: claims)
-    for claim in claims {
-      if let event = neighbours[claim] {
-        last = event
-        found[event, default: []] += early
-        early = []
-      } else if lost.has(claim.subject.key), !waiting.contains(claim), claim.end > expired {
-        if let last { found[last, default: []].append(claim) } else { early.append(claim) }
+  /// - Parameter claims: in the order of the document, and whether each is lost, unless it is met.
+  mutating func add(_ claims: [(claim: StatedClaim, isLost: Bool)]) throws {
+    if events.count == 1, let event = events.first {
+      let lost = claims.filter(\.isLost).map(\.claim)
+      if !lost.isEmpty { found[event, default: []] += lost }
+      return
+    }
+    let start = line.count
+    line += claims
+    let places = line.indices[start...].filter { line[$0].isLost }
+    if !places.isEmpty || !early.isEmpty {
+      try place(places)
+    } else if line.count > Self.longest {
+      try place([line.count])
+      line = []
+    }
+  }
+
+  /// - Parameter places: in front of each it is to be known which event was the last, and whether what stands there is met.
+  private mutating func place(_ places: [Int]) throws {
+    var events: [Int: EventID] = [:]
+    var isAsked = [Bool](repeating: false, count: line.count)
+    func look(_ wanted: some Sequence<Int>) throws {
+      let places = wanted.filter { $0 < line.count && !isAsked[$0] }
+      guard !places.isEmpty else { return }
+      let kept = try ask(Set(places.map { line[$0].claim.subject.key }))
+      let known = Dictionary(kept.map { ($0.claim, $0.event) }, uniquingKeysWith: { first, _ in first })
+      for place in places {
+        isAsked[place] = true
+        if let event = known[line[place].claim] { events[place] = event }
       }
     }
-    var receipt = ImportReceipt(beforeRecording: batch)
-    receipt.new = batch.claims.count
-    return receipt
+    // In front of the first claim that is met nobody says which event it was.
+    var (start, end) = (0, Self.fewest)
+    while last == nil, events.isEmpty, start < line.count {
+      try look(start..<min(end, line.count))
+      (start, end) = (end, end * 4)
+    }
+    var (open, width) = (places, Self.fewest)
+    while !open.isEmpty {
+      var wanted: [Int] = []
+      for place in open { wanted += max(wanted.last.map { $0 + 1 } ?? 0, place - width)..<place + 1 }
+      try look(wanted)
+      var met = events.keys.sorted()[...]
+      var before: Int?
+      open.removeAll { place in
+        while let next = met.first, next < place { (before, met) = (next, met.dropFirst()) }
+        return place <= width || before.map { $0 >= place - width } ?? false
+      }
+      width *= 4
+    }
+    for (place, one) in line.enumerated() {
+      if let event = events[place] {
+        last = event
+        if !early.isEmpty { found[event, default: []] += early }
+        early = []
+      } else if one.isLost {
+        if let last { found[last, default: []].append(one.claim) } else { early.append(one.claim) }
+      }
+    }
+    // What was asked about once is not met later either.
+    let known = events.keys.max() ?? -1
+    line = line.indices.filter { $0 > known && !isAsked[$0] }.map { (line[$0].claim, false) }
   }
-
-  private func neighbours(of claims: [StatedClaim]) throws -> [StatedClaim: EventID] {
-    let kept = try state.claims(broughtBy: document, about: Set(claims.map(\.subject.key)))
-    return Dictionary(kept.map { ($0.claim, $0.event) }, uniquingKeysWith: { first, _ in first })
-  }
-}
-
-extension ReleasedKey {
-  fileprivate var lostSubject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
 }
 
 extension StatedClaim {
   /// When the key is not valid any more.
-  fileprivate var end: Instant {
-    IntervalNumber(Int64(subject.rollingStart) + Int64(statement.rollingPeriod)).start
-  }
+  fileprivate var end: Instant { IntervalNumber(endInterval).start }
+  fileprivate var endInterval: Int64 { Int64(subject.rollingStart) + Int64(statement.rollingPeriod) }
 }
 
 /// What a repair did; as JSON it is described by `schemas/store-repair.schema.json`.
 package struct RepairReceipt: Hashable, Sendable {
   package let damage: StoreDamage
-  package let isDone: Bool
   /// Claims that are there again.
   package fileprivate(set) var restored = 0
-  /// By series, releases that are there again, look-alikes not counted where they are more than were lost.
+  /// Claims that stood in what was lost, and that retention takes in any case.
+  package fileprivate(set) var past = 0
+  /// By series, releases that are there again.
   package private(set) var releases: [String: Int] = [:]
   /// By series, bundles that are not there, where something that was released with them may be lost.
   package private(set) var goneBundles: [String: [String]] = [:]
@@ -223,10 +311,7 @@ package struct RepairReceipt: Hashable, Sendable {
   /// Those that cannot be read or trusted any more.
   package fileprivate(set) var refusals: [PullReceipt.Refusal] = []
 
-  fileprivate init(damage: StoreDamage, isDone: Bool) {
-    self.damage = damage
-    self.isDone = isDone
-  }
+  fileprivate init(damage: StoreDamage) { self.damage = damage }
 
   fileprivate mutating func note(_ found: RecoveredReleases, restored: Int, of series: String) {
     let lost = max(0, Int(clamping: damage.releases[series]?.lost ?? 0))
@@ -235,8 +320,8 @@ package struct RepairReceipt: Hashable, Sendable {
     if restored != lost, !found.gone.isEmpty { goneBundles[series] = found.gone }
   }
 
-  /// How many claims were lost and did not come back.
-  package var missing: Int { max(0, damage.lostClaims - restored) }
+  /// How many claims were lost, would still be kept, and did not come back.
+  package var missing: Int { max(0, damage.lostClaims - restored - past) }
   /// The same of what series have released.
   package var missingReleases: [String: Int] {
     damage.releases.reduce(into: [:]) { missing, series in

@@ -160,9 +160,15 @@ import Testing
       let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
       #expect(round.status == 2 && round.errors.contains("the store is damaged: page"), "\(round.errors)")
       #expect(try workshop.files.filter { $0.hasPrefix("public/") } == published)
-      let looked = try workshop.keyferry("store", "repair")
-      #expect(looked.status == 1 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
-      #expect(try workshop.files.allSatisfy { !$0.contains("-replaced-") })
+      let before = try workshop.bytes("state/keyferry.sqlite")
+      let looked = try workshop.keyferry(["store", "repair"] + later)
+      #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
+      #expect(looked.errors.contains("pages of the file are not what was written: "), "\(looked.errors)")
+      let wanted = try #require(looked.text.firstMatch(of: /claims: ([0-9]+) claims lost, ([0-9]+) can be restored/))
+      #expect(wanted.1 == wanted.2, "\(looked.text)")
+      #expect(looked.text.contains(/releases of DE: [0-9]+ lost, [0-9]+ can be restored/), "\(looked.text)")
+      #expect(try workshop.bytes("state/keyferry.sqlite") == before)
+      #expect(try workshop.files.allSatisfy { !$0.contains("-replaced-") && !$0.contains("looked-at") })
 
       let repair = ["store", "repair", "--yes", "--reason", "disk of node 3", "--json"]
       let repaired = try workshop.keyferry(repair + later)
@@ -225,11 +231,11 @@ import Testing
       #expect(try workshop.keyferry(["pull"] + later).status == 0)
       #expect(try workshop.keyferry(["publish"] + later).status == 0)
       #expect(try flip(Self.key(7), in: workshop) >= 2)
-      let pages = try workshop.keyferry("store", "repair", "--json")
-      try check(pages, "store-repair.schema.json", 1)
+      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 0)
       for file in try workshop.files where file.hasPrefix("public/") && file.hasSuffix(".zip") {
         try FileManager.default.removeItem(atPath: workshop.path(file))
       }
+      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 1)
       let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
       #expect(repaired.status == 1, "\(repaired.errors)")
       #expect(repaired.text.contains("are not there, or not what was published"), "\(repaired.text)")
@@ -250,6 +256,67 @@ import Testing
       #expect(repaired.text.contains(/claims: [0-9]+ do not come back/), "\(repaired.text)")
       #expect(try workshop.keyferry("store", "check").status == 0)
       #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+    }
+  }
+
+  /// What would have been removed by now is not missed.
+  @Test func whatIsPastRetentionIsNotLost() throws {
+    try withGateway { workshop in
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      #expect(try flip(Self.key(7), in: workshop) >= 1)
+      let repaired = try workshop.keyferry("store", "repair", "--yes", "--now", "2020-12-20T12:00:00Z")
+      #expect(repaired.status == 0, "\(repaired.text) \(repaired.errors)")
+      let lost = try #require(repaired.text.firstMatch(of: /claims: ([0-9]+) claims lost, 0 restored/))
+      #expect(repaired.text.contains("claims: \(lost.1) more are past retention.keys"), "\(repaired.text)")
+      #expect(!repaired.text.contains("do not come back"), "\(repaired.text)")
+      #expect(try workshop.keyferry("store", "check").status == 0)
+    }
+  }
+
+  /// A process was killed with all that it wrote last in the log of changes, and somebody asks what a repair would do.
+  @Test func aLookChangesNoByte() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-look-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "drop"), withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let workshop = Workshop(folder: folder)
+    try workshop.makeSigner()
+    try configure(workshop, key: "{file: 310-v1.key.pem}")
+    try drop(Self.many, "many.csv", workshop)
+    #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+    let names = ["", "-wal", "-shm"].map { "state/keyferry.sqlite" + $0 }
+    func lie(_ change: (inout [[UInt8]]) -> Void) throws -> [[UInt8]] {
+      for name in names { try? FileManager.default.removeItem(atPath: workshop.path(name)) }
+      var files = remains
+      change(&files)
+      for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
+      return files
+    }
+    var remains: [[UInt8]] = []
+    do {
+      let store = try SQLiteStore(
+        folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+      var judge = ClockJudge()
+      _ = judge.look(ClockReading.system)
+      try await Ledger(store).clockSeen(try #require(judge.record))
+      remains = try names.map(workshop.bytes)
+    }
+    #expect(remains[1].count > 4096)
+    for isDamaged in [false, true] {
+      let files = try lie { if isDamaged { $0[0][$0[0].count - 3000] ^= 1 } }
+      let looked = try workshop.keyferry(["store", "repair"] + Self.noon)
+      #expect(looked.status != 64, "\(looked.errors)")
+      if !isDamaged { #expect(looked.text == "nothing that can be repaired is damaged\n", "\(looked.errors)") }
+      #expect(try names.map(workshop.bytes) == files, "\(looked.errors)")
+      #expect(try workshop.files.allSatisfy { !$0.contains("looked-at") })
+    }
+    // An emptied file leaves what stands in the log to who can read it.
+    let files = try lie { $0[0] = [] }
+    for command in [["store", "check"], ["store", "repair"], ["status"], ["pull"], ["store", "repair", "--yes"]] {
+      let outcome = try workshop.keyferry(command + (command == ["store", "check"] ? [] : Self.noon))
+      #expect(outcome.status == (command == ["store", "check"] ? 1 : 2), "\(command): \(outcome.errors)")
+      #expect((outcome.text + outcome.errors).contains("the file that it belongs to is empty"), "\(command)")
+      #expect(try names.map(workshop.bytes) == files, "\(command)")
     }
   }
 

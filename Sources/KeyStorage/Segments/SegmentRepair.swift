@@ -6,11 +6,14 @@ package struct LostRange: Hashable, Sendable {
   package let first: UInt32
   /// `nil` is to the end.
   package let end: UInt32?
+  /// Expiry had taken out of it what ended before this interval, and nothing else.
+  package let firstEnd: Int64
 
-  package init(run: Int32, first: UInt32, end: UInt32?) {
+  package init(run: Int32, first: UInt32, end: UInt32?, firstEnd: Int64 = .min) {
     self.run = run
     self.first = first
     self.end = end
+    self.firstEnd = firstEnd
   }
 
   package func has(_ key: TemporaryExposureKey) -> Bool {
@@ -73,7 +76,9 @@ extension ClaimRuns {
       guard let rows, let first = rows.first, let last = rows.last, place.prefix <= first.key.prefix,
         end.map({ last.key.prefix < $0 }) ?? true
       else {
-        damage.ranges.append(LostRange(run: run.number, first: place.prefix, end: end))
+        var firstEnd = run.firstEnd
+        if let sweep = run.sweep, place.prefix < sweep.next { firstEnd = max(firstEnd, sweep.firstEnd) }
+        damage.ranges.append(LostRange(run: run.number, first: place.prefix, end: end, firstEnd: firstEnd))
         return
       }
       count += Int64(rows.count)

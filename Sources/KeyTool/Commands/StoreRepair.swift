@@ -13,12 +13,13 @@ extension StoreCommand {
       commandName: "repair", _superCommandName: "keyferry store",
       abstract: "Take damaged claims out of the store and read kept documents again for them.",
       discussion: """
-        Stop the gateway before. Without --yes nothing changes: it says what is damaged, and what would come back (where pages \
-        of the file are damaged, their tables alone). With it, damaged \
+        Stop the gateway before. Without --yes nothing changes: it repairs a copy of the file, which takes twice its room in the \
+        state folder for a while, and says what is damaged, and what would come back. With it, damaged \
         pieces of claims, filters, agenda and releases are taken out in one transaction. What was in them comes from the documents \
         whose bytes are kept (retention.evidence) and from the bundles in the publication folder, with the events that brought it. \
         What uploads brought, and documents whose bytes are not kept, does not come back: keyferry store restore brings it back from a \
-        copy. Where the file itself is damaged it is written anew beside the old one, which stays as keyferry.sqlite-replaced-…
+        copy. Where the file itself is damaged it is written anew beside the old one, which stays as keyferry.sqlite-replaced-…, and \
+        its indexes are made anew.
 
         The exit code is 1 when something is lost, and 2 when something else is damaged: then only a copy helps.
 
@@ -44,24 +45,64 @@ extension StoreCommand {
     private func carryOut() async throws {
       let plan = try gateway.plan(warnings: false)
       let now = gateway.clock()
-      let pages = try Stores.damagedTables(of: plan.store, now: now)
-      if !pages.isEmpty, !yes {
-        let tables = pages.joined(separator: ", ")
+      let repair = try await repair(plan, now)
+      if !repair.pages.isEmpty {
+        let tables = repair.pages.joined(separator: ", ")
         Console.note(
-          "pages of the file are not what was written; what can be read of \(tables) is written anew, and looked at then"
+          repair.kept.map {
+            "the store's file was written anew; the damaged one is kept as \($0), and holds keys of people"
+          }
+            ?? "pages of the file are not what was written: \(tables); the file is written anew, and the damaged one is kept"
         )
-        Console.hint("the same command with --yes does it, and says then what does not come back")
-        if json {
-          let damaged = pages.map { "\($0): pages of the file are not what was written" }
-          try Console.document(line: try JSONText.render(RepairDocument(nil, other: damaged)))
+      }
+      if json {
+        try Console.document(
+          line: try JSONText.render(RepairDocument(repair.receipt, isDone: yes, other: repair.other)))
+      } else {
+        let nothing = repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
+        for line in repair.receipt?.lines(isDone: yes) ?? nothing { try Console.result(line: line) }
+        for line in repair.other { try Console.result(line: "still damaged: \(printableText(line))") }
+      }
+      if repair.receipt != nil || !repair.pages.isEmpty, !yes { Console.hint("the same command with --yes does it") }
+      if !repair.other.isEmpty {
+        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back")
+      }
+      try exit(repair.receipt?.isWhole ?? true ? .done : .rejected)
+    }
+
+    /// A repair, or what it would be.
+    private struct Outcome {
+      /// What is on damaged pages of the file.
+      var pages: [String]
+      /// Where the damaged file is kept.
+      var kept: String?
+      var receipt: RepairReceipt?
+      /// What is damaged besides, as far as that was looked for.
+      var other: [String]
+    }
+
+    /// A file is looked at by repairing a copy of it; a database, by a transaction that is given up.
+    private func repair(_ plan: GatewayPlan, _ now: Instant) async throws -> Outcome {
+      guard !yes, plan.store.database == nil else { return try await repair(plan.store, plan, now, isKept: yes) }
+      do {
+        return try await Stores.withCopy(of: plan.store.location, now: now) { copy in
+          var outcome = try await repair(copy, plan, now, isKept: true)
+          outcome.other = outcome.other.map { $0.replacing("\(copy.location)/", with: "\(plan.store.location)/") }
+          return outcome
         }
-        try exit(.rejected)
+      } catch let fault as StorageFault where fault.code == .full {
+        // What bytes alone tell.
+        for line in try Stores.damagedPages(in: plan.store.location) { try Console.result(line: printableText(line)) }
+        throw fault
       }
-      if !pages.isEmpty {
-        let kept = try Stores.rewrite(plan.store, now: now)
-        Console.note("the store's file was written anew; the damaged one is kept as \(kept), and holds keys of people")
-      }
-      let ledger = try gateway.ledger(plan, as: .owner)
+    }
+
+    private func repair(_ store: StoreAddress, _ plan: GatewayPlan, _ now: Instant, isKept: Bool) async throws
+      -> Outcome
+    {
+      let pages = try Stores.damagedTables(of: store, now: now)
+      let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: yes, now: now)
+      let ledger = try gateway.ledger(plan, at: store, as: .owner)
       let isUnfinished = try await ledger.read { try $0.note(named: UnfinishedRepair.noteName) != nil }
       let renewsAll = !pages.isEmpty || isUnfinished
       let recovery = ClaimRecovery(
@@ -77,20 +118,10 @@ extension StoreCommand {
           }
         }
         receipt = try await recovery.carryOut(
-          in: ledger, releases: releases, renewingAll: renewsAll, isKept: yes, by: said.word, at: now)
+          in: ledger, releases: releases, renewingAll: renewsAll, isKept: isKept, by: said.word, at: now)
       }
-      let other = yes || receipt == nil ? try await ledger.damage(limit: 100) : []
-      if json {
-        try Console.document(line: try JSONText.render(RepairDocument(receipt, other: other)))
-      } else {
-        for line in receipt?.lines ?? ["nothing that can be repaired is damaged"] { try Console.result(line: line) }
-        for line in other { try Console.result(line: "still damaged: \(printableText(line))") }
-      }
-      if receipt != nil, !yes { Console.hint("the same command with --yes does it") }
-      if !other.isEmpty {
-        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back")
-      }
-      try exit(receipt?.isWhole ?? true ? .done : .rejected)
+      let other = isKept || receipt == nil ? try await ledger.damage(limit: 100) : []
+      return Outcome(pages: pages, kept: yes ? kept : nil, receipt: receipt, other: other)
     }
   }
 }
@@ -114,13 +145,12 @@ struct RepairDocument: Encodable {
     case stillDamaged = "still_damaged"
   }
 
-  struct Pieces: Encodable {
+  struct Claims: Encodable {
     let blocks: Int
     let lost: Int
     let restored: Int
+    let past: Int
   }
-
-  typealias Claims = Pieces
 
   struct Releases: Encodable {
     let blocks: Int
@@ -154,11 +184,12 @@ struct RepairDocument: Encodable {
     let reason: String
   }
 
-  init(_ receipt: RepairReceipt?, other: [String]) {
+  init(_ receipt: RepairReceipt?, isDone: Bool, other: [String]) {
     let damage = receipt?.damage ?? StoreDamage()
-    isDone = receipt?.isDone ?? false
-    claims = Pieces(
-      blocks: damage.claims.ranges.count, lost: damage.lostClaims, restored: receipt?.restored ?? 0)
+    self.isDone = isDone && receipt != nil
+    claims = Claims(
+      blocks: damage.claims.ranges.count, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
+      past: receipt?.past ?? 0)
     filters = damage.claims.filters.count + damage.releases.values.reduce(0) { $0 + $1.filters.count }
     agendaPieces = damage.agendaPieces
     releases = damage.releases.reduce(into: [:]) { all, series in
@@ -176,13 +207,15 @@ struct RepairDocument: Encodable {
 }
 
 extension RepairReceipt {
-  var lines: [String] {
+  /// - Parameter isDone: whether it was done, or would be.
+  func lines(isDone: Bool) -> [String] {
     var lines: [String] = []
     for range in damage.claims.ranges { lines.append("claims: the block \(range.place) is damaged") }
     if damage.claims.lost != 0 {
       lines.append(
         "claims: \(counted(damage.lostClaims, "claim")) lost, \(restored) \(isDone ? "restored" : "can be restored")")
     }
+    if past > 0 { lines.append("claims: \(past) more are past retention.keys, which would have removed them") }
     for (series, found) in damage.releases.sorted(by: { $0.key < $1.key }) {
       for range in found.ranges { lines.append("releases of \(series): the block \(range.place) is damaged") }
       if found.lost != 0 {

@@ -114,8 +114,10 @@ struct GatewayOptions: ParsableArguments {
   }
 
   /// Opens the store of the gateway; another process that has it is named.
-  func ledger(_ plan: GatewayPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(at: plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+  /// - Parameter store: a copy of the store that is asked instead.
+  func ledger(_ plan: GatewayPlan, at store: StoreAddress? = nil, as role: StoreRole) throws -> Ledger {
+    try Stores.ledger(
+      at: store ?? plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
   }
 
   func ledger(_ plan: OperatorsPlan, as role: StoreRole) throws -> Ledger {
