@@ -213,6 +213,41 @@ import Testing
     }
   }
 
+  /// A bucket has a test of its own: see PublicationStandingTests.
+  @Test func anOlderFolderIsToldByACheck() throws {
+    try withGateway { workshop in
+      let old = workshop.path("public.old")
+      try FileManager.default.copyItem(atPath: workshop.path("public"), toPath: old)
+      try drop(Self.many, "many.csv", workshop)
+      let later = ["--now", "2020-11-25T16:00:00Z"]
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      try FileManager.default.removeItem(atPath: workshop.path("public"))
+      try FileManager.default.moveItem(atPath: old, toPath: workshop.path("public"))
+      let told = try workshop.keyferry("store", "check")
+      #expect(
+        told.status == 1 && told.text.hasPrefix("the store is whole\nseries DE: public does not know 1 increment"))
+      #expect(told.text.hasSuffix("keyferry publish makes it again from the store\n"), "\(told.text)")
+      try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
+      #expect(try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"]).status <= 1)
+      #expect(try workshop.keyferry("store", "check").status == 0)
+    }
+  }
+
+  /// A file that was written anew for its indexes alone.
+  @Test func whereNothingIsLostItIsSaid() throws {
+    try withGateway { workshop in
+      let now = try #require(Instant("2020-11-25T16:00:00Z"))
+      _ = try SQLiteStore.rewrite(in: workshop.path("state"), now: now)
+      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
+        let repaired = try workshop.keyferry(arguments + Self.noon)
+        #expect(repaired.status == 0 && repaired.text == "no claim and no release is lost\n", "\(repaired.errors)")
+      }
+      #expect(try workshop.keyferry("store", "check").status == 0)
+    }
+  }
+
   @Test func whereThereIsNoStoreNoneIsRepaired() throws {
     try withGateway { workshop in
       try FileManager.default.removeItem(atPath: workshop.path("state/keyferry.sqlite"))
@@ -316,6 +351,7 @@ import Testing
       let outcome = try workshop.keyferry(command + (command == ["store", "check"] ? [] : Self.noon))
       #expect(outcome.status == (command == ["store", "check"] ? 1 : 2), "\(command): \(outcome.errors)")
       #expect((outcome.text + outcome.errors).contains("the file that it belongs to is empty"), "\(command)")
+      #expect((outcome.text + outcome.errors).contains("keyferry store restore puts a copy in its place"), "\(command)")
       #expect(try names.map(workshop.bytes) == files, "\(command)")
     }
   }

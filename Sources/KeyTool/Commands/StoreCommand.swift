@@ -49,9 +49,9 @@ struct StoreCommand: AsyncParsableCommand {
       if json {
         try Console.document(line: try JSONText.render(Report(damage: damage, publication: differences)))
       } else {
-        for line in damage { try Console.result(line: printableText(line)) }
+        for line in damage { try Console.result(line: printableText(line, limit: lineLimit)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
-        for line in differences { try Console.result(line: printableText(line)) }
+        for line in differences { try Console.result(line: printableText(line, limit: lineLimit)) }
       }
       if !damage.isEmpty {
         Console.hint(
@@ -211,6 +211,9 @@ struct StoreCommand: AsyncParsableCommand {
     }
   }
 }
+
+/// How long a line about damage may be: it says what to do, and may name a file twice.
+let lineLimit = 2000
 
 /// - Throws: `ValidationError` where the store is in a database, which has means of its own.
 private func requireFile(_ plan: OperatorsPlan, _ means: String) throws {

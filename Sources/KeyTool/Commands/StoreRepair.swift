@@ -61,7 +61,9 @@ extension StoreCommand {
       } else {
         let nothing = repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
         for line in repair.receipt?.lines(isDone: yes) ?? nothing { try Console.result(line: line) }
-        for line in repair.other { try Console.result(line: "still damaged: \(printableText(line))") }
+        for line in repair.other {
+          try Console.result(line: "still damaged: \(printableText(line, limit: lineLimit))")
+        }
       }
       if repair.receipt != nil || !repair.pages.isEmpty, !yes { Console.hint("the same command with --yes does it") }
       if !repair.other.isEmpty {
@@ -92,7 +94,9 @@ extension StoreCommand {
         }
       } catch let fault as StorageFault where fault.code == .full {
         // What bytes alone tell.
-        for line in try Stores.damagedPages(in: plan.store.location) { try Console.result(line: printableText(line)) }
+        for line in try Stores.damagedPages(in: plan.store.location) {
+          try Console.result(line: printableText(line, limit: lineLimit))
+        }
         throw fault
       }
     }
@@ -243,6 +247,8 @@ extension RepairReceipt {
       lines.append("\(printableText(refusal.document)): \(printableText(refusal.fault.reason))")
     }
     if missing > 0 { lines.append("claims: \(missing) do not come back") }
+    let lost = [damage.claims] + damage.releases.values
+    if lost.allSatisfy({ $0.ranges.isEmpty && $0.lost == 0 }) { lines.append("no claim and no release is lost") }
     for (series, paths) in goneBundles.sorted(by: { $0.key < $1.key }) {
       let paths = paths.count > 5 ? "\(paths[0]) and \(paths.count - 1) more bundles" : paths.joined(separator: ", ")
       lines.append(
