@@ -364,7 +364,7 @@ extension Ledger {
   ) async throws -> CommittedUploads {
     try await transact(.uploaded, at: now) { page in
       let transaction = page.transaction
-      var admission = UploadAdmission(transaction)
+      var admission = try UploadAdmission(of: all, in: transaction)
       let refusals = try all.map { try admission.refusal(of: $0) }
       let redeemed = try tokens.map(transaction.use)
       let uploads = zip(all, refusals).filter { $1 == nil }.map(\.0)
@@ -446,27 +446,39 @@ private struct GatheredBatches {
 /// Which uploads of a commit are recorded. Who writes is alone, so what it finds stays as it is until they are.
 private struct UploadAdmission {
   private let transaction: any StoreTransaction
+  /// What doors have said about the keys of uploads that were judged by it.
+  private var said: [String: [TemporaryExposureKey: Set<ClaimedKey>]] = [:]
   /// The keys of those that are recorded, by their doors.
   private var taken: [String: Set<TemporaryExposureKey>] = [:]
 
-  init(_ transaction: any StoreTransaction) { self.transaction = transaction }
+  init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
+    self.transaction = transaction
+    // All at once: others wait for this transaction.
+    for (door, uploads) in Dictionary(grouping: uploads.filter { $0.known != nil }, by: \.door) {
+      let keys = Set(uploads.flatMap { $0.known?.keys.map(\.self) ?? [] })
+      said[door] = try Dictionary(
+        grouping: transaction.claims(about: keys.sorted()).claims.statedClaims.filter { $0.source.name == door },
+        by: \.subject.key
+      ).mapValues { Set($0.map(\.key)) }
+    }
+  }
 
   /// - Returns: `nil` for one that is recorded; what let it in is used then.
   mutating func refusal(of upload: AdmittedUpload) throws -> CommittedUploads.Outcome? {
-    if let known = upload.known, try isOvertaken(known, at: upload.door) { return .overtaken }
+    if let known = upload.known, isOvertaken(known, at: upload.door) { return .overtaken }
     if let token = upload.token, try !transaction.use(token) { return .usedToken }
     taken[upload.door, default: []].formUnion(upload.batch.claims.map(\.key.key))
     return nil
   }
 
-  private func isOvertaken(_ known: [TemporaryExposureKey: [ClaimedKey]], at door: String) throws -> Bool {
+  private func isOvertaken(_ known: [TemporaryExposureKey: [ClaimedKey]], at door: String) -> Bool {
     if let taken = taken[door], known.keys.contains(where: taken.contains) { return true }
-    return try known.contains { key, said in try transaction.said(about: key, at: door) != said }
+    return known.contains { key, judged in (said[door]?[key] ?? []) != Set(judged) }
   }
 }
 
 extension StoredState {
-  /// What uploads at a door said about a key, the first one first.
+  /// What uploads at a door said about a key.
   package func said(about key: TemporaryExposureKey, at door: String) throws -> [ClaimedKey] {
     try claims(about: key).statedClaims.filter { $0.source.name == door }.map(\.key)
   }
