@@ -103,6 +103,37 @@ struct BucketCommandTests {
     }
   }
 
+  /// The copy on this machine has everything still.
+  @Test("store check tells a bucket that was brought back from an older copy") func older() async throws {
+    try await scene { place, moto in
+      try await moto.makeBucket("keys")
+      try place.drop(200, seed: 1, in: "nl", as: "1.csv")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      let old = try #require(try await object("all/manifest.json", moto))
+      try place.drop(100, seed: 2, in: "nl", as: "2.csv")
+      let later = "2020-12-01T16:00:00Z"
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", later)
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", later)
+      try place.keyferry("store", "check", "--config", "nl/gateway.yaml")
+      try old.write(to: place.folder.appending(path: "old.json"))
+      try Tool(named: "curl")?.run(
+        [
+          "-sS", "-f", "-T", "old.json", "-H",
+          "Authorization: AWS4-HMAC-SHA256 Credential=x/20200101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=x",
+          "\(moto.endpoint)/keys/eu/all/manifest.json",
+        ], in: place.folder)
+      let told = try place.keyferry("store", "check", "--config", "nl/gateway.yaml", status: 1).text
+      #expect(
+        told.contains("series all: s3://keys/eu/ does not know 1 increment that the store has published"), "\(told)")
+      // Who has not the service's secret is told that the bucket was not asked.
+      try FileManager.default.removeItem(atPath: place.path("nl/secret"))
+      let unasked = try place.keyferry("store", "check", "--config", "nl/gateway.yaml")
+      #expect(unasked.text == "the store is whole\n")
+      #expect(unasked.errors.contains("what is published was not compared with the store"), "\(unasked.errors)")
+    }
+  }
+
   @Test("the public log lies in the bucket, and a gateway serves it from its copy", .timeLimit(.minutes(3)))
   func log() async throws {
     try await scene { place, moto in
