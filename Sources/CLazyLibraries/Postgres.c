@@ -26,6 +26,7 @@
   F(PGresult *, PQgetResult, (PGconn *a), (a)) \
   F(char *, PQgetvalue, (const PGresult *a, int b, int c), (a, b, c)) \
   F(int, PQisBusy, (PGconn *a), (a)) \
+  F(int, PQlibVersion, (void), ()) \
   F(int, PQnfields, (const PGresult *a), (a)) \
   F(int, PQntuples, (const PGresult *a), (a)) \
   F(char *, PQresultErrorField, (const PGresult *a, int b), (a, b)) \

@@ -24,7 +24,7 @@ final class LogFitness: Sendable {
   private let state = Mutex(State())
 
   private static let firstPause = Duration.seconds(20)
-  private static let longestPause = Duration.seconds(600)
+  private static let longestPause = Duration.seconds(60)
 
   /// What a look at the keys has found.
   func note(hasKeys: Bool) { state.withLock { $0.hasKeys = hasKeys } }

@@ -92,17 +92,13 @@ final class Replica: Sendable {
     var clockError: Int64?
   }
 
-  /// Seconds by which clocks may differ. What a replica believes of the time decides what it publishes and removes, and another
-  /// one goes on from there.
-  static let clockTolerance: Int64 = 60
-
   /// Looks who has what, keeps what is its own, and has its share.
   func look(wanted: Set<Duty>) async throws -> Change {
     let table = try await office.table()
     let difference = table.time.map { clock().secondsSince1970 - $0.secondsSince1970 } ?? 0
     let drained = table.drained
     let before = roster.withLock { Set($0.held.keys) }
-    let isWrong = abs(difference) > Self.clockTolerance
+    let isWrong = abs(difference) > LeaseTable.clockTolerance
     // A clock that differs is as good as drained: others do the work.
     let away = Set(drained.map(\.name)).union(isWrong ? [name] : [])
     let step = roster.withLock { $0.step(table.standing, wanted: wanted, drained: away, at: .now) }
@@ -218,7 +214,7 @@ struct ReplicaService: Service {
     if let error = change.clockError {
       let place = error > 0 ? "ahead of" : "behind"
       return "the clock of this gateway is \(abs(error)) seconds \(place) the database's, so others do its work; "
-        + "up to \(Replica.clockTolerance) are allowed"
+        + "up to \(LeaseTable.clockTolerance) are allowed"
     }
     return replica.isPresent ? nil : "another replica is called \(replica.name), or was until a moment ago"
   }

@@ -330,9 +330,6 @@ struct PublishService: Service {
       // What is another replica's is told by that one.
       let series = plan.series.filter { tenure.holds(.publish($0.name)) }
       let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
-      // What was wrong with another replica's work is that one's to say.
-      for one in plan.series.map(\.name) where !tenure.holds(.publish(one)) { readiness.release("series \(one)") }
-      for one in plan.mirrors.map(\.name) where !tenure.holds(.mirror(one)) { readiness.release("series \(one)") }
       metrics.setSigningKeys(
         series.map { GatewayMetrics.SigningKeys($0, at: now) }, mirrors: mirrors.map(\.name))
       metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
@@ -343,6 +340,9 @@ struct PublishService: Service {
     var missed: Set<String> = []
     repeat {
       let (plan, look) = (plan.value, clock.look())
+      // What was wrong with another replica's work is that one's to say.
+      for one in plan.series.map(\.name) where !tenure.holds(.publish(one)) { readiness.release("series \(one)") }
+      for one in plan.mirrors.map(\.name) where !tenure.holds(.mirror(one)) { readiness.release("series \(one)") }
       let now = look.now
       let series = plan.series.filter { tenure.holds(.publish($0.name)) }
       let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }

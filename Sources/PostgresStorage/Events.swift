@@ -91,7 +91,7 @@ extension PostgresTransaction {
   }
 
   func use(_ token: UsedToken) throws -> Bool {
-    guard try !mayBeForgotten(token) else { return false }
+    guard try !mayBeForgotten(token, knowing: &endOfForgotten) else { return false }
     return try database.run(
       "INSERT INTO used_tokens (digest, until) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", token.digest,
       token.end.secondsSince1970) == 1

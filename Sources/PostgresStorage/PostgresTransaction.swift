@@ -8,6 +8,8 @@ final class PostgresTransaction: StoreTransaction {
   var names: Names
   /// Whether the tables are to be vacuumed, which have what was deleted.
   var hasErased = false
+  /// When the last token ended that was forgotten, once somebody has asked for it.
+  var endOfForgotten: Instant??
   /// `nil` for who only reads.
   private let counters: Counters?
 

@@ -126,6 +126,7 @@ extension PostgresTransaction {
     let last: Int64? = try database.value("SELECT max(until) FROM used_tokens WHERE until <= $1", end)
     guard let last else { return }
     try noteForgottenTokens(endedBy: Instant(secondsSince1970: last))
+    endOfForgotten = nil
     _ = try delete("used_tokens WHERE until <= $1", [end])
   }
 

@@ -54,7 +54,8 @@ extension SQLiteStore {
       guard try queue.unsafeRead({ try haveAllRows(in: $0) }) else {
         throw StorageFault.damaged(
           path,
-          "\(found), and an index knows of rows that its table does not have, which nothing but a copy brings back")
+          "\(found), and an index knows of rows that its table does not have or has as they were before, which nothing but a copy brings back"
+        )
       }
       return first == nil ? ["indexes"] : ["free pages and indexes"]
     } catch {
@@ -79,27 +80,31 @@ extension SQLiteStore {
     defer { keyferry_partial_forget(noted) }
     do {
       try takeOver(path)
-      removePartial(partial)
       try PageChecksums.install()
-      try make(partial)
-      try withFile(path) { queue in
-        try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
-        try backUp(queue, as: partial)
-      }
-      if let first = try damageOfCopy(partial) {
-        // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
-        guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
-          throw StorageFault.damaged(path, first)
-        }
+      // An operator may say a word meanwhile, which was answered and must not be lost.
+      for _ in 0..<5 {
         removePartial(partial)
         try make(partial)
-        guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
-          throw StorageFault.damaged(path, first)
+        try withFile(path) { queue in
+          try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
+          try backUp(queue, as: partial)
         }
+        let written = [FileState(path), FileState(path + "-wal")]
+        if let first = try damageOfCopy(partial) {
+          // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
+          guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
+            throw StorageFault.damaged(path, first)
+          }
+          removePartial(partial)
+          try make(partial)
+          guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
+            throw StorageFault.damaged(path, first)
+          }
+        }
+        guard [FileState(path), FileState(path + "-wal")] == written else { continue }
+        return try putInPlace(partial, of: path, keepingOld: keepsOld, now)
       }
-      let kept = try putInPlace(partial, of: path, now)
-      if !keepsOld { removePartial(kept) }
-      return kept
+      throw StorageFault(.held, "\(path): others write to it all the time")
     } catch {
       removePartial(partial)
       throw StorageFault(error, path: path)
@@ -117,16 +122,37 @@ extension SQLiteStore {
     return try body(queue)
   }
 
-  /// Whether no index knows of more rows than its table has.
+  /// Whether tables have all that their indexes know of: a page of a table that was not written is as it was before, with rows too few or
+  /// with older ones, and its index is newer.
   private static func haveAllRows(in database: Database) throws -> Bool {
     let indexes = try Row.fetchAll(database, sql: "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'")
+    // A table that is the index of its key is not read as such where it is only told to use none.
+    let keys = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT tables.name, keys.name AS key FROM sqlite_master AS tables, pragma_index_list(tables.name) AS keys
+        WHERE tables.type = 'table' AND keys.origin = 'pk' AND tables.sql LIKE '%WITHOUT ROWID'
+        """
+    ).map { ($0["name"] as String, $0["key"] as String) }
+    let keyIndexes = Dictionary(uniqueKeysWithValues: keys)
     for index in indexes {
       let (name, table): (String, String) = (index["name"], index["tbl_name"])
-      // One that cannot be read, or has some rows alone, says nothing.
-      let entries = try? Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" INDEXED BY \"\(name)\"")
-      guard let entries else { continue }
-      let rows = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
-      if entries > rows { return false }
+      let columns = try Row.fetchAll(database, sql: "SELECT cid, name FROM pragma_index_xinfo(?)", arguments: [name])
+        .compactMap { column -> String? in
+          let (number, name): (Int, String?) = (column["cid"], column["name"])
+          return number == -1 ? "rowid" : name.map { "\"\($0)\"" }
+        }.joined(separator: ", ")
+      let whole = keyIndexes[table].map { "INDEXED BY \"\($0)\"" } ?? "NOT INDEXED"
+      // With a condition SQLite reads the index that is named; without one it may count another. One that cannot be read, or has some
+      // rows alone, says nothing.
+      let isBeyond = try? Bool.fetchOne(
+        database,
+        sql: """
+          SELECT EXISTS (
+            SELECT \(columns) FROM "\(table)" INDEXED BY "\(name)" WHERE true
+            EXCEPT SELECT \(columns) FROM "\(table)" \(whole) WHERE true)
+          """)
+      if isBeyond == true { return false }
     }
     return true
   }
@@ -227,7 +253,9 @@ extension SQLiteStore {
     let copy = place + "/" + fileName
     try? FileManager.default.removeItem(atPath: place)
     // A signal removes what has keys; who opens the store next removes the rest.
-    let endings = ["", "-wal", "-shm", ".partial", ".partial-wal", ".partial-shm", ".partial-journal", replacingSuffix]
+    let endings = [
+      "", "-wal", "-shm", "-journal", ".partial", ".partial-wal", ".partial-shm", ".partial-journal", replacingSuffix,
+    ]
     let noted = endings.map { keyferry_partial_note(copy + $0) }
     defer {
       try? FileManager.default.removeItem(atPath: place)

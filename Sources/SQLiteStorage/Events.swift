@@ -102,7 +102,7 @@ extension SQLiteTransaction {
   }
 
   func use(_ token: UsedToken) throws -> Bool {
-    guard try !mayBeForgotten(token) else { return false }
+    guard try !mayBeForgotten(token, knowing: &endOfForgotten) else { return false }
     try database.execute(
       sql: "INSERT OR IGNORE INTO used_tokens (digest, until) VALUES (?, ?)",
       arguments: [Data(token.digest), token.end.secondsSince1970])

@@ -126,6 +126,7 @@ extension SQLiteTransaction {
       database, sql: "SELECT max(until) FROM used_tokens WHERE until <= ?", arguments: [end])
     guard let last else { return }
     try noteForgottenTokens(endedBy: Instant(secondsSince1970: last))
+    endOfForgotten = nil
     _ = try delete("used_tokens WHERE until <= ?", [end])
   }
 

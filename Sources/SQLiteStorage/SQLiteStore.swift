@@ -253,11 +253,14 @@ package final class SQLiteStore: Store {
 
   /// - Returns: under which name what was there is kept.
   @discardableResult
-  static func putInPlace(_ partial: String, of path: String, _ now: Instant) throws -> String {
+  static func putInPlace(_ partial: String, of path: String, keepingOld keepsOld: Bool = true, _ now: Instant) throws
+    -> String
+  {
+    try giveOwner(of: path, to: partial)
     try synchronize(partial)
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    for ending in ["", "-wal", "-shm"] where files.fileExists(atPath: path + ending) {
+    for ending in ["", "-wal", "-shm"] where keepsOld && files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
@@ -268,6 +271,17 @@ package final class SQLiteStore: Store {
     try synchronize((path as NSString).deletingLastPathComponent)
     try finishReplacing(path)
     return kept
+  }
+
+  /// Who owns the store, or its folder where there is none, owns what comes into its place: root restores and repairs for a service that is
+  /// another user. SQLite gives what it makes beside a file the owner of the file.
+  private static func giveOwner(of path: String, to partial: String) throws {
+    guard geteuid() == 0 else { return }
+    var status = stat()
+    guard stat(path, &status) == 0 || stat((path as NSString).deletingLastPathComponent, &status) == 0 else { return }
+    guard chown(partial, status.st_uid, status.st_gid) == 0 else {
+      throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
+    }
   }
 
   /// A file that is whole and is to be in the store's place has this behind its name until it is there.
@@ -393,9 +407,10 @@ package final class SQLiteStore: Store {
         let (table, parent): (String, String) = (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
+      var numbers = try claimNumbers(in: database)
       let claims =
-        try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit)
-        + SQLiteAgenda(database).damage()
+        try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit) { numbers.look(at: $0) }
+        + numbers.faults + SQLiteAgenda(database).damage()
         + Int64.fetchAll(database, sql: "SELECT id FROM series ORDER BY id").flatMap { series in
           try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: nil).damage(limit: limit)
         }
@@ -405,6 +420,13 @@ package final class SQLiteStore: Store {
       // What was found first has ended the transaction, and what came then says only that.
       return [PageChecksums.lastDamage(of: path) ?? StorageFault(error, path: path).reason]
     }
+  }
+
+  private static func claimNumbers(in database: Database) throws -> ClaimNumbers {
+    func all(_ table: String) throws -> Set<Int64> { Set(try Int64.fetchAll(database, sql: "SELECT id FROM \(table)")) }
+    return ClaimNumbers(
+      origins: try all("origins"), sources: try all("claim_sources"), regions: try all("regions"),
+      arrivals: try all("arrivals"), recalls: try all("recalls"))
   }
 
   /// Reads every row of every table, and names those in which that ends early.

@@ -9,6 +9,8 @@ final class SQLiteTransaction: StoreTransaction {
   var names: Names
   /// Whether the log of changes has to go as well, which has what was deleted.
   var hasErased = false
+  /// When the last token ended that was forgotten, once somebody has asked for it.
+  var endOfForgotten: Instant??
 
   /// The filters that are known of the state before; `nil` where none are read.
   let filters: [Int32: RunFilters]?

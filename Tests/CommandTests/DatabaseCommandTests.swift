@@ -146,6 +146,33 @@
       }
     }
 
+    /// The package `faketime` has the library; CI installs it.
+    private static let fakeTime: String? = {
+      let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+      return folders.map { "/usr/lib/\($0)/faketime/libfaketime.so.1" }.first(where: FileManager.default.fileExists)
+    }()
+
+    @Test(
+      "a command on a machine whose clock is not the database's does nothing",
+      .enabled(if: fakeTime != nil, "needs the package faketime"))
+    func wrongClock() throws {
+      try withGateway { workshop, _ in
+        #expect(try workshop.keyferry(["store", "migrate"]).status == 0)
+        let program = try #require(Workshop.program)
+        let environment = try #require(Tool(named: "env"))
+        let library = try #require(Self.fakeTime)
+        for (time, words) in [("+400d", "seconds ahead of the database's"), ("-1h", "seconds behind the database's")] {
+          for command in ["pull", "publish"] {
+            let done = try environment.run(
+              ["LD_PRELOAD=\(library)", "FAKETIME=\(time)", "FAKETIME_DONT_FAKE_MONOTONIC=1", program, command],
+              in: workshop.folder)
+            #expect(done.status == 2 && done.errors.contains(words), "\(time) \(command): \(done.errors)")
+          }
+        }
+        #expect(!workshop.exists("public/DE/index.txt"))
+      }
+    }
+
     @Test("check names what is wrong with the database, and never the secret")
     func faults() throws {
       try withGateway { workshop, schema in

@@ -51,7 +51,10 @@ class Bare:
         return self
 
     def __exit__(self, *_):
-        for place in reversed(self.mounted): run("umount", place)
+        # Behind this the folder is removed, and nothing of this machine may lie in it then.
+        left = [place for place in reversed(self.mounted)
+                if tried("umount", place)[0] != 0 and tried("umount", "--lazy", place)[0] != 0]
+        if left: os._exit(3)
 
     def lend(self, folder):
         """The machine sees a folder of this one under the same name, and cannot change it."""

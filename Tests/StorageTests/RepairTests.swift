@@ -418,6 +418,72 @@ struct RepairTests {
     }
   }
 
+  /// A disk that says it has written a page and has not gives the page as it was before: it is what was written once.
+  @Test(
+    "a page of a table that was not written last is told by the table's indexes, and only a copy brings back what was on it",
+    arguments: [
+      ("origins", "INSERT INTO origins (name) VALUES ('ZZ')"),
+      ("used_tokens", "INSERT INTO used_tokens (digest, until) VALUES (zeroblob(32), 5)"),
+      ("series", "INSERT INTO series (name) VALUES ('another')"),
+      ("regions", "UPDATE regions SET names = '[\"ZZ\"]' WHERE id = (SELECT max(id) FROM regions)"),
+      ("documents", "UPDATE documents SET state = 'quarantined' WHERE id = (SELECT max(id) FROM documents)"),
+    ])
+  func lostWrites(table: String, change: String) async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      do {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Self.fill(Ledger(store))
+        try store.letGo()
+      }
+      let before = try Data(contentsOf: URL(filePath: path))
+      var root = 0
+      do {
+        let file = try DatabaseQueue(path: path)
+        defer { try? file.close() }
+        root = try await file.write { database in
+          try database.execute(sql: change)
+          #expect(database.changesCount == 1)
+          return try Int.fetchOne(
+            database, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table])
+            ?? 0
+        }
+      }
+      var bytes = try Data(contentsOf: URL(filePath: path))
+      let page = (root - 1) * 4096..<root * 4096
+      try #require(root > 1 && bytes[page] != before[page])
+      bytes.replaceSubrange(page, with: before[page])
+      try bytes.write(to: URL(filePath: path))
+      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      #expect(try await store.damage(limit: 9).isEmpty == false)
+      try store.letGo()
+      let fault = #expect(throws: StorageFault.self) { try SQLiteStore.damagedTables(in: folder, now: Times.now) }
+      #expect(fault?.code == .corrupt, "\(String(describing: fault))")
+    }
+  }
+
+  @Test("claims that refer to names that are not there are told") func lostNames() async throws {
+    try await withFolder { folder in
+      let path = folder + "/" + SQLiteStore.fileName
+      do {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        _ = try await Self.fill(Ledger(store))
+        #expect(try await store.damage(limit: 9) == [])
+        try store.letGo()
+      }
+      do {
+        let file = try DatabaseQueue(path: path)
+        defer { try? file.close() }
+        try await file.writeWithoutTransaction { database in
+          try database.execute(sql: "PRAGMA foreign_keys = OFF; UPDATE origins SET id = id + 100")
+        }
+      }
+      let store = try SQLiteStore(folder: folder, now: Times.now)
+      let found = try await store.damage(limit: 99)
+      #expect(found.contains { $0.contains("refer to an origin that is not in the store") }, "\(found)")
+    }
+  }
+
   // MARK: Looking
 
   /// What the files of a store are, by their endings.

@@ -142,6 +142,10 @@ package struct LeaseTable: Hashable, Sendable {
   /// Which replicas are to have no work.
   package let drained: [DrainedReplica]
 
+  /// Seconds by which clocks may differ. What a replica believes of the time decides what it publishes and removes, and another
+  /// one goes on from there.
+  package static let clockTolerance: Int64 = 60
+
   package init(_ standing: [LeaseStanding], at time: Instant?, drained: [DrainedReplica]) {
     self.standing = standing
     self.time = time

@@ -40,8 +40,12 @@ extension StoredState {
   }
 
   /// Whether the store may have forgotten that it was used.
-  package func mayBeForgotten(_ token: UsedToken) throws -> Bool {
-    try endOfForgottenTokens.map { token.end <= $0 } ?? false
+  ///
+  /// - Parameter end: ``endOfForgottenTokens``, once it was read: a commit asks about many tokens.
+  package func mayBeForgotten(_ token: UsedToken, knowing end: inout Instant??) throws -> Bool {
+    let last = try end ?? endOfForgottenTokens
+    end = .some(last)
+    return last.map { token.end <= $0 } ?? false
   }
 }
 

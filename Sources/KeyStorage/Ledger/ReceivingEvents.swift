@@ -448,8 +448,13 @@ private struct UploadAdmission {
   private let transaction: any StoreTransaction
   /// What doors have said about the keys of uploads that were judged by it.
   private var said: [String: [TemporaryExposureKey: Set<ClaimedKey>]] = [:]
-  /// The keys of those that are recorded, by their doors.
-  private var taken: [String: Set<TemporaryExposureKey>] = [:]
+  /// What those that are recorded say about their keys, by their doors.
+  private var taken: [String: [TemporaryExposureKey: Set<Said>]] = [:]
+
+  private struct Said: Hashable {
+    let rollingStart: Int32
+    let statement: Statement
+  }
 
   init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
     self.transaction = transaction
@@ -465,14 +470,20 @@ private struct UploadAdmission {
 
   /// - Returns: `nil` for one that is recorded; what let it in is used then.
   mutating func refusal(of upload: AdmittedUpload) throws -> CommittedUploads.Outcome? {
-    if let known = upload.known, isOvertaken(known, at: upload.door) { return .overtaken }
+    let own = Dictionary(grouping: upload.batch.claims, by: \.subject.key).mapValues { claims in
+      Set(claims.map { Said(rollingStart: $0.subject.rollingStart, statement: $0.statement) })
+    }
+    if let known = upload.known, isOvertaken(known, own, at: upload.door) { return .overtaken }
     if let token = upload.token, try !transaction.use(token) { return .usedToken }
-    taken[upload.door, default: []].formUnion(upload.batch.claims.map(\.key.key))
+    taken[upload.door, default: [:]].merge(own) { $0.union($1) }
     return nil
   }
 
-  private func isOvertaken(_ known: [TemporaryExposureKey: [ClaimedKey]], at door: String) -> Bool {
-    if let taken = taken[door], known.keys.contains(where: taken.contains) { return true }
+  /// One that says the same as another of its commit is none: an app may send its upload again before it is answered.
+  private func isOvertaken(
+    _ known: [TemporaryExposureKey: [ClaimedKey]], _ own: [TemporaryExposureKey: Set<Said>], at door: String
+  ) -> Bool {
+    if let taken = taken[door], known.keys.contains(where: { taken[$0] != nil && taken[$0] != own[$0] }) { return true }
     return known.contains { key, judged in (said[door]?[key] ?? []) != Set(judged) }
   }
 }

@@ -117,7 +117,8 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func use(_ token: UsedToken) throws -> Bool {
-    guard state.usedTokens[token.digest] == nil, try !mayBeForgotten(token) else { return false }
+    var end: Instant??
+    guard state.usedTokens[token.digest] == nil, try !mayBeForgotten(token, knowing: &end) else { return false }
     state.usedTokens[token.digest] = token.end
     return true
   }

@@ -48,7 +48,7 @@ struct RunCommand: AsyncParsableCommand {
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
     let ledger = try gateway.ledger(plan, as: .replica)
-    let clock = try await gateway.gatewayClock(plan, ledger)
+    let clock = try await gateway.gatewayClock(plan, ledger, isCompared: false)
     let serving = try plan.server.map { _ in
       try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
     }

@@ -94,7 +94,7 @@ extension StoreCommand {
         }
       } catch let fault as StorageFault where fault.code == .full {
         // What bytes alone tell.
-        for line in try Stores.damagedPages(in: plan.store.location) {
+        for line in try json ? [] : Stores.damagedPages(in: plan.store.location) {
           try Console.result(line: printableText(line, limit: lineLimit))
         }
         throw fault

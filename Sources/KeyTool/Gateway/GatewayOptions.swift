@@ -84,8 +84,20 @@ struct GatewayOptions: ParsableArguments {
 
   /// The clock of a command that owns the store: the system's, judged by what earlier ones have seen, and what is wrong
   /// with it on standard error; or what `--now` says.
-  func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger) async throws -> GatewayClock {
+  ///
+  /// - Parameter isCompared: whether it may not differ from the clock of a database that others share; who goes on for long looks himself.
+  /// - Throws: ``StorageFault`` `incompatible` where it differs: what a command publishes and removes by it, others go on from.
+  func gatewayClock(_ plan: GatewayPlan, _ ledger: Ledger, isCompared: Bool = true) async throws -> GatewayClock {
     if let now { return told(now) }
+    if isCompared, let time = try await ledger.leases?.table().time {
+      let ahead = Clock.now.secondsSince1970 - time.secondsSince1970
+      guard abs(ahead) <= LeaseTable.clockTolerance else {
+        throw StorageFault(
+          .incompatible,
+          "the clock of this machine is \(abs(ahead)) seconds \(ahead > 0 ? "ahead of" : "behind") the database's; "
+            + "up to \(LeaseTable.clockTolerance) are allowed, and nothing was done")
+      }
+    }
     let clock = try await GatewayClock.opened(
       ledger, bounds: plan.clock, folder: PublicationPlace(plan)?.folder, series: plan.series.map(\.name),
       replica: plan.clockOwner)

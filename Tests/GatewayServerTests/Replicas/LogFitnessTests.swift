@@ -38,7 +38,7 @@ struct LogFitnessTests {
       #expect(fitness.narrowed(Self.duties, at: now) == Self.duties)
       pauses.append(now - begun)
     }
-    #expect(pauses == [20, 40, 80, 160, 320, 600, 600, 600].map { .seconds($0) })
+    #expect(pauses == [20, 40, 60, 60, 60, 60, 60, 60].map { .seconds($0) })
     fitness.succeeded()
     fitness.giveUp(at: now, share: 0)
     #expect(fitness.isPausing(at: now + .seconds(9)) && !fitness.isPausing(at: now + .seconds(10)))
