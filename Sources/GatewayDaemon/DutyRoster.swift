@@ -14,6 +14,8 @@ struct DutyRoster: Sendable {
   private var free: Set<Duty> = []
   /// What was taken beyond its share because nobody else did. It is kept while the same replicas are there.
   private var extra: Set<Duty> = []
+  /// What it has given back while the same replicas are there. Where nobody took it, it stays with who takes it again.
+  private var offered: Set<Duty> = []
   /// What is asked for beyond its share, until it is known what was given.
   private var beyond: Set<Duty> = []
   private var others: Set<ReplicaName> = []
@@ -43,7 +45,7 @@ struct DutyRoster: Sendable {
     let present = Set(standing.filter(\.isHeld).compactMap(\.duty.replica)).subtracting(drained)
     if present.subtracting([name]) != others {
       others = present.subtracting([name])
-      extra = []
+      (extra, offered) = ([], [])
     }
     beyond = []
     var step = Step()
@@ -56,6 +58,12 @@ struct DutyRoster: Sendable {
     let mine = held.keys.filter { $0 != presence }
     let isDrained = drained.contains(name)
     let share = isDrained ? 0 : (wanted.count + others.count) / (others.count + 1)
+    // Somebody may have slept, and come back before anybody saw that he was away. Or he cannot do what is left, and takes nothing.
+    if others.contains(where: { other in
+      standing.count { $0.isHeld && $0.holder == other && wanted.contains($0.duty) } < share
+    }) {
+      extra.formIntersection(offered)
+    }
     // What is under way is ended first.
     let surplus = isDrained ? mine.count : mine.count - extra.count - share
     let idle = mine.filter { work[$0] == nil && (isDrained || !extra.contains($0) || !wanted.contains($0)) }
@@ -64,6 +72,7 @@ struct DutyRoster: Sendable {
     step.release = given.compactMap { held[$0] }.sorted { $0.duty < $1.duty }
     // They are no longer counted on before they are given back.
     for duty in given { held[duty] = nil }
+    offered.formUnion(given)
     extra.formIntersection(held.keys)
     step.renew.removeAll { given.contains($0.duty) }
     guard !isDrained else { return step }
