@@ -14,11 +14,15 @@ struct DutyRoster: Sendable {
   private var free: Set<Duty> = []
   /// What was taken beyond its share because nobody else did. It is kept while the same replicas are there.
   private var extra: Set<Duty> = []
-  /// What it has given back while the same replicas are there. Where nobody took it, it stays with who takes it again.
-  private var offered: Set<Duty> = []
   /// What is asked for beyond its share, until it is known what was given.
   private var beyond: Set<Duty> = []
-  private var others: Set<ReplicaName> = []
+  /// Who else is there. Who comes anew has another number.
+  private var others: [ReplicaName: Int64] = [:]
+  /// Since when it has had less than a share, while nothing was free and somebody had more, and for how long it puts up with that.
+  private var short: (since: ContinuousClock.Instant, patience: Duration)?
+
+  /// One that cannot do what others have too much of is not helped by asking.
+  private static let longestPatience = Duration.seconds(600)
 
   init(name: ReplicaName, time: Duration) {
     self.name = name
@@ -42,10 +46,13 @@ struct DutyRoster: Sendable {
     forget(after: now)
     // The store says that another has taken it, whatever this machine's clock says.
     for row in standing where held[row.duty].map({ $0.number != row.number }) ?? false { held[row.duty] = nil }
-    let present = Set(standing.filter(\.isHeld).compactMap(\.duty.replica)).subtracting(drained)
-    if present.subtracting([name]) != others {
-      others = present.subtracting([name])
-      (extra, offered) = ([], [])
+    let present = standing.filter(\.isHeld).reduce(into: [ReplicaName: Int64]()) { present, row in
+      guard let replica = row.duty.replica, replica != name, !drained.contains(replica) else { return }
+      present[replica] = row.number
+    }
+    if present != others {
+      others = present
+      extra = []
     }
     beyond = []
     var step = Step()
@@ -58,12 +65,6 @@ struct DutyRoster: Sendable {
     let mine = held.keys.filter { $0 != presence }
     let isDrained = drained.contains(name)
     let share = isDrained ? 0 : (wanted.count + others.count) / (others.count + 1)
-    // Somebody may have slept, and come back before anybody saw that he was away. Or he cannot do what is left, and takes nothing.
-    if others.contains(where: { other in
-      standing.count { $0.isHeld && $0.holder == other && wanted.contains($0.duty) } < share
-    }) {
-      extra.formIntersection(offered)
-    }
     // What is under way is ended first.
     let surplus = isDrained ? mine.count : mine.count - extra.count - share
     let idle = mine.filter { work[$0] == nil && (isDrained || !extra.contains($0) || !wanted.contains($0)) }
@@ -72,7 +73,6 @@ struct DutyRoster: Sendable {
     step.release = given.compactMap { held[$0] }.sorted { $0.duty < $1.duty }
     // They are no longer counted on before they are given back.
     for duty in given { held[duty] = nil }
-    offered.formUnion(given)
     extra.formIntersection(held.keys)
     step.renew.removeAll { given.contains($0.duty) }
     guard !isDrained else { return step }
@@ -88,7 +88,33 @@ struct DutyRoster: Sendable {
     step.take += more
     beyond = Set(more)
     free = Set(open)
+    let counts = standing.filter { $0.isHeld && wanted.contains($0.duty) }.reduce(into: [ReplicaName: Int]()) {
+      $0[$1.holder, default: 0] += 1
+    }
+    let isShort = mine.count < share && open.isEmpty && others.keys.contains { counts[$0, default: 0] > share }
+    if isAsking(isShort, at: now), let lease = held[presence] {
+      held[presence] = nil
+      step.renew.removeAll { $0 == lease }
+      step.release.append(lease)
+      step.take.append(presence)
+    }
     return step
+  }
+
+  /// Whether it gives its presence back and takes it anew, so that others give back what they have beyond their share. They took that while
+  /// it slept, perhaps so short that nobody saw it away.
+  private mutating func isAsking(_ isShort: Bool, at now: ContinuousClock.Instant) -> Bool {
+    guard isShort else {
+      short = nil
+      return false
+    }
+    guard let (since, patience) = short else {
+      short = (now, time)
+      return false
+    }
+    guard now - since >= patience else { return false }
+    short = (now, min(patience * 2, Self.longestPatience))
+    return true
   }
 
   mutating func note(renewed: [Lease], of asked: [Lease]) {
