@@ -65,8 +65,9 @@ package struct Daemon: Sendable {
 
     var services: [any Service] = []
     // Services end in the order of this list, backwards: work is given back when nobody does it any more.
-    var fitness: LogFitness?
+    var (fitness, own): (LogFitness?, Replica?)
     if case .shared(let replica) = tenure {
+      own = replica
       if plan.log?.place == .replicas { fitness = LogFitness() }
       services.append(
         ReplicaService(
@@ -119,7 +120,7 @@ package struct Daemon: Sendable {
       services.append(operators.service)
     }
     if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
-    let deadline = EndService(ledger: ledger, overdue: overdue)
+    let deadline = EndService(ledger: ledger, replica: own, overdue: overdue)
     services.append(deadline)
     defer { deadline.isOver.set() }
     var configuration = ServiceGroupConfiguration(
@@ -128,6 +129,7 @@ package struct Daemon: Sendable {
     configuration.maximumGracefulShutdownDuration = .seconds(EndService.patience)
     do {
       try await ServiceGroup(configuration: configuration).run()
+      if deadline.isOver.isLate { throw HeldUp() }
     } catch {
       await receiving.close()
       await pushing.close()

@@ -8,21 +8,28 @@ internal import Synchronization
 /// that is left behind.
 struct EndService: Service {
   let ledger: Ledger
+  /// `nil` where nobody shares the store.
+  let replica: Replica?
   /// Is called after ``limit``.
   let overdue: (@Sendable () -> Void)?
   /// Whether the gateway has ended.
   let isOver = Ended()
 
-  init(ledger: Ledger, overdue: (@Sendable () -> Void)?) {
+  init(ledger: Ledger, replica: Replica?, overdue: (@Sendable () -> Void)?) {
     self.ledger = ledger
+    self.replica = replica
     self.overdue = overdue
   }
 
-  /// The lock owns the mark.
+  /// The locks own the marks.
   final class Ended: Sendable {
     private let mark = Mutex(false)
+    private let begun = Mutex<ContinuousClock.Instant?>(nil)
     var value: Bool { mark.withLock { $0 } }
     func set() { mark.withLock { $0 = true } }
+    func begin() { begun.withLock { $0 = .now } }
+    /// Whether what was under way was cut off, whatever it said of that.
+    var isLate: Bool { begun.withLock { $0.map { .now - $0 >= .seconds(EndService.patience) } ?? false } }
   }
 
   /// For what a database has begun.
@@ -34,6 +41,8 @@ struct EndService: Service {
 
   func run() async throws {
     try? await gracefulShutdown()
+    isOver.begin()
+    replica?.end()
     ledger.hurry(within: Self.storeTime)
     guard let overdue else { return }
     // What hangs may hang on every thread of the concurrency pool.

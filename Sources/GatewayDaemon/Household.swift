@@ -76,8 +76,8 @@ struct Household: Service {
           oldest: stored.queue?.since, at: clock.now)
       }
       var free: [String: Int] = [:]
-      free["state"] = freeBytes(at: plan.stateFolder)
-      if let folder = plan.publicationFolder { free["publication"] = freeBytes(at: folder) }
+      free["state"] = Stores.freeBytes(in: plan.stateFolder)
+      if let folder = plan.publicationFolder { free["publication"] = Stores.freeBytes(in: folder) }
       metrics.setMachine(
         storeBytes: plan.database == nil ? byteCount(of: plan.stateFolder) : nil, freeBytes: free,
         memoryBytes: residentBytes())
@@ -122,13 +122,6 @@ struct Household: Service {
       logger.error("the store cannot be read", metadata: ["reason": .string("\(error)")])
     }
   }
-}
-
-/// Bytes that may still be written where a folder is, without those that are kept for the system.
-private func freeBytes(at folder: String) -> Int? {
-  var status = statvfs()
-  guard statvfs(folder, &status) == 0 else { return nil }
-  return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
 }
 
 /// Of the files of a store, whichever kind it is.

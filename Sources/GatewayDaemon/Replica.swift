@@ -52,6 +52,7 @@ final class Replica: Sendable {
   private let time: Duration
   private let clock: @Sendable () -> Instant
   private let roster: Mutex<DutyRoster>
+  private let isEnding = Mutex(false)
 
   /// - Parameters:
   ///   - time: for how long work is taken.
@@ -92,6 +93,9 @@ final class Replica: Sendable {
     var clockError: Int64?
   }
 
+  /// From now on it takes no work and gives back what is not under way, as a drained one: to end may take a minute.
+  func end() { isEnding.withLock { $0 = true } }
+
   /// Looks who has what, keeps what is its own, and has its share.
   func look(wanted: Set<Duty>) async throws -> Change {
     let table = try await office.table()
@@ -99,8 +103,8 @@ final class Replica: Sendable {
     let drained = table.drained
     let before = roster.withLock { Set($0.held.keys) }
     let isWrong = abs(difference) > LeaseTable.clockTolerance
-    // A clock that differs is as good as drained: others do the work.
-    let away = Set(drained.map(\.name)).union(isWrong ? [name] : [])
+    // A clock that differs is as good as drained, and so is the end: others do the work.
+    let away = Set(drained.map(\.name)).union(isWrong || isEnding.withLock(\.self) ? [name] : [])
     let step = roster.withLock { $0.step(table.standing, wanted: wanted, drained: away, at: .now) }
     var change = Change(drained: drained.first { $0.name == name }, clockError: isWrong ? difference : nil)
     if !step.renew.isEmpty {

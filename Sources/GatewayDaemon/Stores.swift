@@ -102,6 +102,9 @@ package enum Stores {
     try await SQLiteStore.withCopy(of: folder, now: now) { try await body(.folder($0)) }
   }
 
+  /// Bytes that may still be written where a folder is; see ``SQLiteStore/freeBytes(in:)``.
+  static func freeBytes(in folder: String) -> Int? { SQLiteStore.freeBytes(in: folder).map { Int($0) } }
+
   /// Which pages of a store in a folder are not what was written, as bytes alone tell.
   package static func damagedPages(in folder: String) throws -> [String] {
     try SQLiteStore.damagedPages(in: folder, limit: 100)

@@ -131,7 +131,7 @@ struct SeriesRound: Sendable {
         .folderAhead,
         "the folder has \(counted(found.count, "bundle")) of series \(settings.name) that the store does not know: the store"
           + " was lost, or is older than the folder; what apps have seen is taken as released, and keys that only the lost"
-          + " store knew have to be pulled again"))
+          + " store knew have to be pulled again; its pauses, recalls and erasures have to be said again"))
     if found.clashes > 0 {
       receipt.warn(
         PublishingWarning(

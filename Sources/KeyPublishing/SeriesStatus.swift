@@ -115,7 +115,7 @@ package struct SeriesStatus: Hashable, Sendable {
     guard count > 0 else { return nil }
     return
       "the folder has \(counted(count, "bundle")) that the store does not know: the store was lost, or is older than the"
-      + " folder; keyferry publish takes what apps have seen as released"
+      + " folder; keyferry publish takes what apps have seen as released; pauses, recalls and erasures have to be said again before"
   }
 
   /// Why the next window would have nothing; `nil` where it has something, or the claims were not read.

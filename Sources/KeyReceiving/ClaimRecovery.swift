@@ -67,8 +67,12 @@ package struct ClaimRecovery: Sendable {
     // Who said it first has brought it.
     documents.sort { ($0.events[0], $0.record.id) < ($1.events[0], $1.record.id) }
     for (record, events) in documents {
-      guard let settings = sources[record.source], let bytes = try state.content(of: record.id) else {
+      guard let bytes = try state.content(of: record.id) else {
         receipt.notRead[record.source, default: 0] += 1
+        continue
+      }
+      guard let settings = sources[record.source] else {
+        receipt.ofNoSource[record.source, default: 0] += 1
         continue
       }
       do {
@@ -305,9 +309,10 @@ package struct RepairReceipt: Hashable, Sendable {
   /// Documents that were read again, and how many of them had been read by another policy than the one that is configured now.
   package fileprivate(set) var documents = 0
   package fileprivate(set) var readOtherwise = 0
-  /// By source, documents that brought claims and that could not be read again: their bytes are not kept, or the configuration has
-  /// no such source. Uploads are among them.
+  /// By source, documents that brought claims and that could not be read again, since their bytes are not kept. Uploads are among them.
   package fileprivate(set) var notRead: [String: Int] = [:]
+  /// By source, those whose bytes are kept, and of which the configuration does not say how they are read.
+  package fileprivate(set) var ofNoSource: [String: Int] = [:]
   /// Those that cannot be read or trusted any more.
   package fileprivate(set) var refusals: [PullReceipt.Refusal] = []
 

@@ -10,7 +10,7 @@ extension PostgresTransaction {
       try self.released(by: name, about: [key]).map { SeriesRelease(series: name, key: $0) }
     }
     return KeyRecord(
-      claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try heldClaims(about: key),
+      claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try held(about: [key]),
       released: released)
   }
 
@@ -38,8 +38,11 @@ extension PostgresTransaction {
     }
   }
 
-  private func heldClaims(about key: TemporaryExposureKey) throws -> [HeldClaim] {
-    try database.rows("SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = $1", key.bytes).map { row in
+  func held(about keys: [TemporaryExposureKey]) throws -> [HeldClaim] {
+    try database.rows(
+      "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = ANY ($1)",
+      PostgresValue.blobs(keys.map(\.bytes))
+    ).map { row in
       HeldClaim(
         claim: try stated(try ClaimRow(row)), document: DocumentID(rawValue: try row[6]),
         reason: AdmissionReason(rawValue: try row[7]) ?? .flood)

@@ -81,30 +81,27 @@ extension SQLiteStore {
     do {
       try takeOver(path)
       try PageChecksums.install()
-      // An operator may say a word meanwhile, which was answered and must not be lost.
-      for _ in 0..<5 {
+      // An operator's word would be answered meanwhile, and lost.
+      let alone = try StoreUse.exclusive(path)
+      defer { withExtendedLifetime(alone) {} }
+      removePartial(partial)
+      try make(partial)
+      try withFile(path) { queue in
+        try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
+        try backUp(queue, as: partial)
+      }
+      if let first = try damageOfCopy(partial) {
+        // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
+        guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
+          throw StorageFault.damaged(path, first)
+        }
         removePartial(partial)
         try make(partial)
-        try withFile(path) { queue in
-          try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
-          try backUp(queue, as: partial)
+        guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
+          throw StorageFault.damaged(path, first)
         }
-        let written = [FileState(path), FileState(path + "-wal")]
-        if let first = try damageOfCopy(partial) {
-          // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
-          guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
-            throw StorageFault.damaged(path, first)
-          }
-          removePartial(partial)
-          try make(partial)
-          guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
-            throw StorageFault.damaged(path, first)
-          }
-        }
-        guard [FileState(path), FileState(path + "-wal")] == written else { continue }
-        return try putInPlace(partial, of: path, keepingOld: keepsOld, now)
       }
-      throw StorageFault(.held, "\(path): others write to it all the time")
+      return try putInPlace(partial, of: path, keepingOld: keepsOld, now)
     } catch {
       removePartial(partial)
       throw StorageFault(error, path: path)
@@ -131,7 +128,7 @@ extension SQLiteStore {
       database,
       sql: """
         SELECT tables.name, keys.name AS key FROM sqlite_master AS tables, pragma_index_list(tables.name) AS keys
-        WHERE tables.type = 'table' AND keys.origin = 'pk' AND tables.sql LIKE '%WITHOUT ROWID'
+        WHERE tables.type = 'table' AND keys.origin = 'pk' AND tables.sql LIKE '%WITHOUT ROWID%'
         """
     ).map { ($0["name"] as String, $0["key"] as String) }
     let keyIndexes = Dictionary(uniqueKeysWithValues: keys)
@@ -320,15 +317,16 @@ extension SQLiteStore {
   /// For what a look writes besides.
   private static let lookRoom: Int64 = 16 << 20
 
+  /// Bytes that may still be written where a folder is, without those that are kept for the system.
   package static func freeBytes(in folder: String) -> Int64? {
     var status = statvfs()
     guard statvfs(folder, &status) == 0 else { return nil }
     let (free, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-    return isHuge ? nil : Int64(clamping: free)
+    return isHuge ? .max : Int64(clamping: free)
   }
 }
 
-/// What changes when somebody writes to a file.
+/// What changes when somebody writes to a file. One of no bytes is none: SQLite makes a log that is empty.
 private struct FileState: Equatable {
   private let size: Int64
   private let seconds: Int
@@ -336,7 +334,7 @@ private struct FileState: Equatable {
 
   init(_ path: String) {
     var status = stat()
-    guard stat(path, &status) == 0 else {
+    guard stat(path, &status) == 0, status.st_size > 0 else {
       (size, seconds, nanoseconds) = (-1, 0, 0)
       return
     }

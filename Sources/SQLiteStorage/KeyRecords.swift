@@ -11,7 +11,7 @@ extension SQLiteTransaction {
       try self.released(by: name, about: [key]).map { SeriesRelease(series: name, key: $0) }
     }
     return KeyRecord(
-      claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try heldClaims(about: key),
+      claims: try keptClaims(about: key).sorted(by: KeptClaim.precedes), held: try held(about: [key]),
       released: released)
   }
 
@@ -49,20 +49,22 @@ extension SQLiteTransaction {
     }
   }
 
-  private func heldClaims(about key: TemporaryExposureKey) throws -> [HeldClaim] {
+  func held(about keys: [TemporaryExposureKey]) throws -> [HeldClaim] {
     let statement = try RawStatement(database, "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = ?")
-    defer { statement.reset() }
-    return try withBytes(of: key) { bytes in
-      statement.bind(key: bytes, at: 1)
-      var held: [HeldClaim] = []
-      while try statement.step() {
-        held.append(
-          HeldClaim(
-            claim: try stated(try ClaimRow(statement)), document: DocumentID(rawValue: statement.int(at: 6)),
-            reason: statement.text(at: 7).flatMap(AdmissionReason.init(rawValue:)) ?? .flood))
+    var held: [HeldClaim] = []
+    for key in keys {
+      try withBytes(of: key) { bytes in
+        defer { statement.reset() }
+        statement.bind(key: bytes, at: 1)
+        while try statement.step() {
+          held.append(
+            HeldClaim(
+              claim: try stated(try ClaimRow(statement)), document: DocumentID(rawValue: statement.int(at: 6)),
+              reason: statement.text(at: 7).flatMap(AdmissionReason.init(rawValue:)) ?? .flood))
+        }
       }
-      return held.sorted(by: HeldClaim.precedes)
     }
+    return held.sorted(by: HeldClaim.precedes)
   }
 
   func stated(_ row: ClaimRow) throws -> StatedClaim {

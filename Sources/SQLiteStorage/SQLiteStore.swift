@@ -26,6 +26,8 @@ package final class SQLiteStore: Store {
   private let pool: DatabasePool
   /// `nil` where the store is not owned.
   private let lock: StoreLock?
+  /// `nil` where the store is owned, and where it is read, once it is open.
+  private let use: StoreUse?
   /// Which file was opened.
   private let identity: FileIdentity?
   /// What the last transaction that was kept knew.
@@ -50,6 +52,9 @@ package final class SQLiteStore: Store {
     let isReadOnly = role == .reader
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
+      let opening = try Self.use(path, role)
+      defer { withExtendedLifetime(opening) {} }
+      use = role == .operator ? opening : nil
       if role == .owner { try Self.takeOver(path) } else { try Self.refuseReplacing(path) }
       try PageChecksums.install()
       try Self.checkReach(path)
@@ -79,6 +84,14 @@ package final class SQLiteStore: Store {
       withExtendedLifetime(lock) {}
     } catch {
       throw StorageFault(error, path: path)
+    }
+  }
+
+  private static func use(_ path: String, _ role: StoreRole) throws -> StoreUse? {
+    switch role {
+    case .owner, .replica: nil
+    case .operator: try StoreUse.shared(path)
+    case .reader: try StoreUse.sharedIfThere(path)
     }
   }
 
@@ -231,7 +244,7 @@ package final class SQLiteStore: Store {
     }
     let partial = path + ".partial"
     do {
-      try finishReplacing(path)
+      try takeOver(path)
       try? FileManager.default.removeItem(atPath: partial)
       let noted = keyferry_partial_note(partial)
       defer { keyferry_partial_forget(noted) }
@@ -244,13 +257,17 @@ package final class SQLiteStore: Store {
       } catch {
         throw StorageFault(error, ofCopy: copy, named: name ?? copy)
       }
+      let alone = try StoreUse.exclusive(path)
       try putInPlace(partial, of: path, now)
+      withExtendedLifetime(alone) {}
     } catch {
       removePartial(partial)
       throw StorageFault(error, path: path)
     }
   }
 
+  /// Nobody else has the store open meanwhile; see ``StoreUse``.
+  ///
   /// - Returns: under which name what was there is kept.
   @discardableResult
   static func putInPlace(_ partial: String, of path: String, keepingOld keepsOld: Bool = true, _ now: Instant) throws
@@ -260,7 +277,8 @@ package final class SQLiteStore: Store {
     try synchronize(partial)
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    for ending in ["", "-wal", "-shm"] where keepsOld && files.fileExists(atPath: path + ending) {
+    let log = try? files.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+    for ending in log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""] where keepsOld && files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
@@ -275,7 +293,7 @@ package final class SQLiteStore: Store {
 
   /// Who owns the store, or its folder where there is none, owns what comes into its place: root restores and repairs for a service that is
   /// another user. SQLite gives what it makes beside a file the owner of the file.
-  private static func giveOwner(of path: String, to partial: String) throws {
+  static func giveOwner(of path: String, to partial: String) throws {
     guard geteuid() == 0 else { return }
     var status = stat()
     guard stat(path, &status) == 0 || stat((path as NSString).deletingLastPathComponent, &status) == 0 else { return }
@@ -290,11 +308,14 @@ package final class SQLiteStore: Store {
   /// Begins to own what is in the folder: what an interrupted restore or repair has begun is ended, and what it has left is removed.
   static func takeOver(_ path: String) throws {
     try? FileManager.default.removeItem(atPath: path + lookSuffix)
+    guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
+    let alone = try StoreUse.exclusive(path)
     try finishReplacing(path)
+    withExtendedLifetime(alone) {}
   }
 
-  /// Ends what an interrupted restore or repair has begun. Nobody else owns the store meanwhile.
-  static func finishReplacing(_ path: String) throws {
+  /// Ends what an interrupted restore or repair has begun. Nobody else has the store open meanwhile.
+  private static func finishReplacing(_ path: String) throws {
     guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
     // The log of changes goes first: it must never be taken for one of the copy.
     for ending in ["-wal", "-shm"] where unlink(path + ending) != 0 && errno != ENOENT {

@@ -291,7 +291,8 @@ struct LedgerTests {
               return Recorded(
                 claims: Set(try allClaims(state, limit: 1000)), receipt: receipt,
                 facts: Dictionary(uniqueKeysWithValues: documents.map { ($0.source, $0.facts) }),
-                volumes: try state.volumes(on: Times.now.day))
+                volumes: try state.volumes(on: Times.now.day),
+                held: Set(try state.held(about: keys.joined().map(\.0.key)).map(\.claim)))
             })
         }
       }
@@ -299,6 +300,7 @@ struct LedgerTests {
       #expect(isSame, "limit \(limit): \(found.map(\.receipt))")
       #expect(found[0].receipt.received == 110)
       #expect(limit != 0 || found[0].claims.isEmpty)
+      #expect(found[0].held.isEmpty == (found[0].receipt.heldForOperator == 0))
     }
   }
 
@@ -307,6 +309,7 @@ struct LedgerTests {
     var receipt: ImportReceipt
     var facts: [String: DocumentFacts?]
     var volumes: [String: Int]
+    var held: Set<StatedClaim>
   }
 
   @Test("expiry drops what was kept of uploads, and routine events", arguments: StoreKind.allCases)

@@ -105,6 +105,13 @@ struct RepairTests {
     return batches
   }
 
+  /// A store that is filled, and that nobody has open.
+  private static func makeStore(in folder: String) async throws {
+    let store = try SQLiteStore(folder: folder, now: Times.now)
+    _ = try await fill(Ledger(store))
+    try store.letGo()
+  }
+
   @Test("a flipped bit in any piece is taken out, and what was in it is put back", arguments: Piece.allCases)
   func sqlite(piece: Piece) async throws {
     try await withFolder { folder in
@@ -334,11 +341,7 @@ struct RepairTests {
     try await withFolder { folder in
       let path = folder + "/" + SQLiteStore.fileName
       let index = "documents_by_state"
-      do {
-        let store = try SQLiteStore(folder: folder, now: Times.now)
-        _ = try await Self.fill(Ledger(store))
-        try store.letGo()
-      }
+      try await Self.makeStore(in: folder)
       let hidden = damage == .missing ? try await Self.hide(index, in: path) : nil
       let before = try await {
         let store = try SQLiteStore(folder: folder, now: Times.now)
@@ -431,11 +434,7 @@ struct RepairTests {
   func lostWrites(table: String, change: String) async throws {
     try await withFolder { folder in
       let path = folder + "/" + SQLiteStore.fileName
-      do {
-        let store = try SQLiteStore(folder: folder, now: Times.now)
-        _ = try await Self.fill(Ledger(store))
-        try store.letGo()
-      }
+      try await Self.makeStore(in: folder)
       let before = try Data(contentsOf: URL(filePath: path))
       var root = 0
       do {
@@ -481,6 +480,48 @@ struct RepairTests {
       let store = try SQLiteStore(folder: folder, now: Times.now)
       let found = try await store.damage(limit: 99)
       #expect(found.contains { $0.contains("refer to an origin that is not in the store") }, "\(found)")
+    }
+  }
+
+  @Test("what an operator is told was kept while a file is written anew, is kept") func wordsMeanwhile() async throws {
+    try await withFolder { folder in
+      try await Self.makeStore(in: folder)
+      var told: Set<String> = []
+      for round in 0..<12 {
+        // An operator's commands, one behind the other, each of which opens the store by itself.
+        let commands = Task.detached {
+          var kept: Set<String> = []
+          var number = 0
+          while !Task.isCancelled {
+            number += 1
+            let name = "source-\(round)-\(number)"
+            guard let store = try? SQLiteStore(folder: folder, role: .operator, now: Times.now) else { continue }
+            do {
+              try await Ledger(store).paused(.source(name), by: LedgerScript.word, at: Times.now)
+              kept.insert(name)
+            } catch is StorageFault {} catch is CancellationError {}
+            try? store.letGo()
+          }
+          return kept
+        }
+        try await Task.sleep(for: .milliseconds(20))
+        let rewriting = Task.detached {
+          try SQLiteStore.rewrite(in: folder, keepingOld: round % 2 == 0, now: Times.now)
+        }
+        let outcome = await rewriting.result
+        commands.cancel()
+        told.formUnion(try await commands.value)
+        // Others may write all the time; then nothing has changed.
+        if case .failure(let fault) = outcome { #expect((fault as? StorageFault)?.code == .held, "\(fault)") }
+        try await UnfinishedRepair.$isBeingEnded.withValue(true) {
+          let store = try SQLiteStore(folder: folder, now: Times.now)
+          try await store.write { try $0.setNote(nil, named: UnfinishedRepair.noteName) }
+          let there = Set(try await store.read { try $0.pauses().map(\.subject.text) })
+          let missing = told.filter { name in !there.contains { $0.hasSuffix(name) } }
+          #expect(missing.isEmpty && !told.isEmpty)
+          try store.letGo()
+        }
+      }
     }
   }
 
@@ -540,11 +581,7 @@ struct RepairTests {
   func otherTables() async throws {
     try await withFolder { folder in
       let path = folder + "/" + SQLiteStore.fileName
-      do {
-        let store = try SQLiteStore(folder: folder, now: Times.now)
-        _ = try await Self.fill(Ledger(store))
-        try store.letGo()
-      }
+      try await Self.makeStore(in: folder)
       let page: Int = try await {
         let file = try DatabaseQueue(path: path)
         defer { try? file.close() }

@@ -84,7 +84,7 @@ struct UsedTokenTests {
       let key = TemporaryExposureKey(high: 7, low: 1)
       _ = try await ledger.committed(
         [Self.revision(1, type: 2, known: [], by: Self.token(1))], door: "uploads", at: Times.now)
-      let known = try await store.read { try $0.said(about: key, at: "uploads") }
+      let known = try await store.read { try $0.said(about: [key], at: "uploads")[key] ?? [] }
       #expect(known.count == 1)
       // Judged before the first one came; two of one commit; and one that came between.
       for (uploads, expected) in [

@@ -87,10 +87,10 @@ package struct UploadIntake: Sendable {
     var known: [TemporaryExposureKey: [ClaimedKey]]?
     if let proof {
       let said = try await said(about: keys.keys)
-      known = Dictionary(zip(keys.keys.map(\.key), said)) { first, _ in first }
+      known = Dictionary(keys.keys.map { ($0.key, said[$0.key] ?? []) }) { first, _ in first }
       let revisions: UploadRevisions
       do throws(RevisionFault) {
-        revisions = try UploadRevisions(keys.keys, known: said, proof: proof)
+        revisions = try UploadRevisions(keys.keys, known: keys.keys.map { said[$0.key] ?? [] }, proof: proof)
       } catch {
         throw Refusal.revision(error)
       }
@@ -150,9 +150,9 @@ package struct UploadIntake: Sendable {
     return keys
   }
 
-  private func said(about keys: [ClaimedKey]) async throws -> [[ClaimedKey]] {
-    let door = source.name
-    return try await ledger.read { state in try keys.map { try state.said(about: $0.key, at: door) } }
+  private func said(about keys: [ClaimedKey]) async throws -> [TemporaryExposureKey: [ClaimedKey]] {
+    let (keys, door) = (Set(keys.map(\.key)), source.name)
+    return try await ledger.read { try $0.said(about: keys, at: door) }
   }
 }
 

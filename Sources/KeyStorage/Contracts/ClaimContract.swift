@@ -24,6 +24,8 @@ package protocol ClaimState: AnyObject {
   func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool
   /// Everything that the tables have about one key data: claims, withdrawn ones included, what is held, what went out.
   func record(of key: TemporaryExposureKey) throws -> KeyRecord
+  /// What is put aside for the operator about these keys, in the order of documents and of what is said.
+  func held(about keys: [TemporaryExposureKey]) throws -> [HeldClaim]
   /// The claims about these keys that a document brought, withdrawn ones included.
   func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim]
   /// What of a document is put aside for the operator.

@@ -35,7 +35,7 @@ package enum UnfinishedRepair {
   package static func fault(_ place: String) -> StorageFault {
     StorageFault(
       .corrupt,
-      "\(place): a repair was interrupted; keyferry store repair --yes ends it, and until then nothing is read or published"
+      "\(place): a repair is at work, or was interrupted, and then keyferry store repair --yes ends it; until then nothing is read or published"
     )
   }
 }

@@ -460,11 +460,8 @@ private struct UploadAdmission {
     self.transaction = transaction
     // All at once: others wait for this transaction.
     for (door, uploads) in Dictionary(grouping: uploads.filter { $0.known != nil }, by: \.door) {
-      let keys = Set(uploads.flatMap { $0.known?.keys.map(\.self) ?? [] })
-      said[door] = try Dictionary(
-        grouping: transaction.claims(about: keys.sorted()).claims.statedClaims.filter { $0.source.name == door },
-        by: \.subject.key
-      ).mapValues { Set($0.map(\.key)) }
+      said[door] = try transaction.said(about: Set(uploads.flatMap { $0.known?.keys.map(\.self) ?? [] }), at: door)
+        .mapValues(Set.init)
     }
   }
 
@@ -489,9 +486,13 @@ private struct UploadAdmission {
 }
 
 extension StoredState {
-  /// What uploads at a door said about a key.
-  package func said(about key: TemporaryExposureKey, at door: String) throws -> [ClaimedKey] {
-    try claims(about: key).statedClaims.filter { $0.source.name == door }.map(\.key)
+  /// What uploads at a door said about keys, also what waits for the operator: who was told that it was taken may not say it otherwise.
+  package func said(
+    about keys: Set<TemporaryExposureKey>, at door: String
+  ) throws -> [TemporaryExposureKey: [ClaimedKey]] {
+    let keys = keys.sorted()
+    let claims = try claims(about: keys).claims.statedClaims + held(about: keys).map(\.claim)
+    return Dictionary(grouping: claims.filter { $0.source.name == door }, by: \.subject.key).mapValues { $0.map(\.key) }
   }
 }
 

@@ -209,17 +209,21 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func record(of key: TemporaryExposureKey) -> KeyRecord {
-    let held = state.held.flatMap { document, claims in
-      claims.filter { $0.key.subject.key == key }.map {
-        HeldClaim(claim: $0.key, document: document, reason: $0.value.reason)
-      }
-    }
     let released = state.released.sorted { $0.key < $1.key }.flatMap { series, keys in
       keys.filter { $0.key.key == key }.sorted { $0.key < $1.key }.map { SeriesRelease(series: series, key: $0.value) }
     }
     return KeyRecord(
       claims: (state.claims[key] ?? [:]).map(KeptClaim.init).sorted(by: KeptClaim.precedes),
-      held: held.sorted(by: HeldClaim.precedes), released: released)
+      held: held(about: [key]), released: released)
+  }
+
+  func held(about keys: [TemporaryExposureKey]) -> [HeldClaim] {
+    let keys = Set(keys)
+    return state.held.flatMap { document, claims in
+      claims.filter { keys.contains($0.key.subject.key) }.map {
+        HeldClaim(claim: $0.key, document: document, reason: $0.value.reason)
+      }
+    }.sorted(by: HeldClaim.precedes)
   }
 
   func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) -> [KeptClaim] {

@@ -202,7 +202,8 @@ struct RepairDocument: Encodable {
         restored: receipt?.releases[series.key] ?? 0, bundlesGone: receipt?.goneBundles[series.key] ?? [])
     }
     documents = Documents(
-      read: receipt?.documents ?? 0, readOtherwise: receipt?.readOtherwise ?? 0, notRead: receipt?.notRead ?? [:],
+      read: receipt?.documents ?? 0, readOtherwise: receipt?.readOtherwise ?? 0,
+      notRead: (receipt?.notRead ?? [:]).merging(receipt?.ofNoSource ?? [:], uniquingKeysWith: +),
       refused: (receipt?.refusals ?? []).map {
         Refusal(document: $0.document, code: "\($0.fault.code)", reason: $0.fault.reason)
       })
@@ -242,6 +243,11 @@ extension RepairReceipt {
       for (source, count) in notRead.sorted(by: { $0.key < $1.key }) {
         lines.append("documents: \(count) of \(source) cannot be read again, since their bytes are not kept")
       }
+    }
+    for (source, count) in ofNoSource.sorted(by: { $0.key < $1.key }) {
+      lines.append(
+        "documents: \(count) of \(source) \(isDone ? "were not" : "would not be") read again, since the configuration has no source \(source); "
+          + "put it back before you repair")
     }
     for refusal in refusals {
       lines.append("\(printableText(refusal.document)): \(printableText(refusal.fault.reason))")

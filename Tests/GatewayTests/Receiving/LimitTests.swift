@@ -113,4 +113,35 @@ import Testing
     }
     #expect(documents.map(\.holds) == [["flood": 4]] && documents.first?.facts?.new == 6)
   }
+
+  /// Whoever uploads is not told that it waits, so it counts as said.
+  @Test("a key is revised once, also where what was said of it waits for the operator") func revisions() async throws {
+    let now = Instant(secondsSince1970: 1_606_651_200)
+    let ledger = Ledger(MemoryStore())
+    var reading = Policy(name: "default")
+    (reading.reading.floodFloor, reading.reading.floodFactor) = (0, 2)
+    let door = UploadIntake(UploadSource(name: "door", origin: "NL", reading: reading), ledger: ledger) { now }
+    func said(_ type: ReportType, _ proof: RevisionProof) async throws -> UploadIntake.Receipt {
+      var key = ClaimedKey(key: TemporaryExposureKey(high: 1 << 40, low: 7))
+      (key.rollingStart, key.rollingPeriod, key.reportType) = (2_677_680, 144, type.rawValue)
+      var upload = DecodedDocument(keys: [])
+      upload.keys = [key]
+      return try await door.accept(upload, proof: proof, certificate: nil, byteCount: 9)
+    }
+    let first = try await said(.confirmedClinicalDiagnosis, .missing)
+    #expect(first.inserted == 1)
+    func held() async throws -> Int {
+      try await ledger.read { try $0.held(about: [TemporaryExposureKey(high: 1 << 40, low: 7)]).count }
+    }
+    #expect(try await held() == 1)
+    // A stranger may not speak of it, and its sender once.
+    await #expect(throws: UploadIntake.Refusal.revision(.missingToken)) {
+      try await said(.confirmedTest, .missing)
+    }
+    let token = RevisionProof.keys(first.recorded)
+    #expect(try await said(.revoked, token).accepted == 1)
+    #expect(try await held() == 2)
+    await #expect(throws: UploadIntake.Refusal.revision(.alreadyRevised)) { try await said(.confirmedTest, token) }
+    #expect(try await held() == 2)
+  }
 }
