@@ -73,14 +73,17 @@ package struct FederationCounter: FederationDesk {
   }
 }
 
+/// While a store is away, each country asks again and again.
+private let awayLimit = LogLimit()
+
 /// What a store that is away for a while means for who asks: it is told so, and may ask again; the log has why.
 func whileAway<Result>(from country: String = "", _ body: () async throws -> Result) async throws -> Result {
   do {
     return try await body()
   } catch let fault as StorageFault where fault.mayPass {
     let logger = Logger(label: "keyferry.federation")
-    logger.error(
-      "a country could not be answered, the store is away",
+    logger.log(
+      .error, "a country could not be answered, the store is away", within: awayLimit, reason: country,
       metadata: ["country": .string(country), "reason": .string(fault.reason)])
     throw FederationRefusal(.away, "store-away", "nothing can be kept or read now; try again later")
   }

@@ -249,7 +249,7 @@ extension DocumentRecord {
   fileprivate var hasUnexplained: Bool {
     switch state {
     case .quarantined, .givenUp: true
-    case .recorded: held > 0 || facts.map { $0.rejected > 0 } ?? true
+    case .recorded: facts.map { $0.held > 0 || $0.rejected > 0 } ?? true
     case .discovered, .fetching: false
     }
   }

@@ -289,8 +289,11 @@ package struct KeyferryCommand: ParsableCommand {
     message.replacing(/See '(?!keyferry[ '])([^']*) --help'/) { "See '\(programName) \($0.output.1) --help'" }
   }
 
+  /// A sentence begins small behind the program's name; a name such as GET or PostgreSQL does not.
   private static func lowerCased(_ text: Substring) -> String {
-    text.prefix(1).lowercased() + text.dropFirst()
+    let word = text.prefix { $0.isLetter }
+    return word.dropFirst().contains(where: \.isUppercase)
+      ? String(text) : text.prefix(1).lowercased() + text.dropFirst()
   }
 }
 

@@ -244,11 +244,11 @@ extension PostgresTransaction {
 
   func discardHeld(of document: DocumentID) throws -> Int {
     try requireDocument(document)
-    let record = try self.document(document)
+    let holds = try holds(of: document)
     try noteLossOfHeld(of: document)
     let count = try database.run("DELETE FROM held WHERE document = $1", document.rawValue)
-    if let record, var facts = record.facts {
-      facts.counts.heldWasDiscarded(record.holds)
+    if var facts = try self.document(document)?.facts {
+      facts.counts.heldWasDiscarded(holds)
       try setFacts(facts, of: document)
     }
     return count

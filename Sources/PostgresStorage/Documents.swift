@@ -41,7 +41,14 @@ extension PostgresTransaction {
       ORDER BY changed DESC, documents.id DESC
       """, max(0, limit))
     let count: Int = try database.value("SELECT count(*) FROM documents WHERE \(waits)") ?? 0
-    return WaitingDocuments(newest: try rows.map(DocumentRecord.init), count: count)
+    return WaitingDocuments(newest: try rows.map { try waiting(DocumentRecord($0)) }, count: count)
+  }
+
+  func holds(of document: DocumentID) throws -> [String: Int] {
+    let rows = try database.rows(
+      "SELECT reason, count(*) AS claims FROM held WHERE document = $1 AND reason <> $2 GROUP BY reason",
+      document.rawValue, AdmissionReason.documentRefused.rawValue)
+    return Dictionary(try rows.map { (try $0["reason"], try $0["claims"]) }, uniquingKeysWith: +)
   }
 
   func document(_ id: DocumentID) throws -> DocumentRecord? {
@@ -193,12 +200,7 @@ extension PostgresTransaction {
   }
 
   private static let selection = """
-    SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name,
-      (SELECT coalesce(json_object_agg(reason, claims), '{}')::text FROM (
-        SELECT reason, count(*) AS claims FROM held
-        WHERE document = documents.id AND reason <> '\(AdmissionReason.documentRefused.rawValue)'
-        GROUP BY reason) AS reasons) AS holds
-    FROM documents
+    SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name FROM documents
     """
 }
 
@@ -208,8 +210,7 @@ extension DocumentRecord {
       id: DocumentID(rawValue: try row["id"]), source: try row["source_name"], name: try row["name"],
       state: try row.choice("state"), fault: try row.fault, attempts: try row["attempts"],
       nextAttempt: try row["next_attempt"], discovered: try row["discovered"], changed: try row["changed"],
-      facts: try DocumentFacts(row),
-      holds: try JSONColumn.decode([String: Int].self, try row["holds"]))
+      facts: try DocumentFacts(row))
   }
 }
 

@@ -255,12 +255,12 @@ extension SQLiteTransaction {
 
   func discardHeld(of document: DocumentID) throws -> Int {
     try requireDocument(document)
-    let record = try self.document(document)
+    let holds = try holds(of: document)
     try noteLossOfHeld(of: document)
     try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
     let count = database.changesCount
-    if let record, var facts = record.facts {
-      facts.counts.heldWasDiscarded(record.holds)
+    if var facts = try self.document(document)?.facts {
+      facts.counts.heldWasDiscarded(holds)
       try setFacts(facts, of: document)
     }
     return count

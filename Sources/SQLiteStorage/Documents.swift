@@ -46,7 +46,15 @@ extension SQLiteTransaction {
         ORDER BY changed DESC, documents.id DESC
         """, arguments: [max(0, limit)])
     let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM documents WHERE \(waits)") ?? 0
-    return WaitingDocuments(newest: try rows.map(DocumentRecord.init), count: count)
+    return WaitingDocuments(newest: try rows.map { try waiting(DocumentRecord($0)) }, count: count)
+  }
+
+  func holds(of document: DocumentID) throws -> [String: Int] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT reason, count(*) AS claims FROM held WHERE document = ? AND reason <> ? GROUP BY reason",
+      arguments: [document.rawValue, AdmissionReason.documentRefused.rawValue])
+    return Dictionary(rows.map { ($0["reason"], $0["claims"]) }, uniquingKeysWith: +)
   }
 
   func document(_ id: DocumentID) throws -> DocumentRecord? {
@@ -193,12 +201,7 @@ extension SQLiteTransaction {
   }
 
   private static let selection = """
-    SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name,
-      (SELECT json_group_object(reason, claims) FROM (
-        SELECT reason, count(*) AS claims FROM held
-        WHERE document = documents.id AND reason <> '\(AdmissionReason.documentRefused.rawValue)'
-        GROUP BY reason)) AS holds
-    FROM documents
+    SELECT documents.*, (SELECT name FROM sources WHERE id = documents.source) AS source_name FROM documents
     """
 }
 
@@ -208,8 +211,7 @@ extension DocumentRecord {
       id: DocumentID(rawValue: row["id"]), source: row["source_name"], name: row["name"],
       state: try row.choice("state"), fault: row.fault, attempts: row["attempts"],
       nextAttempt: row.optionalTime("next_attempt"), discovered: row.time("discovered"), changed: row.time("changed"),
-      facts: try DocumentFacts(row),
-      holds: try JSONColumn.decode([String: Int].self, row["holds"]))
+      facts: try DocumentFacts(row))
   }
 }
 

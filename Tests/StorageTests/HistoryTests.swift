@@ -85,7 +85,7 @@ struct HistoryTests {
         DocumentFacts(try $0.record(batch))
       }
     case 5:
-      guard let held = documents.first(where: { $0.held > 0 }) else { return }
+      guard let held = documents.first(where: { $0.facts?.held ?? 0 > 0 }) else { return }
       _ = try await ledger.heldReleased(held.id, by: word, at: now)
     case 6:
       let upload = AdmittedUpload(

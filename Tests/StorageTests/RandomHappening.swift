@@ -33,10 +33,10 @@ struct RandomHappening: Sendable {
         document: arrivals.random.pick([nil, document?.id]))
       (kind, run) = ("recalled", { _ = try await $0.recalled(request, by: word, at: now) })
     case 7:
-      let held = documents.first { $0.held > 0 }?.id
+      let held = documents.first { $0.facts?.held ?? 0 > 0 }?.id
       (kind, run) = ("released", { if let held { _ = try await $0.heldReleased(held, by: word, at: now) } })
     case 8:
-      let held = documents.last { $0.held > 0 }?.id
+      let held = documents.last { $0.facts?.held ?? 0 > 0 }?.id
       (kind, run) = ("discarded", { if let held { _ = try await $0.heldDiscarded(held, by: word, at: now) } })
     default:
       guard let document else {

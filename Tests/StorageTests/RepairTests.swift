@@ -256,7 +256,7 @@ struct RepairTests {
       #expect(try SQLiteStore.damagedTables(in: folder, now: Times.now) == [])
       var random = SeededRandom(for: "damaged pages")
       var (mended, refused) = (0, 0)
-      for round in 0..<12 {
+      for round in 0..<6 {
         var bytes = whole
         let page = random.pick(blocks.sorted())
         // The first ones in what holds the page together.
@@ -487,7 +487,7 @@ struct RepairTests {
     try await withFolder { folder in
       try await Self.makeStore(in: folder)
       var told: Set<String> = []
-      for round in 0..<12 {
+      for round in 0..<6 {
         // An operator's commands, one behind the other, each of which opens the store by itself.
         let commands = Task.detached {
           var kept: Set<String> = []

@@ -71,7 +71,7 @@ func withFolder(_ body: (String) async throws -> Void) async throws {
 /// Everything that a store lets see, with names in place of numbers.
 struct Snapshot: Equatable, Sendable {
   var sources: [SourceRecord]
-  var documents: [DocumentRecord]
+  var documents: [WaitingDocument]
   var contents: [[UInt8]?]
   var summaries: [SourceSummary]
   var claims: Set<StatedClaim>
@@ -96,7 +96,7 @@ struct Snapshot: Equatable, Sendable {
 
   init(_ state: any StoredState) throws {
     sources = try state.sources()
-    documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: .max)
+    documents = try state.documents(of: nil, in: Set(DocumentState.allCases), limit: .max).map(state.waiting)
     contents = try documents.map { try state.content(of: $0.id) }
     summaries = try sources.map { try state.summary(of: $0.name) }
     claims = try allClaims(state, limit: 1000)

@@ -1,9 +1,9 @@
-internal import Logging
+package import Logging
 internal import Synchronization
 
 /// Lets a line into the log once a minute for each reason, and counts the others: what strangers ask as often as they like
 /// fills no disk. The lock owns the counts.
-final class LogLimit: Sendable {
+package final class LogLimit: Sendable {
   private struct Reason {
     var next: Double
     var left = 0
@@ -14,6 +14,8 @@ final class LogLimit: Sendable {
   private static let most = 256
 
   private let reasons = Mutex<[String: Reason]>([:])
+
+  package init() {}
 
   /// - Parameters:
   ///   - reason: a stable code, or what it is about.
@@ -50,7 +52,7 @@ extension Logger {
   }
 
   /// Says this at most once a minute for each reason, and how often it was left out since.
-  func log(
+  package func log(
     _ level: Logger.Level, _ message: @autoclosure () -> Logger.Message, within limit: LogLimit, reason: String,
     metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {

@@ -100,6 +100,7 @@ extension UploadDoors {
     private let pace: AnswerPace
     private let metrics: GatewayMetrics
     private let logger: Logger
+    private let limit = LogLimit()
 
     init(
       _ trust: UploadTrust, among descriptions: [UploadDoorDescription] = UploadDoors.all, recorder: any UploadRecorder,
@@ -284,7 +285,7 @@ extension UploadDoors {
 
     private func refusal(for error: any Error) -> UploadRefusal {
       guard let fault = error as? UploadFault else {
-        logger.error("an upload could not be kept", metadata: ["reason": .string("\(error)")])
+        tellNotKept("\(error)")
         return .notKept
       }
       return switch fault.cause {
@@ -298,8 +299,14 @@ extension UploadDoors {
     }
 
     private func away(_ fault: UploadFault) -> UploadRefusal {
-      logger.error("an upload could not be kept", metadata: ["reason": .string(fault.reason)])
+      tellNotKept(fault.reason)
       return .away
+    }
+
+    /// While a store is away, each phone tries again every ten seconds.
+    private func tellNotKept(_ reason: String) {
+      logger.log(
+        .error, "an upload could not be kept", within: limit, reason: "not-kept", metadata: ["reason": .string(reason)])
     }
 
     private func count(_ outcome: UploadOutcome, _ answer: UploadAnswer, at open: Open) {

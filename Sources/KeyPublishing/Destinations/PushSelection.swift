@@ -111,7 +111,8 @@ package struct PushSelection: Sendable {
   private static func putAside(for settings: DestinationSettings, in state: any StoredState) throws -> Int {
     var subjects: Set<KeySubject> = []
     for source in settings.sources.sorted() where try state.summary(of: source).counts.held > 0 {
-      for document in try state.documents(of: source, in: [.recorded], limit: .max) where document.held > 0 {
+      for document in try state.documents(of: source, in: [.recorded], limit: .max)
+      where try !state.holds(of: document.id).isEmpty {
         subjects.formUnion(try state.held(of: document.id).filter(settings.takes).map(\.subject))
       }
     }

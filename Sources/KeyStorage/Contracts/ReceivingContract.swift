@@ -18,6 +18,9 @@ package protocol ReceivingState: AnyObject {
   ///
   /// - Parameter limit: how many of them, what changed last first.
   func waitingDocuments(limit: Int) throws -> WaitingDocuments
+  /// How many claims of a document are put aside for the operator, by the code of the reason; what a refused document says is not
+  /// among them. They are counted, so that it takes the longer the more there are.
+  func holds(of document: DocumentID) throws -> [String: Int]
   func document(_ id: DocumentID) throws -> DocumentRecord?
   func document(named name: String, of source: String) throws -> DocumentRecord?
   /// The bytes as they were received: of a quarantined document, or the evidence of a recorded one, while they are kept.
@@ -32,13 +35,34 @@ package protocol ReceivingState: AnyObject {
   func uploads(certificate digest: String) throws -> [UploadRecord]
 }
 
+extension ReceivingState {
+  /// A document as the operator sees it.
+  package func waiting(_ document: DocumentRecord) throws -> WaitingDocument {
+    WaitingDocument(document, holds: try holds(of: document.id))
+  }
+}
+
+/// A document that may wait for the operator.
+@dynamicMemberLookup
+package struct WaitingDocument: Hashable, Sendable {
+  package let record: DocumentRecord
+  /// How many of its claims are put aside for the operator, by the code of the reason.
+  package let holds: [String: Int]
+  /// How many those are.
+  package var held: Int { holds.values.reduce(0, +) }
+
+  package init(_ record: DocumentRecord, holds: [String: Int]) { (self.record, self.holds) = (record, holds) }
+
+  package subscript<Value>(dynamicMember member: KeyPath<DocumentRecord, Value>) -> Value { record[keyPath: member] }
+}
+
 /// Some of the documents that wait for the operator, and how many there are.
 package struct WaitingDocuments: Hashable, Sendable {
   /// What changed last first.
-  package let newest: [DocumentRecord]
+  package let newest: [WaitingDocument]
   package let count: Int
 
-  package init(newest: [DocumentRecord], count: Int) { (self.newest, self.count) = (newest, count) }
+  package init(newest: [WaitingDocument], count: Int) { (self.newest, self.count) = (newest, count) }
 }
 
 /// What receiving changes.

@@ -87,16 +87,10 @@ package struct DocumentRecord: Hashable, Sendable {
   package var changed: Instant
   /// Once it is recorded.
   package var facts: DocumentFacts?
-  /// How many claims are put aside for the operator, by the code of the reason; what a refused document says is not among
-  /// them.
-  package var holds: [String: Int]
-  /// How many those are.
-  package var held: Int { holds.values.reduce(0, +) }
 
   package init(
     id: DocumentID, source: String, name: String, state: DocumentState, fault: DocumentFault? = nil, attempts: Int = 0,
-    nextAttempt: Instant? = nil, discovered: Instant, changed: Instant, facts: DocumentFacts? = nil,
-    holds: [String: Int] = [:]
+    nextAttempt: Instant? = nil, discovered: Instant, changed: Instant, facts: DocumentFacts? = nil
   ) {
     self.id = id
     self.source = source
@@ -108,7 +102,6 @@ package struct DocumentRecord: Hashable, Sendable {
     self.discovered = discovered
     self.changed = changed
     self.facts = facts
-    self.holds = holds
   }
 }
 

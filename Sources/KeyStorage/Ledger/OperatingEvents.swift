@@ -98,7 +98,7 @@ extension Ledger {
   /// - Returns: how many.
   package func heldDiscarded(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws -> Int {
     try await transact(.heldDiscarded, at: now) { page in
-      let holds = try page.transaction.document(document)?.holds ?? [:]
+      let holds = try page.transaction.holds(of: document)
       let count = try page.transaction.discardHeld(of: document)
       if FederationHolds.keepBack(holds) {
         try page.transaction.withdrawFederationUploads(.document(document), because: .discarded)

@@ -63,7 +63,7 @@ extension MemoryTransaction {
     let uploads = state.federation.uploads.lazy.map(\.upload).filter { [self] upload in
       let document = document(upload.document)
       return upload.keyCount > 0 && upload.batch == nil && upload.withdrawal == nil
-        && !FederationHolds.keepBack(document?.holds ?? [:])
+        && !FederationHolds.keepBack(holds(of: upload.document))
         && state.pauses[.origin(upload.country)] == nil && state.pauses[.source(document?.source ?? "")] == nil
     }
     return Array(uploads.prefix(max(0, limit)))

@@ -15,7 +15,7 @@ final class MemoryTransaction: StoreTransaction {
 
   func documents(of source: String?, in states: Set<DocumentState>, limit: Int) -> [DocumentRecord] {
     let all = state.documents.filter { states.contains($0.state) && (source == nil || $0.source == source) }
-    return all.suffix(max(0, limit)).map(withHeld)
+    return Array(all.suffix(max(0, limit)))
   }
 
   func documents(of source: String, rejecting reason: String) -> [DocumentRecord] {
@@ -26,14 +26,14 @@ final class MemoryTransaction: StoreTransaction {
 
   func waitingDocuments(limit: Int) -> WaitingDocuments {
     let all = documents(of: nil, in: [.quarantined, .recorded], limit: .max)
-      .filter { $0.state == .quarantined || $0.held > 0 }
+      .map { WaitingDocument($0, holds: holds(of: $0.id)) }.filter { $0.state == .quarantined || $0.held > 0 }
       .sorted { ($0.changed, $0.id.rawValue) > ($1.changed, $1.id.rawValue) }
     return WaitingDocuments(newest: Array(all.prefix(max(0, limit))), count: all.count)
   }
 
   func document(_ id: DocumentID) -> DocumentRecord? {
     guard let index = index(of: id) else { return nil }
-    return withHeld(state.documents[index])
+    return state.documents[index]
   }
 
   func document(named name: String, of source: String) -> DocumentRecord? {
@@ -141,13 +141,7 @@ final class MemoryTransaction: StoreTransaction {
     body(&state.documents[index])
   }
 
-  private func withHeld(_ document: DocumentRecord) -> DocumentRecord {
-    var document = document
-    document.holds = holds(of: document.id)
-    return document
-  }
-
-  private func holds(of document: DocumentID) -> [String: Int] {
+  func holds(of document: DocumentID) -> [String: Int] {
     (state.held[document] ?? [:]).values.reduce(into: [:]) { holds, holding in
       if holding.reason != .documentRefused { holds[holding.reason.rawValue, default: 0] += 1 }
     }

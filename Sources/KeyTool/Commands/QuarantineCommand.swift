@@ -50,12 +50,12 @@ struct QuarantineCommand: AsyncParsableCommand {
       let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
       let documents = try await ledger.read { state in
-        try state.documents(of: nil, in: states, limit: .max)
-          + state.documents(of: nil, in: [.recorded], limit: .max).filter { $0.held > 0 }
+        try state.documents(of: nil, in: states, limit: .max).map(state.waiting)
+          + state.documents(of: nil, in: [.recorded], limit: .max).map(state.waiting).filter { $0.held > 0 }
       }
       if json {
         try Console.document(
-          line: try JSONText.render(QuarantineDocument(documents: documents.map(QuarantineRow.init))))
+          line: try JSONText.render(QuarantineDocument(documents: documents.map { QuarantineRow($0.record) })))
       } else {
         for document in documents { try Console.result(line: document.line) }
         if documents.isEmpty { Console.remark("nothing is in quarantine") }
@@ -100,7 +100,7 @@ struct QuarantineCommand: AsyncParsableCommand {
         return (document, try state.content(of: document.id))
       }
       if json {
-        try Console.document(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document)])))
+        try Console.document(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document.record)])))
       } else {
         for line in document.lines(hasBytes: bytes != nil) {
           if output == "-" { Console.note(line) } else { try Console.result(line: line) }
@@ -162,7 +162,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       let receiving = try Receiving(plan, ledger: ledger, version: KeyferryCommand.version, clock: clock)
       let receipt: PullReceipt?
       do {
-        receipt = try await receiving.retry(document, of: source)
+        receipt = try await receiving.retry(document.record, of: source)
       } catch {
         await receiving.close()
         throw error
@@ -219,8 +219,8 @@ struct QuarantineTarget: ParsableArguments {
 
   @OptionGroup var gateway: GatewayOptions
 
-  func find(in state: any ReceivingState) throws -> DocumentRecord {
-    guard let document = try state.document(DocumentID(rawValue: number)) else {
+  func find(in state: any ReceivingState) throws -> WaitingDocument {
+    guard let document = try state.document(DocumentID(rawValue: number)).map(state.waiting) else {
       throw StorageFault(
         .notFound, "there is no document \(number); keyferry quarantine list shows those that are refused")
     }

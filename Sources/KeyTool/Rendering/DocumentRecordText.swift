@@ -2,11 +2,12 @@ internal import ExposureKeys
 internal import KeyIntake
 internal import KeyStorage
 
-extension DocumentRecord {
+extension WaitingDocument {
   /// The document in a list of those that are refused or held.
   var line: String {
-    let reason = held > 0 ? "\(holdsText) held" : fault?.code.rawValue ?? ""
-    return "\(id.rawValue)  \(source)  \(printableText(name))  \(state.rawValue) since \(changed)  \(reason)"
+    let reason = held > 0 ? "\(holdsText) held" : record.fault?.code.rawValue ?? ""
+    return
+      "\(record.id.rawValue)  \(record.source)  \(printableText(record.name))  \(record.state.rawValue) since \(record.changed)  \(reason)"
   }
 
   /// `flood: 12 claims, other-rolling-start: 3 claims`.
@@ -19,11 +20,12 @@ extension DocumentRecord {
   /// - Parameter hasBytes: whether what was received is kept.
   func lines(hasBytes: Bool) -> [String] {
     var lines = [
-      "document \(id.rawValue) of \(source): \(printableText(name))", "state     \(state.rawValue) since \(changed)",
+      "document \(record.id.rawValue) of \(record.source): \(printableText(record.name))",
+      "state     \(record.state.rawValue) since \(record.changed)",
     ]
-    if let fault { lines += ["reason    \(fault.code): \(printableText(fault.reason, limit: 4000))"] }
+    if let fault = record.fault { lines += ["reason    \(fault.code): \(printableText(fault.reason, limit: 4000))"] }
     if held > 0 { lines.append("held      \(holdsText)") }
-    lines.append("attempts  \(attempts)" + (nextAttempt.map { ", the next one at \($0)" } ?? ""))
+    lines.append("attempts  \(record.attempts)" + (record.nextAttempt.map { ", the next one at \($0)" } ?? ""))
     lines.append("bytes     " + (hasBytes ? "kept; --output FILE writes them" : "not kept any more"))
     return lines
   }

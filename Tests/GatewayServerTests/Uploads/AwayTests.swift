@@ -6,6 +6,7 @@ import HTTPTypes
 import HummingbirdTesting
 import KeyIntake
 import KeyStorage
+import Logging
 import Testing
 
 @testable import GatewayDaemon
@@ -66,6 +67,16 @@ struct AwayTests {
     store.fail(with: nil)
     for (name, _) in vectors { #expect(try await UploadVector(name).post(to: app).code == 200, "\(name)") }
     #expect(try await keys(app).code == 200)
+  }
+
+  @Test("the log has one line, however many phones try again, and how many it left out")
+  func lines() async throws {
+    let store = AwayStore(MemoryStore())
+    let lines = Lines()
+    let app = try ConfiguredGateway(store: store).application(logger: lines.logger(level: .error))
+    store.fail(with: Self.causes[0])
+    for _ in 0..<5 { #expect(try await keys(app).code == 503) }
+    #expect(lines.all.count == 1 && lines.text.contains("an upload could not be kept"), "\(lines.all)")
   }
 
   @Test("what does not pass by itself stays a fault of ours")

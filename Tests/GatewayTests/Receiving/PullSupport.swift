@@ -201,6 +201,13 @@ final class Receiver: Sendable {
   func documents(_ states: Set<DocumentState> = Set(DocumentState.allCases)) async throws -> [DocumentRecord] {
     try await store.read { try $0.documents(of: nil, in: states, limit: .max) }
   }
+
+  /// How many claims wait for the operator, by the code of the reason.
+  func held() async throws -> [String: Int] {
+    let documents = try await documents()
+    let holds = try await ledger.read { state in try documents.map { try state.holds(of: $0.id) } }
+    return holds.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
+  }
 }
 
 /// A store that fails at one of its writes, before the body, or after it and so without effect.

@@ -236,7 +236,7 @@ import Testing
       if try await receiver.documents().count < 2 { _ = try await beside.pull(other, second.peer) }
       let documents = try await receiver.documents()
       #expect(documents.reduce(0) { $0 + ($1.facts?.new ?? 0) } == 250)
-      #expect(documents.reduce(0) { $0 + $1.held } == 150)
+      #expect(try await receiver.held().values.reduce(0, +) == 150)
       #expect(try await receiver.claims().count == 250)
     }
   }
