@@ -110,7 +110,7 @@ package enum GatewayConfiguration {
       lacks = missing.flatMap { fault($0.isNeeded ? .error : .warning, $0.reason) }
       // What it says would be about the same.
       if missing.contains(where: \.isNeeded) { return lacks }
-      _ = try Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
+      _ = try Stores.reader(at: plan.store, now: now)
       return lacks
     } catch let error as StorageFault where error.code == .notFound && plan.database != nil {
       return lacks
@@ -133,6 +133,23 @@ package enum GatewayConfiguration {
     }
   }
 
+  /// A new store beside series that another one has published. Nothing is made.
+  ///
+  /// - Parameter isOnline: whether a bucket is asked; otherwise what this machine has of it tells. Who cannot be asked is told
+  ///   elsewhere, and so is what is wrong with the store.
+  package static func beginningFaults(
+    of plan: GatewayPlan, _ path: String, isOnline: Bool, now: Instant
+  ) async -> [GatewayFault] {
+    let isAsked = isOnline || plan.publicationBucket == nil
+    let published = isAsked ? PublishedSeries(of: plan) : PublishedSeries(onThisMachineOf: plan)
+    guard let loss = try? await Stores.loss(at: plan.store, beside: published, now: now) else { return [] }
+    return [
+      GatewayFault(
+        severity: .error, file: path, place: plan.database == nil ? "state" : "store.postgresql",
+        reason: loss.fault.reason)
+    ]
+  }
+
   /// Whether there is a folder that this user may not look into.
   private static func isClosed(_ folder: String) -> Bool {
     var status = stat()
@@ -146,7 +163,7 @@ package enum GatewayConfiguration {
     var (ledger, head): (Ledger?, LogHead?)
     if log.place == .replicas {
       // What is wrong with the store is told as such.
-      ledger = try? Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
+      ledger = try? Stores.reader(at: plan.store, now: now)
       head = try? await ledger?.read { try $0.logHead(named: log.name) }
     }
     var hasKey = access("\(log.state)/log.key", F_OK) == 0 || errno != ENOENT && errno != ENOTDIR

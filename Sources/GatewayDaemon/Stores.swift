@@ -1,5 +1,6 @@
 package import ExposureKeys
 internal import KeyIntake
+internal import KeyPublishing
 internal import KeyReceiving
 package import KeyStorage
 internal import SQLiteStorage
@@ -10,7 +11,7 @@ internal import SQLiteStorage
 
 /// The stores that this program has. Nobody else names one.
 package enum Stores {
-  package static let all = StoreCatalog(definitions)
+  private static let all = StoreCatalog(definitions)
 
   private static var definitions: [StoreDefinition] {
     #if PostgreSQL
@@ -22,25 +23,78 @@ package enum Stores {
 
   /// Opens a store, with what listens to it; made where there is none and it is not only read.
   ///
+  /// A store that is new beside published series is most likely not the one that published them: a disk is not mounted, an
+  /// address is wrong. So nobody opens a store to write who does not say where it publishes.
+  ///
   /// - Parameters:
   ///   - folder: in which is what is being fetched.
+  ///   - published: where its series are published.
   ///   - listeners: hear what happens, whoever does it.
+  /// - Throws: ``StorageFault``: `beginsAnew` where the store does not know the series that are published, and nothing was written
+  ///   then; what opening throws.
   package static func ledger(
-    at address: StoreAddress, in folder: String, as role: StoreRole, now: Instant,
+    at address: StoreAddress, in folder: String, as role: StoreRole, beside published: PublishedSeries, now: Instant,
     listeners: [any LedgerListener] = []
-  ) throws -> Ledger {
-    if role != .reader {
-      try makeFolders(folder)
-      SpoolPlace.use(stateFolder: folder)
+  ) async throws -> Ledger {
+    guard role != .reader else { return try reader(at: address, now: now) }
+    do {
+      let ledger = try open(address, folder, as: role, makes: false, now, listeners)
+      if let loss = try await published.unknown(to: ledger, at: address) { throw loss.fault }
+      return ledger
+    } catch let fault as StorageFault where fault.code == .notFound {
+      guard let loss = try await published.unknown(to: nil, at: address) else {
+        return try open(address, folder, as: role, makes: true, now, listeners)
+      }
+      // Another replica may have made it meanwhile, and published.
+      guard let ledger = try? open(address, folder, as: role, makes: false, now, listeners),
+        try await published.unknown(to: ledger, at: address) == nil
+      else { throw loss.fault }
+      return ledger
     }
-    return Ledger(try all.open(address, as: role, now: now), listeners: listeners)
   }
 
-  /// The same of a store that is in the folder.
-  package static func ledger(
-    in folder: String, as role: StoreRole, now: Instant, listeners: [any LedgerListener] = []
+  /// Opens a store to read it; none is made.
+  package static func reader(at address: StoreAddress, now: Instant) throws -> Ledger {
+    Ledger(try all.open(address, as: .reader, makes: false, now: now))
+  }
+
+  /// What a new store would not know of what is published beside it.
+  ///
+  /// - Returns: `nil` where there is a store that knows it, and where nothing is published.
+  /// - Throws: what opening throws, and ``StorageFault`` `inputOutput` where nobody can say what is published.
+  package static func loss(
+    at address: StoreAddress, beside published: PublishedSeries, now: Instant
+  ) async throws -> UnknownSeries? {
+    do {
+      return try await published.unknown(to: try reader(at: address, now: now), at: address)
+    } catch let fault as StorageFault where fault.code == .notFound {
+      return try await published.unknown(to: nil, at: address)
+    }
+  }
+
+  /// Has a store begin beside what is published, as an operator says.
+  ///
+  /// - Returns: what it does not know; `nil` where there was nothing that another store has published, and nothing was done.
+  package static func begin(
+    at address: StoreAddress, in folder: String, beside published: PublishedSeries, by word: OperatorWord, now: Instant,
+    listeners: [any LedgerListener] = []
+  ) async throws -> UnknownSeries? {
+    guard let loss = try await loss(at: address, beside: published, now: now) else { return nil }
+    let ledger = try open(address, folder, as: .owner, makes: true, now, listeners)
+    try await ledger.begun(beside: loss.series.map(\.series), by: word, at: now)
+    await ledger.settle()
+    return loss
+  }
+
+  private static func open(
+    _ address: StoreAddress, _ folder: String, as role: StoreRole, makes: Bool, _ now: Instant,
+    _ listeners: [any LedgerListener]
   ) throws -> Ledger {
-    try ledger(at: .folder(folder), in: folder, as: role, now: now, listeners: listeners)
+    if makes { try makeFolders(folder) }
+    let store = try all.open(address, as: role, makes: makes, now: now)
+    try makeFolders(folder)
+    SpoolPlace.use(stateFolder: folder)
+    return Ledger(store, listeners: listeners)
   }
 
   /// What the role of a database lacks, and the SQL that gives it; whether a gateway needs it. Nothing is made.

@@ -50,6 +50,44 @@ package enum PublicationStanding {
     return faults
   }
 
+  /// A series that is published somewhere.
+  package struct Shown: Hashable, Sendable {
+    package let series: String
+    /// How many bundles its indexes name; `nil` where its manifest is gone or cannot be read.
+    package let bundles: Int?
+  }
+
+  /// Those of the series that are published: where a manifest or an index stands, whatever is in it. Nothing is written.
+  ///
+  /// - Throws: what the folder throws; what cannot be asked is not empty.
+  package static func shown(of series: [String], in folder: any PublicationFolder) async throws -> [Shown] {
+    try await folder.each(series) { name -> Shown? in
+      if let list = try await folder.list(SeriesManifest.path(of: name), limit: SeriesManifest.byteLimit) {
+        let manifest = list.content.flatMap { try? SeriesManifest(document: $0) }
+        return Shown(series: name, bundles: manifest?.bundles.count(where: \.isListed))
+      }
+      guard try await folder.list("\(name)/index.txt", limit: 1) != nil else { return nil }
+      return Shown(series: name, bundles: nil)
+    }.compactMap(\.self)
+  }
+
+  /// Whether a store has led one of the series before, or was begun beside them by an operator's word. A series is in the store
+  /// before anything of it is published, so what is published and is not in the store, another store has published.
+  package static func isKnown(_ series: [String], to ledger: Ledger) async throws -> Bool {
+    do {
+      return try await ledger.read { state in
+        if try state.note(.begun) != nil { return true }
+        return try series.contains { name in
+          if try state.note(.seriesState(name)) != nil { return true }
+          return try !state.bundles(of: name, in: Set(BundleState.allCases)).isEmpty
+        }
+      }
+    } catch let fault as StorageFault where fault.code == .corrupt {
+      // A damaged store is none that is new.
+      return true
+    }
+  }
+
   private static let advice = "keyferry publish makes it again from the store"
 
   /// Increments stay in a manifest for as long as their numbers are counted.

@@ -19,6 +19,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     /// It contradicts what is there: a bundle's place is taken already.
     case conflict
     case full
+    /// The store is new, and what is published beside it is not.
+    case beginsAnew = "begins-anew"
     /// Another replica has taken over what this one was doing.
     case fenced = "lease-lost"
     case inputOutput = "input-output"
@@ -38,7 +40,7 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
   package var mayPass: Bool {
     switch code {
     case .held, .gone, .full, .fenced, .inputOutput: true
-    case .notFound, .earlier, .later, .incompatible, .corrupt, .unsupported, .conflict: false
+    case .notFound, .earlier, .later, .incompatible, .corrupt, .unsupported, .conflict, .beginsAnew: false
     }
   }
 }

@@ -37,10 +37,11 @@ package final class PostgresStore: Store {
   ///   - schema: of the database; made where it is not there.
   ///   - command: what this process is doing, for others that want to write.
   ///   - isCopy: whether a copy goes on that was begun; see ``StoreMove``.
+  ///   - makes: whether it is made where there is none; otherwise nothing is written then.
   /// - Throws: ``StorageFault``: `held` by another owner, `earlier`, `later`, `incompatible`, `notFound`, or what the server says.
   package init(
     _ words: ConnectionWords, schema: String = PostgresStore.defaultSchema, role: StoreRole = .owner,
-    command: String = "keyferry", tuning: PostgresTuning = PostgresTuning(), isCopy: Bool = false
+    command: String = "keyferry", tuning: PostgresTuning = PostgresTuning(), isCopy: Bool = false, makes: Bool = true
   ) throws {
     self.role = role
     self.words = words
@@ -59,9 +60,10 @@ package final class PostgresStore: Store {
           throw StorageFault(.inputOutput, "\(words.place): \(reasons)")
         }
         let migration = Migration(database: database, schema: schema, place: words.place)
+        let nothing = StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
         if role == .reader {
           switch try migration.standing() {
-          case .nothing: throw StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
+          case .nothing: throw nothing
           case .steps(Schema.version): return
           case .steps:
             throw StorageFault(
@@ -70,6 +72,7 @@ package final class PostgresStore: Store {
             )
           }
         }
+        if !makes, case .nothing = try migration.standing() { throw nothing }
         if role.isGateway { try own(database) }
         // Nobody changes tables beside a gateway of the version that they are of.
         if role == .operator, case .steps(let count) = try migration.standing(), count < Schema.version {
@@ -408,18 +411,19 @@ package final class PostgresStore: Store {
 
 extension StoreDefinition {
   /// `postgresql`: a schema of a PostgreSQL database.
-  package static let postgresql = StoreDefinition(scheme: "postgresql") { address, role, command, _ in
+  package static let postgresql = StoreDefinition(scheme: "postgresql") { address, role, command, makes, _ in
     guard let access = address.database else {
       throw StorageFault(.unsupported, "\(address): nobody says how the database is reached")
     }
-    return try PostgresStore(access, role: role, command: command ?? PostgresStore.currentCommand)
+    return try PostgresStore(access, role: role, command: command ?? PostgresStore.currentCommand, makes: makes)
   }
 }
 
 extension PostgresStore {
   /// The same with what the operator says about it.
   package convenience init(
-    _ access: DatabaseAccess, role: StoreRole, command: String = PostgresStore.currentCommand, isCopy: Bool = false
+    _ access: DatabaseAccess, role: StoreRole, command: String = PostgresStore.currentCommand, isCopy: Bool = false,
+    makes: Bool = true
   ) throws {
     var tuning = PostgresTuning()
     tuning.readers = access.readers
@@ -428,7 +432,7 @@ extension PostgresStore {
     tuning.idleSeconds = access.idleSeconds
     try self.init(
       try ConnectionWords(access.connection), schema: access.schema, role: role, command: command, tuning: tuning,
-      isCopy: isCopy)
+      isCopy: isCopy, makes: makes)
   }
 }
 

@@ -41,14 +41,16 @@ package final class SQLiteStore: Store {
   ///   - command: what this process is doing, for others that want to write.
   ///   - pageLimit: the file has at most this many pages, as on a disk without room for more.
   ///   - isCopy: whether a copy goes on that was begun; see ``StoreMove``.
+  ///   - makes: whether it is made where there is none; otherwise nothing is written then.
   /// - Throws: ``StorageFault``: `held` by another process, `earlier`, `later`, `incompatible`, `notFound`, or what the system says.
   package init(
     folder: String, role: StoreRole = .owner, now: Instant, command: String = SQLiteStore.currentCommand,
-    pageLimit: Int? = nil, isCopy: Bool = false
+    pageLimit: Int? = nil, isCopy: Bool = false, makes: Bool = true
   ) throws {
     self.role = role
     let path = folder + "/" + Self.fileName
     self.path = path
+    if !makes { try Self.requireThere(path) }
     let isReadOnly = role == .reader
     lock = role == .owner ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
     do {
@@ -85,6 +87,15 @@ package final class SQLiteStore: Store {
     } catch {
       throw StorageFault(error, path: path)
     }
+  }
+
+  /// - Throws: ``StorageFault`` `notFound` where there is no file, and none that an interrupted restore puts in its place.
+  private static func requireThere(_ path: String) throws {
+    guard access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR,
+      access(path + replacingSuffix, F_OK) != 0
+    else { return }
+    try LogOfChanges.check(path)
+    throw StorageFault(.notFound, "\(path): there is no store")
   }
 
   private static func use(_ path: String, _ role: StoreRole) throws -> StoreUse? {
@@ -565,11 +576,11 @@ private struct FileIdentity: Hashable, Sendable {
 
 extension StoreDefinition {
   /// `folder`: one SQLite file in a folder of its own.
-  package static let sqlite = StoreDefinition(scheme: "folder") { address, role, command, now in
+  package static let sqlite = StoreDefinition(scheme: "folder") { address, role, command, makes, now in
     // One process has it, and needs no leases.
     try SQLiteStore(
       folder: address.location, role: role == .replica ? .owner : role, now: now,
-      command: command ?? SQLiteStore.currentCommand)
+      command: command ?? SQLiteStore.currentCommand, makes: makes)
   }
 }
 

@@ -236,6 +236,7 @@ import Testing
       for name in ["state/keyferry.sqlite-wal", "state/keyferry.sqlite-shm"] {
         try? FileManager.default.removeItem(atPath: workshop.path(name))
       }
+      #expect(try workshop.keyferry(["store", "begin", "--yes"] + Self.noon).status == 0)
       #expect([0, 1].contains(try workshop.keyferry(["pull"] + Self.noon).status))
       let old = try workshop.keyferry("audit", "rebuild", "--all")
       #expect(old.status == 1 && old.errors.contains("that the store does not know, such as DE/"), "\(old.errors)")

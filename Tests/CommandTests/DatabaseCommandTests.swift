@@ -173,6 +173,50 @@
       }
     }
 
+    @Test("a fresh database beside publications is not begun without a word", arguments: ["none", "tables"])
+    func fresh(_ kind: String) throws {
+      try withGateway { workshop, schema in
+        for command in ["pull", "publish"] { #expect(try workshop.keyferry([command] + Self.noon).status == 0) }
+        let server = try PostgresServer.shared
+        try server.query("DROP SCHEMA \(schema) CASCADE")
+        if kind == "tables" {
+          try configure(
+            workshop, "elsewhere.yaml", state: "state",
+            store: "store: {postgresql: {connection: {file: database}, schema: \(schema)}}", folder: "elsewhere")
+          #expect(try workshop.keyferry(["store", "migrate", "--config", "elsewhere.yaml"] + Self.noon).status == 0)
+        }
+        let index = try workshop.text("public/DE/index.txt")
+        let words =
+          kind == "none"
+          ? "there is no store in the schema \(schema) of a PostgreSQL database, and public has series DE"
+          : "the store in the schema \(schema) of a PostgreSQL database has published nothing, and public has series DE"
+        for command in [
+          ["pull"] + Self.noon, ["publish"] + Self.noon, ["run"], ["store", "migrate"], ["pause", "drop"],
+        ] {
+          let refused = try workshop.keyferry(command)
+          #expect(refused.status == 2 && refused.errors.contains(words), "\(command): \(refused.text)\(refused.errors)")
+          #expect(refused.errors.contains("correct store.postgresql, or restore a copy of the database"))
+        }
+        let check = try workshop.keyferry(["check"] + Self.noon)
+        #expect(check.status == 2 && check.text.contains("store.postgresql: \(words)"), "\(check.text)")
+        #expect(try workshop.text("public/DE/index.txt") == index)
+        if kind == "none" {
+          // Not even the schema was made.
+          let status = try workshop.keyferry(["status"] + Self.noon)
+          #expect(status.status == 2 && status.errors.contains("there is no store in its schema"), "\(status.errors)")
+        }
+        let shown = try workshop.keyferry(["store", "begin"] + Self.noon)
+        #expect(shown.status == 0 && shown.text.hasPrefix(words), "\(shown.text)\(shown.errors)")
+        let begun = try workshop.keyferry(["store", "begin", "--yes", "--reason", "the cluster is lost"])
+        #expect(begun.status == 0 && begun.text.hasPrefix("a new store has begun"), "\(begun.text)\(begun.errors)")
+        #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+        let round = try workshop.keyferry(["publish"] + Self.noon)
+        #expect(round.status == 1 && round.errors.contains("that the store does not know"), "\(round.errors)")
+        #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+        #expect(try workshop.text("public/DE/index.txt").hasPrefix(index))
+      }
+    }
+
     @Test("check names what is wrong with the database, and never the secret")
     func faults() throws {
       try withGateway { workshop, schema in

@@ -634,6 +634,7 @@ import Testing
   @Test func aFolderAheadOfTheStoreIsToldByStatus() throws {
     try withGateway { workshop in
       try FileManager.default.removeItem(atPath: workshop.path("state"))
+      #expect(try workshop.keyferry(["store", "begin", "--yes"] + Self.noon).status == 0)
       #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
       let status = try workshop.keyferry(["status", "--brief"] + Self.noon)
       #expect(status.status == 1 && status.text.contains(" that the store does not know: "), "\(status.text)")

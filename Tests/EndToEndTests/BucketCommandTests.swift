@@ -134,6 +134,53 @@ struct BucketCommandTests {
     }
   }
 
+  @Test("a state that was lost beside a bucket: nobody begins a store without a word, or while the bucket is away")
+  func beginning() async throws {
+    try await scene { place, moto in
+      try await moto.makeBucket("keys")
+      try place.drop(200, seed: 1, in: "nl", as: "1.csv")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      let names = try await index(moto)
+      let files = FileManager.default
+      try files.removeItem(atPath: place.path("nl/state"))
+      let words = "there is no store in \(place.path("nl/state")), and s3://keys/eu/ has series all, published before"
+      for command in [["pull"] + noon, ["publish"] + noon, ["pause", "drop", "--config", "nl/gateway.yaml"]] {
+        let refused = try place.run(command)
+        #expect(refused.status == 2 && refused.errors.contains(words), "\(command): \(refused.errors)")
+      }
+      // This machine has nothing of the bucket, and a check that fetches nothing cannot know.
+      try place.keyferry("check", "--config", "nl/gateway.yaml")
+      let check = try place.keyferry("check", "--online", "--config", "nl/gateway.yaml", status: 2)
+      #expect(check.text.contains(words), "\(check.text)")
+      #expect(!files.fileExists(atPath: place.path("nl/state/keyferry.sqlite")))
+
+      let file = place.folder.appending(path: "nl/gateway.yaml")
+      let text = try String(contentsOf: file, encoding: .utf8)
+      try Data(text.replacing(moto.endpoint, with: "http://127.0.0.1:1").utf8).write(to: file)
+      for command in [["pull"] + noon, ["publish"] + noon, ["store", "begin", "--yes", "--config", "nl/gateway.yaml"]] {
+        let away = try place.run(command)
+        #expect(
+          away.status == 2 && away.errors.contains("whether anything is published in s3://keys/eu/ cannot be asked"),
+          "\(command): \(away.errors)")
+      }
+      #expect(!files.fileExists(atPath: place.path("nl/state/keyferry.sqlite")))
+      try Data(text.utf8).write(to: file)
+
+      let begun = try place.run(["store", "begin", "--yes"] + noon)
+      #expect(begun.status == 0 && begun.text.contains("bundles in s3://keys/eu/"), "\(begun.text)\(begun.errors)")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon, status: 1)
+      #expect(try await index(moto).starts(with: names))
+      // What this machine has of the bucket is enough for a check.
+      for name in ["keyferry.sqlite", "keyferry.sqlite-wal", "keyferry.sqlite-shm"] {
+        try? files.removeItem(atPath: place.path("nl/state/\(name)"))
+      }
+      let offline = try place.keyferry("check", "--config", "nl/gateway.yaml", status: 2)
+      #expect(offline.text.contains("has series all, published before"), "\(offline.text)")
+    }
+  }
+
   @Test("the public log lies in the bucket, and a gateway serves it from its copy", .timeLimit(.minutes(3)))
   func log() async throws {
     try await scene { place, moto in

@@ -10,7 +10,7 @@ struct AddressTests {
   @Test("the scheme finds the store")
   func schemes() async throws {
     let opened = Openings()
-    let other = StoreDefinition(scheme: "elsewhere") { address, role, command, _ in
+    let other = StoreDefinition(scheme: "elsewhere") { address, role, command, _, _ in
       opened.append("\(address) \(role.rawValue) \(command ?? "")")
       return MemoryStore()
     }
@@ -25,6 +25,14 @@ struct AddressTests {
     #expect(fault?.reason == "tape://7: no store answers to tape, allowed are folder, elsewhere")
 
     try await withFolder { folder in
+      for role in StoreRole.allCases {
+        let none = #expect(throws: StorageFault.self) {
+          try catalog.open(.folder(folder + "/new"), as: role, makes: false, now: Times.now)
+        }
+        #expect(none?.code == .notFound, "\(role)")
+        #expect(throws: StorageFault.self) { try catalog.open(.folder(folder), as: role, makes: false, now: Times.now) }
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       let owner = try catalog.open(.folder(folder), as: .owner, command: "keyferry run", now: Times.now)
       #expect(owner.role == .owner)
       let refusal = #expect(throws: StorageFault.self) { try catalog.open(.folder(folder), as: .owner, now: Times.now) }

@@ -132,6 +132,7 @@ enum LedgerScript {
       Step(.pushRepeatAsked) { _ = try await $0.pushRepeatAsked("efgs", by: word, at: Times.days(5)) },
       Step(.expired) { _ = try await $0.expired(keysExpiredBefore: Times.days(-3), at: sound(6)) },
       Step(.clockAccepted) { try await $0.clockAccepted(ClockWord(reading(7)), by: word, at: Times.days(7)) },
+      Step(.begun) { try await $0.begun(beside: ["NL"], by: word, at: Times.days(7)) },
       Step(.replicaDrained) { ledger in
         guard let name = ReplicaName("b") else { return }
         _ = try await ledger.replicaDrained(name, by: word, at: Times.days(7))

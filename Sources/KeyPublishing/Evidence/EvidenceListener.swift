@@ -69,7 +69,7 @@ package struct EvidenceListener: LedgerListener {
       .attempted, .cursorMoved, .paddingPlanned, .published, .unlisted, .removed, .indexRestored, .mirrored, .batched,
       .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended, .callbackResumed, .pushStaged,
       .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .paused, .resumed,
-      .replicaDrained, .replicaReturned, .clockSeen, .expired, .logged:
+      .begun, .replicaDrained, .replicaReturned, .clockSeen, .expired, .logged:
       break
     // The keys of single persons: nothing is said at once, and of an hour no number.
     case .uploaded: break

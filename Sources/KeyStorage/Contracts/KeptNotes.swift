@@ -15,6 +15,9 @@ extension PublishingState {
   /// Which replicas are to have no work, by name.
   package func drainedReplicas() throws -> [DrainedReplica] { try decoded(.drainedReplicas) ?? [] }
 
+  /// How this store began beside what was published before; `nil` where it did not.
+  package func beginning() throws -> StoreBeginning? { try decoded(.begun) }
+
   /// Which keys were erased, and when.
   package func erasures() throws -> Erasures { try decoded(.erasures) ?? Erasures() }
 
@@ -53,6 +56,21 @@ package struct DrainedReplica: Hashable, Sendable, Codable {
 
   package init(_ name: ReplicaName, since: Instant, by word: OperatorWord) {
     self.name = name
+    self.since = since
+    by = word.by
+    reason = word.reason
+  }
+}
+
+/// That a store began beside series that were published before, when, and who says so.
+package struct StoreBeginning: Hashable, Sendable, Codable {
+  package let series: [String]
+  package let since: Instant
+  package let by: String
+  package let reason: String?
+
+  init(beside series: [String], since: Instant, by word: OperatorWord) {
+    self.series = series
     self.since = since
     by = word.by
     reason = word.reason

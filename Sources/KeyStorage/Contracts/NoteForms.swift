@@ -38,6 +38,7 @@ extension StoredNote {
     Form(name: "receiving/forgotten-tokens", words: "a number") { numbers($0)?.count == 1 },
     Form(name: "operating/retention", words: "a number") { numbers($0)?.count == 1 },
     typed("operating/drained", [DrainedReplica].self),
+    typed("operating/begun", StoreBeginning.self),
   ]
 
   private static func typed<Value: Decodable & Sendable>(_ name: String, _ type: Value.Type) -> Form {

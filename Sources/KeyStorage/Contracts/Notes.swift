@@ -36,6 +36,8 @@ package enum StoredNote: Hashable, Sendable {
   case retention
   /// Which replicas are to have no work.
   case drainedReplicas
+  /// That an operator had this store begin beside what was published before; see ``StoreBeginning``.
+  case begun
   /// When the last token ended of those that were used and are forgotten: seconds since 1970.
   case forgottenTokens
 
@@ -61,6 +63,7 @@ package enum StoredNote: Hashable, Sendable {
     case .logSize(let name): "publishing/log/\(name)"
     case .retention: "operating/retention"
     case .drainedReplicas: "operating/drained"
+    case .begun: "operating/begun"
     case .forgottenTokens: "receiving/forgotten-tokens"
     }
   }

@@ -62,18 +62,22 @@ package struct DatabaseAccess: Hashable, Sendable, CustomStringConvertible, Cust
 package struct StoreDefinition: Sendable {
   /// The addresses that it answers to.
   package let scheme: String
-  /// Opens the store at an address, and as the owner makes it where there is none.
+  /// Opens the store at an address.
   ///
-  /// - Parameter command: what this process is doing, for others that want to write; `nil` is the program's name.
+  /// - Parameters:
+  ///   - command: what this process is doing, for others that want to write; `nil` is the program's name.
+  ///   - makes: whether it is made where there is none and it is not only read; otherwise nothing is written then.
   /// - Throws: ``StorageFault``: `held` by another process, `earlier`, `later`, `incompatible`, `notFound`, or what the system says.
   package let open:
-    @Sendable (_ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant) throws -> any Store
+    @Sendable (
+      _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ makes: Bool, _ now: Instant
+    ) throws -> any Store
 
   package init(
     scheme: String,
     open:
       @escaping @Sendable (
-        _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ now: Instant
+        _ address: StoreAddress, _ role: StoreRole, _ command: String?, _ makes: Bool, _ now: Instant
       ) throws -> any Store
   ) {
     self.scheme = scheme
@@ -89,12 +93,12 @@ package struct StoreCatalog: Sendable {
 
   /// Opens the store at an address; see ``StoreDefinition/open``.
   package func open(
-    _ address: StoreAddress, as role: StoreRole, command: String? = nil, now: Instant
+    _ address: StoreAddress, as role: StoreRole, command: String? = nil, makes: Bool = true, now: Instant
   ) throws -> any Store {
     guard let definition = definitions.first(where: { $0.scheme == address.scheme }) else {
       let known = definitions.map(\.scheme).joined(separator: ", ")
       throw StorageFault(.unsupported, "\(address): no store answers to \(address.scheme), allowed are \(known)")
     }
-    return try definition.open(address, role, command, now)
+    return try definition.open(address, role, command, makes, now)
   }
 }

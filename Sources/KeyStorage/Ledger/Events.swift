@@ -58,6 +58,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case resumed
   case recalled
   case clockAccepted = "clock-accepted"
+  /// A new store begins beside what was published before.
+  case begun
   /// A replica gives its work away, and is to have it again.
   case replicaDrained = "replica-drained"
   case replicaReturned = "replica-returned"
@@ -84,8 +86,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .replicaDrained,
-      .replicaReturned, .logged:
+      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .begun,
+      .replicaDrained, .replicaReturned, .logged:
       .promised
     // A subscriber that is told of a batch twice has heard of it.
     case .callbackAttempted, .callbackSuspended: .local
@@ -103,6 +105,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .uploaded, .federated, .callbackSet, .callbackRemoved: true
     // It goes through all claims, and nothing else happens meanwhile.
     case .repaired: false
+    // Nobody owns a store before it has begun.
+    case .begun: false
     default: isOfOperator
     }
   }
@@ -113,7 +117,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .repaired, .clockAccepted, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
+      .repaired, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
       .quarantined,
@@ -139,7 +143,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .resumed, .recalled,
       .reread,
       .erased, .repaired,
-      .clockAccepted, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked:
+      .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked,
+      .pushRepeatAsked:
       false
     }
   }
@@ -241,6 +246,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case resumed(Pause.Subject, OperatorWord)
   case recalled(RecallRequest, RecallPreview, OperatorWord)
   case clockAccepted(OperatorWord)
+  case begun(series: [String], OperatorWord)
   case replicaDrained(ReplicaName, OperatorWord)
   case replicaReturned(ReplicaName, OperatorWord)
   case reread([DocumentID], source: String, OperatorWord)
@@ -296,6 +302,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .resumed: .resumed
     case .recalled: .recalled
     case .clockAccepted: .clockAccepted
+    case .begun: .begun
     case .replicaDrained: .replicaDrained
     case .replicaReturned: .replicaReturned
     case .clockSeen: .clockSeen

@@ -140,6 +140,16 @@ extension Ledger {
     }
   }
 
+  /// This store begins beside series that were published before, whatever an older one knew of them.
+  package func begun(beside series: [String], by word: OperatorWord, at now: Instant) async throws {
+    try await transact(.begun, at: now) { page in
+      let beginning = StoreBeginning(beside: series, since: now, by: word)
+      try page.change([NoteChange(.begun, try encoded(beginning))])
+      try page.enter(
+        .begun(series: series, word), about: "the store, beside \(series.joined(separator: ", "))", by: word)
+    }
+  }
+
   /// A replica gives its work to the others, and takes none, until it returns.
   ///
   /// - Returns: whether it was not drained before.

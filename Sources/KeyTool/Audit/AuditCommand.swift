@@ -91,7 +91,7 @@ struct AuditCommand: ParsableCommand {
         try await PublicationPlace(plan)?.bringUpToDate(plan)
       }
       let series = try self.series.map { try Self.name($0, plan) }
-      let ledger = try gateway.ledger(plan, as: .reader)
+      let ledger = try await gateway.ledger(plan, as: .reader)
       let log = try Self.log(plan, folder)
       let audit = BundleAudit(
         ledger: ledger, folder: LocalFolder(folder), series: plan.series, policies: try Self.policies(policies),

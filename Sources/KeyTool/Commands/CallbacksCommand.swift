@@ -38,7 +38,7 @@ struct CallbacksCommand: AsyncParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
-      let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
+      let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let all = try await ledger.read { try $0.callbackSubscriptions() }.all
       if json {
         try Console.document(line: try JSONText.render(CallbackDocument(subscriptions: all.map(CallbackRow.init))))
@@ -72,7 +72,7 @@ struct CallbacksCommand: AsyncParsableCommand {
     func run() async throws {
       let parts = subscription.split(separator: "/", maxSplits: 1).map(String.init)
       guard parts.count == 2 else { throw ValidationError("\(subscription) is no subscription, allowed DE/node-1") }
-      let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .operator)
+      let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: .operator)
       let was = try await ledger.callbackResumed(
         parts[1], of: parts[0].uppercased(), by: said.word, at: gateway.clock())
       guard let was else {

@@ -19,7 +19,7 @@ struct CheckCommand: AsyncParsableCommand {
     discussion: """
       The policies, rings, keys and secrets that the configuration names are read as well, and relations between \
       settings are checked; certificates and keys are tried as keyferry run would use them, and a store that is there is \
-      opened. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; warnings are for \
+      opened. A new store beside series that are published already is an error: keyferry store begin says what to do. Nothing is fetched, and nothing is written. The exit code is 2 when there is an error; warnings are for \
       what can be used and most likely does not do what was meant.
 
       With --publication every file of the publication folder is read as well: a damaged one, one that is gone, and one that \
@@ -54,7 +54,7 @@ struct CheckCommand: AsyncParsableCommand {
   @OptionGroup var loudness: LoudnessOptions
 
   func run() async throws {
-    var result = try await ConfigurationCheck(gateway)
+    var result = try await ConfigurationCheck(gateway, isOnline: online)
     if let plan = result.plan { result.stale = try await staleReadings(plan) }
     var probes = Probes()
     if online { try Descriptors.require() }
@@ -79,7 +79,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   /// Sources whose claims were read by another policy than the configured one; none where there is no store yet.
   private func staleReadings(_ plan: GatewayPlan) async throws -> [StaleReading] {
-    guard let ledger = try? gateway.ledger(plan, as: .reader) else { return [] }
+    guard let ledger = try? await gateway.ledger(plan, as: .reader) else { return [] }
     // No key is valid for longer than two days, and none comes later than its retention.
     let start = gateway.clock().secondsSince1970 - (plan.retention.keyDays + 16) * 86_400
     return try await ledger.read { state in
@@ -159,7 +159,7 @@ struct ConfigurationCheck {
   var stale: [StaleReading] = []
 
   /// - Throws: `FileFault` when the configuration itself cannot be read.
-  init(_ options: GatewayOptions) async throws {
+  init(_ options: GatewayOptions, isOnline: Bool) async throws {
     path = options.config
     do {
       let (plan, warnings) = try options.read()
@@ -168,6 +168,8 @@ struct ConfigurationCheck {
         + (await GatewayConfiguration.logFaults(of: plan, options.config, now: options.clock()))
         + GatewayConfiguration.signingFaults(of: plan, options.config, now: options.clock())
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())
+        + (await GatewayConfiguration.beginningFaults(
+          of: plan, options.config, isOnline: isOnline, now: options.clock()))
       self.plan = faults.contains { $0.severity == .error } ? nil : plan
     } catch let error as GatewayFaults {
       plan = nil

@@ -36,7 +36,7 @@ struct ClockCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
-      let ledger = try gateway.ledger(plan, as: .reader)
+      let ledger = try await gateway.ledger(plan, as: .reader)
       let system = ClockReading.system
       let shown = await plan.shownTimes
       let look = try await ledger.read { try $0.look(atClock: system, of: plan, shown) }
@@ -67,7 +67,7 @@ struct ClockCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
-      let ledger = try gateway.ledger(plan, as: .operator)
+      let ledger = try await gateway.ledger(plan, as: .operator)
       let system = ClockReading.system
       try await ledger.clockAccepted(ClockWord(system), by: said.word, at: system.wall)
       Console.remark("the clock is accepted: \(system.wall)")

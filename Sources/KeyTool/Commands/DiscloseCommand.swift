@@ -83,7 +83,7 @@ struct EraseCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan(warnings: false)
     let (key, now) = (try KeyArgument.read(key), gateway.clock())
-    let ledger = try gateway.ledger(plan, as: yes ? .operator : .reader)
+    let ledger = try await gateway.ledger(plan, as: yes ? .operator : .reader)
     let account = try await KeyAccount.gather(about: key, plan, from: ledger, .everything, now: now)
     var erasure = Erasure(account, plan)
     if yes, !account.isEmpty {

@@ -51,7 +51,7 @@ struct DrainCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.operatorsPlan()
-    let ledger = try gateway.ledger(plan, as: .operator)
+    let ledger = try await gateway.ledger(plan, as: .operator)
     guard let office = ledger.leases else {
       throw ValidationError(
         "the store has one owner, so there is no other replica to take its work; stop the gateway by SIGTERM instead")

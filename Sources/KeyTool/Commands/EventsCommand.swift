@@ -36,7 +36,7 @@ struct EventsCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
+    let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: .reader)
     // One more shows whether there are more.
     let found = try await ledger.read { try $0.events(from: EventID(rawValue: from), limit: limit + 1) }
     let list = EventList(found.prefix(limit), next: found.count > limit ? found.last?.id : nil)

@@ -108,7 +108,7 @@ struct ExplainCommand: AsyncParsableCommand {
     let plan = try GatewayConfiguration.read(
       config, environment: ProcessInfo.processInfo.environment, now: now
     ).plan
-    let ledger = try Stores.ledger(at: plan.store, in: plan.stateFolder, as: .reader, now: now)
+    let ledger = try Stores.reader(at: plan.store, now: now)
     let account = try await KeyAccount.gather(
       about: key, plan, from: ledger, .unexplained(byteLimit: KeyAccount.explainedBytes),
       policies: try ShippedPolicies.all(), now: now)

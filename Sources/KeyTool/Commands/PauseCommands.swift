@@ -84,7 +84,7 @@ struct PauseCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
-    let ledger = try target.gateway.ledger(plan, as: .operator)
+    let ledger = try await target.gateway.ledger(plan, as: .operator)
     let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
     let (word, now) = (said.word, target.gateway.clock())
@@ -118,7 +118,7 @@ struct ResumeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try target.gateway.operatorsPlan()
-    let ledger = try target.gateway.ledger(plan, as: .operator)
+    let ledger = try await target.gateway.ledger(plan, as: .operator)
     let subject = try await target.resolved(plan, ledger)
     let name = target.words(for: subject, plan)
     let (word, now) = (said.word, target.gateway.clock())

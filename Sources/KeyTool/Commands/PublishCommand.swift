@@ -16,8 +16,8 @@ struct PublishCommand: AsyncParsableCommand {
       by the next one with the same bytes under the same names. A series without a key that is valid now publishes \
       nothing. What has been kept long enough (retention in the configuration) is removed at the end.
 
-      The exit code is 2 when a series could not be published, and 1 when published files were lost, the store is behind \
-      its folder, or the clock is in doubt.
+      The exit code is 2 when a series could not be published, or the store is new and series are published already (keyferry \
+      store begin says what to do), and 1 when published files were lost, the store is behind its folder, or the clock is in doubt.
 
       Examples:
         keyferry publish --config gateway.yaml
@@ -34,7 +34,7 @@ struct PublishCommand: AsyncParsableCommand {
   func run() async throws {
     let plan = try gateway.plan()
     let place = try plan.requirePublicationPlace(of: gateway.config)
-    let ledger = try gateway.ledger(plan, as: .owner)
+    let ledger = try await gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let receipts = try await place.publisher(
       ledger, series: plan.series, mirrors: plan.mirrors, program: KeyferryCommand.program, log: plan.log
@@ -98,7 +98,7 @@ struct PreviewCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.plan(warnings: false)
-    let ledger = try gateway.ledger(plan, as: .reader)
+    let ledger = try await gateway.ledger(plan, as: .reader)
     let publisher = Publisher(
       ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config),
       program: KeyferryCommand.program)

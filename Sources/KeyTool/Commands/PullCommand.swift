@@ -20,7 +20,8 @@ struct PullCommand: AsyncParsableCommand {
       that is interrupted, at any moment and in any way, is completed by the next one. What has been kept long enough \
       (retention in the configuration) is removed at the end.
 
-      The exit code is 1 when documents were refused or keys rejected, and 2 when a source could not be asked.
+      The exit code is 1 when documents were refused or keys rejected, and 2 when a source could not be asked, or \
+      when the store is new and series are published already: keyferry store begin says what to do.
 
       Examples:
         keyferry pull --config gateway.yaml
@@ -48,7 +49,7 @@ struct PullCommand: AsyncParsableCommand {
     try Descriptors.require()
     let plan = try gateway.plan()
     let sources = try chosen(of: plan)
-    let ledger = try gateway.ledger(plan, as: .owner)
+    let ledger = try await gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let progress = PullProgress()
     let receiving = try Receiving(

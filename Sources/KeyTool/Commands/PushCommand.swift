@@ -72,7 +72,7 @@ struct PushCommand: AsyncParsableCommand {
     try Descriptors.require()
     let plan = try gateway.plan()
     let destinations = try chosen(of: plan)
-    let ledger = try gateway.ledger(plan, as: .owner)
+    let ledger = try await gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     if refused {
       for destination in destinations where !destination.isRehearsal {

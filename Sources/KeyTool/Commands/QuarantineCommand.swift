@@ -47,7 +47,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
-      let ledger = try gateway.ledger(try gateway.operatorsPlan(), as: .reader)
+      let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
       let documents = try await ledger.read { state in
         try state.documents(of: nil, in: states, limit: .max).map(state.waiting)
@@ -94,7 +94,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .reader)
+      let ledger = try await target.gateway.ledger(try target.gateway.operatorsPlan(), as: .reader)
       let (document, bytes) = try await ledger.read { state in
         let document = try target.find(in: state)
         return (document, try state.content(of: document.id))
@@ -137,7 +137,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
-      let words = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
+      let words = try await target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
       let now = target.gateway.clock()
       let document = try await words.read { try target.find(in: $0) }
       if document.state == .recorded {
@@ -148,7 +148,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       let ledger: Ledger
       do {
         plan = try target.gateway.plan(warnings: false)
-        ledger = try target.gateway.ledger(plan, as: .owner)
+        ledger = try await target.gateway.ledger(plan, as: .owner)
       } catch let fault as StorageFault where fault.code == .held {
         // The gateway that runs does it, with its own secrets and clock.
         try await words.retryAsked(document.id, by: said.word, at: now)
@@ -198,7 +198,7 @@ struct QuarantineCommand: AsyncParsableCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
-      let ledger = try target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
+      let ledger = try await target.gateway.ledger(try target.gateway.operatorsPlan(), as: .operator)
       let now = target.gateway.clock()
       let document = try await ledger.read { try target.find(in: $0) }
       if document.state == .recorded {

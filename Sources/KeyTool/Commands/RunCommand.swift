@@ -18,7 +18,8 @@ struct RunCommand: AsyncParsableCommand {
       Each source is pulled by its schedule, each series is published when a window is over, and what is published is \
       served, until SIGTERM or SIGINT; then what has begun is ended first. SIGHUP reads the configuration again: sources, \
       series and policies change at once, and where it has a fault, the old one stays. The address, the folders and the \
-      own origins take a restart. /health, /ready and /metrics tell how it goes, and so does the page for operators, where \
+      own origins take a restart. It does not start, with exit code 2, where the store is new and series are published already: \
+      keyferry store begin says what to do. /health, /ready and /metrics tell how it goes, and so does the page for operators, where \
       operators have an address of their own in the configuration.
 
       Examples:
@@ -47,10 +48,11 @@ struct RunCommand: AsyncParsableCommand {
     // Before anything else: without a handler SIGHUP ends the process.
     let hangups = await UnixSignalsSequence(trapping: .sighup)
     let plan = try gateway.plan()
-    let ledger = try gateway.ledger(plan, as: .replica)
+    let ledger = try await gateway.ledger(plan, as: .replica)
     let clock = try await gateway.gatewayClock(plan, ledger, isCompared: false)
-    let serving = try plan.server.map { _ in
-      try gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
+    var serving: Serving?
+    if plan.server != nil {
+      serving = try await gateway.serving(plan, port: port, clock: clock, publishing: Readiness()) { ledger }
     }
     let daemon = Daemon(
       plan, ledger: ledger, serving: serving,

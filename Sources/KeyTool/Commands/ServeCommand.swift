@@ -41,7 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
     try Descriptors.require()
     let plan = try gateway.plan()
     let clock = try await gateway.servingClock(plan)
-    let serving = try gateway.serving(plan, port: port, clock: clock) { try storeOfUploads(plan) }
+    let serving = try await gateway.serving(plan, port: port, clock: clock) { try await storeOfUploads(plan) }
     let operators = try gateway.operators(
       plan, port: operatorsPort, beside: serving, isRunning: false, clock: clock)
     var services: [any Service] = [serving.server]
@@ -59,14 +59,14 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   /// A store that nobody publishes from would swallow what it is given, so it is not made here.
-  private func storeOfUploads(_ plan: GatewayPlan) throws -> Ledger {
+  private func storeOfUploads(_ plan: GatewayPlan) async throws -> Ledger {
     do {
-      _ = try gateway.ledger(plan, as: .reader)
+      _ = try await gateway.ledger(plan, as: .reader)
     } catch let fault as StorageFault where fault.code == .notFound {
       throw ValidationError(
         "\(gateway.config) has a door for uploads, and there is no store in \(plan.stateFolder); "
           + "use keyferry run, or run keyferry pull once before this")
     }
-    return try gateway.ledger(plan, as: .operator)
+    return try await gateway.ledger(plan, as: .operator)
   }
 }

@@ -43,7 +43,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   func run() async throws {
     let plan = try gateway.operatorsPlan()
-    let ledger = try gateway.ledger(plan, as: .reader)
+    let ledger = try await gateway.ledger(plan, as: .reader)
     let (start, isBrief) = (since, brief)
     let system = gateway.now == nil ? ClockReading.system : nil
     // The gateway's time, by which nothing leaves an index while the system's is in doubt.

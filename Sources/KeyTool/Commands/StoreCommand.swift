@@ -15,8 +15,8 @@ struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", _superCommandName: KeyferryCommand.programName,
     abstract:
-      "Check and repair the gateway's store, copy it while the gateway runs, put a copy in its place, or move it.",
-    subcommands: [Check.self, Repair.self, Backup.self, Restore.self, Migrate.self, Copy.self])
+      "Check and repair the gateway's store, copy it while the gateway runs, put a copy in its place, move it, or begin it anew.",
+    subcommands: [Check.self, Repair.self, Backup.self, Restore.self, Migrate.self, Copy.self, Begin.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -70,12 +70,13 @@ struct StoreCommand: AsyncParsableCommand {
       do {
         if let bucket = plan.publicationBucket {
           guard let folder = PublicationPlace(try gateway.plan(warnings: false))?.folder else { return [] }
-          let ledger = try gateway.ledger(plan, as: .reader)
+          let ledger = try await gateway.ledger(plan, as: .reader)
           return try await PublicationStanding.faults(of: series, in: folder, named: bucket.shown, ledger)
         }
         guard let path = plan.publicationFolder else { return [] }
         return try await PublicationStanding.faults(
-          of: series, in: LocalFolder(path), named: PathText.onOneLine(path), try gateway.ledger(plan, as: .reader))
+          of: series, in: LocalFolder(path), named: PathText.onOneLine(path),
+          try await gateway.ledger(plan, as: .reader))
       } catch let fault as StorageFault {
         throw fault
       } catch {
@@ -139,7 +140,7 @@ struct StoreCommand: AsyncParsableCommand {
     func run() async throws {
       let plan = try gateway.operatorsPlan()
       try requireFile(plan, "pg_dump --schema=\(plan.store.location)")
-      let ledger = try gateway.ledger(plan, as: .reader)
+      let ledger = try await gateway.ledger(plan, as: .reader)
       guard !recipient.isEmpty else {
         try await ledger.copyStore(to: file)
         return Console.remark("the store was copied to \(file)")

@@ -14,7 +14,7 @@ extension StoreCommand {
       abstract: "Make the store's tables, or bring them up to this version.",
       discussion: """
         Whoever opens the store to write does the same; this does nothing else, before a new version takes over. No gateway \
-        runs meanwhile. In a database one process does it at a time, all steps or none.
+        runs meanwhile. Where series are published already and there are no tables yet, none are made: see keyferry store begin. In a database one process does it at a time, all steps or none.
 
         Examples:
           keyferry store migrate --config gateway.yaml
@@ -26,7 +26,7 @@ extension StoreCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
-      let ledger = try gateway.ledger(plan, as: .owner)
+      let ledger = try await gateway.ledger(plan, as: .owner)
       await ledger.settle()
       Console.remark("the store in \(printableText(ledger.place)) has the tables of this version")
     }

@@ -106,7 +106,7 @@ extension StoreCommand {
     {
       let pages = try Stores.damagedTables(of: store, now: now)
       let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: yes, now: now)
-      let ledger = try gateway.ledger(plan, at: store, as: .owner)
+      let ledger = try await gateway.ledger(plan, at: store, as: .owner)
       let isUnfinished = try await ledger.read { try $0.note(named: UnfinishedRepair.noteName) != nil }
       let renewsAll = !pages.isEmpty || isUnfinished
       let recovery = ClaimRecovery(

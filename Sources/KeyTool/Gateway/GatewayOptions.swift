@@ -126,18 +126,24 @@ struct GatewayOptions: ParsableArguments {
   }
 
   /// Opens the store of the gateway; another process that has it is named.
+  ///
   /// - Parameter store: a copy of the store that is asked instead.
-  func ledger(_ plan: GatewayPlan, at store: StoreAddress? = nil, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(
-      at: store ?? plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+  /// - Throws: ``StorageFault`` `beginsAnew` where it is to be written and does not know the series that are published.
+  func ledger(_ plan: GatewayPlan, at store: StoreAddress? = nil, as role: StoreRole) async throws -> Ledger {
+    try await Stores.ledger(
+      at: store ?? plan.store, in: plan.stateFolder, as: role, beside: PublishedSeries(of: plan), now: clock(),
+      listeners: Self.listeners(plan.log))
   }
 
-  func ledger(_ plan: OperatorsPlan, as role: StoreRole) throws -> Ledger {
-    try Stores.ledger(at: plan.store, in: plan.stateFolder, as: role, now: clock(), listeners: Self.listeners(plan.log))
+  func ledger(_ plan: OperatorsPlan, as role: StoreRole) async throws -> Ledger {
+    let published = PublishedSeries(of: plan) { [self] in try read().plan }
+    return try await Stores.ledger(
+      at: plan.store, in: plan.stateFolder, as: role, beside: published, now: clock(),
+      listeners: Self.listeners(plan.log))
   }
 
   /// What is said by hand comes into the log, too.
-  private static func listeners(_ log: EvidenceSettings?) -> [any LedgerListener] {
+  static func listeners(_ log: EvidenceSettings?) -> [any LedgerListener] {
     log == nil ? [] : [EvidenceListener(program: KeyferryCommand.program)]
   }
 
@@ -150,13 +156,14 @@ struct GatewayOptions: ParsableArguments {
   ///   - ledger: records uploads; it is asked for where there is a door for them, or a federation.
   /// - Throws: `ValidationError` where the configuration has no server or no publication, `ServerFault`.
   func serving(
-    _ plan: GatewayPlan, port: Int?, clock: GatewayClock, publishing: Readiness? = nil, ledger: () throws -> Ledger
-  ) throws -> Serving {
+    _ plan: GatewayPlan, port: Int?, clock: GatewayClock, publishing: Readiness? = nil,
+    ledger: () async throws -> Ledger
+  ) async throws -> Serving {
     guard var settings = plan.server else {
       throw ValidationError("\(config) has no server: say where to listen with server: {listen: 127.0.0.1:8080}")
     }
     if let port { settings.port = port }
-    let kept = plan.uploads.isEmpty && plan.federation == nil ? nil : try ledger()
+    let kept = plan.uploads.isEmpty && plan.federation == nil ? nil : try await ledger()
     // Before the first copy of a bucket there is nothing to serve, and that is in order.
     if plan.publicationBucket != nil, let folder = plan.publicationFolder { try LocalFolder(folder).make() }
     return try Serving(

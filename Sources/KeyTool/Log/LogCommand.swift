@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
     }
 
     func run() async throws {
-      let places = try writing.places()
+      let places = try await writing.places()
       guard let name = places.name ?? name else { throw ValidationError("say how the log is called: --name") }
       let file = try output.map { try OutputFile(path: $0, replacing: false) }
       let writer = try await LogWriter.create(name: name, state: places.state, folder: places.folder)
@@ -139,7 +139,7 @@ struct LogCommand: ParsableCommand {
       let found = try writing.behind(bundles, "bundles").map {
         try LoggedBundle($0, base: base, series: series, at: instant)
       }
-      let places = try writing.places()
+      let places = try await writing.places()
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       let reader = TreeReader(writer.folder, size: writer.checkpoint.size)
       var published = try await LogSearch(reader).published()
@@ -212,7 +212,7 @@ struct LogCommand: ParsableCommand {
 
     func run() async throws {
       let paths = try writing.behind(paths, "paths")
-      let places = try writing.places()
+      let places = try await writing.places()
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       let published = try await LogSearch(TreeReader(writer.folder, size: writer.checkpoint.size)).published()
       let now = Int(Clock.now.secondsSince1970)
@@ -524,7 +524,7 @@ struct LogCommand: ParsableCommand {
     }
 
     func run() async throws {
-      let places = try writing.places()
+      let places = try await writing.places()
       _ = try await LogWriter.adopt(state: places.state, folder: places.folder, copy: places.copy)
       let writer = try await LogWriter.open(state: places.state, folder: places.folder)
       if newAttestationKey {

@@ -175,7 +175,7 @@ struct LogWriting: ParsableArguments {
   }
 
   /// - Throws: `ValidationError` where the configuration has no log.
-  func places() throws -> Places {
+  func places() async throws -> Places {
     guard let config else {
       return Places(folder: LogFolder(folder ?? ""), state: LogFolder(state ?? ""), name: nil)
     }
@@ -195,7 +195,7 @@ struct LogWriting: ParsableArguments {
       return Places(folder: LogFolder("\(publication)/\(log.folder)"), state: log.stateFolder(), name: log.name)
     }
     let place = try plan.requirePublicationPlace(of: config)
-    let ledger = log.place == .replicas ? try gateway.ledger(plan, as: .owner) : nil
+    let ledger = log.place == .replicas ? try await gateway.ledger(plan, as: .owner) : nil
     let copy = ShownLog(in: LocalFolder(publication), of: log).map { ("\(publication)/\(log.folder)", $0.size) }
     return Places(
       folder: place.shelf(of: log), state: PublicationPlace.state(of: log, ledger), name: log.name, copy: copy)

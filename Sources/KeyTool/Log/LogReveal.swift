@@ -43,7 +43,7 @@ extension LogCommand {
       guard let log = plan.log, let publication = plan.publicationFolder else {
         throw ValidationError("\(gateway.config) has no log; say which with log: {name: keys.example.org/log}")
       }
-      let ledger = try gateway.ledger(plan, as: .reader)
+      let ledger = try await gateway.ledger(plan, as: .reader)
       let sought = document
       let (record, salt, hour) = try await ledger.read { state in
         let record = try Self.find(sought, in: state)

@@ -74,7 +74,8 @@ final class SeedGateway: Sendable {
     // The time of answers is looked at elsewhere; days would take too long with it.
     for index in plan.uploads.indices { plan.server?.uploads[index].answerSeconds = 0 }
     let clock = Clock(now)
-    let ledger = try Stores.ledger(in: plan.stateFolder, as: .owner, now: now)
+    let ledger = try await Stores.ledger(
+      at: plan.store, in: plan.stateFolder, as: .owner, beside: PublishedSeries(of: plan, environment: [:]), now: now)
     let (ports, told) = AsyncStream.makeStream(of: String.self)
     let serving = try Serving(
       try #require(plan.server), publishedIn: try #require(plan.publicationFolder), series: plan.series,

@@ -166,14 +166,18 @@ struct FederationGatewayTests {
   func repeatedAfterDeath() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-federation-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
-    let first = try TestGateway(ledger: try Stores.ledger(in: folder.path, as: .owner, now: TestGateway.noon))
+    let plan = GatewayPlan(stateFolder: folder.path)
+    func ledger(as role: StoreRole) async throws -> Ledger {
+      try await Stores.ledger(
+        at: plan.store, in: plan.stateFolder, as: role, beside: PublishedSeries(of: plan), now: TestGateway.noon)
+    }
+    let first = try TestGateway(ledger: try await ledger(as: .owner))
     let sent = batch(5)
     let signature = try sent.signature(by: first.federation["DE"].signing, at: TestGateway.noon)
     #expect(try await first.upload(sent, tag: "a", of: "DE", signature: signature).code == 201)
     // The same federation, served by another process on the same store.
     let beside = FederationCounter(
-      first.settings, of: GatewayPlan(stateFolder: folder.path),
-      ledger: try Stores.ledger(in: folder.path, as: .operator, now: TestGateway.noon)
+      first.settings, of: plan, ledger: try await ledger(as: .operator)
     ) { TestGateway.noon }
     func delivery(_ batch: NationalBatch, _ tag: String, _ signature: String) throws -> FederationDelivery {
       let row = try first.settings.trust.certificate(

@@ -53,6 +53,41 @@ import Testing
     }
   }
 
+  @Test("a store is held against what is published, and what cannot be asked is not empty", arguments: [false, true])
+  func beginnings(isBucket: Bool) async throws {
+    try await Press.run(.sample()) { press in
+      let store = StrictObjectStore()
+      if isBucket { press.bucket = (BucketFolder(store.bucket()), store) }
+      let folder: any PublicationFolder = press.bucket?.folder ?? press.folder
+      func shown() async throws -> [String] {
+        try await PublicationStanding.shown(of: ["DE", "NL"], in: folder).map { "\($0.series) \($0.bundles ?? -1)" }
+      }
+      #expect(try await shown() == [])
+      #expect(try await !PublicationStanding.isKnown(["DE", "NL"], to: press.ledger))
+      // A pull alone makes no series known.
+      try await press.say([key(1)])
+      #expect(try await !PublicationStanding.isKnown(["NL"], to: press.ledger))
+      try await press.round(at(10))
+      let seen = try await shown()
+      #expect(seen.count == 1 && seen[0].hasPrefix("NL ") && seen[0] != "NL -1", "\(seen)")
+      #expect(try await PublicationStanding.isKnown(["DE", "NL"], to: press.ledger))
+      #expect(try await !PublicationStanding.isKnown(["DE"], to: press.ledger))
+      let other = Ledger(MemoryStore())
+      #expect(try await !PublicationStanding.isKnown(["NL"], to: other))
+      try await other.begun(beside: ["NL"], by: OperatorWord(by: "ada", reason: "r"), at: at(11))
+      #expect(try await PublicationStanding.isKnown(["NL"], to: other))
+      #expect(try await other.read { try $0.beginning()?.series } == ["NL"])
+      guard isBucket else { return }
+      for trouble in [
+        StrictObjectStore.Trouble.lost, .refuses(status: 503, code: "SlowDown"),
+        .refuses(status: 403, code: "AccessDenied"), .proxy(status: 404, text: "not here"),
+      ] {
+        store.set { _, _, _ in trouble }
+        await #expect(throws: (any Error).self) { try await shown() }
+      }
+    }
+  }
+
   @Test("an older store, and a manifest that is gone or damaged, are told") func others() async throws {
     try await Press.run(.sample()) { press in
       try await press.say([key(1)])
