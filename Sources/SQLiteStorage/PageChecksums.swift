@@ -78,7 +78,7 @@ enum PageChecksums {
   private static let headerLength = 100
   private static let reservedPlace = 20
 
-  private static func holds(_ bytes: ArraySlice<UInt8>, page: UInt32) -> Bool {
+  static func holds(_ bytes: ArraySlice<UInt8>, page: UInt32) -> Bool {
     bytes.withUnsafeBytes { keyferry_checksum_holds($0.baseAddress, Int32($0.count), page) != 0 }
   }
 

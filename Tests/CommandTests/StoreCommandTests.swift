@@ -192,6 +192,40 @@ import Testing
     }
   }
 
+  /// A disk that gives zeros for a page of claims.
+  @Test func aPageOfZerosIsReadAgain() throws {
+    try withGateway { workshop in
+      let later = ["--now", "2020-11-25T16:00:00Z"]
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      let explain = ["explain", Self.key(7), "--json", "--config", "gateway.yaml"] + later
+      let story = try workshop.keyferry(explain)
+      try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
+      var bytes = try workshop.bytes("state/keyferry.sqlite")
+      let digits = Array(Self.key(7))
+      let key = try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) }
+      // Of claims, releases and the agenda.
+      let pages = stride(from: 0, to: bytes.count, by: 4096).filter {
+        Data(bytes[$0..<$0 + 4096]).range(of: Data(key)) != nil
+      }
+      #expect(pages.count >= 2)
+      for page in pages { bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0, count: 4096)) }
+      try workshop.write(bytes, "state/keyferry.sqlite")
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --config"), "\(told.errors)")
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
+      #expect(repaired.status == 0, "\(repaired.text) \(repaired.errors)")
+      let lost = try #require(repaired.text.firstMatch(of: /claims: ([0-9]+) claims lost, ([0-9]+) restored/))
+      #expect(lost.1 == lost.2, "\(repaired.text)")
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(explain).text == story.text)
+      let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
+      #expect(round.status == 0, "\(round.errors)")
+      #expect(!round.text.contains("keys,"), "\(round.text)")
+    }
+  }
+
   /// What stands in a file that was written anew is not used before it was looked at.
   @Test func aRepairThatWasInterruptedIsEnded() throws {
     try withGateway { workshop in

@@ -192,13 +192,13 @@ struct RepairDocument: Encodable {
     let damage = receipt?.damage ?? StoreDamage()
     self.isDone = isDone && receipt != nil
     claims = Claims(
-      blocks: damage.claims.ranges.count, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
+      blocks: damage.claims.blockCount, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
       past: receipt?.past ?? 0)
     filters = damage.claims.filters.count + damage.releases.values.reduce(0) { $0 + $1.filters.count }
     agendaPieces = damage.agendaPieces
     releases = damage.releases.reduce(into: [:]) { all, series in
       all[series.key] = Releases(
-        blocks: series.value.ranges.count, lost: max(0, Int(clamping: series.value.lost)),
+        blocks: series.value.blockCount, lost: max(0, Int(clamping: series.value.lost)),
         restored: receipt?.releases[series.key] ?? 0, bundlesGone: receipt?.goneBundles[series.key] ?? [])
     }
     documents = Documents(
@@ -215,14 +215,14 @@ extension RepairReceipt {
   /// - Parameter isDone: whether it was done, or would be.
   func lines(isDone: Bool) -> [String] {
     var lines: [String] = []
-    for range in damage.claims.ranges { lines.append("claims: the block \(range.place) is damaged") }
+    for range in damage.claims.ranges { lines.append("claims: \(range.words)") }
     if damage.claims.lost != 0 {
       lines.append(
         "claims: \(counted(damage.lostClaims, "claim")) lost, \(restored) \(isDone ? "restored" : "can be restored")")
     }
     if past > 0 { lines.append("claims: \(past) more are past retention.keys, which would have removed them") }
     for (series, found) in damage.releases.sorted(by: { $0.key < $1.key }) {
-      for range in found.ranges { lines.append("releases of \(series): the block \(range.place) is damaged") }
+      for range in found.ranges { lines.append("releases of \(series): \(range.words)") }
       if found.lost != 0 {
         lines.append(
           "releases of \(series): \(max(0, found.lost)) lost, \(releases[series] ?? 0) \(isDone ? "restored" : "can be restored")"
@@ -270,5 +270,7 @@ extension RepairReceipt {
 
 extension LostRange {
   /// As `store check` names it.
-  fileprivate var place: String { "at \(first) of run \(run)" }
+  fileprivate var words: String {
+    isAnywhere ? "run \(run) has fewer than it should have" : "the block at \(first) of run \(run) is damaged"
+  }
 }
