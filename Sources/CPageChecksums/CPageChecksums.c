@@ -408,6 +408,10 @@ static int layer_precise_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
   return SYSTEM(vfs)->xCurrentTimeInt64(SYSTEM(vfs), milliseconds);
 }
 
+int keyferry_log_keep(sqlite3 *connection) {
+  return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 int keyferry_checksums_install(void) {
   static sqlite3_vfs layer;
   int result = sqlite3_initialize();

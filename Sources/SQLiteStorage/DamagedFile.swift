@@ -34,7 +34,7 @@ extension SQLiteStore {
       let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
       guard size > 0 else { throw nothing }
       let first = try PageChecksums.damage(of: path, limit: 1).first
-      let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+      let queue = try openKeepingLog(path)
       defer { try? queue.close() }
       let application = try queue.unsafeRead { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
       guard application == Schema.applicationID else {
@@ -116,7 +116,7 @@ extension SQLiteStore {
   }
 
   private static func withFile<Result>(_ path: String, _ body: (DatabaseQueue) throws -> Result) throws -> Result {
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try openKeepingLog(path)
     defer { try? queue.close() }
     return try body(queue)
   }
@@ -342,7 +342,8 @@ extension SQLiteStore {
   package static func damagedPages(in folder: String, limit: Int) throws -> [String] {
     let path = folder + "/" + fileName
     do {
-      return try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+      let found = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+      return try found + PageChecksums.emptied(of: path, limit: max(0, limit - found.count))
     } catch {
       throw StorageFault(error, path: path)
     }

@@ -389,6 +389,15 @@ import Testing
       #expect(try names.map(workshop.bytes) == files, "\(looked.errors)")
       #expect(try workshop.files.allSatisfy { !$0.contains("looked-at") })
     }
+    // Where nothing comes back, what was asked to be done changes no byte either.
+    for isDamaged in [false, true] {
+      let files = try lie { files in
+        if isDamaged { for page in stride(from: 4096, to: files[0].count, by: 4096) { files[0][page + 2000] ^= 0x10 } }
+      }
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + Self.noon)
+      #expect(repaired.status == (isDamaged ? 2 : 0), "\(repaired.errors)")
+      #expect(try names.map(workshop.bytes) == files, "\(repaired.errors)")
+    }
     // An emptied file leaves what stands in the log to who can read it.
     let files = try lie { $0[0] = [] }
     for command in [["store", "check"], ["store", "repair"], ["status"], ["pull"], ["store", "repair", "--yes"]] {
@@ -448,6 +457,54 @@ import Testing
     #expect(!workshop.exists("public"))
     let checked = try workshop.keyferry("store", "check")
     #expect(checked.status == 1 && checked.text.contains("keyferry.sqlite-wal: "), "\(checked.text)")
+  }
+
+  // MARK: Disks and buckets
+
+  /// Runs a script of the shell in which `state` is a disk of its own, of so many bytes; `nil` where this user may not have one.
+  private static let disk: (tool: Tool, arguments: [String])? = {
+    guard let tool = Tool(named: "unshare") else { return nil }
+    let script = """
+      mount --make-rprivate / && rm -rf kept && mkdir -p state && cp -a state kept && mount -t tmpfs -o size="$0" none state \\
+      && cp -a kept/. state && eval "$1"
+      """
+    return [["--mount"], ["--mount", "--map-root-user"]].map { (tool, $0 + ["sh", "-c", script]) }.first {
+      tool, arguments in
+      (try? Workshop.run { workshop in
+        guard try tool.run(arguments + ["64k", "true"], in: workshop.folder).status == 0 else {
+          throw CocoaError(.featureUnsupported)
+        }
+      }) != nil
+    }
+  }()
+
+  private func onDisk(of size: String, _ script: String, _ workshop: Workshop) throws -> Tool.Outcome {
+    let (tool, arguments) = try #require(Self.disk)
+    let program = try #require(Workshop.program)
+    return try tool.run(
+      arguments + [size, script.replacing("KEYFERRY", with: "'\(program)'")], in: workshop.folder)
+  }
+
+  /// A look at the pages needs no copy.
+  @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
+  func withoutRoomForACopyPagesAreLookedAt() throws {
+    try withGateway { workshop in
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      let script = "KEYFERRY store repair \(Self.noon.joined(separator: " "))"
+      let sound = try onDisk(of: "12m", script, workshop)
+      #expect(sound.status == 0, "\(sound.errors)")
+      #expect(sound.text.hasPrefix("all pages of the file are what was written\nnot looked at: "), "\(sound.text)")
+      #expect(sound.text.contains("bytes of room in state, and"), "\(sound.text)")
+      let document = try onDisk(of: "12m", script + " --json", workshop)
+      #expect(try DocumentSchema(named: "store-repair.schema.json").faults(in: Data(document.output)) == [])
+      #expect(document.text.contains("not_looked_at") && document.status == 0, "\(document.text)")
+      // A page in use of which nothing is left has no checksum that could tell it.
+      let page = "dd if=/dev/zero of=state/keyferry.sqlite bs=4096 seek=20 count=1 conv=notrunc 2> /dev/null; "
+      let damaged = try onDisk(of: "12m", page + script, workshop)
+      #expect(damaged.status == 2, "\(damaged.text)")
+      #expect(damaged.text.contains("page 21, at byte 81920, has nothing but zeros"), "\(damaged.text)")
+    }
   }
 
   /// What a command has written is in the store's own file when it has ended.

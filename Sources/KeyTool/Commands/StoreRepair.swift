@@ -19,7 +19,8 @@ extension StoreCommand {
         whose bytes are kept (retention.evidence) and from the bundles in the publication folder, with the events that brought it. \
         What uploads brought, and documents whose bytes are not kept, does not come back: keyferry store restore brings it back from a \
         copy. Where the file itself is damaged it is written anew beside the old one, which stays as keyferry.sqlite-replaced-…, and \
-        its indexes are made anew.
+        its indexes are made anew; pages of claims, releases, filters and agenda of which nothing is left cost what stood on them. Where \
+        nothing can be repaired, nothing changes. Without room for a copy, the pages alone are looked at.
 
         The exit code is 1 when something is lost, and 2 when something else is damaged: then only a copy helps.
 
@@ -57,9 +58,13 @@ extension StoreCommand {
       }
       if json {
         try Console.document(
-          line: try JSONText.render(RepairDocument(repair.receipt, isDone: yes, other: repair.other)))
+          line: try JSONText.render(
+            RepairDocument(repair.receipt, isDone: yes, other: repair.other, notLookedAt: repair.gaps)))
       } else {
-        let nothing = repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
+        let nothing =
+          repair.gaps.isEmpty
+          ? repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
+          : ["all pages of the file are what was written"] + repair.gaps.map { "not looked at: \($0)" }
         for line in repair.receipt?.lines(isDone: yes) ?? nothing { try Console.result(line: line) }
         for line in repair.other {
           try Console.result(line: "still damaged: \(printableText(line, limit: lineLimit))")
@@ -81,31 +86,47 @@ extension StoreCommand {
       var receipt: RepairReceipt?
       /// What is damaged besides, as far as that was looked for.
       var other: [String]
+      /// What was not looked at, since there is no room for a copy.
+      var gaps: [String] = []
     }
 
-    /// A file is looked at by repairing a copy of it; a database, by a transaction that is given up.
+    /// A file is looked at by repairing a copy of it; a database, by a transaction that is given up. Where nothing comes back, not a byte of
+    /// the file and of what lies beside it changes, whatever was asked for.
     private func repair(_ plan: GatewayPlan, _ now: Instant) async throws -> Outcome {
-      guard !yes, plan.store.database == nil else { return try await repair(plan.store, plan, now, isKept: yes) }
+      guard plan.store.database == nil else { return try await repair(plan.store, plan, now, isKept: yes) }
       do {
-        return try await Stores.withCopy(of: plan.store.location, now: now) { copy in
+        var looked = try await Stores.withCopy(of: plan.store.location, now: now) { copy in
           var outcome = try await repair(copy, plan, now, isKept: true)
           outcome.other = outcome.other.map { $0.replacing("\(copy.location)/", with: "\(plan.store.location)/") }
           return outcome
         }
+        looked.kept = nil
+        if !yes || looked.receipt == nil && looked.pages.isEmpty { return looked }
       } catch let fault as StorageFault where fault.code == .full {
-        // What bytes alone tell.
-        for line in try json ? [] : Stores.damagedPages(in: plan.store.location) {
-          try Console.result(line: printableText(line, limit: lineLimit))
-        }
+        if !yes { return try withoutCopy(plan, fault) }
+      }
+      return try await repair(plan.store, plan, now, isKept: true)
+    }
+
+    /// What bytes alone tell.
+    private func withoutCopy(_ plan: GatewayPlan, _ fault: StorageFault) throws -> Outcome {
+      let pages = try Stores.damagedPages(in: plan.store.location)
+      guard pages.isEmpty else {
+        for line in json ? [] : pages { try Console.result(line: printableText(line, limit: lineLimit)) }
         throw fault
       }
+      return Outcome(
+        pages: [], receipt: nil, other: [],
+        gaps: [
+          "what stands on the pages, and whether it holds together: \(fault.reason); keyferry store check needs no copy"
+        ])
     }
 
     private func repair(_ store: StoreAddress, _ plan: GatewayPlan, _ now: Instant, isKept: Bool) async throws
       -> Outcome
     {
       let pages = try Stores.damagedTables(of: store, now: now)
-      let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: yes, now: now)
+      let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: store == plan.store, now: now)
       let ledger = try gateway.ledger(plan, at: store, as: .owner)
       let isUnfinished = try await ledger.read { try $0.note(named: UnfinishedRepair.noteName) != nil }
       let renewsAll = !pages.isEmpty || isUnfinished
@@ -125,7 +146,7 @@ extension StoreCommand {
           in: ledger, releases: releases, renewingAll: renewsAll, isKept: isKept, by: said.word, at: now)
       }
       let other = isKept || receipt == nil ? try await ledger.damage(limit: 100) : []
-      return Outcome(pages: pages, kept: yes ? kept : nil, receipt: receipt, other: other)
+      return Outcome(pages: pages, kept: kept, receipt: receipt, other: other)
     }
   }
 }
@@ -140,9 +161,11 @@ struct RepairDocument: Encodable {
   let releases: [String: Releases]
   let documents: Documents
   let stillDamaged: [String]
+  let notLookedAt: [String]
 
   enum CodingKeys: String, CodingKey {
     case claims, filters, releases, documents
+    case notLookedAt = "not_looked_at"
     case reportVersion = "report_version"
     case isDone = "done"
     case agendaPieces = "agenda_pieces"
@@ -188,7 +211,7 @@ struct RepairDocument: Encodable {
     let reason: String
   }
 
-  init(_ receipt: RepairReceipt?, isDone: Bool, other: [String]) {
+  init(_ receipt: RepairReceipt?, isDone: Bool, other: [String], notLookedAt: [String]) {
     let damage = receipt?.damage ?? StoreDamage()
     self.isDone = isDone && receipt != nil
     claims = Claims(
@@ -208,6 +231,7 @@ struct RepairDocument: Encodable {
         Refusal(document: $0.document, code: "\($0.fault.code)", reason: $0.fault.reason)
       })
     stillDamaged = other
+    self.notLookedAt = notLookedAt
   }
 }
 
