@@ -31,6 +31,9 @@ extension SQLiteStore {
       try takeOver(path)
       try PageChecksums.install()
       try LogOfChanges.check(path)
+      guard try PageChecksums.header(of: path) != .damaged else {
+        throw StorageFault.damaged(path, "its header was written over")
+      }
       let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
       guard size > 0 else { throw nothing }
       let first = try PageChecksums.damage(of: path, limit: 1).first

@@ -89,7 +89,15 @@ import Testing
       #expect(damaged.status == 1)
       #expect(
         damaged.text.contains(/page [0-9]+, at byte [0-9]+, is not what was written/), "\(damaged.text.prefix(600))")
+      // The one step that helps; a repair was of no use.
       #expect(damaged.errors.contains("hint: stop the gateway, then: keyferry store restore"))
+      #expect(!damaged.errors.contains("store repair"), "\(damaged.errors)")
+      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
+        let refused = try workshop.keyferry(arguments + Self.noon)
+        #expect(refused.status == 2 && refused.errors.contains("stop the gateway, then keyferry store restore puts"))
+        #expect(
+          !refused.errors.contains("store check") && !refused.errors.contains("store repair"), "\(refused.errors)")
+      }
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
       for command in [["pull"], ["publish"], ["status"], ["explain", NormalizeTests.key, "--config", "gateway.yaml"]] {
         let outcome = try workshop.keyferry(command + Self.noon)
@@ -161,6 +169,9 @@ import Testing
       #expect(round.status == 2 && round.errors.contains("the store is damaged: page"), "\(round.errors)")
       #expect(try workshop.files.filter { $0.hasPrefix("public/") } == published)
       let before = try workshop.bytes("state/keyferry.sqlite")
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("hint: stop the gateway, then: keyferry store repair --config"))
+      #expect(!told.errors.contains("store restore"), "\(told.errors)")
       let looked = try workshop.keyferry(["store", "repair"] + later)
       #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
       #expect(looked.errors.contains("pages of the file are not what was written: "), "\(looked.errors)")
@@ -240,6 +251,8 @@ import Testing
           refused.status == 2 && refused.errors.contains("a repair is at work, or was interrupted"), "\(refused.errors)"
         )
       }
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --yes --config"), "\(told.errors)")
       let looked = try workshop.keyferry(["store", "repair"] + later)
       #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
       #expect(try workshop.keyferry(["publish"] + later).status == 2)
@@ -505,6 +518,80 @@ import Testing
       #expect(damaged.status == 2, "\(damaged.text)")
       #expect(damaged.text.contains("page 21, at byte 81920, has nothing but zeros"), "\(damaged.text)")
     }
+  }
+
+  /// What cannot be compared is told, and is no store that is fine.
+  @Test(arguments: [
+    ("403 Forbidden", "<Error><Code>AccessDenied</Code></Error>", "403 AccessDenied"),
+    ("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>", "NoSuchBucket"),
+    ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>", "has no manifest of it"),
+    ("500 Internal Server Error", "", "manifest.json: 500; try again"),
+  ])
+  func aBucketThatCannotBeReadIsTold(status: String, body: String, told: String) throws {
+    try withGateway { workshop in
+      let bucket = try StubbornBucket(status, body)
+      defer { withExtendedLifetime(bucket) {} }
+      let folder = "publication: {folder: public}"
+      let text = try workshop.text("gateway.yaml")
+      #expect(text.contains(folder))
+      try workshop.write(
+        text.replacing(
+          folder,
+          with: """
+            publication:
+              s3:
+                bucket: keys
+                region: eu-1
+                endpoint: "http://127.0.0.1:\(bucket.port)"
+                credentials: {access-key-id: AKIDX, secret-access-key: {file: secret}}
+            """), "gateway.yaml")
+      try workshop.write("0123456789abcdef0123456789abcdef", "secret")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("secret"))
+      let outcome = try workshop.keyferry("store", "check")
+      #expect(outcome.status == 1, "\(outcome.text) \(outcome.errors)")
+      #expect(outcome.text.hasPrefix("the store is whole\n") && outcome.text.contains(told), "\(outcome.text)")
+      #expect(
+        outcome.text.contains("was not compared with the store: ") == !told.hasPrefix("has no"), "\(outcome.text)")
+      if status.hasPrefix("403") {
+        try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
+      }
+    }
+  }
+
+  /// A bucket that says one thing to everybody.
+  private final class StubbornBucket: Sendable {
+    let port: UInt16
+    private let listener: Int32
+
+    init(_ status: String, _ body: String) throws {
+      let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(listener, $0, length) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &length) == 0
+        }
+      }
+      try #require(isBound)
+      (self.listener, port) = (listener, UInt16(bigEndian: address.sin_port))
+      let answer = Array(
+        "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)".utf8)
+      Thread.detachNewThread {
+        while true {
+          let connection = accept(listener, nil, nil)
+          guard connection >= 0 else { return }
+          var request = [UInt8](repeating: 0, count: 65_536)
+          _ = recv(connection, &request, request.count, 0)
+          _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
+          close(connection)
+        }
+      }
+    }
+
+    /// Whoever waits for a connection is told that there is none.
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
   }
 
   /// What a command has written is in the store's own file when it has ended.

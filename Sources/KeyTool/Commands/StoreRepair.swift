@@ -41,7 +41,13 @@ extension StoreCommand {
 
     @OptionGroup var loudness: LoudnessOptions
 
-    func run() async throws { try await UnfinishedRepair.$isBeingEnded.withValue(true) { try await carryOut() } }
+    func run() async throws {
+      do {
+        try await UnfinishedRepair.$isBeingEnded.withValue(true) { try await carryOut() }
+      } catch let fault as StorageFault where fault.code == .corrupt {
+        throw fault.pointingToCopy
+      }
+    }
 
     private func carryOut() async throws {
       let plan = try gateway.plan(warnings: false)
@@ -72,7 +78,10 @@ extension StoreCommand {
       }
       if repair.receipt != nil || !repair.pages.isEmpty, !yes { Console.hint("the same command with --yes does it") }
       if !repair.other.isEmpty {
-        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back")
+        let advice =
+          plan.store.database == nil
+          ? StorageFault.restoreAdvice : "stop the gateway, then restore a copy of the database with its own means"
+        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back; \(advice)")
       }
       try exit(repair.receipt?.isWhole ?? true ? .done : .rejected)
     }
