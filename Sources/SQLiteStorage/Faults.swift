@@ -17,7 +17,8 @@ extension StorageFault {
       return
     }
     switch error.resultCode {
-    case .SQLITE_FULL: self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? "")")
+    case .SQLITE_FULL:
+      self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? ""); make room on the disk")
     case .SQLITE_CORRUPT: self = .damaged(path, reason)
     case .SQLITE_NOTADB: self.init(.incompatible, "\(path): not an SQLite file")
     // What a header says that was written over.

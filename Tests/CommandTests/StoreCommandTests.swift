@@ -498,6 +498,30 @@ import Testing
       arguments + [size, script.replacing("KEYFERRY", with: "'\(program)'")], in: workshop.folder)
   }
 
+  /// A disk that is full is named as that, also where SQLite finds it out at the memory that processes share.
+  @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
+  func aFullDiskIsNamed() async throws {
+    let workshop = try pulled(Self.many, "many.csv")
+    defer { try? FileManager.default.removeItem(at: workshop.folder) }
+    let names = Self.files
+    var files: [[UInt8]] = []
+    do {
+      let store = try SQLiteStore(
+        folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+      var judge = ClockJudge()
+      _ = judge.look(ClockReading.system)
+      try await Ledger(store).clockSeen(try #require(judge.record))
+      files = try names.map(workshop.bytes)
+    }
+    for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
+    let outcome = try onDisk(
+      of: "32m",
+      "rm -f state/keyferry.sqlite-shm; cat /dev/zero > state/fill 2> /dev/null; KEYFERRY status \(Self.noon.joined(separator: " "))",
+      workshop)
+    #expect(outcome.status == 2 && outcome.errors.contains("no room to write"), "\(outcome.errors)")
+    #expect(!outcome.errors.contains("disk I/O error"), "\(outcome.errors)")
+  }
+
   /// A look at the pages needs no copy.
   @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
   func withoutRoomForACopyPagesAreLookedAt() throws {
