@@ -1,5 +1,6 @@
 #include "CPageChecksums.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -268,9 +269,16 @@ static int checked_truncate(sqlite3_file *base, sqlite3_int64 size) {
   return below->pMethods->xTruncate(below, size);
 }
 
+/// A disk without room is no disk that fails, which is all that SQLite says of it where it does not write a page.
+static int disk_result(int result) {
+  if ((result & 0xff) != SQLITE_IOERR || (errno != ENOSPC && errno != EDQUOT)) return result;
+  return SQLITE_FULL;
+}
+
 static int checked_sync(sqlite3_file *base, int flags) {
   sqlite3_file *below = BELOW(base);
-  return below->pMethods->xSync(below, flags);
+  errno = 0;
+  return disk_result(below->pMethods->xSync(below, flags));
 }
 
 static int checked_file_size(sqlite3_file *base, sqlite3_int64 *size) {
@@ -310,7 +318,8 @@ static int checked_characteristics(sqlite3_file *base) {
 
 static int checked_shm_map(sqlite3_file *base, int region, int size, int extends, void volatile **memory) {
   sqlite3_file *below = BELOW(base);
-  return below->pMethods->xShmMap(below, region, size, extends, memory);
+  errno = 0;
+  return disk_result(below->pMethods->xShmMap(below, region, size, extends, memory));
 }
 
 static int checked_shm_lock(sqlite3_file *base, int offset, int count, int flags) {
@@ -406,6 +415,10 @@ static int layer_last_error(sqlite3_vfs *vfs, int capacity, char *message) {
 
 static int layer_precise_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
   return SYSTEM(vfs)->xCurrentTimeInt64(SYSTEM(vfs), milliseconds);
+}
+
+int keyferry_log_keep(sqlite3 *connection) {
+  return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
 int keyferry_checksums_install(void) {

@@ -164,6 +164,12 @@ package enum Stores {
     try SQLiteStore.damagedPages(in: folder, limit: 100)
   }
 
+  /// Whether only a copy helps a damaged store; see ``SQLiteStore/isBeyondRepair(in:)``. Of a database nobody knows before a repair is tried.
+  package static func isBeyondRepair(_ address: StoreAddress) throws -> Bool {
+    guard address.database == nil else { return false }
+    return try SQLiteStore.isBeyondRepair(in: address.location)
+  }
+
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.
   package static func restore(
     from copy: String, named name: String? = nil, into folder: String, now: Instant

@@ -58,6 +58,20 @@ extension StorageFault {
   package static let repairAdvice =
     "stop the gateway, and keyferry store repair takes it out and reads kept documents again for what was in it"
 
+  /// What to do about a store whose file is damaged.
+  package static let damageAdvice =
+    "keyferry store check says what else is, keyferry store restore puts a copy in its place"
+  /// The same where all was looked at, and no repair helps.
+  package static let restoreAdvice = "stop the gateway, then keyferry store restore puts a copy in its place"
+
+  /// The same for whoever is looking already, and finds that only a copy helps.
+  package var pointingToCopy: StorageFault {
+    StorageFault(
+      code,
+      reason.replacing(Self.damageAdvice, with: Self.restoreAdvice)
+        .replacing(Self.repairAdvice, with: Self.restoreAdvice))
+  }
+
   package static func noPush(_ id: PushID) -> Self {
     Self(.notFound, "there is no pushed batch \(id.rawValue) in the store")
   }

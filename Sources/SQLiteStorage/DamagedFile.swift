@@ -8,10 +8,12 @@ internal import KeyStorage
 // have checksums of their own, so they can be read as they are and looked at then.
 
 extension SQLiteStore {
-  /// What can be written anew, as it is read, because it is looked at afterwards.
+  /// What can be written anew, as far as it is read, because it is looked at afterwards.
   private static let checkedTables: Set<String> = [
     "agenda", "claim_blocks", "claim_filters", "release_blocks", "release_filters",
   ]
+  /// With what the names of those begin that have blocks.
+  private static let blockTables = ["claim", "release"]
 
   /// The tables on whose damaged pages something can be saved, and `free pages` and `indexes` where no table is on them; empty where no
   /// page of the file is damaged, and its indexes have what its tables have. Nobody else owns the store meanwhile.
@@ -29,10 +31,13 @@ extension SQLiteStore {
       try takeOver(path)
       try PageChecksums.install()
       try LogOfChanges.check(path)
+      guard try PageChecksums.header(of: path) != .damaged else {
+        throw StorageFault.damaged(path, "its header was written over")
+      }
       let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
       guard size > 0 else { throw nothing }
       let first = try PageChecksums.damage(of: path, limit: 1).first
-      let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+      let queue = try openKeepingLog(path)
       defer { try? queue.close() }
       let application = try queue.unsafeRead { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
       guard application == Schema.applicationID else {
@@ -44,19 +49,20 @@ extension SQLiteStore {
       }
       let found = try queue.unsafeRead { try first ?? structuralDamage(in: $0) }
       guard let found else { return [] }
-      let tables = try queue.unsafeRead { try unreadableTableNames(in: $0) }
+      let tables = try queue.unsafeRead { try unsoundTables(in: $0) }
       let others = tables.filter { !checkedTables.contains($0) }
       guard others.isEmpty else {
         throw StorageFault.damaged(
           path, "\(found), and \(others.joined(separator: ", ")) cannot be read, which nothing but a copy brings back")
       }
-      if !tables.isEmpty { return tables }
-      guard try queue.unsafeRead({ try haveAllRows(in: $0) }) else {
+      let poorer = Set(try queue.unsafeRead { try tablesBehindIndexes(in: $0) }).subtracting(checkedTables)
+      guard poorer.isEmpty else {
         throw StorageFault.damaged(
           path,
           "\(found), and an index knows of rows that its table does not have or has as they were before, which nothing but a copy brings back"
         )
       }
+      if !tables.isEmpty { return tables }
       return first == nil ? ["indexes"] : ["free pages and indexes"]
     } catch {
       throw StorageFault(error, path: path)
@@ -91,10 +97,9 @@ extension SQLiteStore {
         try backUp(queue, as: partial)
       }
       if let first = try damageOfCopy(partial) {
-        // Its pages do not hold together; where that is in indexes alone, the rows of the tables are copied one by one.
-        guard try withFile(path, { try $0.unsafeRead { try unreadableTableNames(in: $0).isEmpty } }) else {
-          throw StorageFault.damaged(path, first)
-        }
+        // Its pages do not hold together; the rows of the tables are copied one by one, as far as what is lost is known otherwise.
+        let tables = try withFile(path) { try $0.unsafeRead { try unreadableTableNames(in: $0) } }
+        guard checkedTables.isSuperset(of: tables) else { throw StorageFault.damaged(path, first) }
         removePartial(partial)
         try make(partial)
         guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
@@ -114,14 +119,33 @@ extension SQLiteStore {
   }
 
   private static func withFile<Result>(_ path: String, _ body: (DatabaseQueue) throws -> Result) throws -> Result {
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try openKeepingLog(path)
     defer { try? queue.close() }
     return try body(queue)
   }
 
-  /// Whether tables have all that their indexes know of: a page of a table that was not written is as it was before, with rows too few or
-  /// with older ones, and its index is newer.
-  private static func haveAllRows(in database: Database) throws -> Bool {
+  /// Opens a file so that what stands in its log of changes stays there. Without a log nothing is left beside it.
+  private static func openKeepingLog(_ path: String) throws -> DatabaseQueue {
+    let hasLog = LogOfChanges.isThere(beside: path)
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    if hasLog { try queue.unsafeRead { try PageChecksums.keepLog(in: $0) } }
+    return queue
+  }
+
+  /// The tables that cannot be read to their end, and those of the checked ones whose pages do not hold together.
+  private static func unsoundTables(in database: Database) throws -> [String] {
+    let unreadable = try unreadableTableNames(in: database)
+    let unsound = checkedTables.subtracting(unreadable).filter { table in
+      let found = try? String.fetchOne(database, sql: "PRAGMA integrity_check(\"\(table)\")")
+      return found != "ok"
+    }
+    return (unreadable + unsound).sorted()
+  }
+
+  /// The tables that have not all that their indexes know of: a page of a table that was not written is as it was before, with rows too few
+  /// or with older ones, and its index is newer.
+  private static func tablesBehindIndexes(in database: Database) throws -> [String] {
+    var tables: [String] = []
     let indexes = try Row.fetchAll(database, sql: "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'")
     // A table that is the index of its key is not read as such where it is only told to use none.
     let keys = try Row.fetchAll(
@@ -149,24 +173,34 @@ extension SQLiteStore {
             SELECT \(columns) FROM "\(table)" INDEXED BY "\(name)" WHERE true
             EXCEPT SELECT \(columns) FROM "\(table)" \(whole) WHERE true)
           """)
-      if isBeyond == true { return false }
+      if isBeyond == true { tables.append(table) }
     }
-    return true
+    return tables
   }
 
-  /// Makes all tables of a file in an empty one, copies their rows, and makes the rest anew.
+  /// Makes all tables of a file in an empty one, copies their rows, and makes the rest anew. Of blocks that is what can be read; filters
+  /// and agenda stay empty, since the repair makes them of the claims.
   ///
   /// - Returns: whether the rows are what such tables may have.
   private static func copyRows(of path: String, into partial: String) throws -> Bool {
     do {
-      try withFile(partial) { try $0.writeWithoutTransaction { try copyRows(of: path, into: $0) } }
+      // In a transaction SQLite writes nothing more behind a page that it could not read, so another connection reads those.
+      try withFile(path) { file in
+        try file.unsafeRead { damaged in
+          try PageChecksums.readDamage(in: damaged)
+          try withFile(partial) {
+            try $0.writeWithoutTransaction { try copyRows(of: path, blocksFrom: damaged, into: $0) }
+          }
+        }
+      }
       return true
     } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT].contains(error.resultCode) {
       return false
     }
   }
 
-  private static func copyRows(of path: String, into database: Database) throws {
+  private static func copyRows(of path: String, blocksFrom damaged: Database, into database: Database) throws {
+    let pages = try StoredPages(path)
     try database.execute(sql: "ATTACH DATABASE ? AS damaged", arguments: [path])
     try database.execute(sql: "PRAGMA foreign_keys = OFF")
     try database.inTransaction {
@@ -179,9 +213,17 @@ extension SQLiteStore {
       for table in tables { try database.execute(sql: table["sql"]) }
       for table in tables {
         let name: String = table["name"]
+        if checkedTables.contains(name) { continue }
         // With a condition SQLite copies no index as it stands.
         try database.execute(
           sql: "INSERT INTO main.\"\(name)\" SELECT * FROM damaged.\"\(name)\" NOT INDEXED WHERE true")
+      }
+      for prefix in blockTables {
+        let root = try UInt32.fetchOne(
+          damaged, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?",
+          arguments: ["\(prefix)_blocks"])
+        guard let root else { continue }
+        try SavedBlocks(prefix, from: damaged, into: database).copy(TableTree.parts(from: root, in: pages))
       }
       try database.execute(
         sql: """
@@ -303,9 +345,31 @@ extension SQLiteStore {
   package static func damagedPages(in folder: String, limit: Int) throws -> [String] {
     let path = folder + "/" + fileName
     do {
-      return try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+      let found = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+      return try found + PageChecksums.emptied(of: path, limit: max(0, limit - found.count))
     } catch {
       throw StorageFault(error, path: path)
+    }
+  }
+
+  /// Whether some of what is damaged is nothing that a repair writes anew: tables that cannot be read to their end, and what holds the file
+  /// together. Nothing of the file is changed.
+  package static func isBeyondRepair(in folder: String) throws -> Bool {
+    let path = folder + "/" + fileName
+    do {
+      try PageChecksums.install()
+      try LogOfChanges.check(path)
+      guard try PageChecksums.header(of: path) != .damaged else { return true }
+      let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: true, pageLimit: nil))
+      defer { try? queue.close() }
+      return try queue.unsafeRead { database in
+        guard try unreadableTableNames(in: database).allSatisfy(checkedTables.contains) else { return true }
+        return try !tablesBehindIndexes(in: database).allSatisfy(checkedTables.contains)
+      }
+    } catch {
+      let fault = StorageFault(error, path: path)
+      guard [.corrupt, .incompatible].contains(fault.code) else { throw fault }
+      return true
     }
   }
 

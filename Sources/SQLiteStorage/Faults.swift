@@ -17,13 +17,15 @@ extension StorageFault {
       return
     }
     switch error.resultCode {
-    case .SQLITE_FULL: self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? "")")
+    case .SQLITE_FULL:
+      self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? ""); make room on the disk")
     case .SQLITE_CORRUPT: self = .damaged(path, reason)
     case .SQLITE_NOTADB: self.init(.incompatible, "\(path): not an SQLite file")
     // What a header says that was written over.
     case .SQLITE_ERROR where reason == "unsupported file format": self = .damaged(path, reason)
     case .SQLITE_CONSTRAINT: self.init(.conflict, "\(path): \(reason)")
     case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
+    case .SQLITE_IOERR: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
     default: self.init(.inputOutput, "\(path): \(reason)")
     }
   }
@@ -55,8 +57,7 @@ extension StorageFault {
   }
 
   private static let isDamaged = "the store is damaged: "
-  private static let advice =
-    "; keyferry store check says what else is, keyferry store restore puts a copy in its place"
+  private static let advice = "; \(damageAdvice)"
 
   /// A store with bytes that nobody wrote.
   static func damaged(_ path: String, _ what: String) -> StorageFault {

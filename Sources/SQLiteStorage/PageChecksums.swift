@@ -37,6 +37,14 @@ enum PageChecksums {
     }
   }
 
+  /// Closing this connection as the last one leaves what stands in the log of changes where it is.
+  static func keepLog(in database: Database) throws {
+    let result = keyferry_log_keep(database.sqliteConnection)
+    guard result == SQLITE_OK else {
+      throw DatabaseError(resultCode: ResultCode(rawValue: result), message: "the log of changes cannot be kept")
+    }
+  }
+
   /// Where this process found the last damage of a file, in words; `nil` where it was another file.
   static func lastDamage(of path: String) -> String? {
     var (found, page) = ([CChar](repeating: 0, count: 1024), UInt32(0))
@@ -78,7 +86,7 @@ enum PageChecksums {
   private static let headerLength = 100
   private static let reservedPlace = 20
 
-  private static func holds(_ bytes: ArraySlice<UInt8>, page: UInt32) -> Bool {
+  static func holds(_ bytes: ArraySlice<UInt8>, page: UInt32) -> Bool {
     bytes.withUnsafeBytes { keyferry_checksum_holds($0.baseAddress, Int32($0.count), page) != 0 }
   }
 
@@ -106,6 +114,36 @@ enum PageChecksums {
     }
     return faults
   }
+
+  /// The pages that have nothing but zeros and are in use: those were written, and are not there any more.
+  static func emptied(of path: String, limit: Int) throws -> [String] {
+    guard try header(of: path) == .checked, let file = FileHandle(forReadingAtPath: path) else { return [] }
+    defer { try? file.close() }
+    let size = StoreTuning.pageSize
+    let pages = try StoredPages(path)
+    var free: Set<UInt32>?
+    var faults: [String] = []
+    var page: UInt32 = 0
+    while faults.count < limit {
+      guard let part = try file.read(upToCount: 256 * size), !part.isEmpty else { break }
+      let bytes = Array(part)
+      for start in stride(from: 0, to: bytes.count - size + 1, by: size) {
+        page += 1
+        // SQLite locks bytes of this one, and writes none.
+        guard page != lockPage, bytes[start..<start + size].allSatisfy({ $0 == 0 }),
+          try pages.page(page)?.allSatisfy({ $0 == 0 }) == true
+        else { continue }
+        let known = try free ?? pages.freePages()
+        free = known
+        guard !known.contains(page) else { continue }
+        faults.append("\(name(of: page)) has nothing but zeros")
+        if faults.count == limit { break }
+      }
+    }
+    return faults
+  }
+
+  private static let lockPage = UInt32((1 << 30) / StoreTuning.pageSize + 1)
 
   private static func holdsLater(_ path: String, _ page: UInt32) throws -> Bool {
     for _ in 0..<3 {

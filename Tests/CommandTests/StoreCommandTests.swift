@@ -89,7 +89,15 @@ import Testing
       #expect(damaged.status == 1)
       #expect(
         damaged.text.contains(/page [0-9]+, at byte [0-9]+, is not what was written/), "\(damaged.text.prefix(600))")
+      // The one step that helps; a repair was of no use.
       #expect(damaged.errors.contains("hint: stop the gateway, then: keyferry store restore"))
+      #expect(!damaged.errors.contains("store repair"), "\(damaged.errors)")
+      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
+        let refused = try workshop.keyferry(arguments + Self.noon)
+        #expect(refused.status == 2 && refused.errors.contains("stop the gateway, then keyferry store restore puts"))
+        #expect(
+          !refused.errors.contains("store check") && !refused.errors.contains("store repair"), "\(refused.errors)")
+      }
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
       for command in [["pull"], ["publish"], ["status"], ["explain", NormalizeTests.key, "--config", "gateway.yaml"]] {
         let outcome = try workshop.keyferry(command + Self.noon)
@@ -161,6 +169,9 @@ import Testing
       #expect(round.status == 2 && round.errors.contains("the store is damaged: page"), "\(round.errors)")
       #expect(try workshop.files.filter { $0.hasPrefix("public/") } == published)
       let before = try workshop.bytes("state/keyferry.sqlite")
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("hint: stop the gateway, then: keyferry store repair --config"))
+      #expect(!told.errors.contains("store restore"), "\(told.errors)")
       let looked = try workshop.keyferry(["store", "repair"] + later)
       #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
       #expect(looked.errors.contains("pages of the file are not what was written: "), "\(looked.errors)")
@@ -192,6 +203,40 @@ import Testing
     }
   }
 
+  /// A disk that gives zeros for a page of claims.
+  @Test func aPageOfZerosIsReadAgain() throws {
+    try withGateway { workshop in
+      let later = ["--now", "2020-11-25T16:00:00Z"]
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      let explain = ["explain", Self.key(7), "--json", "--config", "gateway.yaml"] + later
+      let story = try workshop.keyferry(explain)
+      try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
+      var bytes = try workshop.bytes("state/keyferry.sqlite")
+      let digits = Array(Self.key(7))
+      let key = try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) }
+      // Of claims, releases and the agenda.
+      let pages = stride(from: 0, to: bytes.count, by: 4096).filter {
+        Data(bytes[$0..<$0 + 4096]).range(of: Data(key)) != nil
+      }
+      #expect(pages.count >= 2)
+      for page in pages { bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0, count: 4096)) }
+      try workshop.write(bytes, "state/keyferry.sqlite")
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --config"), "\(told.errors)")
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
+      #expect(repaired.status == 0, "\(repaired.text) \(repaired.errors)")
+      let lost = try #require(repaired.text.firstMatch(of: /claims: ([0-9]+) claims lost, ([0-9]+) restored/))
+      #expect(lost.1 == lost.2, "\(repaired.text)")
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      #expect(try workshop.keyferry(explain).text == story.text)
+      let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
+      #expect(round.status == 0, "\(round.errors)")
+      #expect(!round.text.contains("keys,"), "\(round.text)")
+    }
+  }
+
   /// What stands in a file that was written anew is not used before it was looked at.
   @Test func aRepairThatWasInterruptedIsEnded() throws {
     try withGateway { workshop in
@@ -206,6 +251,8 @@ import Testing
           refused.status == 2 && refused.errors.contains("a repair is at work, or was interrupted"), "\(refused.errors)"
         )
       }
+      let told = try workshop.keyferry("store", "check")
+      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --yes --config"), "\(told.errors)")
       let looked = try workshop.keyferry(["store", "repair"] + later)
       #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
       #expect(try workshop.keyferry(["publish"] + later).status == 2)
@@ -355,6 +402,15 @@ import Testing
       #expect(try names.map(workshop.bytes) == files, "\(looked.errors)")
       #expect(try workshop.files.allSatisfy { !$0.contains("looked-at") })
     }
+    // Where nothing comes back, what was asked to be done changes no byte either.
+    for isDamaged in [false, true] {
+      let files = try lie { files in
+        if isDamaged { for page in stride(from: 4096, to: files[0].count, by: 4096) { files[0][page + 2000] ^= 0x10 } }
+      }
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + Self.noon)
+      #expect(repaired.status == (isDamaged ? 2 : 0), "\(repaired.errors)")
+      #expect(try names.map(workshop.bytes) == files, "\(repaired.errors)")
+    }
     // An emptied file leaves what stands in the log to who can read it.
     let files = try lie { $0[0] = [] }
     for command in [["store", "check"], ["store", "repair"], ["status"], ["pull"], ["store", "repair", "--yes"]] {
@@ -414,6 +470,152 @@ import Testing
     #expect(!workshop.exists("public"))
     let checked = try workshop.keyferry("store", "check")
     #expect(checked.status == 1 && checked.text.contains("keyferry.sqlite-wal: "), "\(checked.text)")
+  }
+
+  // MARK: Disks and buckets
+
+  /// Runs a script of the shell in which `state` is a disk of its own, of so many bytes; `nil` where this user may not have one.
+  private static let disk: (tool: Tool, arguments: [String])? = {
+    guard let tool = Tool(named: "unshare") else { return nil }
+    let script = """
+      mount --make-rprivate / && rm -rf kept && mkdir -p state && cp -a state kept && mount -t tmpfs -o size="$0" none state \\
+      && cp -a kept/. state && eval "$1"
+      """
+    return [["--mount"], ["--mount", "--map-root-user"]].map { (tool, $0 + ["sh", "-c", script]) }.first {
+      tool, arguments in
+      (try? Workshop.run { workshop in
+        guard try tool.run(arguments + ["64k", "true"], in: workshop.folder).status == 0 else {
+          throw CocoaError(.featureUnsupported)
+        }
+      }) != nil
+    }
+  }()
+
+  private func onDisk(of size: String, _ script: String, _ workshop: Workshop) throws -> Tool.Outcome {
+    let (tool, arguments) = try #require(Self.disk)
+    let program = try #require(Workshop.program)
+    return try tool.run(
+      arguments + [size, script.replacing("KEYFERRY", with: "'\(program)'")], in: workshop.folder)
+  }
+
+  /// A disk that is full is named as that, also where SQLite finds it out at the memory that processes share.
+  @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
+  func aFullDiskIsNamed() async throws {
+    let workshop = try pulled(Self.many, "many.csv")
+    defer { try? FileManager.default.removeItem(at: workshop.folder) }
+    let names = Self.files
+    var files: [[UInt8]] = []
+    do {
+      let store = try SQLiteStore(
+        folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
+      var judge = ClockJudge()
+      _ = judge.look(ClockReading.system)
+      try await Ledger(store).clockSeen(try #require(judge.record))
+      files = try names.map(workshop.bytes)
+    }
+    for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
+    let outcome = try onDisk(
+      of: "32m",
+      "rm -f state/keyferry.sqlite-shm; cat /dev/zero > state/fill 2> /dev/null; KEYFERRY status \(Self.noon.joined(separator: " "))",
+      workshop)
+    #expect(outcome.status == 2 && outcome.errors.contains("no room to write"), "\(outcome.errors)")
+    #expect(!outcome.errors.contains("disk I/O error"), "\(outcome.errors)")
+  }
+
+  /// A look at the pages needs no copy.
+  @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
+  func withoutRoomForACopyPagesAreLookedAt() throws {
+    try withGateway { workshop in
+      try drop(Self.many, "many.csv", workshop)
+      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+      let script = "KEYFERRY store repair \(Self.noon.joined(separator: " "))"
+      let sound = try onDisk(of: "12m", script, workshop)
+      #expect(sound.status == 0, "\(sound.errors)")
+      #expect(sound.text.hasPrefix("all pages of the file are what was written\nnot looked at: "), "\(sound.text)")
+      #expect(sound.text.contains("bytes of room in state, and"), "\(sound.text)")
+      let document = try onDisk(of: "12m", script + " --json", workshop)
+      #expect(try DocumentSchema(named: "store-repair.schema.json").faults(in: Data(document.output)) == [])
+      #expect(document.text.contains("not_looked_at") && document.status == 0, "\(document.text)")
+      // A page in use of which nothing is left has no checksum that could tell it.
+      let page = "dd if=/dev/zero of=state/keyferry.sqlite bs=4096 seek=20 count=1 conv=notrunc 2> /dev/null; "
+      let damaged = try onDisk(of: "12m", page + script, workshop)
+      #expect(damaged.status == 2, "\(damaged.text)")
+      #expect(damaged.text.contains("page 21, at byte 81920, has nothing but zeros"), "\(damaged.text)")
+    }
+  }
+
+  /// What cannot be compared is told, and is no store that is fine.
+  @Test(arguments: [
+    ("403 Forbidden", "<Error><Code>AccessDenied</Code></Error>", "403 AccessDenied"),
+    ("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>", "NoSuchBucket"),
+    ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>", "has no manifest of it"),
+    ("500 Internal Server Error", "", "manifest.json: 500; try again"),
+  ])
+  func aBucketThatCannotBeReadIsTold(status: String, body: String, told: String) throws {
+    try withGateway { workshop in
+      let bucket = try StubbornBucket(status, body)
+      defer { withExtendedLifetime(bucket) {} }
+      let folder = "publication: {folder: public}"
+      let text = try workshop.text("gateway.yaml")
+      #expect(text.contains(folder))
+      try workshop.write(
+        text.replacing(
+          folder,
+          with: """
+            publication:
+              s3:
+                bucket: keys
+                region: eu-1
+                endpoint: "http://127.0.0.1:\(bucket.port)"
+                credentials: {access-key-id: AKIDX, secret-access-key: {file: secret}}
+            """), "gateway.yaml")
+      try workshop.write("0123456789abcdef0123456789abcdef", "secret")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("secret"))
+      let outcome = try workshop.keyferry("store", "check")
+      #expect(outcome.status == 1, "\(outcome.text) \(outcome.errors)")
+      #expect(outcome.text.hasPrefix("the store is whole\n") && outcome.text.contains(told), "\(outcome.text)")
+      #expect(
+        outcome.text.contains("was not compared with the store: ") == !told.hasPrefix("has no"), "\(outcome.text)")
+      if status.hasPrefix("403") {
+        try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
+      }
+    }
+  }
+
+  /// A bucket that says one thing to everybody.
+  private final class StubbornBucket: Sendable {
+    let port: UInt16
+    private let listener: Int32
+
+    init(_ status: String, _ body: String) throws {
+      let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(listener, $0, length) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &length) == 0
+        }
+      }
+      try #require(isBound)
+      (self.listener, port) = (listener, UInt16(bigEndian: address.sin_port))
+      let answer = Array(
+        "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)".utf8)
+      Thread.detachNewThread {
+        while true {
+          let connection = accept(listener, nil, nil)
+          guard connection >= 0 else { return }
+          var request = [UInt8](repeating: 0, count: 65_536)
+          _ = recv(connection, &request, request.count, 0)
+          _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
+          close(connection)
+        }
+      }
+    }
+
+    /// Whoever waits for a connection is told that there is none.
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
   }
 
   /// What a command has written is in the store's own file when it has ended.

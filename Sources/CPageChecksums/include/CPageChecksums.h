@@ -29,6 +29,13 @@
 /// \returns an SQLite result code.
 int keyferry_checksums_install(void);
 
+struct sqlite3;
+
+/// What stands in the log of changes stays there when this connection is closed as the last one.
+///
+/// \returns an SQLite result code.
+int keyferry_log_keep(struct sqlite3 *connection);
+
 /// Whether a page ends with its checksum.
 ///
 /// \param page its number in the file, from 1.

@@ -32,12 +32,13 @@ package enum UnfinishedRepair {
   /// Whether the task at hand ends it.
   @TaskLocal package static var isBeingEnded = false
 
-  package static func fault(_ place: String) -> StorageFault {
-    StorageFault(
-      .corrupt,
-      "\(place): a repair is at work, or was interrupted, and then keyferry store repair --yes ends it; until then nothing is read or published"
-    )
-  }
+  package static func fault(_ place: String) -> StorageFault { StorageFault(.corrupt, "\(place): \(words)") }
+
+  private static let words =
+    "a repair is at work, or was interrupted, and then keyferry store repair --yes ends it; until then nothing is read or published"
+
+  /// Whether it is this that a store says.
+  package static func isTold(by fault: StorageFault) -> Bool { fault.reason.hasSuffix(words) }
 }
 
 /// What repairing a store changes.

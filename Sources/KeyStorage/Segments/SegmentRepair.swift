@@ -8,12 +8,15 @@ package struct LostRange: Hashable, Sendable {
   package let end: UInt32?
   /// Expiry had taken out of it what ended before this interval, and nothing else.
   package let firstEnd: Int64
+  /// Whether no block of it is damaged: the run has fewer claims than it should have, and nobody knows where.
+  package let isAnywhere: Bool
 
-  package init(run: Int32, first: UInt32, end: UInt32?, firstEnd: Int64 = .min) {
+  package init(run: Int32, first: UInt32, end: UInt32?, firstEnd: Int64 = .min, isAnywhere: Bool = false) {
     self.run = run
     self.first = first
     self.end = end
     self.firstEnd = firstEnd
+    self.isAnywhere = isAnywhere
   }
 
   package func has(_ key: TemporaryExposureKey) -> Bool {
@@ -23,7 +26,7 @@ package struct LostRange: Hashable, Sendable {
 
 /// What is damaged in some runs.
 package struct RunDamage: Hashable, Sendable {
-  /// Blocks that are not what was written, or stand in another's place.
+  /// Blocks that are not what was written, or stand in another's place; and runs that have fewer claims than they should have.
   package var ranges: [LostRange] = []
   /// How many claims were in them, by the counts of their runs.
   package var lost: Int64 = 0
@@ -34,6 +37,8 @@ package struct RunDamage: Hashable, Sendable {
 
   package init() {}
 
+  /// How many blocks are damaged.
+  package var blockCount: Int { ranges.count { !$0.isAnywhere } }
   package var isEmpty: Bool { ranges.isEmpty && lost == 0 && filters.isEmpty }
 
   package mutating func add(_ other: RunDamage) {
@@ -53,7 +58,9 @@ extension ClaimRuns {
     var all = RunDamage()
     for run in runs {
       let look = try look(at: run, trustingFilters: !renewsFilters)
-      for range in look.damage.ranges { try removeBlock(at: BlockPlace(run: run.number, prefix: range.first)) }
+      for range in look.damage.ranges where !range.isAnywhere {
+        try removeBlock(at: BlockPlace(run: run.number, prefix: range.first))
+      }
       if !look.damage.isEmpty {
         var counted = run
         counted.rowCount = look.count
@@ -88,6 +95,9 @@ extension ClaimRuns {
       }
     }
     damage.lost = run.rowCount - count
+    if damage.lost > 0, damage.ranges.isEmpty {
+      damage.ranges = [LostRange(run: run.number, first: 0, end: nil, firstEnd: run.firstEnd, isAnywhere: true)]
+    }
     if !isKnown { damage.filters = [run.number] }
     return (damage, count)
   }

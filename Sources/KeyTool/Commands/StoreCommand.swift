@@ -27,9 +27,9 @@ struct StoreCommand: AsyncParsableCommand {
         at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong. The manifests in the publication \
         folder, or in the bucket itself, are compared with the store: either may have been brought back from an older copy.
 
-        The exit code is 1 when they differ, or something is damaged: then stop the gateway; keyferry store repair says what of it comes back without a \
-        copy. Otherwise restore the last copy with keyferry store restore, which keeps the damaged file; the publication folder makes up \
-        for what went out since.
+        The exit code is 1 when they differ, when they cannot be read, or when something is damaged: then stop the gateway, and do what the hint \
+        names: keyferry store repair says what comes back without a copy; keyferry store restore puts the last copy in the store's place, keeps the \
+        damaged file, and the publication folder makes up for what went out since.
 
         Examples:
           keyferry store check --config gateway.yaml
@@ -44,53 +44,82 @@ struct StoreCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
-      let damage = try await damage(of: plan)
-      let differences = damage.isEmpty ? try await differences(of: plan) : []
+      let (damage, step) = try await damage(of: plan)
+      let comparison = damage.isEmpty ? try await comparison(of: plan) : Comparison()
       if json {
-        try Console.document(line: try JSONText.render(Report(damage: damage, publication: differences)))
+        try Console.document(line: try JSONText.render(Report(damage: damage, comparison)))
       } else {
         for line in damage { try Console.result(line: printableText(line, limit: lineLimit)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
-        for line in differences { try Console.result(line: printableText(line, limit: lineLimit)) }
+        for line in comparison.differences + comparison.gaps {
+          try Console.result(line: printableText(line, limit: lineLimit))
+        }
       }
-      if !damage.isEmpty {
-        Console.hint(
-          "stop the gateway, then: keyferry store repair --config \(gateway.config) says what of it can be repaired")
-        Console.hint(
-          plan.store.database == nil
-            ? "stop the gateway, then: keyferry store restore COPY --config \(gateway.config)"
-            : "stop the gateway, then restore a copy of the database with its own means")
-      }
-      try exit(damage.isEmpty && differences.isEmpty ? .done : .rejected)
+      if let step { Console.hint(step.hint(plan, gateway.config)) }
+      try exit(damage.isEmpty && comparison.isWhole ? .done : .rejected)
+    }
+
+    /// What is published, beside what the store knows.
+    private struct Comparison {
+      var differences: [String] = []
+      /// What could not be looked at.
+      var gaps: [String] = []
+
+      var isWhole: Bool { differences.isEmpty && gaps.isEmpty }
     }
 
     /// What is published and the store does not know, and the other way round. A bucket is asked with what the service has.
-    private func differences(of plan: OperatorsPlan) async throws -> [String] {
-      let series = plan.series.map(\.name)
+    private func comparison(of plan: OperatorsPlan) async throws -> Comparison {
+      var comparison = Comparison()
       do {
-        if let bucket = plan.publicationBucket {
-          guard let folder = PublicationPlace(try gateway.plan(warnings: false))?.folder else { return [] }
-          let ledger = try await gateway.ledger(plan, as: .reader)
-          return try await PublicationStanding.faults(of: series, in: folder, named: bucket.shown, ledger)
+        guard let (folder, name) = try publication(plan) else { return comparison }
+        let ledger = try await gateway.ledger(plan, as: .reader)
+        for series in plan.series.map(\.name) {
+          comparison.differences += try await PublicationStanding.faults(of: [series], in: folder, named: name, ledger)
         }
-        guard let path = plan.publicationFolder else { return [] }
-        return try await PublicationStanding.faults(
-          of: series, in: LocalFolder(path), named: PathText.onOneLine(path),
-          try await gateway.ledger(plan, as: .reader))
       } catch let fault as StorageFault {
         throw fault
       } catch {
-        Console.note("what is published was not compared with the store: \(printableText("\(error)"))")
-        return []
+        let later = (error as? FolderFault)?.code == .unavailable ? "; try again when it answers" : ""
+        comparison.gaps.append("what is published was not compared with the store: \(error)\(later)")
+      }
+      return comparison
+    }
+
+    private func publication(_ plan: OperatorsPlan) throws -> (folder: any PublicationFolder, name: String)? {
+      guard let bucket = plan.publicationBucket else {
+        return plan.publicationFolder.map { (LocalFolder($0), PathText.onOneLine($0)) }
+      }
+      return PublicationPlace(try gateway.plan(warnings: false)).map { ($0.folder, bucket.shown) }
+    }
+
+    /// What helps.
+    private enum NextStep {
+      case repair
+      case endRepair
+      case restore
+
+      func hint(_ plan: OperatorsPlan, _ configuration: String) -> String {
+        switch self {
+        case .repair:
+          "stop the gateway, then: keyferry store repair --config \(configuration) says what of it can be repaired"
+            + (plan.store.database == nil
+              ? "" : "; where that does not help, restore a copy of the database with its own means")
+        case .endRepair: "stop the gateway, then: keyferry store repair --yes --config \(configuration)"
+        case .restore: "stop the gateway, then: keyferry store restore COPY --config \(configuration)"
+        }
       }
     }
 
-    private func damage(of plan: OperatorsPlan) async throws -> [String] {
+    private func damage(of plan: OperatorsPlan) async throws -> (lines: [String], step: NextStep?) {
       do {
-        return try await gateway.ledger(plan, as: .reader).damage(limit: 100)
+        let damage = try await gateway.ledger(plan, as: .reader).damage(limit: 100)
+        guard !damage.isEmpty else { return ([], nil) }
+        return (damage, try Stores.isBeyondRepair(plan.store) ? .restore : .repair)
       } catch let fault as StorageFault where fault.code == .corrupt {
+        if UnfinishedRepair.isTold(by: fault) { return ([fault.reason], .endRepair) }
         // So damaged that it cannot even be opened.
-        return [fault.reason]
+        return ([fault.pointingToCopy.reason], plan.store.database == nil ? .restore : .repair)
       }
     }
 
@@ -98,10 +127,17 @@ struct StoreCommand: AsyncParsableCommand {
       let reportVersion = 1
       let damage: [String]
       let publication: [String]
+      let notCompared: [String]
 
       enum CodingKeys: String, CodingKey {
         case damage, publication
         case reportVersion = "report_version"
+        case notCompared = "not_compared"
+      }
+
+      init(damage: [String], _ comparison: Comparison) {
+        self.damage = damage
+        (publication, notCompared) = (comparison.differences, comparison.gaps)
       }
     }
   }

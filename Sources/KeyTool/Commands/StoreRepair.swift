@@ -19,7 +19,8 @@ extension StoreCommand {
         whose bytes are kept (retention.evidence) and from the bundles in the publication folder, with the events that brought it. \
         What uploads brought, and documents whose bytes are not kept, does not come back: keyferry store restore brings it back from a \
         copy. Where the file itself is damaged it is written anew beside the old one, which stays as keyferry.sqlite-replaced-…, and \
-        its indexes are made anew.
+        its indexes are made anew; pages of claims, releases, filters and agenda of which nothing is left cost what stood on them. Where \
+        nothing can be repaired, nothing changes. Without room for a copy, the pages alone are looked at.
 
         The exit code is 1 when something is lost, and 2 when something else is damaged: then only a copy helps.
 
@@ -40,7 +41,13 @@ extension StoreCommand {
 
     @OptionGroup var loudness: LoudnessOptions
 
-    func run() async throws { try await UnfinishedRepair.$isBeingEnded.withValue(true) { try await carryOut() } }
+    func run() async throws {
+      do {
+        try await UnfinishedRepair.$isBeingEnded.withValue(true) { try await carryOut() }
+      } catch let fault as StorageFault where fault.code == .corrupt {
+        throw fault.pointingToCopy
+      }
+    }
 
     private func carryOut() async throws {
       let plan = try gateway.plan(warnings: false)
@@ -57,9 +64,13 @@ extension StoreCommand {
       }
       if json {
         try Console.document(
-          line: try JSONText.render(RepairDocument(repair.receipt, isDone: yes, other: repair.other)))
+          line: try JSONText.render(
+            RepairDocument(repair.receipt, isDone: yes, other: repair.other, notLookedAt: repair.gaps)))
       } else {
-        let nothing = repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
+        let nothing =
+          repair.gaps.isEmpty
+          ? repair.pages.isEmpty ? ["nothing that can be repaired is damaged"] : []
+          : ["all pages of the file are what was written"] + repair.gaps.map { "not looked at: \($0)" }
         for line in repair.receipt?.lines(isDone: yes) ?? nothing { try Console.result(line: line) }
         for line in repair.other {
           try Console.result(line: "still damaged: \(printableText(line, limit: lineLimit))")
@@ -67,7 +78,10 @@ extension StoreCommand {
       }
       if repair.receipt != nil || !repair.pages.isEmpty, !yes { Console.hint("the same command with --yes does it") }
       if !repair.other.isEmpty {
-        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back")
+        let advice =
+          plan.store.database == nil
+          ? StorageFault.restoreAdvice : "stop the gateway, then restore a copy of the database with its own means"
+        throw StorageFault(.corrupt, "\(plan.store): something is damaged that only a copy brings back; \(advice)")
       }
       try exit(repair.receipt?.isWhole ?? true ? .done : .rejected)
     }
@@ -81,31 +95,47 @@ extension StoreCommand {
       var receipt: RepairReceipt?
       /// What is damaged besides, as far as that was looked for.
       var other: [String]
+      /// What was not looked at, since there is no room for a copy.
+      var gaps: [String] = []
     }
 
-    /// A file is looked at by repairing a copy of it; a database, by a transaction that is given up.
+    /// A file is looked at by repairing a copy of it; a database, by a transaction that is given up. Where nothing comes back, not a byte of
+    /// the file and of what lies beside it changes, whatever was asked for.
     private func repair(_ plan: GatewayPlan, _ now: Instant) async throws -> Outcome {
-      guard !yes, plan.store.database == nil else { return try await repair(plan.store, plan, now, isKept: yes) }
+      guard plan.store.database == nil else { return try await repair(plan.store, plan, now, isKept: yes) }
       do {
-        return try await Stores.withCopy(of: plan.store.location, now: now) { copy in
+        var looked = try await Stores.withCopy(of: plan.store.location, now: now) { copy in
           var outcome = try await repair(copy, plan, now, isKept: true)
           outcome.other = outcome.other.map { $0.replacing("\(copy.location)/", with: "\(plan.store.location)/") }
           return outcome
         }
+        looked.kept = nil
+        if !yes || looked.receipt == nil && looked.pages.isEmpty { return looked }
       } catch let fault as StorageFault where fault.code == .full {
-        // What bytes alone tell.
-        for line in try json ? [] : Stores.damagedPages(in: plan.store.location) {
-          try Console.result(line: printableText(line, limit: lineLimit))
-        }
+        if !yes { return try withoutCopy(plan, fault) }
+      }
+      return try await repair(plan.store, plan, now, isKept: true)
+    }
+
+    /// What bytes alone tell.
+    private func withoutCopy(_ plan: GatewayPlan, _ fault: StorageFault) throws -> Outcome {
+      let pages = try Stores.damagedPages(in: plan.store.location)
+      guard pages.isEmpty else {
+        for line in json ? [] : pages { try Console.result(line: printableText(line, limit: lineLimit)) }
         throw fault
       }
+      return Outcome(
+        pages: [], receipt: nil, other: [],
+        gaps: [
+          "what stands on the pages, and whether it holds together: \(fault.reason); keyferry store check needs no copy"
+        ])
     }
 
     private func repair(_ store: StoreAddress, _ plan: GatewayPlan, _ now: Instant, isKept: Bool) async throws
       -> Outcome
     {
       let pages = try Stores.damagedTables(of: store, now: now)
-      let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: yes, now: now)
+      let kept = pages.isEmpty ? nil : try Stores.rewrite(store, keepingOld: store == plan.store, now: now)
       let ledger = try await gateway.ledger(plan, at: store, as: .owner)
       let isUnfinished = try await ledger.read { try $0.note(named: UnfinishedRepair.noteName) != nil }
       let renewsAll = !pages.isEmpty || isUnfinished
@@ -125,7 +155,7 @@ extension StoreCommand {
           in: ledger, releases: releases, renewingAll: renewsAll, isKept: isKept, by: said.word, at: now)
       }
       let other = isKept || receipt == nil ? try await ledger.damage(limit: 100) : []
-      return Outcome(pages: pages, kept: yes ? kept : nil, receipt: receipt, other: other)
+      return Outcome(pages: pages, kept: kept, receipt: receipt, other: other)
     }
   }
 }
@@ -140,9 +170,11 @@ struct RepairDocument: Encodable {
   let releases: [String: Releases]
   let documents: Documents
   let stillDamaged: [String]
+  let notLookedAt: [String]
 
   enum CodingKeys: String, CodingKey {
     case claims, filters, releases, documents
+    case notLookedAt = "not_looked_at"
     case reportVersion = "report_version"
     case isDone = "done"
     case agendaPieces = "agenda_pieces"
@@ -188,17 +220,17 @@ struct RepairDocument: Encodable {
     let reason: String
   }
 
-  init(_ receipt: RepairReceipt?, isDone: Bool, other: [String]) {
+  init(_ receipt: RepairReceipt?, isDone: Bool, other: [String], notLookedAt: [String]) {
     let damage = receipt?.damage ?? StoreDamage()
     self.isDone = isDone && receipt != nil
     claims = Claims(
-      blocks: damage.claims.ranges.count, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
+      blocks: damage.claims.blockCount, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
       past: receipt?.past ?? 0)
     filters = damage.claims.filters.count + damage.releases.values.reduce(0) { $0 + $1.filters.count }
     agendaPieces = damage.agendaPieces
     releases = damage.releases.reduce(into: [:]) { all, series in
       all[series.key] = Releases(
-        blocks: series.value.ranges.count, lost: max(0, Int(clamping: series.value.lost)),
+        blocks: series.value.blockCount, lost: max(0, Int(clamping: series.value.lost)),
         restored: receipt?.releases[series.key] ?? 0, bundlesGone: receipt?.goneBundles[series.key] ?? [])
     }
     documents = Documents(
@@ -208,6 +240,7 @@ struct RepairDocument: Encodable {
         Refusal(document: $0.document, code: "\($0.fault.code)", reason: $0.fault.reason)
       })
     stillDamaged = other
+    self.notLookedAt = notLookedAt
   }
 }
 
@@ -215,14 +248,14 @@ extension RepairReceipt {
   /// - Parameter isDone: whether it was done, or would be.
   func lines(isDone: Bool) -> [String] {
     var lines: [String] = []
-    for range in damage.claims.ranges { lines.append("claims: the block \(range.place) is damaged") }
+    for range in damage.claims.ranges { lines.append("claims: \(range.words)") }
     if damage.claims.lost != 0 {
       lines.append(
         "claims: \(counted(damage.lostClaims, "claim")) lost, \(restored) \(isDone ? "restored" : "can be restored")")
     }
     if past > 0 { lines.append("claims: \(past) more are past retention.keys, which would have removed them") }
     for (series, found) in damage.releases.sorted(by: { $0.key < $1.key }) {
-      for range in found.ranges { lines.append("releases of \(series): the block \(range.place) is damaged") }
+      for range in found.ranges { lines.append("releases of \(series): \(range.words)") }
       if found.lost != 0 {
         lines.append(
           "releases of \(series): \(max(0, found.lost)) lost, \(releases[series] ?? 0) \(isDone ? "restored" : "can be restored")"
@@ -270,5 +303,7 @@ extension RepairReceipt {
 
 extension LostRange {
   /// As `store check` names it.
-  fileprivate var place: String { "at \(first) of run \(run)" }
+  fileprivate var words: String {
+    isAnywhere ? "run \(run) has fewer than it should have" : "the block at \(first) of run \(run) is damaged"
+  }
 }
