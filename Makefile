@@ -37,7 +37,7 @@ package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm clone install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
@@ -131,6 +131,9 @@ bookworm: deb ## install the Debian package on a bare Debian 12, and type the au
 
 clone: ## type the two commands of README in a fresh clone on a bare Debian 12, as root and as a user; needs root, debootstrap, a mirror, and an hour
 	Tests/Package/clone
+
+deploy-compose: image ## start the compose file of interop/deploy/replicas with podman, and let things go wrong; needs root, podman, debootstrap, a mirror and PyPI
+	Tests/Deploy/compose "$$(ls -t build/package/keyferry-*.oci.tar | head -n 1)"
 
 install: release completions man ## install program, manual and completions under PREFIX
 	install -D -m 755 "$$($(release) --show-bin-path)/keyferry" '$(DESTDIR)$(PREFIX)/bin/keyferry'
