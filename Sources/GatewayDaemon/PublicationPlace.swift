@@ -106,21 +106,36 @@ package struct CopyService: Service {
 
   package func run() async throws {
     var told: String?
+    let bell = serving.publications.bell
     repeat {
+      await bell?.begin()
       do {
         if try await place.bringUpToDate(plan()) { serving.publications.reload() }
+        await bell?.end(isSeen: true)
         if told != nil { logger.notice("the copy of the bucket is up to date again") }
         told = nil
         serving.publishing?.release("copy")
       } catch is CancellationError {
+        await bell?.end(isSeen: false)
         return
       } catch {
+        await bell?.end(isSeen: false)
         let reason = "the copy of the bucket cannot be brought up to date: \(error)"
         if told != reason { logger.error("the copy stays as it is", metadata: ["reason": .string("\(error)")]) }
         told = reason
         serving.publishing?.hold("copy", because: reason)
       }
-    } while await pause(seconds: Self.interval)
+    } while await pauseBeforeLook(bell)
+    await bell?.end(isSeen: false)
+  }
+
+  /// A look comes earlier where somebody asks for what is not here yet, once a second at most.
+  private func pauseBeforeLook(_ bell: CopyBell?) async -> Bool {
+    for _ in 0..<Self.interval {
+      guard await pause(seconds: 1) else { return false }
+      if await bell?.isRung == true { break }
+    }
+    return true
   }
 }
 

@@ -55,7 +55,7 @@ package struct Serving {
     }
     publications = PublicationStore(
       folder: folder, order: series.map(\.name) + mirrors.map(\.name),
-      defaultSeries: settings.defaultSeries)
+      defaultSeries: settings.defaultSeries, bell: CopyBell())
     readiness.ask {
       FileManager.default.isReadableFile(atPath: folder)
         ? [] : ["the publication folder \(folder) cannot be read"]

@@ -32,10 +32,26 @@ struct RetrievalResponder: Sendable {
     var generation: Int
     var result: Result<Response, any Error> = .failure(
       Problem(.notFound, "not-found", "nothing is published under this address"))
+
+    /// Whether what was asked for is not there, and may be somewhere else already.
+    var isMissing: Bool {
+      guard case .failure(let problem as Problem) = result else { return false }
+      return problem.status == .notFound && problem.code == "not-found"
+    }
   }
 
   func response(to request: RetrievalRequest, at now: Instant) async -> Retrieved {
-    let snapshot = store.current()
+    let retrieved = await retrieved(request, at: now, from: store.current())
+    // Another replica may have told of it.
+    guard retrieved.isMissing,
+      await store.hasLookedAgain(for: request.target.segments, isKnownToLayout: retrieved.route != "unknown")
+    else { return retrieved }
+    return await self.retrieved(request, at: now, from: store.current())
+  }
+
+  private func retrieved(
+    _ request: RetrievalRequest, at now: Instant, from snapshot: PublicationSnapshot
+  ) async -> Retrieved {
     var retrieved = Retrieved(generation: snapshot.generation)
     do {
       if let response = try await response(to: request, at: now, from: snapshot, route: &retrieved.route) {

@@ -91,7 +91,7 @@ package final class SQLiteStore: Store {
 
   /// - Throws: ``StorageFault`` `notFound` where there is no file, and none that an interrupted restore puts in its place.
   private static func requireThere(_ path: String) throws {
-    guard access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR,
+    guard access(path, F_OK) != 0, errno == ENOENT,
       access(path + replacingSuffix, F_OK) != 0
     else { return }
     try LogOfChanges.check(path)

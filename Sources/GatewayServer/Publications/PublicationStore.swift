@@ -20,6 +20,8 @@ package final class PublicationStore: Sendable {
   private let logger: Logger
   /// Owns the state that requests see.
   private let state: Mutex<State>
+  /// Where the folder is a copy that others go on with: asks for a look at what it is a copy of.
+  package let bell: CopyBell?
   /// Held while the folder is read, so that two checks do not cross.
   private let checking = Mutex(())
 
@@ -35,10 +37,12 @@ package final class PublicationStore: Sendable {
   ///   - order: the series by name that come first, in this order; the others follow by name.
   ///   - defaultSeries: for apps that ask for none; the first, where `nil`.
   ///   - checkInterval: seconds between two looks at the folder; 0 is at every request.
+  ///   - bell: where the folder is a copy, asks for a look at what it is a copy of.
   package init(
     folder: String, order: [String] = [], defaultSeries: String? = nil, checkInterval: Double = 1,
-    logger: Logger = Logger(label: "keyferry.publications")
+    bell: CopyBell? = nil, logger: Logger = Logger(label: "keyferry.publications")
   ) {
+    self.bell = bell
     self.folder = PublicationReader(path: folder)
     self.order = order
     self.defaultSeries = defaultSeries
@@ -61,6 +65,12 @@ package final class PublicationStore: Sendable {
   var settledGeneration: Int? {
     let now = monotonicSeconds()
     return state.withLock { now - $0.lastCheck < checkInterval ? $0.snapshot.generation : nil }
+  }
+
+  /// Whether a look at what the folder is a copy of was made since this was asked, for what the folder does not have.
+  func hasLookedAgain(for path: [String], isKnownToLayout: Bool) async -> Bool {
+    guard let bell, isKnownToLayout || path.contains(where: order.contains) else { return false }
+    return await bell.look()
   }
 
   func current() -> PublicationSnapshot {
