@@ -17,14 +17,14 @@ package struct PublishedSeries: Sendable {
   package init(
     of plan: GatewayPlan, environment: [String: String] = ProcessInfo.processInfo.environment
   ) {
-    names = plan.series.map(\.name)
+    names = plan.series.map(\.name) + plan.mirrors.map(\.name)
     place = Self.shown(plan.publicationBucket?.shown, plan.publicationFolder)
     folder = { PublicationPlace(plan, environment: environment)?.folder }
   }
 
   /// - Parameter whole: reads the configuration with its secrets: a bucket is asked with those of the service.
   package init(of plan: OperatorsPlan, whole: @escaping @Sendable () throws -> GatewayPlan) {
-    names = plan.series.map(\.name)
+    names = plan.series.map(\.name) + plan.mirrors.map(\.name)
     place = Self.shown(plan.publicationBucket?.shown, plan.publicationFolder)
     let (path, isBucket) = (plan.publicationFolder, plan.publicationBucket != nil)
     folder = { isBucket ? PublicationPlace(try whole())?.folder : path.map { LocalFolder($0) } }
@@ -32,7 +32,7 @@ package struct PublishedSeries: Sendable {
 
   /// What this machine has: its folder, or its copy of a bucket. Nothing is asked over a network.
   package init(onThisMachineOf plan: GatewayPlan) {
-    names = plan.series.map(\.name)
+    names = plan.series.map(\.name) + plan.mirrors.map(\.name)
     let path = plan.publicationFolder
     place = Self.shown(nil, path)
     folder = { path.map { LocalFolder($0) } }
@@ -93,7 +93,7 @@ package struct UnknownSeries: Hashable, Sendable {
     let advice =
       address.database == nil
       ? "mount the disk, or correct state, or put a copy there with keyferry store restore"
-      : "correct store.postgresql, or restore a copy of the database with its own means"
+      : "correct store.postgresql, or move the store there with keyferry store copy, or restore a copy of the database with its own means"
     return StorageFault(
       .beginsAnew,
       "\(standing): a store that begins anew knows no pauses, recalls and erasures, and what was recalled goes out again; "

@@ -39,7 +39,11 @@ package enum Stores {
     guard role != .reader else { return try reader(at: address, now: now) }
     do {
       let ledger = try open(address, folder, as: role, makes: false, now, listeners)
-      if let loss = try await published.unknown(to: ledger, at: address) { throw loss.fault }
+      // A word to a store that is there is taken also while nobody can ask what is published: it may be one that stops something.
+      let loss =
+        role == .operator
+        ? try? await published.unknown(to: ledger, at: address) : try await published.unknown(to: ledger, at: address)
+      if let loss { throw loss.fault }
       return ledger
     } catch let fault as StorageFault where fault.code == .notFound {
       guard let loss = try await published.unknown(to: nil, at: address) else {

@@ -79,6 +79,7 @@ package enum PublicationStanding {
         if try state.note(.begun) != nil { return true }
         return try series.contains { name in
           if try state.note(.seriesState(name)) != nil { return true }
+          if try state.note(.mirror(name)) != nil { return true }
           return try !state.bundles(of: name, in: Set(BundleState.allCases)).isEmpty
         }
       }
@@ -86,6 +87,15 @@ package enum PublicationStanding {
       // A damaged store is none that is new.
       return true
     }
+  }
+
+  /// - Throws: ``StorageFault`` `beginsAnew` where the store began beside what is published, and the operator has not said all words again.
+  static func requireWords(_ ledger: Ledger) async throws {
+    guard let beginning = try await ledger.read({ try $0.beginning() }), beginning.waits else { return }
+    throw StorageFault(
+      .beginsAnew,
+      "the store began anew at \(beginning.since), and publishes nothing before pauses, recalls and erasures were said again: "
+        + "then keyferry store begin --publish --yes")
   }
 
   private static let advice = "keyferry publish makes it again from the store"

@@ -77,6 +77,7 @@ package struct Publisher: Sendable {
     }
     for index in rounds.indices {
       try await rounds[index].attempt { round in
+        try await PublicationStanding.requireWords(ledger)
         try await round.resume()
         try await round.makeAgain()
         try await round.signAgain()

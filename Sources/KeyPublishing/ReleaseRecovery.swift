@@ -38,6 +38,9 @@ package enum ReleaseRecovery {
     let days = Set(released.keys.map(\.subject.day))
     let lookalikes = try await ledger.read { try Padding.lookalikes(releasedBy: series, on: days, from: $0) }
     released.keys.removeAll { lookalikes.contains($0.subject) }
+    // What was erased stays so.
+    let erased = try await ledger.read { try $0.erasures() }.moments
+    if !erased.isEmpty { released.keys.removeAll { erased[sha256($0.key.key.bytes)] != nil } }
     return released
   }
 

@@ -364,6 +364,7 @@ extension SQLiteStore {
       defer { try? queue.close() }
       return try queue.unsafeRead { database in
         guard try unreadableTableNames(in: database).allSatisfy(checkedTables.contains) else { return true }
+        if let lost = try? lostRuns(in: database), !lost.isEmpty { return true }
         return try !tablesBehindIndexes(in: database).allSatisfy(checkedTables.contains)
       }
     } catch {

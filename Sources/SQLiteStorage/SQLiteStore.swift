@@ -289,7 +289,8 @@ package final class SQLiteStore: Store {
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
     let log = try? files.attributesOfItem(atPath: path + "-wal")[.size] as? Int
-    for ending in log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""] where keepsOld && files.fileExists(atPath: path + ending) {
+    // A transaction that was cut off lies in a journal, where the file had no log.
+    for ending in (log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"] where keepsOld && files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
@@ -328,8 +329,8 @@ package final class SQLiteStore: Store {
   /// Ends what an interrupted restore or repair has begun. Nobody else has the store open meanwhile.
   private static func finishReplacing(_ path: String) throws {
     guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
-    // The log of changes goes first: it must never be taken for one of the copy.
-    for ending in ["-wal", "-shm"] where unlink(path + ending) != 0 && errno != ENOENT {
+    // The log of changes goes first, and a journal: they must never be taken for those of the copy.
+    for ending in ["-wal", "-shm", "-journal"] where unlink(path + ending) != 0 && errno != ENOENT {
       throw StorageFault(.inputOutput, "\(path + ending): \(String(cString: strerror(errno)))")
     }
     guard rename(path + replacingSuffix, path) == 0 else {
@@ -356,7 +357,7 @@ package final class SQLiteStore: Store {
     let suffix = "-replaced-\(now.secondsSince1970)"
     let suffixes = [suffix] + (2...10_000).map { "\(suffix).\($0)" }
     return suffixes.first { suffix in
-      ["", "-wal", "-shm"].allSatisfy { !FileManager.default.fileExists(atPath: path + suffix + $0) }
+      ["", "-wal", "-shm", "-journal"].allSatisfy { !FileManager.default.fileExists(atPath: path + suffix + $0) }
     } ?? suffix
   }
 
@@ -433,7 +434,7 @@ package final class SQLiteStore: Store {
   private static func damage(of path: String, in database: Database, limit: Int) throws -> [String] {
     let pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
-      let tables = try unreadableTables(in: database)
+      let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
         let (table, parent): (String, String) = (row["table"], row["parent"])
@@ -452,6 +453,17 @@ package final class SQLiteStore: Store {
       // What was found first has ended the transaction, and what came then says only that.
       return [PageChecksums.lastDamage(of: path) ?? StorageFault(error, path: path).reason]
     }
+  }
+
+  /// What the list of runs does not have, though there is more of it: a page of that list is as it was before.
+  static func lostRuns(in database: Database) throws -> [String] {
+    let known = try Bool.fetchOne(
+      database,
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM claim_blocks WHERE id >> 32 NOT IN (SELECT id FROM claim_runs))
+          OR (SELECT claims FROM totals) > (SELECT total(claims) FROM claim_runs)
+        """)
+    return known == true ? ["the list of runs of claims lacks some that are in the store"] : []
   }
 
   private static func claimNumbers(in database: Database) throws -> ClaimNumbers {

@@ -193,6 +193,18 @@ import Testing
       try drop(NormalizeTests.german.replacing("0011", with: "7711"), "more.csv", workshop)
       #expect(try workshop.keyferry(["pull"] + Self.later).status == 0)
       #expect(try workshop.keyferry(["recall", "DE", "--yes"] + Self.later).status == 0)
+      // Whoever runs meanwhile publishes nothing: all was not said yet.
+      let early = try workshop.keyferry(["publish"] + Self.later)
+      #expect(
+        early.status != 0 && (early.text + early.errors).contains("keyferry store begin --publish --yes"),
+        "\(early.status) \(early.text)\(early.errors)")
+      #expect(try published(workshop) == before)
+      let asked = try workshop.keyferry(["store", "begin", "--publish"] + Self.later)
+      #expect(asked.status == 0 && asked.text.hasPrefix("series DE: would be published again"), "\(asked.text)")
+      #expect(try workshop.keyferry(["publish"] + Self.later).status == early.status)
+      let word = try workshop.keyferry(["store", "begin", "--publish", "--yes", "--by", "anna"] + Self.later)
+      #expect(word.status == 0 && word.text.hasPrefix("series DE: is published again"), "\(word.text)\(word.errors)")
+      #expect(try workshop.keyferry(["store", "begin", "--publish", "--yes"] + Self.later).status == 1)
       let round = try workshop.keyferry(["publish"] + Self.later)
       #expect(round.status == 1 && round.errors.contains("that the store does not know"), "\(round.errors)")
       for (file, bytes) in before where file.hasSuffix(".zip") { #expect(try workshop.bytes(file) == bytes, "\(file)") }

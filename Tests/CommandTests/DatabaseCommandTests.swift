@@ -210,6 +210,7 @@
         let begun = try workshop.keyferry(["store", "begin", "--yes", "--reason", "the cluster is lost"])
         #expect(begun.status == 0 && begun.text.hasPrefix("a new store has begun"), "\(begun.text)\(begun.errors)")
         #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
+        #expect(try workshop.keyferry(["store", "begin", "--publish", "--yes"] + Self.noon).status == 0)
         let round = try workshop.keyferry(["publish"] + Self.noon)
         #expect(round.status == 1 && round.errors.contains("that the store does not know"), "\(round.errors)")
         #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)

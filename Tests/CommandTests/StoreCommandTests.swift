@@ -840,6 +840,7 @@ import Testing
       #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
       let status = try workshop.keyferry(["status", "--brief"] + Self.noon)
       #expect(status.status == 1 && status.text.contains(" that the store does not know: "), "\(status.text)")
+      #expect(try workshop.keyferry(["store", "begin", "--publish", "--yes"] + Self.noon).status == 0)
       #expect(try workshop.keyferry(["publish"] + Self.noon).status == 1)
       let after = try workshop.keyferry(["status", "--brief"] + Self.noon)
       #expect(after.status == 0 && !after.text.contains("does not know"), "\(after.text)")

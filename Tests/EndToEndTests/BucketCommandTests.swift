@@ -170,6 +170,7 @@ struct BucketCommandTests {
       let begun = try place.run(["store", "begin", "--yes"] + noon)
       #expect(begun.status == 0 && begun.text.contains("bundles in s3://keys/eu/"), "\(begun.text)\(begun.errors)")
       try place.keyferry("pull", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon)
+      try place.keyferry("store", "begin", "--publish", "--yes", "--config", "nl/gateway.yaml")
       try place.keyferry("publish", "--config", "nl/gateway.yaml", "--now", Neighbourhood.noon, status: 1)
       #expect(try await index(moto).starts(with: names))
       // What this machine has of the bucket is enough for a check, as a gateway that serves has it.

@@ -39,9 +39,13 @@ package struct Pusher: Sendable {
     var receipt = PushReceipt(destination: destination.name, signer: destination.signer.subject)
     let now = clock()
     let state = try await ledger.read { state in
-      (attempt: try state.pushAttempt(to: destination.name), pauses: PauseSet(try state.pauses()))
+      (
+        attempt: try state.pushAttempt(to: destination.name), pauses: PauseSet(try state.pauses()),
+        waits: try state.beginning()?.waits ?? false
+      )
     }
-    guard !state.pauses.stops(destination) else {
+    // A store that began anew sends nothing either before its operator has said all words again.
+    guard !state.waits, !state.pauses.stops(destination) else {
       receipt.outcome = .paused
       return receipt
     }

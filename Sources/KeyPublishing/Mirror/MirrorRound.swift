@@ -39,6 +39,7 @@ struct MirrorRound: Sendable {
   /// - Throws: `CancellationError` alone; everything else is in the receipt.
   mutating func publish() async throws -> SeriesReceipt {
     do {
+      try await PublicationStanding.requireWords(ledger)
       try await follow()
     } catch is CancellationError {
       throw CancellationError()

@@ -68,6 +68,8 @@ package struct StoreBeginning: Hashable, Sendable, Codable {
   package let since: Instant
   package let by: String
   package let reason: String?
+  /// Nothing is published or pushed before the operator says that all words were said again.
+  package internal(set) var waits = true
 
   init(beside series: [String], since: Instant, by word: OperatorWord) {
     self.series = series

@@ -105,8 +105,6 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .uploaded, .federated, .callbackSet, .callbackRemoved: true
     // It goes through all claims, and nothing else happens meanwhile.
     case .repaired: false
-    // Nobody owns a store before it has begun.
-    case .begun: false
     default: isOfOperator
     }
   }

@@ -140,13 +140,32 @@ extension Ledger {
     }
   }
 
-  /// This store begins beside series that were published before, whatever an older one knew of them.
+  /// This store begins beside series that were published before, whatever an older one knew of them. It publishes nothing before
+  /// ``beginningEnded(by:at:)``.
   package func begun(beside series: [String], by word: OperatorWord, at now: Instant) async throws {
     try await transact(.begun, at: now) { page in
       let beginning = StoreBeginning(beside: series, since: now, by: word)
       try page.change([NoteChange(.begun, try encoded(beginning))])
       try page.enter(
         .begun(series: series, word), about: "the store, beside \(series.joined(separator: ", "))", by: word)
+    }
+  }
+
+  /// What an older store knew was said again: what this one began beside is published from now on.
+  ///
+  /// - Returns: how it began; `nil` where nothing waited for this, and nothing was done.
+  @discardableResult
+  package func beginningEnded(by word: OperatorWord, at now: Instant) async throws -> StoreBeginning? {
+    guard try await read({ try $0.beginning() })?.waits == true else { return nil }
+    return try await transact(.begun, at: now) { page in
+      guard var beginning = try page.transaction.beginning() else {
+        throw StorageFault(.conflict, "the store did not begin anew")
+      }
+      beginning.waits = false
+      try page.change([NoteChange(.begun, try encoded(beginning))])
+      try page.enter(
+        .begun(series: beginning.series, word), about: "\(beginning.series.joined(separator: ", ")), to be published", by: word)
+      return beginning
     }
   }
 

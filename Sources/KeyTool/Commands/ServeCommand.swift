@@ -63,6 +63,9 @@ struct ServeCommand: AsyncParsableCommand {
     do {
       _ = try await gateway.ledger(plan, as: .reader)
     } catch let fault as StorageFault where fault.code == .notFound {
+      if let loss = try await Stores.loss(at: plan.store, beside: PublishedSeries(of: plan), now: gateway.clock()) {
+        throw loss.fault
+      }
       throw ValidationError(
         "\(gateway.config) has a door for uploads, and there is no store in \(plan.stateFolder); "
           + "use keyferry run, or run keyferry pull once before this")

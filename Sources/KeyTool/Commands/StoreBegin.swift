@@ -18,14 +18,20 @@ extension StoreCommand {
 
         Without --yes nothing changes. With it a store is made, and the word is kept as an event. What apps have seen is taken from what \
         is published, so no name gets other bytes and numbers go on. What only the lost store knew is lost: pauses, recalls, erasures, \
-        what was held, and uploads that were not published. So pull, say pauses, recalls and erasures again, and only then publish.
+        what was held, and uploads that were not published. So nothing is published or pushed, whoever runs, until a second word, \
+        --publish: pull, say pauses, recalls and erasures again, and then say that.
 
-        The exit code is 1 when there is nothing to begin so: nothing is published, or the store knows what is.
+        The exit code is 1 when there is nothing to begin so: nothing is published, or the store knows what is; and with --publish when \
+        no store waits for it.
 
         Examples:
           keyferry store begin --config gateway.yaml
           keyferry store begin --reason "disk of node 3 is lost" --yes --config gateway.yaml
+          keyferry store begin --publish --yes --config gateway.yaml
         """)
+
+    @Flag(help: "Say that pauses, recalls and erasures were said again: the store that has begun publishes from now on.")
+    var publish = false
 
     @Flag(help: "Do it.")
     var yes = false
@@ -37,6 +43,7 @@ extension StoreCommand {
     @OptionGroup var loudness: LoudnessOptions
 
     func run() async throws {
+      if publish { return try await endWaiting() }
       let plan = try gateway.plan(warnings: false)
       let (published, now) = (PublishedSeries(of: plan), gateway.clock())
       let loss =
@@ -52,11 +59,25 @@ extension StoreCommand {
       for line in loss.lines(isDone: yes) { try Console.result(line: line) }
       if yes {
         Console.hint(
-          "keyferry pull --config \(gateway.config), then say pauses, recalls and erasures again, before anything is published"
-        )
+          "keyferry pull --config \(gateway.config), then say pauses, recalls and erasures again, then keyferry store begin --publish --yes; "
+            + "until then nothing is published or pushed")
       } else {
         Console.hint("the same command with --yes does it")
       }
+    }
+
+    private func endWaiting() async throws {
+      let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: yes ? .operator : .reader)
+      guard let beginning = try await ledger.read({ try $0.beginning() }), beginning.waits else {
+        Console.note("nothing waits for this word: the store did not begin anew, or publishes already")
+        return try exit(.rejected)
+      }
+      if yes { try await ledger.beginningEnded(by: said.word, at: gateway.clock()) }
+      for name in beginning.series {
+        try Console.result(
+          line: "series \(name): \(yes ? "is" : "would be") published again, with what was said since \(beginning.since)")
+      }
+      if !yes { Console.hint("the same command with --yes does it") }
     }
   }
 }

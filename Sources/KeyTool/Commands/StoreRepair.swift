@@ -6,6 +6,7 @@ internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
+internal import S3Publications
 
 extension StoreCommand {
   struct Repair: AsyncParsableCommand {
@@ -111,10 +112,24 @@ extension StoreCommand {
         }
         looked.kept = nil
         if !yes || looked.receipt == nil && looked.pages.isEmpty { return looked }
+        try await requirePublications(of: looked.receipt, plan)
       } catch let fault as StorageFault where fault.code == .full {
         if !yes { return try withoutCopy(plan, fault) }
       }
       return try await repair(plan.store, plan, now, isKept: true)
+    }
+
+    /// What series have released is read again from what they have published, and given up where that is not there: a folder that is not
+    /// mounted would have it published a second time.
+    private func requirePublications(of receipt: RepairReceipt?, _ plan: GatewayPlan) async throws {
+      guard let gone = receipt?.goneBundles.keys.sorted(), !gone.isEmpty, let place = PublicationPlace(plan) else { return }
+      let shown = try await PublicationStanding.shown(of: gone, in: place.folder).map(\.series)
+      guard let series = gone.first(where: { !shown.contains($0) }) else { return }
+      let name = plan.publicationBucket?.shown ?? PathText.onOneLine(place.path)
+      throw StorageFault(
+        .notFound,
+        "\(name) has nothing of series \(series), so what that has released cannot be read again, and would be published a second time; "
+          + "nothing was changed; mount the folder, or correct publication, and try again")
     }
 
     /// What bytes alone tell.
