@@ -290,7 +290,8 @@ package final class SQLiteStore: Store {
     let kept = path + unusedSuffix(for: path, now)
     let log = try? files.attributesOfItem(atPath: path + "-wal")[.size] as? Int
     // A transaction that was cut off lies in a journal, where the file had no log.
-    for ending in (log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"] where keepsOld && files.fileExists(atPath: path + ending) {
+    for ending in (log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
+    where keepsOld && files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }

@@ -164,7 +164,8 @@ extension Ledger {
       beginning.waits = false
       try page.change([NoteChange(.begun, try encoded(beginning))])
       try page.enter(
-        .begun(series: beginning.series, word), about: "\(beginning.series.joined(separator: ", ")), to be published", by: word)
+        .begun(series: beginning.series, word), about: "\(beginning.series.joined(separator: ", ")), to be published",
+        by: word)
       return beginning
     }
   }

@@ -30,7 +30,8 @@ extension StoreCommand {
           keyferry store begin --publish --yes --config gateway.yaml
         """)
 
-    @Flag(help: "Say that pauses, recalls and erasures were said again: the store that has begun publishes from now on.")
+    @Flag(
+      help: "Say that pauses, recalls and erasures were said again: the store that has begun publishes from now on.")
     var publish = false
 
     @Flag(help: "Do it.")
@@ -75,7 +76,8 @@ extension StoreCommand {
       if yes { try await ledger.beginningEnded(by: said.word, at: gateway.clock()) }
       for name in beginning.series {
         try Console.result(
-          line: "series \(name): \(yes ? "is" : "would be") published again, with what was said since \(beginning.since)")
+          line:
+            "series \(name): \(yes ? "is" : "would be") published again, with what was said since \(beginning.since)")
       }
       if !yes { Console.hint("the same command with --yes does it") }
     }

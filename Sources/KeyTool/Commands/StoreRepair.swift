@@ -122,7 +122,9 @@ extension StoreCommand {
     /// What series have released is read again from what they have published, and given up where that is not there: a folder that is not
     /// mounted would have it published a second time.
     private func requirePublications(of receipt: RepairReceipt?, _ plan: GatewayPlan) async throws {
-      guard let gone = receipt?.goneBundles.keys.sorted(), !gone.isEmpty, let place = PublicationPlace(plan) else { return }
+      guard let gone = receipt?.goneBundles.keys.sorted(), !gone.isEmpty, let place = PublicationPlace(plan) else {
+        return
+      }
       let shown = try await PublicationStanding.shown(of: gone, in: place.folder).map(\.series)
       guard let series = gone.first(where: { !shown.contains($0) }) else { return }
       let name = plan.publicationBucket?.shown ?? PathText.onOneLine(place.path)
