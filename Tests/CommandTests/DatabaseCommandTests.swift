@@ -195,7 +195,9 @@
         ] {
           let refused = try workshop.keyferry(command)
           #expect(refused.status == 2 && refused.errors.contains(words), "\(command): \(refused.text)\(refused.errors)")
-          #expect(refused.errors.contains("correct store.postgresql, or restore a copy of the database"))
+          #expect(
+            refused.errors.contains(
+              "correct store.postgresql, or move the store there with keyferry store copy, or restore"))
         }
         let check = try workshop.keyferry(["check"] + Self.noon)
         #expect(check.status == 2 && check.text.contains("store.postgresql: \(words)"), "\(check.text)")
