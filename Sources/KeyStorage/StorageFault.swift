@@ -60,7 +60,7 @@ extension StorageFault {
 
   /// What to do about a store whose file is damaged.
   package static let damageAdvice =
-    "keyferry store check says what else is, and what helps"
+    "keyferry store check says what else is, and whether keyferry store repair helps; otherwise keyferry store restore puts a copy in its place"
   /// The same where all was looked at, and no repair helps.
   package static let restoreAdvice = "stop the gateway, then keyferry store restore puts a copy in its place"
 
