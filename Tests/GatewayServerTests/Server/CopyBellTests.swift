@@ -89,6 +89,9 @@ struct CopyBellTests {
   func patience() async throws {
     let scene = try Scene()
     try await scene.look()
+    let before = ContinuousClock.now
     #expect(try await scene.app.ask("/NL/202012019999-1.zip").code == 404)
+    // It waited for a look, and not for ever.
+    #expect((.seconds(3) ... .seconds(20)).contains(ContinuousClock.now - before))
   }
 }
