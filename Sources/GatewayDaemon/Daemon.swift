@@ -122,11 +122,12 @@ package struct Daemon: Sendable {
     if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
     let deadline = EndService(ledger: ledger, replica: own, overdue: overdue)
     services.append(deadline)
+    if let serving { services.append(serving.leaving) }
     defer { deadline.isOver.set() }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.
-    configuration.maximumGracefulShutdownDuration = .seconds(EndService.patience)
+    configuration.maximumGracefulShutdownDuration = .seconds(EndService.patience) + (serving?.leaving.time ?? .zero)
     do {
       try await ServiceGroup(configuration: configuration).run()
       if deadline.isOver.isLate { throw HeldUp() }

@@ -15,6 +15,8 @@ package struct Serving {
   /// For pulling and publishing; whoever only serves does not know.
   package let publishing: Readiness?
   package let server: ServerService
+  /// Ends before the server does.
+  package let leaving: LeaveService
   /// Has an element once the server listens.
   package let listening: AsyncStream<Void>
   /// Can be replaced while the server runs.
@@ -90,6 +92,7 @@ package struct Serving {
       let isSecure = (door?.certificatePEM ?? settings.certificatePEM) != nil
       onListening("\(isSecure ? "https" : "http")://\(door?.listen?.host ?? ""):\(port)/ for national back ends")
     }
+    leaving = LeaveService(server, for: .seconds(settings.limits.endingSeconds))
   }
 }
 

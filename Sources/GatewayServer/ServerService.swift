@@ -67,9 +67,15 @@ package struct ServerService: Service {
         defer { group.cancelAll() }
         for try await _ in group { group.cancelAll() }
       }
-    } onGracefulShutdown: { [application] in
-      application.readiness.hold("shutdown", because: "the server shuts down")
+    } onGracefulShutdown: {
+      leave()
     }
+  }
+
+  /// The server ends soon: it says so where readiness is asked for, and to each client behind the response that it gives.
+  package func leave() {
+    application.readiness.hold("shutdown", because: "the server shuts down")
+    application.responder.connections.beginLeaving()
   }
 }
 

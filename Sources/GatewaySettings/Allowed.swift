@@ -16,6 +16,8 @@ enum Allowed {
   static let documentBytes = 1024...4 << 30
   static let connectSeconds: ClosedRange<Int64> = 1...300
   static let idleSeconds: ClosedRange<Int64> = 1...3600
+  /// With what a gateway needs to end behind it, this is less than supervisors wait.
+  static let endingSeconds: ClosedRange<Int64> = 0...20
   static let totalSeconds: ClosedRange<Int64> = 1...86_400
   static let storeSeconds: ClosedRange<Int64> = 1...3600
   static let retries = 0...10

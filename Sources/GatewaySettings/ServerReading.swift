@@ -108,6 +108,7 @@ extension GatewayReader {
     set(&limits.contentBytesPerSecond, section.take("least")?.byteCount(Allowed.contentBytesPerSecond))
     set(&limits.idleSeconds, section.take("idle")?.duration(Allowed.idleSeconds))
     set(&limits.stalledSeconds, section.take("stalled")?.duration(Allowed.idleSeconds))
+    set(&limits.endingSeconds, section.take("ending")?.duration(Allowed.endingSeconds))
   }
 
   /// The address at which operators are answered.

@@ -609,6 +609,11 @@ package enum SettingsTable {
         "server.connections.stalled", "Until a client must take more of a response.",
         TimeSpan.text(server.limits.stalledSeconds), Allowed.idleSeconds.durations),
       Row(
+        "server.connections.ending",
+        "For how long a gateway that is told to end still answers, while `/ready` says 503: a load balancer sends nothing "
+          + "more before it is gone (lame-duck time).",
+        TimeSpan.text(server.limits.endingSeconds), Allowed.endingSeconds.durations),
+      Row(
         "server.cache", "Memory for files and responses, with what finds them.",
         ByteCount.text(server.limits.cacheBytes), Allowed.cacheBytes.byteCounts),
     ] + uploads

@@ -124,13 +124,15 @@ struct SQLiteAgenda {
 
   // MARK: Forgetting
 
+  /// Nobody reads below the floor, so that what lies there may go little by little: what is deleted is overwritten, and nobody who
+  /// publishes waits for all of it.
   func sweep(to floor: AgendaFloor) throws {
     let known = try self.floor()
     let floor = known.raised(to: floor)
-    guard floor != known else { return }
+    if floor != known { try setFloor(floor) }
     try database.execute(
-      sql: "DELETE FROM agenda WHERE event <= ? AND hour <= ?", arguments: [floor.event.rawValue, floor.hour])
-    try setFloor(floor)
+      sql: "DELETE FROM agenda WHERE id IN (SELECT id FROM agenda WHERE event <= ? AND hour <= ? LIMIT ?)",
+      arguments: [floor.event.rawValue, floor.hour, StoreTuning.sweptPieces])
   }
 
   func setFloor(_ floor: AgendaFloor) throws {

@@ -197,8 +197,8 @@ import Testing
 
 extension Neighbourhood {
   /// Runs a gateway meanwhile.
-  func running(_ gateway: String, _ body: (Process, URL) async throws -> Void) async throws {
-    let process = try start(["run", "--config", "\(gateway)/gateway.yaml", "--now", Self.noon], log: "run.log")
+  func running(_ gateway: String, _ command: String = "run", _ body: (Process, URL) async throws -> Void) async throws {
+    let process = try start([command, "--config", "\(gateway)/gateway.yaml", "--now", Self.noon], log: "run.log")
     defer {
       process.terminate()
       process.waitUntilExit()

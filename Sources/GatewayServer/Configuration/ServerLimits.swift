@@ -23,6 +23,9 @@ package struct ServerLimits: Hashable, Sendable {
   package var idleSeconds: Int64 = 60
   /// Seconds in which a client must take something of what is written to it.
   package var stalledSeconds: Int64 = 60
+  /// Seconds for which a server that is told to end answers as before, but for its readiness: whoever spreads requests over
+  /// several has to learn of it first. Known as lame-duck time.
+  package var endingSeconds: Int64 = 0
 
   package init() {}
 }

@@ -45,6 +45,7 @@ final class OpenConnections: Sendable {
   private let mostOfClient: Int
   private let metrics: GatewayMetrics
   private let table = Mutex(Table())
+  private let leaving = Atomic(false)
 
   private struct Table {
     var all = Crowd()
@@ -97,6 +98,10 @@ final class OpenConnections: Sendable {
   }
 
   func leave(_ connection: OpenConnection) { table.withLock { $0.remove(connection) } }
+
+  /// Whether the server ends soon: who asks still is answered, and told that nothing more is taken from this connection.
+  var isLeaving: Bool { leaving.load(ordering: .relaxed) }
+  func beginLeaving() { leaving.store(true, ordering: .relaxed) }
 
   func countDropped(_ reason: Reason) { metrics.countDroppedConnection(reason.rawValue) }
 }

@@ -158,43 +158,50 @@ package struct RunFilters: Sendable {
 
   /// The places of the questions about key data that the run may have.
   ///
-  /// Filters of large runs are in no cache. So many lines are asked for one bit each, before the first is looked into: memory
-  /// answers some ten at a time.
-  ///
   /// - Parameter questions: in the order of key data.
   func find(_ questions: UnsafeBufferPointer<FilterQuestion>) -> [Int32] {
     [Int32](unsafeUninitializedCapacity: questions.count) { room, filled in
-      guard let room = room.baseAddress, let first = places.first else { return }
-      typealias Look = (line: UnsafePointer<UInt64>, first: UInt64)
+      guard let room = room.baseAddress, let asked = questions.baseAddress, let first = places.first else { return }
       withExtendedLifetime(filters) {
-        withUnsafeTemporaryAllocation(of: Look.self, capacity: Self.fetchedAtOnce) { looks in
-          guard let looks = looks.baseAddress else { return }
+        FilterTable.withDesk { desk in
           var (index, next) = (0, 0)
-          var table = filters[0].table
-          while next < questions.count, questions[next].prefix < first { next += 1 }
+          while next < questions.count, asked[next].prefix < first { next += 1 }
           while next < questions.count {
-            let end = Swift.min(next + Self.fetchedAtOnce, questions.count)
-            for place in next..<end {
-              if index + 1 < places.count, places[index + 1] <= questions[place].prefix {
-                _ = seek(questions[place].prefix, &index)
-                table = filters[index].table
-              }
-              let line = table.line(of: questions[place])
-              (looks + (place - next)).initialize(to: (line, questions[place].findsFirst(in: line)))
+            _ = seek(asked[next].prefix, &index)
+            let end = end(of: index, questions, from: next)
+            let table = filters[index].table
+            if table.isWorthFetching(for: end - next), table.fetch() == 0 {
+              next = end
+              continue
             }
-            for place in next..<end {
-              let look = looks[place - next]
-              room[filled] = Int32(truncatingIfNeeded: place)
-              filled += Int(look.first & questions[place].findsOthers(in: look.line) & 1)
+            while next < end {
+              let count = Swift.min(FilterTable.desk, end - next)
+              filled += table.find(asked + next, count, at: desk, into: room + filled, from: Int32(truncatingIfNeeded: next))
+              next += count
             }
-            next = end
           }
         }
       }
     }
   }
 
-  private static let fetchedAtOnce = 256
+  /// Where those questions end that the filter of this index covers.
+  private func end(of index: Int, _ questions: UnsafeBufferPointer<FilterQuestion>, from start: Int) -> Int {
+    guard index + 1 < places.count else { return questions.count }
+    let prefix = places[index + 1]
+    // Mostly it is near.
+    var (low, step) = (start, 32)
+    while low + step < questions.count, questions[low + step].prefix < prefix {
+      low += step
+      step *= 2
+    }
+    var high = Swift.min(low + step, questions.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if questions[middle].prefix < prefix { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
 
   @inline(__always)
   private func seek(_ prefix: UInt32, _ index: inout Int) -> Bool {

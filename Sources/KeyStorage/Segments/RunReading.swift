@@ -47,7 +47,14 @@ struct RunCursor {
 
   /// The next claim; `nil` at the end.
   @inline(__always)
-  var row: ClaimRow? { index < rows.count ? rows[index] : nil }
+  var row: ClaimRow? { isAtEnd ? nil : rows[index] }
+
+  /// The next claim, where there is one.
+  @inline(__always)
+  var first: ClaimRow { rows[index] }
+
+  @inline(__always)
+  var isAtEnd: Bool { index >= rows.count }
 
   @inline(__always)
   mutating func advance() throws {
@@ -96,53 +103,54 @@ enum BlockReading {
 /// The claims of all runs in one order, each once.
 package struct MergedRows {
   private var cursors: [RunCursor]
-  /// The next claim of each cursor.
-  private var heads: [ClaimRow]
-  /// Of those that have one, the first at the top.
+  /// The key data of each cursor's next claim, by which alone nearly all of them are told apart.
+  private var keys: [TemporaryExposureKey]
+  /// Of the cursors that have a claim, the first at the top.
   private var heap: [Int] = []
-  private var last: ClaimRow?
 
   init(_ cursors: [RunCursor]) {
-    self.cursors = cursors.filter { $0.row != nil }
-    heads = self.cursors.compactMap(\.row)
-    heap = heads.indices.sorted { heads[$0] < heads[$1] }
+    let cursors = cursors.filter { $0.row != nil }
+    self.cursors = cursors
+    keys = cursors.map(\.first.key)
+    heap = cursors.indices.sorted { cursors[$0].first < cursors[$1].first }
   }
 
   /// The claim that comes next, without taking it.
-  var peek: ClaimRow? { heap.first.map { heads[$0] } }
+  var peek: ClaimRow? { heap.first.flatMap { cursors[$0].row } }
 
   package mutating func next() throws -> ClaimRow? {
     guard let top = heap.first else { return nil }
-    let row = heads[top]
-    if let last, !(last < row) {
-      throw StorageFault(
-        .corrupt,
-        "\(cursors[top].content): run \(cursors[top].run) has one out of order, or one that another run has")
-    }
-    last = row
+    let row = cursors[top].first
     try cursors[top].advance()
-    if let head = cursors[top].row {
-      heads[top] = head
-    } else {
+    if cursors[top].isAtEnd {
       let end = heap.removeLast()
       if heap.isEmpty { return row }
       heap[0] = end
+    } else {
+      keys[top] = cursors[top].first.key
     }
     siftDown()
+    let following = heap[0]
+    if !(row.key < keys[following]), !(row < cursors[following].first) {
+      throw StorageFault(
+        .corrupt,
+        "\(cursors[following].content): run \(cursors[following].run) has one out of order, or one that another run has")
+    }
     return row
   }
 
+  /// Brings the top of the heap to its place.
   @inline(__always)
   private mutating func siftDown() {
     heap.withUnsafeMutableBufferPointer { heap in
-      heads.withUnsafeBufferPointer { heads in
+      keys.withUnsafeBufferPointer { keys in
         let moved = heap[0]
         var hole = 0
         while true {
           var child = 2 * hole + 1
           guard child < heap.count else { break }
-          if child + 1 < heap.count, heads[heap[child + 1]] < heads[heap[child]] { child += 1 }
-          guard heads[heap[child]] < heads[moved] else { break }
+          if child + 1 < heap.count, Self.isFirst(heap[child + 1], of: heap[child], keys, cursors) { child += 1 }
+          guard Self.isFirst(heap[child], of: moved, keys, cursors) else { break }
           heap[hole] = heap[child]
           hole = child
         }
@@ -151,12 +159,21 @@ package struct MergedRows {
     }
   }
 
+  /// Whether the claim of this cursor comes before the other's.
+  @inline(__always)
+  private static func isFirst(
+    _ cursor: Int, of other: Int, _ keys: UnsafeBufferPointer<TemporaryExposureKey>, _ cursors: [RunCursor]
+  ) -> Bool {
+    let (left, right) = (keys[cursor], keys[other])
+    return left == right ? cursors[cursor].first < cursors[other].first : left < right
+  }
+
   /// Ends a reading that takes: what was not handed over is put back.
   ///
   /// - Returns: how many claims each run has given.
   func end() throws -> [(run: Int32, count: Int64, isEmpty: Bool)] {
     for cursor in cursors { try cursor.putBack() }
-    return cursors.map { ($0.run, $0.count, $0.row == nil) }
+    return cursors.map { ($0.run, $0.count, $0.isAtEnd) }
   }
 }
 

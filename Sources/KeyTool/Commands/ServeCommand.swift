@@ -52,6 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
       services.append(NotifyService(manager, after: serving.listening))
     }
+    services.append(serving.leaving)
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry")))
