@@ -1,5 +1,5 @@
-package import ServiceLifecycle
 internal import GatewayServer
+internal import ServiceLifecycle
 
 /// The beginning of a gateway's end: it answers as before, says at `/ready` that it goes, and ends each connection behind the response
 /// that it gives. Whoever spreads requests over several gateways learns of it before the sockets close; otherwise what he sends in that

@@ -57,16 +57,16 @@ package struct ClaimRecovery: Sendable {
     _ damage: RunDamage, in state: any StoredState, _ restorer: ClaimRestorer, _ receipt: inout RepairReceipt
   ) throws {
     let lost = LostKeys(damage.ranges)
-    var documents: [(record: DocumentRecord, events: [EventID])] = []
+    var documents: [(record: DocumentRecord, arrivals: [DocumentArrival])] = []
     for record in try state.documents(of: nil, in: [.recorded], limit: .max) {
-      let events = try restorer.arrivals(of: record.id)
-      if !events.isEmpty { documents.append((record, events)) }
+      let arrivals = try restorer.arrivals(of: record.id)
+      if !arrivals.isEmpty { documents.append((record, arrivals)) }
     }
     // What retention would have taken by now, each once.
     var gone: Set<StatedClaim> = []
     // Who said it first has brought it.
-    documents.sort { ($0.events[0], $0.record.id) < ($1.events[0], $1.record.id) }
-    for (record, events) in documents {
+    documents.sort { ($0.arrivals[0].event, $0.record.id) < ($1.arrivals[0].event, $1.record.id) }
+    for (record, arrivals) in documents {
       guard let bytes = try state.content(of: record.id) else {
         receipt.notRead[record.source, default: 0] += 1
         continue
@@ -76,7 +76,7 @@ package struct ClaimRecovery: Sendable {
         continue
       }
       do {
-        let (claims, past) = try read(record, settings, bytes, events, lost, state)
+        let (claims, past) = try read(record, settings, bytes, arrivals, lost, state)
         receipt.documents += 1
         for claim in past where !gone.contains(claim) {
           let kept = try state.record(of: claim.subject.key).claims
@@ -90,7 +90,7 @@ package struct ClaimRecovery: Sendable {
           receipt.restored += count
           // An operator has admitted them, or else they would wait, or have been discarded.
           let wasDiscarded = record.facts?.rejections[AdmissionReason.otherRollingStart.rawValue] != nil
-          guard !otherStarts.isEmpty, !wasDiscarded, let last = events.last else { continue }
+          guard !otherStarts.isEmpty, !wasDiscarded, let last = arrivals.last?.event else { continue }
           receipt.restored +=
             try restorer.putBack(otherStarts, of: record.id, arrivedIn: last, asReleased: true).count
         }
@@ -104,14 +104,15 @@ package struct ClaimRecovery: Sendable {
 
   /// What a document says about keys of which claims are lost, by the events that brought it; and what retention would have taken.
   private func read(
-    _ record: DocumentRecord, _ settings: SourceSettings, _ bytes: [UInt8], _ events: [EventID], _ lost: LostKeys,
+    _ record: DocumentRecord, _ settings: SourceSettings, _ bytes: [UInt8], _ arrivals: [DocumentArrival],
+    _ lost: LostKeys,
     _ state: any StoredState
   ) throws -> (lost: [EventID: [StatedClaim]], past: [StatedClaim]) {
     let time = record.arrived
     let verified = try settings.arrival(of: record.name, kept: bytes, at: time, isVerified: true).examine().verify()
     let wasDiscarded = record.facts?.rejections[AdmissionReason.flood.rawValue] != nil
     var collector = LostClaims(
-      of: record.id, events, lost, waiting: Set(try state.held(of: record.id)), admitsHeld: !wasDiscarded,
+      of: record.id, arrivals, lost, waiting: Set(try state.held(of: record.id)), admitsHeld: !wasDiscarded,
       expired: expired, in: state)
     let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
     _ = try intake.accept(verified, by: settings.admissionPolicy(at: time), into: &collector)
@@ -164,74 +165,99 @@ private struct LostClaims: ClaimRecorder {
   private(set) var past: [StatedClaim] = []
 
   init(
-    of document: DocumentID, _ events: [EventID], _ lost: LostKeys, waiting: Set<StatedClaim>, admitsHeld: Bool,
+    of document: DocumentID, _ arrivals: [DocumentArrival], _ lost: LostKeys, waiting: Set<StatedClaim>,
+    admitsHeld: Bool,
     expired: Instant, in state: any StoredState
   ) {
     self.lost = lost
     self.waiting = waiting
     self.admitsHeld = admitsHeld
     self.expired = expired
-    line = ArrivalLine(events) { try state.claims(broughtBy: document, about: $0) }
+    line = ArrivalLine(arrivals) { try state.claims(broughtBy: document, about: $0) }
   }
 
   var all: [EventID: [StatedClaim]] { line.all }
 
   mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
     let claims = (batch.claims + (admitsHeld ? batch.held : [])).map { StatedClaim($0, of: batch) }
+      .filter { !waiting.contains($0) }
     try line.add(claims.map { ($0, isLost($0)) })
-    past += claims.filter { $0.end <= expired && lost.had($0) && !waiting.contains($0) }
+    past += claims.filter { $0.end <= expired && lost.had($0) }
     var receipt = ImportReceipt(beforeRecording: batch)
     receipt.new = batch.claims.count
     return receipt
   }
 
   private func isLost(_ claim: StatedClaim) -> Bool {
-    lost.has(claim.subject.key) && claim.end > expired && !waiting.contains(claim)
+    lost.has(claim.subject.key) && claim.end > expired
   }
 }
 
 /// In which event each lost claim of a document came. Where it came in pieces, that is the event of the claim in front of it that is
-/// there; in front of the first one, of the one behind.
+/// there; in front of the first one, of the one behind. Where none is there, the pieces are as long as was counted when they came.
 ///
 /// The store is asked about a few claims around each lost one, and about more only where none of these is there.
 struct ArrivalLine {
   typealias Question = (Set<TemporaryExposureKey>) throws -> [KeptClaim]
 
-  private let events: [EventID]
+  private let arrivals: [DocumentArrival]
   private let ask: Question
   private var found: [EventID: [StatedClaim]] = [:]
-  /// Of which no claim in front was met so far.
-  private var early: [StatedClaim] = []
+  /// Of which no claim in front was met so far, and how many of their origin are in front of each.
+  private var early: [(claim: StatedClaim, number: Int)] = []
+  /// How many there are of an origin, as far as the document was read.
+  private var counts: [String?: Int] = [:]
   /// The event of the last claim that was met.
   private var last: EventID?
   /// What the document says behind that, in its order.
-  private var line: [(claim: StatedClaim, isLost: Bool)] = []
+  private var line: [(claim: StatedClaim, isLost: Bool, number: Int)] = []
 
   private static let fewest = 16
   private static let longest = 65_536
 
-  init(_ events: [EventID], asking ask: @escaping Question) {
-    self.events = events
+  init(_ arrivals: [DocumentArrival], asking ask: @escaping Question) {
+    self.arrivals = arrivals
     self.ask = ask
-    if events.count == 1 { last = events.first }
+    if arrivals.count == 1 { last = arrivals.first?.event }
   }
 
   /// The lost claims by their events.
   var all: [EventID: [StatedClaim]] {
     var all = found
-    if !early.isEmpty, let first = events.first { all[first, default: []] += early }
+    for one in early {
+      if let event = event(of: one) { all[event, default: []].append(one.claim) }
+    }
     return all
   }
 
-  /// - Parameter claims: in the order of the document, and whether each is lost, unless it is met.
+  /// Of a document of which no claim is there. Each event has as many of an origin as were counted then; what is known from others was
+  /// not counted, so that a piece may be longer, and no shorter. It is the first one, or the one whose count a recall has taken: so nothing
+  /// that was withdrawn counts as having come later.
+  private func event(of one: (claim: StatedClaim, number: Int)) -> EventID? {
+    let origin = one.claim.origin
+    var lengths = arrivals.map { $0.standing[origin] ?? 0 }
+    let open = lengths.firstIndex(of: 0) ?? 0
+    lengths[open] += max(0, (counts[origin] ?? 0) - lengths.reduce(0, +))
+    var rest = one.number
+    for (arrival, length) in zip(arrivals, lengths) {
+      if rest < length { return arrival.event }
+      rest -= length
+    }
+    return arrivals.first?.event
+  }
+
+  /// - Parameter claims: those that were admitted, in the order of the document, and whether each is lost, unless it is met.
   mutating func add(_ claims: [(claim: StatedClaim, isLost: Bool)]) throws {
-    if events.count == 1, let event = events.first {
+    if arrivals.count == 1, let event = arrivals.first?.event {
       let lost = claims.filter(\.isLost).map(\.claim)
       if !lost.isEmpty { found[event, default: []] += lost }
       return
     }
     let start = line.count
-    line += claims
+    for (claim, isLost) in claims {
+      line.append((claim, isLost, counts[claim.origin, default: 0]))
+      counts[claim.origin, default: 0] += 1
+    }
     let places = line.indices[start...].filter { line[$0].isLost }
     if !places.isEmpty || !early.isEmpty {
       try place(places)
@@ -277,15 +303,15 @@ struct ArrivalLine {
     for (place, one) in line.enumerated() {
       if let event = events[place] {
         last = event
-        if !early.isEmpty { found[event, default: []] += early }
+        if !early.isEmpty { found[event, default: []] += early.map(\.claim) }
         early = []
       } else if one.isLost {
-        if let last { found[last, default: []].append(one.claim) } else { early.append(one.claim) }
+        if let last { found[last, default: []].append(one.claim) } else { early.append((one.claim, one.number)) }
       }
     }
     // What was asked about once is not met later either.
     let known = events.keys.max() ?? -1
-    line = line.indices.filter { $0 > known && !isAsked[$0] }.map { (line[$0].claim, false) }
+    line = line.indices.filter { $0 > known && !isAsked[$0] }.map { (line[$0].claim, false, line[$0].number) }
   }
 }
 

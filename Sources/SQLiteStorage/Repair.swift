@@ -29,10 +29,20 @@ extension SQLiteTransaction {
     return damage
   }
 
-  func arrivals(of document: DocumentID) throws -> [EventID] {
-    try Int64.fetchAll(
-      database, sql: "SELECT event FROM arrivals WHERE document = ? ORDER BY event", arguments: [document.rawValue]
-    ).map(EventID.init)
+  func arrivals(of document: DocumentID) throws -> [DocumentArrival] {
+    try Row.fetchAll(
+      database, sql: "SELECT id, event FROM arrivals WHERE document = ? ORDER BY event", arguments: [document.rawValue]
+    ).map { arrival in
+      let volumes = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT origins.name AS origin, claims FROM volumes LEFT JOIN origins ON origins.id = volumes.origin
+          WHERE arrival = ?
+          """, arguments: [arrival["id"] as Int64])
+      return DocumentArrival(
+        event: EventID(rawValue: arrival["event"]),
+        standing: Dictionary(volumes.map { ($0["origin"], $0["claims"]) }, uniquingKeysWith: +))
+    }
   }
 
   func putBack(

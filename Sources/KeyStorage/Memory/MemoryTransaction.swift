@@ -536,8 +536,13 @@ final class MemoryTransaction: StoreTransaction {
   /// Nothing in memory is damaged.
   func takeOutDamage(renewingAll: Bool) -> StoreDamage { StoreDamage() }
 
-  func arrivals(of document: DocumentID) -> [EventID] {
-    Set(state.claims.values.joined().filter { $0.value.document == document }.map { $0.value.event.id }).sorted()
+  func arrivals(of document: DocumentID) -> [DocumentArrival] {
+    Dictionary(grouping: state.claims.values.joined().filter { $0.value.document == document }, by: \.value.event.id)
+      .map { event, claims in
+        let origins = claims.filter { !$0.value.isRecalled }.map { ($0.key.origin, 1) }
+        return DocumentArrival(event: event, standing: Dictionary(origins, uniquingKeysWith: +))
+      }
+      .sorted { $0.event < $1.event }
   }
 
   /// Nothing is lost, so everything is there.

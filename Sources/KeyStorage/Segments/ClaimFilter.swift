@@ -190,7 +190,9 @@ struct FilterQuestion: BitwiseCopyable {
 
   /// The lowest bit of the answer says whether a line may have the key data.
   @inline(__always)
-  func finds(in line: UnsafePointer<UInt64>) -> UInt64 { findsTwo(firstWord(of: line), in: line) & findsOthers(in: line) }
+  func finds(in line: UnsafePointer<UInt64>) -> UInt64 {
+    findsTwo(firstWord(of: line), in: line) & findsOthers(in: line)
+  }
 
   /// The word of a line that has the first of the seven bits.
   @inline(__always)

@@ -176,7 +176,8 @@ package struct RunFilters: Sendable {
             }
             while next < end {
               let count = Swift.min(FilterTable.desk, end - next)
-              filled += table.find(asked + next, count, at: desk, into: room + filled, from: Int32(truncatingIfNeeded: next))
+              filled += table.find(
+                asked + next, count, at: desk, into: room + filled, from: Int32(truncatingIfNeeded: next))
               next += count
             }
           }

@@ -134,7 +134,8 @@ package struct MergedRows {
     if !(row.key < keys[following]), !(row < cursors[following].first) {
       throw StorageFault(
         .corrupt,
-        "\(cursors[following].content): run \(cursors[following].run) has one out of order, or one that another run has")
+        "\(cursors[following].content): run \(cursors[following].run) has one out of order, or one that another run has"
+      )
     }
     return row
   }
