@@ -1,4 +1,5 @@
 internal import GatewayServer
+internal import Logging
 internal import ServiceLifecycle
 
 /// The beginning of a gateway's end: it answers as before, says at `/ready` that it goes, and ends each connection behind the response
@@ -20,7 +21,11 @@ package struct LeaveService: Service {
     // Cancelled is gone at once.
     guard (try? await gracefulShutdown()) != nil else { return }
     server.leave()
-    if time > .zero { try? await Task.sleep(for: time) }
+    guard time > .zero else { return }
+    Logger(label: "keyferry").notice(
+      "the gateway was told to end, and answers for a while still",
+      metadata: ["seconds": .stringConvertible(time.components.seconds)])
+    try? await Task.sleep(for: time)
   }
 }
 

@@ -76,7 +76,6 @@ package struct GatewayResponder: HTTPResponder {
       addCommonFields(to: &final.response, exchange)
       await keep(final, exchange)
     }
-    if connections.isLeaving { final.closesConnection = true }
     let bytes = request.method == .head ? 0 : final.response.body.contentLength ?? 0
     if request.method == .head {
       // Its fields are those of the response to GET (RFC 9110, 9.3.2), the length included.
@@ -122,7 +121,9 @@ package struct GatewayResponder: HTTPResponder {
   }
 
   private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
-    guard !connections.isLeaving, face == .everybody || face == .apps, let generation = retrievals.store.settledGeneration else { return nil }
+    guard !connections.isLeaving, face == .everybody || face == .apps,
+      let generation = retrievals.store.settledGeneration
+    else { return nil }
     return stored.response(to: request, at: .init(second: now.secondsSince1970, generation: generation))
   }
 

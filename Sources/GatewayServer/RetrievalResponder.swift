@@ -243,14 +243,19 @@ struct RetrievalResponder: Sendable {
   private func baseURL(_ request: RetrievalRequest) throws(Problem) -> String {
     if let url = settings.publicURL { return url.hasSuffix("/") ? String(url.dropLast()) : url }
     let host = request.host ?? "\(settings.host):\(settings.port)"
-    let isHost = { (byte: UInt8) in
-      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-        || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]")].contains(
-          byte)
-    }
-    guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(isHost) else {
+    guard Self.isHost(host) else {
       throw Problem(.badRequest, "malformed-host", "the host is not a name or an address with an optional port")
     }
     return "\(settings.certificatePEM == nil ? "http" : "https")://\(host)"
+  }
+
+  /// Whether it can stand in an address that is shown: a name or an address, with or without a port. Names of containers have an
+  /// underscore.
+  static func isHost(_ host: String) -> Bool {
+    !host.isEmpty && host.utf8.count <= 255
+      && host.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+          || ".-_:[]".utf8.contains(byte)
+      }
   }
 }

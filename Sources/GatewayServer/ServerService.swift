@@ -69,8 +69,19 @@ package struct ServerService: Service {
       }
     } onGracefulShutdown: {
       leave()
+      // Who takes a response slowly would hold up the end for as long as he likes.
+      Task { [application] in
+        try await Task.sleep(for: Self.patience)
+        let count = application.responder.connections.dropAll()
+        guard count > 0 else { return }
+        application.logger.notice(
+          "connections were closed whose clients held up the end", metadata: ["connections": .stringConvertible(count)])
+      }
     }
   }
+
+  /// For responses that have begun when the sockets close.
+  private static let patience = Duration.seconds(30)
 
   /// The server ends soon: it says so where readiness is asked for, and to each client behind the response that it gives.
   package func leave() {

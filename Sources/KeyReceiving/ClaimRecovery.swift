@@ -57,16 +57,17 @@ package struct ClaimRecovery: Sendable {
     _ damage: RunDamage, in state: any StoredState, _ restorer: ClaimRestorer, _ receipt: inout RepairReceipt
   ) throws {
     let lost = LostKeys(damage.ranges)
-    var documents: [(record: DocumentRecord, arrivals: [DocumentArrival])] = []
+    let recalls = try state.recalls()
+    var documents: [(record: DocumentRecord, events: [EventStamp])] = []
     for record in try state.documents(of: nil, in: [.recorded], limit: .max) {
-      let arrivals = try restorer.arrivals(of: record.id)
-      if !arrivals.isEmpty { documents.append((record, arrivals)) }
+      let events = try restorer.arrivals(of: record.id)
+      if !events.isEmpty { documents.append((record, events)) }
     }
     // What retention would have taken by now, each once.
     var gone: Set<StatedClaim> = []
     // Who said it first has brought it.
-    documents.sort { ($0.arrivals[0].event, $0.record.id) < ($1.arrivals[0].event, $1.record.id) }
-    for (record, arrivals) in documents {
+    documents.sort { ($0.events[0].id, $0.record.id) < ($1.events[0].id, $1.record.id) }
+    for (record, events) in documents {
       guard let bytes = try state.content(of: record.id) else {
         receipt.notRead[record.source, default: 0] += 1
         continue
@@ -76,7 +77,7 @@ package struct ClaimRecovery: Sendable {
         continue
       }
       do {
-        let (claims, past) = try read(record, settings, bytes, arrivals, lost, state)
+        var (claims, past) = try read(record, settings, bytes, events.map(\.id), lost, state)
         receipt.documents += 1
         for claim in past where !gone.contains(claim) {
           let kept = try state.record(of: claim.subject.key).claims
@@ -85,12 +86,14 @@ package struct ClaimRecovery: Sendable {
         if record.facts?.reading?.digest != settings.readingMark(ownOrigins: ownOrigins, at: record.arrived).digest {
           receipt.readOtherwise += 1
         }
+        let doubtful = withdrawDoubtful(&claims, of: record, events, recalls)
         for (event, claims) in claims.sorted(by: { $0.key < $1.key }) {
           let (count, otherStarts) = try restorer.putBack(claims, of: record.id, arrivedIn: event)
           receipt.restored += count
+          receipt.doubtful += min(count, claims.count { doubtful.contains($0) })
           // An operator has admitted them, or else they would wait, or have been discarded.
           let wasDiscarded = record.facts?.rejections[AdmissionReason.otherRollingStart.rawValue] != nil
-          guard !otherStarts.isEmpty, !wasDiscarded, let last = arrivals.last?.event else { continue }
+          guard !otherStarts.isEmpty, !wasDiscarded, let last = events.last?.id else { continue }
           receipt.restored +=
             try restorer.putBack(otherStarts, of: record.id, arrivedIn: last, asReleased: true).count
         }
@@ -102,17 +105,51 @@ package struct ClaimRecovery: Sendable {
     receipt.past = min(gone.count, receipt.missing)
   }
 
+  /// Nobody knows in which of a document's events a lost claim came. Where a recall means one of them and not another, it may have been
+  /// withdrawn: so it is, since a claim that is missing can be said again, and a key that is published cannot be taken back.
+  ///
+  /// - Returns: those that may have stood.
+  private func withdrawDoubtful(
+    _ claims: inout [EventID: [StatedClaim]], of record: DocumentRecord, _ events: [EventStamp], _ recalls: [Recall]
+  ) -> Set<StatedClaim> {
+    guard events.count > 1, !recalls.isEmpty else { return [] }
+    // By origin, the first event that a recall means, where there are others.
+    var meant: [String?: EventID?] = [:]
+    var doubtful: Set<StatedClaim> = []
+    var moved: [EventID: [StatedClaim]] = [:]
+    for (event, said) in claims.sorted(by: { $0.key < $1.key }) {
+      for claim in said {
+        if meant[claim.origin] == nil {
+          let withdrawn = events.filter { event in
+            recalls.contains { recall in
+              recall.withdraws(claim.origin, of: record.id, by: record.source, from: event.time)
+                && (recall.event > event.id || recall.time > event.time)
+            }
+          }
+          meant[claim.origin] = .some(withdrawn.count < events.count ? withdrawn.first?.id : nil)
+        }
+        guard let first = meant[claim.origin] ?? nil else {
+          moved[event, default: []].append(claim)
+          continue
+        }
+        doubtful.insert(claim)
+        moved[first, default: []].append(claim)
+      }
+    }
+    claims = moved
+    return doubtful
+  }
+
   /// What a document says about keys of which claims are lost, by the events that brought it; and what retention would have taken.
   private func read(
-    _ record: DocumentRecord, _ settings: SourceSettings, _ bytes: [UInt8], _ arrivals: [DocumentArrival],
-    _ lost: LostKeys,
+    _ record: DocumentRecord, _ settings: SourceSettings, _ bytes: [UInt8], _ events: [EventID], _ lost: LostKeys,
     _ state: any StoredState
   ) throws -> (lost: [EventID: [StatedClaim]], past: [StatedClaim]) {
     let time = record.arrived
     let verified = try settings.arrival(of: record.name, kept: bytes, at: time, isVerified: true).examine().verify()
     let wasDiscarded = record.facts?.rejections[AdmissionReason.flood.rawValue] != nil
     var collector = LostClaims(
-      of: record.id, arrivals, lost, waiting: Set(try state.held(of: record.id)), admitsHeld: !wasDiscarded,
+      of: record.id, events, lost, waiting: Set(try state.held(of: record.id)), admitsHeld: !wasDiscarded,
       expired: expired, in: state)
     let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
     _ = try intake.accept(verified, by: settings.admissionPolicy(at: time), into: &collector)
@@ -165,99 +202,74 @@ private struct LostClaims: ClaimRecorder {
   private(set) var past: [StatedClaim] = []
 
   init(
-    of document: DocumentID, _ arrivals: [DocumentArrival], _ lost: LostKeys, waiting: Set<StatedClaim>,
-    admitsHeld: Bool,
+    of document: DocumentID, _ events: [EventID], _ lost: LostKeys, waiting: Set<StatedClaim>, admitsHeld: Bool,
     expired: Instant, in state: any StoredState
   ) {
     self.lost = lost
     self.waiting = waiting
     self.admitsHeld = admitsHeld
     self.expired = expired
-    line = ArrivalLine(arrivals) { try state.claims(broughtBy: document, about: $0) }
+    line = ArrivalLine(events) { try state.claims(broughtBy: document, about: $0) }
   }
 
   var all: [EventID: [StatedClaim]] { line.all }
 
   mutating func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
     let claims = (batch.claims + (admitsHeld ? batch.held : [])).map { StatedClaim($0, of: batch) }
-      .filter { !waiting.contains($0) }
     try line.add(claims.map { ($0, isLost($0)) })
-    past += claims.filter { $0.end <= expired && lost.had($0) }
+    past += claims.filter { $0.end <= expired && lost.had($0) && !waiting.contains($0) }
     var receipt = ImportReceipt(beforeRecording: batch)
     receipt.new = batch.claims.count
     return receipt
   }
 
   private func isLost(_ claim: StatedClaim) -> Bool {
-    lost.has(claim.subject.key) && claim.end > expired
+    lost.has(claim.subject.key) && claim.end > expired && !waiting.contains(claim)
   }
 }
 
 /// In which event each lost claim of a document came. Where it came in pieces, that is the event of the claim in front of it that is
-/// there; in front of the first one, of the one behind. Where none is there, the pieces are as long as was counted when they came.
+/// there; in front of the first one, of the one behind.
 ///
 /// The store is asked about a few claims around each lost one, and about more only where none of these is there.
 struct ArrivalLine {
   typealias Question = (Set<TemporaryExposureKey>) throws -> [KeptClaim]
 
-  private let arrivals: [DocumentArrival]
+  private let events: [EventID]
   private let ask: Question
   private var found: [EventID: [StatedClaim]] = [:]
-  /// Of which no claim in front was met so far, and how many of their origin are in front of each.
-  private var early: [(claim: StatedClaim, number: Int)] = []
-  /// How many there are of an origin, as far as the document was read.
-  private var counts: [String?: Int] = [:]
+  /// Of which no claim in front was met so far.
+  private var early: [StatedClaim] = []
   /// The event of the last claim that was met.
   private var last: EventID?
   /// What the document says behind that, in its order.
-  private var line: [(claim: StatedClaim, isLost: Bool, number: Int)] = []
+  private var line: [(claim: StatedClaim, isLost: Bool)] = []
 
   private static let fewest = 16
   private static let longest = 65_536
 
-  init(_ arrivals: [DocumentArrival], asking ask: @escaping Question) {
-    self.arrivals = arrivals
+  init(_ events: [EventID], asking ask: @escaping Question) {
+    self.events = events
     self.ask = ask
-    if arrivals.count == 1 { last = arrivals.first?.event }
+    if events.count == 1 { last = events.first }
   }
 
   /// The lost claims by their events.
   var all: [EventID: [StatedClaim]] {
     var all = found
-    for one in early {
-      if let event = event(of: one) { all[event, default: []].append(one.claim) }
-    }
+    if !early.isEmpty, let first = events.first { all[first, default: []] += early }
     return all
   }
 
-  /// Of a document of which no claim is there. Each event has as many of an origin as were counted then; what is known from others was
-  /// not counted, so that a piece may be longer, and no shorter. It is the first one, or the one whose count a recall has taken: so nothing
-  /// that was withdrawn counts as having come later.
-  private func event(of one: (claim: StatedClaim, number: Int)) -> EventID? {
-    let origin = one.claim.origin
-    var lengths = arrivals.map { $0.standing[origin] ?? 0 }
-    let open = lengths.firstIndex(of: 0) ?? 0
-    lengths[open] += max(0, (counts[origin] ?? 0) - lengths.reduce(0, +))
-    var rest = one.number
-    for (arrival, length) in zip(arrivals, lengths) {
-      if rest < length { return arrival.event }
-      rest -= length
-    }
-    return arrivals.first?.event
-  }
-
-  /// - Parameter claims: those that were admitted, in the order of the document, and whether each is lost, unless it is met.
+  /// - Parameter claims: in the order of the document, and whether each is lost, unless it is met.
   mutating func add(_ claims: [(claim: StatedClaim, isLost: Bool)]) throws {
-    if arrivals.count == 1, let event = arrivals.first?.event {
+    if events.count == 1, let event = events.first {
       let lost = claims.filter(\.isLost).map(\.claim)
       if !lost.isEmpty { found[event, default: []] += lost }
       return
     }
     let start = line.count
-    for (claim, isLost) in claims {
-      line.append((claim, isLost, counts[claim.origin, default: 0]))
-      counts[claim.origin, default: 0] += 1
-    }
+    line += claims
     let places = line.indices[start...].filter { line[$0].isLost }
     if !places.isEmpty || !early.isEmpty {
       try place(places)
@@ -303,15 +315,15 @@ struct ArrivalLine {
     for (place, one) in line.enumerated() {
       if let event = events[place] {
         last = event
-        if !early.isEmpty { found[event, default: []] += early.map(\.claim) }
+        if !early.isEmpty { found[event, default: []] += early }
         early = []
       } else if one.isLost {
-        if let last { found[last, default: []].append(one.claim) } else { early.append((one.claim, one.number)) }
+        if let last { found[last, default: []].append(one.claim) } else { early.append(one.claim) }
       }
     }
     // What was asked about once is not met later either.
     let known = events.keys.max() ?? -1
-    line = line.indices.filter { $0 > known && !isAsked[$0] }.map { (line[$0].claim, false, line[$0].number) }
+    line = line.indices.filter { $0 > known && !isAsked[$0] }.map { (line[$0].claim, false) }
   }
 }
 
@@ -326,6 +338,8 @@ package struct RepairReceipt: Hashable, Sendable {
   package let damage: StoreDamage
   /// Claims that are there again.
   package fileprivate(set) var restored = 0
+  /// Of these, how many are withdrawn since their document came in several pieces, of which a recall means one and not another.
+  package fileprivate(set) var doubtful = 0
   /// Claims that stood in what was lost, and that retention takes in any case.
   package fileprivate(set) var past = 0
   /// By series, releases that are there again.

@@ -42,21 +42,9 @@ extension PostgresTransaction {
 
   private static let notedAtOnce = 500_000
 
-  func arrivals(of document: DocumentID) throws -> [DocumentArrival] {
-    try database.rows("SELECT id, event FROM arrivals WHERE document = $1 ORDER BY event", document.rawValue).map {
-      arrival in
-      let number: Int64 = try arrival["id"]
-      let volumes = try database.rows(
-        """
-        SELECT origins.name AS origin, claims FROM volumes LEFT JOIN origins ON origins.id = volumes.origin WHERE arrival = $1
-        """, number
-      ).map { row -> (String?, Int) in
-        let count: Int64 = try row["claims"]
-        return (try row["origin"], Int(clamping: count))
-      }
-      return DocumentArrival(
-        event: EventID(rawValue: try arrival["event"]), standing: Dictionary(volumes, uniquingKeysWith: +))
-    }
+  func arrivals(of document: DocumentID) throws -> [EventStamp] {
+    try database.rows("SELECT event, time FROM arrivals WHERE document = $1 ORDER BY event", document.rawValue)
+      .map { EventStamp(id: EventID(rawValue: try $0["event"]), time: try $0["time"]) }
   }
 
   func putBack(

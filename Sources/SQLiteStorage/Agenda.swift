@@ -30,9 +30,16 @@ struct SQLiteAgenda {
   }
 
   private func noteSmall(_ keys: [TemporaryExposureKey], for hour: Int64, in event: EventID) throws {
+    let floor = try self.floor()
     let smallest = try RawStatement(
-      database, "SELECT id, keys FROM agenda WHERE hour = ?1 AND is_small = 1 ORDER BY count LIMIT 1")
+      database,
+      """
+      SELECT id, keys FROM agenda WHERE hour = ?1 AND is_small = 1 AND NOT (event <= ?2 AND hour <= ?3)
+      ORDER BY count LIMIT 1
+      """)
     smallest.bind(hour, at: 1)
+    smallest.bind(floor.event.rawValue, at: 2)
+    smallest.bind(floor.hour, at: 3)
     var (number, piece): (Int64?, [TemporaryExposureKey]) = (nil, [])
     if try smallest.step() {
       number = smallest.int(at: 0)
@@ -56,7 +63,7 @@ struct SQLiteAgenda {
   }
 
   private func remove(_ number: Int64) throws {
-    try database.execute(sql: "DELETE FROM agenda WHERE id = ?", arguments: [number])
+    try database.cachedStatement(sql: "DELETE FROM agenda WHERE id = ?").execute(arguments: [number])
   }
 
   // MARK: Reading
@@ -111,7 +118,10 @@ struct SQLiteAgenda {
   }
 
   func wrongPieces() throws -> Int {
-    let statement = try RawStatement(database, "SELECT keys FROM agenda")
+    let floor = try self.floor()
+    let statement = try RawStatement(database, "SELECT keys FROM agenda WHERE NOT (event <= ?1 AND hour <= ?2)")
+    statement.bind(floor.event.rawValue, at: 1)
+    statement.bind(floor.hour, at: 2)
     defer { statement.reset() }
     var wrong = 0
     var keys: [TemporaryExposureKey] = []
@@ -130,10 +140,28 @@ struct SQLiteAgenda {
     let known = try self.floor()
     let floor = known.raised(to: floor)
     if floor != known { try setFloor(floor) }
-    try database.execute(
-      sql: "DELETE FROM agenda WHERE id IN (SELECT id FROM agenda WHERE event <= ? AND hour <= ? LIMIT ?)",
-      arguments: [floor.event.rawValue, floor.hour, StoreTuning.sweptPieces])
+    try forget(atMost: StoreTuning.forgottenKeys)
   }
+
+  /// - Parameter limit: of key data; the piece that reaches it goes, too.
+  private func forget(atMost limit: Int) throws {
+    let floor = try self.floor()
+    let statement = try RawStatement(
+      database, "SELECT id, count FROM agenda WHERE event <= ?1 AND hour <= ?2")
+    statement.bind(floor.event.rawValue, at: 1)
+    statement.bind(floor.hour, at: 2)
+    var (numbers, keys): ([Int64], Int) = ([], 0)
+    while keys < limit, try statement.step() {
+      numbers.append(statement.int(at: 0))
+      // A piece is never for nothing: small ones are many.
+      keys += max(Self.leastWork, Int(clamping: statement.int(at: 1)))
+    }
+    statement.reset()
+    for number in numbers { try remove(number) }
+  }
+
+  /// What it takes to forget a piece, in key data.
+  private static let leastWork = 64
 
   func setFloor(_ floor: AgendaFloor) throws {
     try database.execute(
@@ -149,6 +177,7 @@ struct SQLiteAgenda {
 
   /// Reads all of it: a key is noted for hours that nobody remembers.
   func erase(_ key: TemporaryExposureKey) throws {
+    try forget(atMost: .max)
     var found: [(number: Int64, keys: [TemporaryExposureKey])] = []
     let statement = try RawStatement(database, "SELECT id, keys FROM agenda")
     while try statement.step() {

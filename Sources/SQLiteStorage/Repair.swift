@@ -29,20 +29,11 @@ extension SQLiteTransaction {
     return damage
   }
 
-  func arrivals(of document: DocumentID) throws -> [DocumentArrival] {
+  func arrivals(of document: DocumentID) throws -> [EventStamp] {
     try Row.fetchAll(
-      database, sql: "SELECT id, event FROM arrivals WHERE document = ? ORDER BY event", arguments: [document.rawValue]
-    ).map { arrival in
-      let volumes = try Row.fetchAll(
-        database,
-        sql: """
-          SELECT origins.name AS origin, claims FROM volumes LEFT JOIN origins ON origins.id = volumes.origin
-          WHERE arrival = ?
-          """, arguments: [arrival["id"] as Int64])
-      return DocumentArrival(
-        event: EventID(rawValue: arrival["event"]),
-        standing: Dictionary(volumes.map { ($0["origin"], $0["claims"]) }, uniquingKeysWith: +))
-    }
+      database, sql: "SELECT event, time FROM arrivals WHERE document = ? ORDER BY event",
+      arguments: [document.rawValue]
+    ).map { EventStamp(id: EventID(rawValue: $0["event"]), time: $0.time("time")) }
   }
 
   func putBack(

@@ -645,8 +645,8 @@ enum StoreTuning {
   static let journalBytes = 64 << 20
   static let expiredAtOnce = 4_000_000
   static let movedAtOnce = 500_000
-  /// Of the agenda; 64 KiB each at most.
-  static let sweptPieces = 256
+  /// Key data of the agenda that is overwritten in one go.
+  static let forgottenKeys = 1 << 20
   /// Of a file as large it is said that it is written anew.
   static let longToWrite = 256 << 20
 }

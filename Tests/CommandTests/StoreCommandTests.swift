@@ -237,6 +237,46 @@ import Testing
     }
   }
 
+  /// A document of which one half was recalled before the other came: keys of the first half were published after a repair.
+  @Test func whatMayHaveBeenWithdrawnIsWithdrawn() throws {
+    try withGateway { workshop in
+      let rows = (0..<100).map { "\(Self.key($0)),\($0 % 2 == 0 ? 2_676_384 : 2_677_248),144,3,1\n" }
+      try drop(NormalizeTests.columns + rows.joined(), "halves.csv", workshop)
+      let first = try workshop.keyferry("pull", "--now", "2020-11-25T13:00:00Z")
+      #expect(first.text.contains("50 new") && first.text.contains("rolling-start-in-future: 50"), "\(first.text)")
+      let recalled = try workshop.keyferry(
+        "recall", "DE", "--yes", "--reason", "test", "--now", "2020-11-25T13:01:00Z", "--config", "gateway.yaml")
+      #expect(recalled.status == 0, "\(recalled.errors)")
+      let later = ["--now", "2020-11-26T13:00:00Z"]
+      let second = try workshop.keyferry(["pull"] + later)
+      #expect(second.status == 0, "\(second.errors)")
+      let preview = try workshop.keyferry("preview", "--now", "2020-11-28T13:00:00Z")
+      #expect(preview.text.contains("50 new"), "\(preview.text)")
+      try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-26T13:00:00Z"))).letGo()
+      var bytes = try workshop.bytes("state/keyferry.sqlite")
+      let digits = Array(Self.key(7))
+      let key = try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) }
+      for page in stride(from: 0, to: bytes.count, by: 4096)
+      where Data(bytes[page..<page + 4096]).range(of: Data(key)) != nil {
+        bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0, count: 4096))
+      }
+      try workshop.write(bytes, "state/keyferry.sqlite")
+      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
+      #expect(
+        repaired.text.contains("of these are withdrawn, and may have stood"), "\(repaired.text) \(repaired.errors)")
+      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 0)
+      #expect(try workshop.keyferry("store", "check").status == 0)
+      // Of what the recall meant nothing is published, whatever else comes back.
+      let withdrawn = (0..<100).filter { $0 % 2 == 0 }
+      for number in withdrawn.prefix(5) {
+        let story = try workshop.keyferry(["explain", Self.key(number), "--config", "gateway.yaml"] + later)
+        #expect(!story.text.contains("goes out"), "\(story.text)")
+      }
+      let after = try workshop.keyferry("preview", "--now", "2020-11-28T13:00:00Z")
+      #expect(!after.text.contains("50 new"), "\(after.text)")
+    }
+  }
+
   /// What stands in a file that was written anew is not used before it was looked at.
   @Test func aRepairThatWasInterruptedIsEnded() throws {
     try withGateway { workshop in

@@ -186,7 +186,7 @@ struct RepairTests {
 
     let found = try await ledger.repaired(by: word, at: Times.days(2)) { state, damage, restorer in
       #expect(try restorer.arrivals(of: document).count == 2)
-      let events = try restorer.arrivals(of: document).map(\.event)
+      let events = try restorer.arrivals(of: document).map(\.id)
       for (event, batch) in zip(events, batches) {
         let claims = batch.claims.map { StatedClaim($0, of: batch) }
           .filter { claim in damage.claims.ranges.contains { $0.has(claim.subject.key) } }
@@ -282,7 +282,7 @@ struct RepairTests {
         }
         let found = try await Ledger(again).repaired(renewingAll: true, by: Self.word, at: Times.days(2)) {
           _, damage, restorer in
-          for (event, batch) in zip(try restorer.arrivals(of: Self.document).map(\.event), batches) {
+          for (event, batch) in zip(try restorer.arrivals(of: Self.document).map(\.id), batches) {
             let claims = batch.claims.map { StatedClaim($0, of: batch) }
               .filter { claim in damage.claims.ranges.contains { $0.has(claim.subject.key) } }
             _ = try restorer.putBack(claims, of: Self.document, arrivedIn: event)
@@ -325,7 +325,7 @@ struct RepairTests {
     /// Puts back what is lost, as documents and bundles have it.
     func putBack(_ damage: StoreDamage, _ restorer: ClaimRestorer) throws {
       for (document, batches) in documents.sorted(by: { $0.key < $1.key }) {
-        for (event, batch) in zip(try restorer.arrivals(of: document).map(\.event), batches) {
+        for (event, batch) in zip(try restorer.arrivals(of: document).map(\.id), batches) {
           let claims = batch.claims.map { StatedClaim($0, of: batch) }
             .filter { claim in damage.claims.ranges.contains { $0.has(claim.subject.key) } }
           _ = try restorer.putBack(claims, of: document, arrivedIn: event)

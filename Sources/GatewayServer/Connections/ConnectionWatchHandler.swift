@@ -56,6 +56,8 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
     let loop = channel.eventLoop
     let connection = OpenConnection(client: client, waitingSince: waitsSince.uptimeNanoseconds) {
       loop.execute { watch.value.context?.close(promise: nil) }
+    } tellLeaving: {
+      loop.execute { watch.value.tellLeaving() }
     }
     self.connection = connection
     guard connections.enter(connection) else {
@@ -63,6 +65,11 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
       return
     }
     channel.closeFuture.whenComplete { [connections] _ in connections.leave(connection) }
+  }
+
+  /// HTTP/2 has a frame for it (GOAWAY), behind which streams that have begun are answered. HTTP/1.1 says it in a response.
+  private func tellLeaving() {
+    if isHTTP2 { context?.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
   }
 
   // MARK: What those behind say

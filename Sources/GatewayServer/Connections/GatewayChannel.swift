@@ -12,7 +12,8 @@ internal import NIOSSL
 struct GatewayChannel: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
-    fileprivate let version: EventLoopFuture<Version>
+    /// `nil` without TLS: then it is HTTP/1.1, and begins when somebody takes the connection.
+    fileprivate let version: EventLoopFuture<Version>?
   }
 
   fileprivate typealias Version = NIONegotiatedHTTPVersion<HTTP1Channel.Value, HTTP2Channel.Value>
@@ -40,7 +41,9 @@ struct GatewayChannel: ServerChildChannel {
     http1 = HTTP1Channel(
       responder: { request, writer, channel in
         let final = await responder.finalResponse(to: request, over: channel, needsHost: true)
-        let response = final.http1Response.dated
+        var response = final.http1Response.dated
+        // The client closes, or is closed when the server ends: nothing that is on its way is cut off.
+        if responder.connections.isLeaving { response.headers[.connection] = "close" }
         try await writer.write(response: response.head, body: response.body)
         if final.closesConnection { return channel.close(promise: nil) }
         // What was written is on its way through the event loop already, and this comes behind it.
@@ -68,19 +71,19 @@ struct GatewayChannel: ServerChildChannel {
       try channel.pipeline.syncOperations.addHandler(watch)
       let address = channel.remoteAddress
       watch.enter(channel, client: responder.reader.proxies.holds(address) ? nil : RateLimitedClient(address))
-      guard let tls else {
-        return setupHTTP1(channel, logger).map { http1 in
-          Value(channel: channel, version: channel.eventLoop.makeSucceededFuture(.http1_1(http1)))
-        }
-      }
       watch.isNegotiating = true
+      guard let tls else {
+        // A server that has just stopped hands nobody what it accepts then. Nothing was made of that yet which would have to be ended.
+        try channel.syncOptions?.setOption(.autoRead, value: false)
+        return channel.eventLoop.makeSucceededFuture(Value(channel: channel, version: nil))
+      }
       // The handshake proves that the client has the certificate's key. Whose it is, each request asks the whitelist.
       let handler =
         asksForCertificate
         ? NIOSSLServerHandler(
           context: tls.context, customVerificationCallback: { _, verified in verified.succeed(.certificateVerified) })
         : NIOSSLServerHandler(context: tls.context)
-      try channel.pipeline.syncOperations.addHandler(handler)
+      try channel.pipeline.syncOperations.addHandlers(handler, LastWordsHandler())
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
     }
@@ -94,6 +97,16 @@ struct GatewayChannel: ServerChildChannel {
       }
       .flatMap { http2.setup(channel: channel, logger: logger) }
     }.map { Value(channel: channel, version: $0) }
+  }
+
+  /// Begins to read from a connection without TLS.
+  private func begin(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Version> {
+    channel.eventLoop.flatSubmit {
+      setupHTTP1(channel, logger).flatMapThrowing { http1 in
+        try channel.syncOptions?.setOption(.autoRead, value: true)
+        return .http1_1(http1)
+      }
+    }
   }
 
   private func setupHTTP1(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
@@ -115,7 +128,7 @@ struct GatewayChannel: ServerChildChannel {
 
   func handle(value: Value, logger: Logger) async {
     do {
-      switch try await value.version.get() {
+      switch try await (value.version ?? begin(value.channel, logger)).get() {
       case .http1_1(let connection): await http1.handle(value: connection, logger: logger)
       case .http2(let connection): await http2.handle(value: connection, logger: logger)
       }

@@ -9,13 +9,19 @@ final class OpenConnection: Sendable {
   let client: RateLimitedClient?
   /// Closes it at once, without a farewell that the client could draw out.
   let drop: @Sendable () -> Void
+  /// Tells the client that the server ends soon, where that can be told without a response.
+  let tellLeaving: @Sendable () -> Void
 
   fileprivate static let busy = UInt64.max
 
-  init(client: RateLimitedClient?, waitingSince: UInt64, drop: @escaping @Sendable () -> Void) {
+  init(
+    client: RateLimitedClient?, waitingSince: UInt64, drop: @escaping @Sendable () -> Void,
+    tellLeaving: @escaping @Sendable () -> Void = {}
+  ) {
     since = Atomic(waitingSince)
     self.client = client
     self.drop = drop
+    self.tellLeaving = tellLeaving
   }
 
   func waits(since time: UInt64) { since.store(time, ordering: .relaxed) }
@@ -101,7 +107,18 @@ final class OpenConnections: Sendable {
 
   /// Whether the server ends soon: who asks still is answered, and told that nothing more is taken from this connection.
   var isLeaving: Bool { leaving.load(ordering: .relaxed) }
-  func beginLeaving() { leaving.store(true, ordering: .relaxed) }
+
+  func beginLeaving() {
+    leaving.store(true, ordering: .relaxed)
+    for connection in table.withLock({ $0.all.everybody }) { connection.tellLeaving() }
+  }
+
+  /// - Returns: how many there were.
+  func dropAll() -> Int {
+    let all = table.withLock { $0.all.everybody }
+    for connection in all { connection.drop() }
+    return all.count
+  }
 
   func countDropped(_ reason: Reason) { metrics.countDroppedConnection(reason.rawValue) }
 }
@@ -116,6 +133,7 @@ private struct Crowd {
   private var hand = 0
 
   var count: Int { members.count }
+  var everybody: [OpenConnection] { members }
 
   mutating func add(_ connection: OpenConnection) {
     places[ObjectIdentifier(connection)] = members.count

@@ -41,19 +41,6 @@ package enum UnfinishedRepair {
   package static func isTold(by fault: StorageFault) -> Bool { fault.reason.hasSuffix(words) }
 }
 
-/// An event in which a document brought claims.
-package struct DocumentArrival: Hashable, Sendable {
-  package let event: EventID
-  /// By origin, `nil` where that is lost: how many new claims it brought, as they were counted then, whatever is lost since. A recall
-  /// takes the count of what it withdraws.
-  package let standing: [String?: Int]
-
-  package init(event: EventID, standing: [String?: Int]) {
-    self.event = event
-    self.standing = standing
-  }
-}
-
 /// What repairing a store changes.
 package protocol RepairChanges: AnyObject {
   /// Takes damaged blocks out, makes damaged filters anew, and the agenda where one of its pieces is damaged. Series look at all
@@ -62,8 +49,8 @@ package protocol RepairChanges: AnyObject {
   /// - Parameter renewsAll: whether filters and agenda are made anew although they look whole.
   func takeOutDamage(renewingAll renewsAll: Bool) throws -> StoreDamage
 
-  /// In what a document brought claims, the first one first.
-  func arrivals(of document: DocumentID) throws -> [DocumentArrival]
+  /// The events in which a document brought claims, the first one first.
+  func arrivals(of document: DocumentID) throws -> [EventStamp]
 
   /// Puts claims back that a document brought in an event and that are not there any more. They are withdrawn where a recall after
   /// that event meant them, and are not counted as having come in another time.

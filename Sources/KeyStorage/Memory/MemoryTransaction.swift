@@ -536,13 +536,11 @@ final class MemoryTransaction: StoreTransaction {
   /// Nothing in memory is damaged.
   func takeOutDamage(renewingAll: Bool) -> StoreDamage { StoreDamage() }
 
-  func arrivals(of document: DocumentID) -> [DocumentArrival] {
-    Dictionary(grouping: state.claims.values.joined().filter { $0.value.document == document }, by: \.value.event.id)
-      .map { event, claims in
-        let origins = claims.filter { !$0.value.isRecalled }.map { ($0.key.origin, 1) }
-        return DocumentArrival(event: event, standing: Dictionary(origins, uniquingKeysWith: +))
-      }
-      .sorted { $0.event < $1.event }
+  func arrivals(of document: DocumentID) -> [EventStamp] {
+    let events = state.claims.values.joined().filter { $0.value.document == document }.map {
+      ($0.value.event.id, $0.value.event)
+    }
+    return Dictionary(events, uniquingKeysWith: { first, _ in first }).values.sorted { $0.id < $1.id }
   }
 
   /// Nothing is lost, so everything is there.

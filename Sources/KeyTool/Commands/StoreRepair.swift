@@ -202,6 +202,8 @@ struct RepairDocument: Encodable {
     let blocks: Int
     let lost: Int
     let restored: Int
+    /// Of the restored ones.
+    let doubtful: Int
     let past: Int
   }
 
@@ -242,7 +244,7 @@ struct RepairDocument: Encodable {
     self.isDone = isDone && receipt != nil
     claims = Claims(
       blocks: damage.claims.blockCount, lost: damage.lostClaims, restored: receipt?.restored ?? 0,
-      past: receipt?.past ?? 0)
+      doubtful: receipt?.doubtful ?? 0, past: receipt?.past ?? 0)
     filters = damage.claims.filters.count + damage.releases.values.reduce(0) { $0 + $1.filters.count }
     agendaPieces = damage.agendaPieces
     releases = damage.releases.reduce(into: [:]) { all, series in
@@ -269,6 +271,11 @@ extension RepairReceipt {
     if damage.claims.lost != 0 {
       lines.append(
         "claims: \(counted(damage.lostClaims, "claim")) lost, \(restored) \(isDone ? "restored" : "can be restored")")
+    }
+    if doubtful > 0 {
+      lines.append(
+        "claims: \(doubtful) of these \(isDone ? "are" : "would be") withdrawn, and may have stood: their documents came in several pieces, "
+          + "a recall meant some of these, and nobody knows any more which claims were in which")
     }
     if past > 0 { lines.append("claims: \(past) more are past retention.keys, which would have removed them") }
     for (series, found) in damage.releases.sorted(by: { $0.key < $1.key }) {

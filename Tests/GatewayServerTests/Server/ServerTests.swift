@@ -131,6 +131,16 @@ struct ServerTests {
     #expect(try await named.ask("/test").text.contains("|https://keys.example.org|"))
   }
 
+  @Test("An address that is shown has the host of the request, if that is one")
+  func hosts() {
+    for host in ["localhost", "keys.example.org:8080", "[::1]:8080", "keyferry_gateway_1:8080"] {
+      #expect(RetrievalResponder.isHost(host), "\(host)")
+    }
+    for host in ["", "a b", "a/b", "a%20b", "a\"b", "<script>", "a@b", String(repeating: "a", count: 256)] {
+      #expect(!RetrievalResponder.isHost(host), "\(host)")
+    }
+  }
+
   @Test("Archives, their members and pages made from them are answered under a layout's addresses")
   func layoutContents() async throws {
     let layout = TestLayout { request, publications in

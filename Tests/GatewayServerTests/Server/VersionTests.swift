@@ -155,6 +155,24 @@ struct VersionTests {
     }
   }
 
+  @Test("A server that ends soon says so to who keeps a connection, and answers all the same", .timeLimit(.minutes(1)))
+  func leaving() async throws {
+    let (app, large) = (try application(), large)
+    try await app.whileServing { port in
+      async let output = python(Scripts.frames + Scripts.leaving, input: Array("\(port) /\(large.path)".utf8))
+      while !app.responder.metrics.text.contains("route=\"file\"") { try await Task.sleep(for: .milliseconds(20)) }
+      app.responder.connections.beginLeaving()
+      #expect(try await output == "goodbye\n")
+      // Who comes now is answered.
+      let later = try await run(
+        "curl", ["-sk", "--http1.1", "-D", "-", "-o", "/dev/null", "https://localhost:\(port)/NL/index.txt"])
+      #expect(later.hasPrefix("HTTP/1.1 200") && later.lowercased().contains("connection: close"), "\(later)")
+      let same = try await run(
+        "curl", ["-sk", "--http2", "-o", "/dev/null", "-w", "%{http_code}", "https://localhost:\(port)/NL/index.txt"])
+      #expect(same == "200")
+    }
+  }
+
   // MARK: The law of stored responses
 
   @Test(
@@ -444,6 +462,18 @@ private enum Scripts {
             return None if content is None else (kind, flags, stream, content)
 
     PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+    """#
+
+  /// Asks once, and waits to be told to go.
+  static let leaving = #"""
+    port, path = sys.stdin.read().split()
+    connection = connect(int(port))
+    frames = Frames(connection)
+    connection.sendall(PREFACE + frame(4, 0, 0) + request(path, 1))
+    while (got := frames.next()) is not None and got[0] != 7:
+        pass
+    print("goodbye" if got else "closed")
 
     """#
 

@@ -22,8 +22,6 @@ import Testing
     /// Of those that are there, the event.
     var kept: [TemporaryExposureKey: KeptClaim] = [:]
     let events: [EventID]
-    /// Of which all is withdrawn, so that nobody knows how much it was.
-    var arrivals: [DocumentArrival] { events.map { DocumentArrival(event: $0, standing: [:]) } }
 
     init(_ count: Int, pieces: Int, lost: Int, others: Int, _ random: inout SeededRandom) {
       events = (0..<pieces).map { EventID(rawValue: Int64(10 + 3 * $0)) }
@@ -68,7 +66,7 @@ import Testing
     // Of one piece all came in one event, and nobody asks which.
     guard sample.events.count > 1 else { return }
     var asked = 0
-    var line = ArrivalLine(sample.arrivals) { keys in
+    var line = ArrivalLine(sample.events) { keys in
       asked += keys.count
       return keys.compactMap { sample.kept[$0] }
     }
@@ -91,7 +89,7 @@ import Testing
     let count = sample.isLost.count { $0 }
     #expect(count > 20 && count < 120)
     var (asked, questions) = (0, 0)
-    var line = ArrivalLine(sample.arrivals) { keys in
+    var line = ArrivalLine(sample.events) { keys in
       (asked, questions) = (asked + keys.count, questions + 1)
       return keys.compactMap { sample.kept[$0] }
     }
@@ -102,34 +100,5 @@ import Testing
     #expect(line.all.filter { !$0.value.isEmpty } == sample.expected)
     #expect(asked <= 20 * count + 100, "\(asked) of \(all.count) for \(count)")
     #expect(questions <= 20)
-  }
-
-  /// 2,000 keys of a flood that an operator had admitted after a recall came back as withdrawn, since they were given to the first event.
-  @Test(
-    "of a document of which no claim is there, each event has as many as were counted",
-    arguments: [
-      // Nothing was withdrawn; the first piece was, the last one, all.
-      ([3, 2], [3, 2]), ([0, 2], [3, 2]), ([3, 0], [3, 2]), ([0, 0], [5, 0]), ([1, 0, 2], [1, 2, 2]),
-      // Some were known from others, or had been held and were not admitted.
-      ([1, 1], [4, 1]), ([0, 1], [4, 1]), ([1, 0], [1, 4]),
-    ])
-  func nothingIsThere(standing: [Int], expected: [Int]) throws {
-    let arrivals = standing.enumerated().map { index, count in
-      DocumentArrival(event: EventID(rawValue: Int64(10 + index)), standing: count == 0 ? [:] : ["DE": count])
-    }
-    // What has expired is not lost, and counts.
-    for lost in [0..<5, 2..<5, 1..<4] {
-      var line = ArrivalLine(arrivals) { _ in [] }
-      let claims = (0..<5).map(Self.claim)
-      try line.add(claims.enumerated().prefix(2).map { ($1, lost.contains($0)) })
-      try line.add(claims.enumerated().dropFirst(2).map { ($1, lost.contains($0)) })
-      let all = line.all
-      var start = 0
-      for (arrival, count) in zip(arrivals, expected) {
-        let piece = (start..<start + count).filter { lost.contains($0) }.map { claims[$0] }
-        #expect(all[arrival.event] ?? [] == piece, "\(arrival) of \(lost)")
-        start += count
-      }
-    }
   }
 }
