@@ -9,7 +9,7 @@ package import KeyStorage
 /// Repairs the claims of a store: takes out what is damaged, and reads kept documents again for what was in it. No peer is asked.
 ///
 /// A claim comes back as what it was: of the document that brought it first, in the event that did, and withdrawn where a recall
-/// meant it. What does not come back is what uploads brought, and documents of which the bytes are not kept.
+/// meant it, or may have meant it. What does not come back is what uploads brought, and documents of which the bytes are not kept.
 package struct ClaimRecovery: Sendable {
   private let sources: [String: SourceSettings]
   private let ownOrigins: Set<String>
