@@ -22,7 +22,8 @@ package struct LeaveService: Service {
     guard (try? await gracefulShutdown()) != nil else { return }
     server.leave()
     guard time > .zero else { return }
-    Logger(label: "keyferry").notice(
+    let logger = Logger(label: "keyferry")
+    logger.notice(
       "the gateway was told to end, and answers for a while still",
       metadata: ["seconds": .stringConvertible(time.components.seconds)])
     try? await Task.sleep(for: time)
