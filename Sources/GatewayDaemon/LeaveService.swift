@@ -2,8 +2,8 @@ internal import GatewayServer
 internal import Logging
 internal import ServiceLifecycle
 
-/// The beginning of a gateway's end: it answers as before, says at `/ready` that it goes, and ends each connection behind the response
-/// that it gives. Whoever spreads requests over several gateways learns of it before the sockets close; otherwise what he sends in that
+/// The beginning of a gateway's end: it answers as before, says at `/ready` that it goes, and tells each client that keeps a connection
+/// to go. Whoever spreads requests over several gateways learns of it before the sockets close; otherwise what he sends in that
 /// moment is lost. Known as lame-duck time, and where a supervisor does it, as a hook before the stop.
 ///
 /// Services end backwards in the order in which they are listed: it is the last of a list.

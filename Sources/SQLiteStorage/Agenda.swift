@@ -153,8 +153,8 @@ struct SQLiteAgenda {
     var (numbers, keys): ([Int64], Int) = ([], 0)
     while keys < limit, try statement.step() {
       numbers.append(statement.int(at: 0))
-      // A piece is never for nothing: small ones are many.
-      keys += max(Self.leastWork, Int(clamping: statement.int(at: 1)))
+      // A piece is never for nothing: small ones are many. What a file says is no larger than a piece can be.
+      keys += min(max(Self.leastWork, Int(clamping: statement.int(at: 1))), AgendaPiece.mostKeys)
     }
     statement.reset()
     for number in numbers { try remove(number) }
