@@ -142,12 +142,24 @@ package enum GatewayConfiguration {
   ) async -> [GatewayFault] {
     let isAsked = isOnline || plan.publicationBucket == nil
     let published = isAsked ? PublishedSeries(of: plan) : PublishedSeries(onThisMachineOf: plan)
-    guard let loss = try? await Stores.loss(at: plan.store, beside: published, now: now) else { return [] }
-    return [
-      GatewayFault(
-        severity: .error, file: path, place: plan.database == nil ? "state" : "store.postgresql",
-        reason: loss.fault.reason)
-    ]
+    do {
+      guard let loss = try await Stores.loss(at: plan.store, beside: published, now: now) else { return [] }
+      return [
+        GatewayFault(
+          severity: .error, file: path, place: plan.database == nil ? "state" : "store.postgresql",
+          reason: loss.fault.reason)
+      ]
+    } catch let fault as StorageFault where fault.code == .publicationUnread && plan.publicationBucket == nil {
+      let isClosed = plan.publicationFolder.map(isClosed) ?? false
+      return [
+        GatewayFault(
+          severity: isClosed ? .warning : .error, file: path, place: "publication.folder",
+          reason: isClosed
+            ? "\(fault): this user may not look into it, and whether keyferry run can is not known" : "\(fault)")
+      ]
+    } catch {
+      return []
+    }
   }
 
   /// Whether there is a folder that this user may not look into.

@@ -46,7 +46,7 @@ package struct PublishedSeries: Sendable {
   ///
   /// - Parameter ledger: `nil` where there is no store.
   /// - Returns: `nil` where nothing is published, or the store knows of it.
-  /// - Throws: ``StorageFault`` `inputOutput` where the place cannot be asked.
+  /// - Throws: ``StorageFault`` `publicationUnread` where the place cannot be asked.
   func unknown(to ledger: Ledger?, at address: StoreAddress) async throws -> UnknownSeries? {
     guard !names.isEmpty else { return nil }
     if let ledger, try await PublicationStanding.isKnown(names, to: ledger) { return nil }
@@ -58,7 +58,7 @@ package struct PublishedSeries: Sendable {
       throw error
     } catch {
       throw StorageFault(
-        .inputOutput,
+        .publicationUnread,
         "\(Self.standing(of: address, isThere: ledger != nil)), and whether anything is published in \(place) cannot be asked; "
           + "nothing was done: \(error)")
     }

@@ -2,7 +2,7 @@ internal import PolicyFiles
 
 /// Lengths of time as people write them: `90 s`, `5 min`, `2 hours`, `14 days`.
 package enum TimeSpan {
-  static let example = "a time with its unit: 90 s, 5 min, 2 hours, 14 days"
+  static let example = "written with a unit: 90 s, 5 min, 2 hours, 14 days"
   private static let units: [(seconds: Int64, names: [String])] = [
     (86_400, ["day", "days", "d"]), (3600, ["hour", "hours", "h"]), (60, ["min", "minute", "minutes"]),
     (1, ["s", "second", "seconds"]),
@@ -36,7 +36,7 @@ package enum TimeSpan {
 
 /// Numbers of bytes: `64 MB` is 64,000,000 and `64 MiB` is 67,108,864.
 enum ByteCount {
-  static let example = "a size with its unit: 500 KB, 64 MB, 64 MiB, 1 GB"
+  static let example = "written with a unit: 500 KB, 64 MB, 64 MiB, 1 GB"
   private static let units: [(name: String, bytes: Int64)] = [
     ("GiB", 1 << 30), ("GB", 1_000_000_000), ("MiB", 1 << 20), ("MB", 1_000_000), ("KiB", 1 << 10), ("KB", 1000),
     ("kB", 1000), ("bytes", 1), ("B", 1),
@@ -58,7 +58,7 @@ enum ByteCount {
 extension Setting {
   func duration(_ allowed: ClosedRange<Int64>) -> Int64? {
     guard isText, let text = text(), let seconds = TimeSpan.seconds(text) else {
-      return fault("\(shown), allowed \(TimeSpan.example)")
+      return fault("\(shown), allowed \(allowed.durations), \(TimeSpan.example)")
     }
     guard allowed.contains(seconds) else {
       return fault("\(TimeSpan.text(seconds)), allowed \(allowed.durations)")
@@ -74,7 +74,7 @@ extension Setting {
 
   func byteCount(_ allowed: ClosedRange<Int>) -> Int? {
     guard isText, let text = text(), let bytes = ByteCount.bytes(text) else {
-      return fault("\(shown), allowed \(ByteCount.example)")
+      return fault("\(shown), allowed \(allowed.byteCounts), \(ByteCount.example)")
     }
     guard let count = Int(exactly: bytes), allowed.contains(count) else {
       return fault("\(shown), allowed \(allowed.byteCounts)")

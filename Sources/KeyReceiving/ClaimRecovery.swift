@@ -58,7 +58,7 @@ package struct ClaimRecovery: Sendable {
   ) throws {
     let lost = LostKeys(damage.ranges)
     let recalls = try state.recalls()
-    var documents: [(record: DocumentRecord, events: [EventStamp])] = []
+    var documents: [(record: DocumentRecord, events: [ArrivalStamp])] = []
     for record in try state.documents(of: nil, in: [.recorded], limit: .max) {
       let events = try restorer.arrivals(of: record.id)
       if !events.isEmpty { documents.append((record, events)) }
@@ -110,7 +110,7 @@ package struct ClaimRecovery: Sendable {
   ///
   /// - Returns: those that may have stood.
   private func withdrawDoubtful(
-    _ claims: inout [EventID: [StatedClaim]], of record: DocumentRecord, _ events: [EventStamp], _ recalls: [Recall]
+    _ claims: inout [EventID: [StatedClaim]], of record: DocumentRecord, _ events: [ArrivalStamp], _ recalls: [Recall]
   ) -> Set<StatedClaim> {
     guard events.count > 1, !recalls.isEmpty else { return [] }
     // By origin, the first event that a recall means, where there are others.
@@ -121,10 +121,7 @@ package struct ClaimRecovery: Sendable {
       for claim in said {
         if meant[claim.origin] == nil {
           let withdrawn = events.filter { event in
-            recalls.contains { recall in
-              recall.withdraws(claim.origin, of: record.id, by: record.source, from: event.time)
-                && (recall.event > event.id || recall.time > event.time)
-            }
+            recalls.contains { $0.hasWithdrawn(claim.origin, of: record.id, by: record.source, thatCameIn: event) }
           }
           meant[claim.origin] = .some(withdrawn.count < events.count ? withdrawn.first?.id : nil)
         }

@@ -21,6 +21,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case full
     /// The store is new, and what is published beside it is not.
     case beginsAnew = "begins-anew"
+    /// The store has published nothing, and whether something is published beside it cannot be read.
+    case publicationUnread = "publication-unread"
     /// Another replica has taken over what this one was doing.
     case fenced = "lease-lost"
     case inputOutput = "input-output"
@@ -39,7 +41,7 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
   /// Whether the same may be possible a moment later, or at another replica: the database is away or busy, a disk is full.
   package var mayPass: Bool {
     switch code {
-    case .held, .gone, .full, .fenced, .inputOutput: true
+    case .held, .gone, .full, .fenced, .inputOutput, .publicationUnread: true
     case .notFound, .earlier, .later, .incompatible, .corrupt, .unsupported, .conflict, .beginsAnew: false
     }
   }

@@ -9,23 +9,6 @@ extension ClaimRow {
       key: try row[0], rollingStart: try row[1], said: try row[2], origin: try row[3], source: try row[4],
       regions: try row[5])
   }
-
-  init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) {
-    self.init(
-      key: claim.subject.key, rollingStart: claim.subject.rollingStart,
-      said: Int32(bitPattern: claim.statement.bits), origin: numbers.origins[Int(claim.origin.rawValue)],
-      source: numbers.source, regions: numbers.regions[Int(claim.regions.rawValue)])
-  }
-
-  /// The columns by which rows are found again.
-  static let columns = "key, rolling_start, said, origin, source, regions"
-}
-
-/// The store's numbers for the names of a batch.
-struct BatchNumbers {
-  var origins: [Int32]
-  var regions: [Int32]
-  var source: Int32
 }
 
 extension PostgresTransaction {
@@ -44,88 +27,151 @@ extension PostgresTransaction {
     return new
   }
 
-  /// A number of an arrival or of a recall, as claims have it.
-  func claimNumber(_ number: Int64) throws -> Int32 {
-    guard let short = Int32(exactly: number), short > 0 else {
-      throw StorageFault(.full, "claims: number \(number) of an arrival or a recall, allowed 1...\(Int32.max)")
-    }
-    return short
-  }
+  // MARK: What is held
 
-  // MARK: Reading
-
-  func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
-    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var rows = try claimRuns().rows(from: start)
-    var page = ClaimPageRows(horizon)
-    var search = NameSearch(transaction: self)
-    while let row = try rows.next() {
-      if page.claims.count >= limit, page.isFull(before: row) {
-        try addHeld(from: start, before: row.key, asOf: event, to: &page.embargo)
-        return ClaimPage(claims: page.claims, embargo: page.embargo, next: row.key)
-      }
-      try page.take(row, names: &search)
-    }
-    try addHeld(from: start, before: nil, asOf: event, to: &page.embargo)
-    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
-  }
-
-  func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage {
-    var page = ClaimPageRows(.now)
-    var search = NameSearch(transaction: self)
-    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &search) }
-    if try database.row("SELECT 1 FROM held LIMIT 1") != nil {
-      let held = try database.rows(
-        "SELECT \(ClaimRow.columns) FROM held WHERE key = ANY ($1) ORDER BY key", PostgresValue.blobs(keys.map(\.bytes))
-      )
-      for row in held { page.embargo.add(try ClaimRow(row)) }
-    }
-    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
-  }
-
-  /// What is held for the operator about keys of a page, and was when an event had happened.
-  private func addHeld(
+  func eachHeld(
     from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
-    to embargo: inout Embargo
+    _ body: (ClaimRow) throws -> Void
   ) throws {
     let rows = try database.rows(
       """
       SELECT \(ClaimRow.columns) FROM held WHERE key >= $1 AND event <= $2 AND ($3 IS NULL OR key < $3) ORDER BY key
       """, start.bytes, event?.rawValue ?? .max, end?.bytes)
-    if rows.isEmpty { return }
-    var search = try claimRuns().search()
-    var found: [ClaimRow] = []
-    for row in try rows.map({ try ClaimRow($0) }) {
-      found.removeAll(keepingCapacity: true)
-      try search.find(row.key, into: &found)
-      // A key that nobody claims is in no page.
-      if !found.isEmpty { embargo.add(row) }
+    for row in rows { try body(try ClaimRow(row)) }
+  }
+
+  func heldRows(
+    about keys: [TemporaryExposureKey]
+  ) throws -> [(row: ClaimRow, document: DocumentID, reason: AdmissionReason)] {
+    guard try database.row("SELECT 1 FROM held LIMIT 1") != nil else { return [] }
+    return try database.rows(
+      "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = ANY ($1) ORDER BY key",
+      PostgresValue.blobs(keys.map(\.bytes))
+    ).map { row in
+      (
+        try ClaimRow(row), DocumentID(rawValue: try row[6]), AdmissionReason(rawValue: try row[7]) ?? .flood
+      )
     }
   }
 
-  func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
-    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var page = ClaimPageRows(horizon)
-    var search = NameSearch(transaction: self)
-    for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
-      try page.insert(row, names: &search)
-    }
-    return page.claims
+  func heldRows(of document: DocumentID, _ part: HeldPart) throws -> [ClaimRow] {
+    try database.rows(
+      "SELECT \(ClaimRow.columns) FROM held WHERE document = $1\(part.condition)", document.rawValue
+    ).map { try ClaimRow($0) }
   }
 
-  func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool {
-    let last = try event.map { try lastNumbers(by: $0).recall } ?? .max
-    return try claimRuns().rows(about: subject.key).contains {
-      $0.rollingStart == subject.rollingStart && !$0.stands && Int64($0.recall) <= last
-    }
+  func hold(
+    _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
+  ) throws {
+    func numbers(_ number: (ClaimRow) -> Int32) -> PostgresValue { .ints(rows.map { Int64(number($0.row)) }) }
+    try database.run(
+      """
+      INSERT INTO held (document, \(ClaimRow.columns), event, reason)
+        SELECT $1, \(ClaimRow.columns), $2, reason
+        FROM unnest($3, $4, $5, $6, $7, $8, $9) AS aside (\(ClaimRow.columns), reason)
+      ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
+      """, document.rawValue, event.id.rawValue, PostgresValue.blobs(rows.map(\.row.key.bytes)),
+      numbers(\.rollingStart), numbers(\.said), numbers(\.origin), numbers(\.source), numbers(\.regions),
+      PostgresValue.texts(rows.map(\.reason.rawValue)))
   }
 
-  /// The last arrival and the last recall that had happened when an event had. Their numbers go up with those of events.
-  private func lastNumbers(by event: EventID) throws -> RowHorizon {
+  func dropHeld(of document: DocumentID, _ part: HeldPart) throws -> Int {
+    try database.run("DELETE FROM held WHERE document = $1\(part.condition)", document.rawValue)
+  }
+
+  func dropHeld(_ row: ClaimRow, of document: DocumentID) throws {
+    try database.run(
+      """
+      DELETE FROM held WHERE document = $1 AND key = $2 AND rolling_start = $3 AND said = $4 AND origin = $5
+        AND source = $6 AND regions = $7
+      """, document.rawValue, row.key.bytes, row.rollingStart, row.said, row.origin, row.source, row.regions)
+  }
+
+  func dropHeld(about key: TemporaryExposureKey) throws -> Int {
+    try database.run("DELETE FROM held WHERE key = $1", key.bytes)
+  }
+
+  // MARK: Arrivals
+
+  func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
+    if let known = try knownArrival(of: document, in: event.id) { return known }
+    let number = try counted("arrivals")
+    try database.run(
+      "INSERT INTO arrivals (id, document, event, time) VALUES ($1, $2, $3, $4)", number, document.rawValue,
+      event.id.rawValue, event.time.secondsSince1970)
+    return number
+  }
+
+  func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
+    try database.value(
+      "SELECT id FROM arrivals WHERE document = $1 AND event = $2", document.rawValue, event.rawValue)
+  }
+
+  func arrival(numbered number: Int64) throws -> (document: DocumentID, stamp: ArrivalStamp)? {
+    try database.row(
+      """
+      SELECT document, event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event
+      WHERE arrivals.id = $1
+      """, number
+    ).map { (DocumentID(rawValue: try $0["document"]), try ArrivalStamp($0)) }
+  }
+
+  func arrivals(of document: DocumentID) throws -> [ArrivalStamp] {
+    try database.rows(
+      """
+      SELECT event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event WHERE document = $1
+      ORDER BY event
+      """, document.rawValue
+    ).map(ArrivalStamp.init)
+  }
+
+  func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {
+    let rows = try database.rows("SELECT id, document FROM arrivals WHERE \(Self.meant)", with: Self.arguments(recall))
+    return Dictionary(try rows.map { (try $0["id"], try $0["document"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func forgetVolumes(of origin: Int64, meantBy recall: RecallRequest) throws {
+    try database.run(
+      "DELETE FROM volumes WHERE origin = $4 AND arrival IN (SELECT id FROM arrivals WHERE \(Self.meant))",
+      with: Self.arguments(recall) + [origin])
+  }
+
+  private static let meant = """
+    ($1 IS NULL OR time >= $1) AND ($2 IS NULL OR document = $2)
+      AND ($3 IS NULL OR document IN
+        (SELECT documents.id FROM documents JOIN sources ON sources.id = documents.source WHERE sources.name = $3))
+    """
+
+  private static func arguments(_ recall: RecallRequest) -> [any PostgresArgument] {
+    [recall.since?.secondsSince1970, recall.document?.rawValue, recall.source]
+  }
+
+  func horizon(at event: EventID) throws -> RowHorizon {
     func last(_ table: String) throws -> Int64 {
       try database.value("SELECT coalesce(max(id), 0) FROM \(table) WHERE event <= $1", event.rawValue) ?? 0
     }
     return RowHorizon(arrival: try last("arrivals"), recall: try last("recalls"))
+  }
+
+  // MARK: Counts
+
+  func addToTotal(_ claims: Int) throws {
+    try database.run("UPDATE totals SET claims = claims + $1", claims)
+  }
+
+  func addVolumes(_ claims: [(origin: Int32, count: Int64)], of arrival: Int64) throws {
+    try database.run(
+      """
+      INSERT INTO volumes (arrival, origin, claims) SELECT $1, origin, claims FROM unnest($2, $3) AS new (origin, claims)
+      ON CONFLICT (arrival, origin) DO UPDATE SET claims = volumes.claims + excluded.claims
+      """, arrival, PostgresValue.ints(claims.map { Int64($0.origin) }), PostgresValue.ints(claims.map(\.count)))
+  }
+
+  func takeFromVolume(of origin: Int32, _ arrival: Int64) throws {
+    try database.run(
+      "DELETE FROM volumes WHERE arrival = $1 AND origin = $2 AND claims <= 1", arrival, origin)
+    try database.run(
+      "UPDATE volumes SET claims = claims - 1 WHERE arrival = $1 AND origin = $2", arrival, origin)
   }
 
   func claimCount() throws -> Int {
@@ -198,157 +244,20 @@ extension PostgresTransaction {
     volumes JOIN arrivals ON arrivals.id = volumes.arrival LEFT JOIN origins ON origins.id = volumes.origin
       JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
     """
+}
 
-  // MARK: Recording
-
-  func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
-    try requireDocument(document)
-    var receipt = ImportReceipt(beforeRecording: batch)
-    if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
-    let numbers = try numbers(of: batch)
-    let aside = try insert(
-      ClaimRow.sorted(batch.claims.map { ClaimRow($0, numbers) }), of: document, in: event, counting: &receipt,
-      holdsOtherStarts: true)
-    let rows = zip(batch.held, batch.heldReasons).map { (row: ClaimRow($0, numbers), reason: $1) }
-    let known = try putAside(rows, of: document, in: event)
-    receipt.heldForOperator -= known
-    receipt.known += known
-    _ = try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
-    return receipt
-  }
-
-  func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
-    try requireDocument(document)
-    let condition = "document = $1 AND reason <> '\(AdmissionReason.documentRefused.rawValue)'"
-    let rows = try database.rows("SELECT \(ClaimRow.columns) FROM held WHERE \(condition)", document.rawValue)
-      .map { try ClaimRow($0) }
-    try database.run("DELETE FROM held WHERE \(condition)", document.rawValue)
-    try noteLoss(of: rows)
-
-    var receipt = ImportReceipt()
-    receipt.received = rows.count
-    _ = try insert(rows.sorted(by: <), of: document, in: event, counting: &receipt, holdsOtherStarts: false)
-    if var facts = try self.document(document)?.facts {
-      facts.counts.heldWasReleased(new: receipt.new)
-      try setFacts(facts, of: document)
+extension HeldPart {
+  fileprivate var condition: String {
+    switch self {
+    case .all: ""
+    case .refused: " AND reason = '\(AdmissionReason.documentRefused.rawValue)'"
+    case .admissible: " AND reason <> '\(AdmissionReason.documentRefused.rawValue)'"
     }
-    return receipt
   }
+}
 
-  func forgetRefused(of document: DocumentID) throws {
-    try noteLossOfHeld(of: document)
-    try database.run(
-      "DELETE FROM held WHERE document = $1 AND reason = $2", document.rawValue,
-      AdmissionReason.documentRefused.rawValue)
-  }
-
-  func discardHeld(of document: DocumentID) throws -> Int {
-    try requireDocument(document)
-    let holds = try holds(of: document)
-    try noteLossOfHeld(of: document)
-    let count = try database.run("DELETE FROM held WHERE document = $1", document.rawValue)
-    if var facts = try self.document(document)?.facts {
-      facts.counts.heldWasDiscarded(holds)
-      try setFacts(facts, of: document)
-    }
-    return count
-  }
-
-  private func noteLossOfHeld(of document: DocumentID) throws {
-    try noteLoss(
-      of: try database.rows("SELECT \(ClaimRow.columns) FROM held WHERE document = $1", document.rawValue)
-        .map { try ClaimRow($0) })
-  }
-
-  private func numbers(of batch: AdmittedBatch) throws -> BatchNumbers {
-    let counters = try counting()
-    return BatchNumbers(
-      origins: try batch.origins.enumerated().map { index, name in
-        index == 0 ? 0 : try names.number(ofOrigin: name, adding: database, counters)
-      },
-      regions: try batch.visited.map { try names.number(ofRegions: $0, adding: database, counters) },
-      source: try names.number(of: batch.source, adding: database, counters))
-  }
-
-  private func insert(
-    _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt,
-    holdsOtherStarts: Bool
-  ) throws -> [ClaimRow] {
-    if rows.isEmpty { return [] }
-    let arrival = try arrival(of: document, in: event)
-    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
-  }
-
-  /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
-  ///
-  /// - Parameter isNews: whether they count as having come with the arrival, and not before.
-  /// - Returns: the rows that are for the operator.
-  func insert(
-    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    isNews: Bool = true, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
-  ) throws -> [ClaimRow] {
-    let claims = try claimRuns()
-    let arriving = try ArrivingClaims(
-      rows, there: try claims.rows(about: rows), arrival: try claimNumber(arrival), holdsOtherStarts: holdsOtherStarts,
-      recall: recall)
-    receipt.new += arriving.new.count
-    receipt.known += arriving.known
-    receipt.heldForOperator += arriving.aside.count
-    let volumes = arriving.standing.sorted { $0.key < $1.key }
-    if isNews, !volumes.isEmpty {
-      try database.run(
-        """
-        INSERT INTO volumes (arrival, origin, claims) SELECT $1, origin, claims FROM unnest($2, $3) AS new (origin, claims)
-        ON CONFLICT (arrival, origin) DO UPDATE SET claims = volumes.claims + excluded.claims
-        """, arrival, PostgresValue.ints(volumes.map { Int64($0.key) }), PostgresValue.ints(volumes.map(\.value)))
-    }
-    if !volumes.isEmpty {
-      try database.run("UPDATE totals SET claims = claims + $1", volumes.reduce(0) { $0 + $1.value })
-    }
-    try claims.add(arriving.new)
-    try note(arriving.new)
-    try claims.merge(after: arriving.new.count)
-    return arriving.aside
-  }
-
-  /// - Returns: how many are known already, so that nobody has to decide about them.
-  @discardableResult
-  func putAside(
-    _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
-  ) throws -> Int {
-    if rows.isEmpty { return 0 }
-    var search = try claimRuns().search()
-    var found: [ClaimRow] = []
-    let rows = rows.sorted { $0.row < $1.row }
-    try note(rows.map(\.row))
-    let unknown = try rows.filter { row, _ in
-      found.removeAll(keepingCapacity: true)
-      try search.find(row.key, into: &found)
-      return !found.contains(where: row.isSame)
-    }
-    func numbers(_ number: (ClaimRow) -> Int32) -> PostgresValue { .ints(unknown.map { Int64(number($0.row)) }) }
-    if !unknown.isEmpty {
-      try database.run(
-        """
-        INSERT INTO held (document, \(ClaimRow.columns), event, reason)
-          SELECT $1, \(ClaimRow.columns), $2, reason
-          FROM unnest($3, $4, $5, $6, $7, $8, $9) AS aside (\(ClaimRow.columns), reason)
-        ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
-        """, document.rawValue, event.id.rawValue, PostgresValue.blobs(unknown.map(\.row.key.bytes)),
-        numbers(\.rollingStart), numbers(\.said), numbers(\.origin), numbers(\.source), numbers(\.regions),
-        PostgresValue.texts(unknown.map(\.reason.rawValue)))
-    }
-    return rows.count - unknown.count
-  }
-
-  func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
-    let known: Int64? = try database.value(
-      "SELECT id FROM arrivals WHERE document = $1 AND event = $2", document.rawValue, event.id.rawValue)
-    if let known { return known }
-    let number = try counted("arrivals")
-    try database.run(
-      "INSERT INTO arrivals (id, document, event, time) VALUES ($1, $2, $3, $4)", number, document.rawValue,
-      event.id.rawValue, event.time.secondsSince1970)
-    return number
+extension ArrivalStamp {
+  fileprivate init(_ row: PostgresRow) throws {
+    self.init(id: EventID(rawValue: try row["event"]), time: try row["time"], kind: try row["kind"])
   }
 }

@@ -121,13 +121,28 @@ struct Names: Sendable {
   }
 }
 
-/// Names as a page of claims looks them up.
-struct NameSearch: ClaimNames {
-  let transaction: PostgresTransaction
+extension PostgresTransaction {
+  func origin(_ number: Int32) throws -> String { try names.origin(number, in: database) }
+  func regions(_ number: Int32) throws -> [String]? { try names.regions(number, in: database) }
+  func source(_ number: Int32) throws -> Source { try names.source(number, in: database) }
 
-  func origin(_ number: Int32) throws -> String { try transaction.names.origin(number, in: transaction.database) }
-  func regions(_ number: Int32) throws -> [String]? { try transaction.names.regions(number, in: transaction.database) }
-  func source(_ number: Int32) throws -> Source { try transaction.names.source(number, in: transaction.database) }
+  func number(ofOrigin name: String) throws -> Int32 {
+    try names.number(ofOrigin: name, adding: database, try counting())
+  }
+
+  func number(ofRegions regions: [String]?) throws -> Int32 {
+    try names.number(ofRegions: regions, adding: database, try counting())
+  }
+
+  func number(of source: Source) throws -> Int32 { try names.number(of: source, adding: database, try counting()) }
+
+  func knownNumber(ofOrigin name: String) throws -> Int64? { try numbered(name, in: "origins") }
+  func knownNumber(ofSeries name: String) throws -> Int64? { try numbered(name, in: "series") }
+  func number(ofSeries name: String) throws -> Int64 { try interned(name, in: "series") }
+
+  func numberedSeries() throws -> [(number: Int64, name: String)] {
+    try database.rows("SELECT id, name FROM series ORDER BY name").map { (try $0["id"], try $0["name"]) }
+  }
 }
 
 extension Provenance {

@@ -3,7 +3,7 @@ import KeyNormalization
 import KeyStorage
 
 /// One transaction of the database, for the time of its body.
-final class PostgresTransaction: StoreTransaction {
+final class PostgresTransaction: ClaimTables {
   let database: PostgresConnection
   var names: Names
   /// Whether the tables are to be vacuumed, which have what was deleted.
@@ -35,7 +35,7 @@ final class PostgresTransaction: StoreTransaction {
     self.names = names
     self.counters = counters
     self.filters = filters
-    releaseNames = ReleaseNames(database)
+    releaseNames = ReleaseNames(database, counters)
   }
 
   /// Sends what waits to be written; before the end.
@@ -44,7 +44,9 @@ final class PostgresTransaction: StoreTransaction {
   }
 
   /// - Throws: ``StorageFault`` in a transaction that reads.
-  func counting() throws -> Counters {
+  func counting() throws -> Counters { try Self.writing(counters) }
+
+  static func writing(_ counters: Counters?) throws -> Counters {
     guard let counters else { throw StorageFault(.held, "nothing is written in a transaction that reads") }
     return counters
   }

@@ -139,8 +139,27 @@ struct SQLiteAgenda {
   func sweep(to floor: AgendaFloor) throws {
     let known = try self.floor()
     let floor = known.raised(to: floor)
-    if floor != known { try setFloor(floor) }
-    try forget(atMost: StoreTuning.forgottenKeys)
+    var more = 0
+    if floor != known {
+      more = try count(below: floor, butNotBelow: known)
+      try setFloor(floor)
+    }
+    // Twice what has come to lie there since, so that it does not grow for ever.
+    try forget(atMost: min(StoreTuning.forgottenKeys + 2 * more, StoreTuning.mostForgottenKeys))
+  }
+
+  /// How much key data lies below one floor and not below an earlier one; `StoreTuning.mostForgottenKeys` is that much or more.
+  private func count(below floor: AgendaFloor, butNotBelow known: AgendaFloor) throws -> Int {
+    let count = try Int64.fetchOne(
+      database,
+      sql: """
+        SELECT ifnull(sum(min(max(count, 0), \(AgendaPiece.mostKeys))), 0) FROM agenda
+        WHERE event <= :event AND hour <= :hour AND NOT (event <= :knownEvent AND hour <= :knownHour)
+        """,
+      arguments: [
+        "event": floor.event.rawValue, "hour": floor.hour, "knownEvent": known.event.rawValue, "knownHour": known.hour,
+      ])
+    return min(Int(clamping: count ?? 0), StoreTuning.mostForgottenKeys)
   }
 
   /// - Parameter limit: of key data; the piece that reaches it goes, too.

@@ -201,12 +201,4 @@ extension SQLiteTransaction {
     runs = read
     return read
   }
-
-  /// A number of an arrival or of a recall, as claims have it.
-  func claimNumber(_ number: Int64) throws -> Int32 {
-    guard let short = Int32(exactly: number), short > 0 else {
-      throw StorageFault(.full, "claims: number \(number) of an arrival or a recall, allowed 1...\(Int32.max)")
-    }
-    return short
-  }
 }

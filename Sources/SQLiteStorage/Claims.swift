@@ -25,65 +25,14 @@ extension ClaimRow {
       said: statement.int32(at: first + 2), origin: statement.int32(at: first + 3),
       source: statement.int32(at: first + 4), regions: statement.int32(at: first + 5))
   }
-
-  init(_ claim: AdmittedClaim, _ numbers: BatchNumbers) {
-    self.init(
-      key: claim.subject.key, rollingStart: claim.subject.rollingStart, said: Int32(bitPattern: claim.statement.bits),
-      origin: numbers.origins[Int(claim.origin.rawValue)], source: numbers.source,
-      regions: numbers.regions[Int(claim.regions.rawValue)])
-  }
-
-  /// The columns by which rows are found again.
-  static let columns = "key, rolling_start, said, origin, source, regions"
-}
-
-/// The store's numbers for the names of a batch.
-struct BatchNumbers {
-  var origins: [Int32]
-  var regions: [Int32]
-  var source: Int32
 }
 
 extension SQLiteTransaction {
-  // MARK: Reading
+  // MARK: What is held
 
-  func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
-    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var rows = try claimRuns().rows(from: start)
-    var page = ClaimPageRows(horizon)
-    var search = NameSearch(transaction: self)
-    while let row = try rows.next() {
-      if page.claims.count >= limit, page.isFull(before: row) {
-        try addHeld(from: start, before: row.key, asOf: event, to: &page.embargo)
-        return ClaimPage(claims: page.claims, embargo: page.embargo, next: row.key)
-      }
-      try page.take(row, names: &search)
-    }
-    try addHeld(from: start, before: nil, asOf: event, to: &page.embargo)
-    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
-  }
-
-  func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage {
-    var page = ClaimPageRows(.now)
-    var search = NameSearch(transaction: self)
-    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &search) }
-    if try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM held)") ?? false {
-      let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE key = ?1")
-      for key in keys {
-        try withBytes(of: key) { bytes in
-          statement.bind(key: bytes, at: 1)
-          while try statement.step() { page.embargo.add(try ClaimRow(statement)) }
-          statement.reset()
-        }
-      }
-    }
-    return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
-  }
-
-  /// What is held for the operator about keys of a page, and was when an event had happened.
-  private func addHeld(
+  func eachHeld(
     from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
-    to embargo: inout Embargo
+    _ body: (ClaimRow) throws -> Void
   ) throws {
     let statement = try RawStatement(
       database, "SELECT \(ClaimRow.columns) FROM held WHERE key >= ? AND event <= ? ORDER BY key")
@@ -91,45 +40,170 @@ extension SQLiteTransaction {
     try withBytes(of: start) { bytes in
       statement.bind(key: bytes, at: 1)
       statement.bind(event?.rawValue ?? .max, at: 2)
-      var search: ClaimSearch?
-      var found: [ClaimRow] = []
       while try statement.step() {
         let row = try ClaimRow(statement)
         if let end, row.key >= end { return }
-        var known = try search ?? claimRuns().search()
-        found.removeAll(keepingCapacity: true)
-        try known.find(row.key, into: &found)
-        search = known
-        // A key that nobody claims is in no page.
-        if !found.isEmpty { embargo.add(row) }
+        try body(row)
       }
     }
   }
 
-  func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
-    let horizon = try event.map { try lastNumbers(by: $0) } ?? .now
-    var page = ClaimPageRows(horizon)
-    var search = NameSearch(transaction: self)
-    for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
-      try page.insert(row, names: &search)
+  func heldRows(
+    about keys: [TemporaryExposureKey]
+  ) throws -> [(row: ClaimRow, document: DocumentID, reason: AdmissionReason)] {
+    guard try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM held)") ?? false else { return [] }
+    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key = ?")
+    var held: [(row: ClaimRow, document: DocumentID, reason: AdmissionReason)] = []
+    for key in keys {
+      try withBytes(of: key) { bytes in
+        defer { statement.reset() }
+        statement.bind(key: bytes, at: 1)
+        while try statement.step() {
+          held.append(
+            (
+              try ClaimRow(statement), DocumentID(rawValue: statement.int(at: 6)),
+              statement.text(at: 7).flatMap(AdmissionReason.init(rawValue:)) ?? .flood
+            ))
+        }
+      }
     }
-    return page.claims
+    return held
   }
 
-  func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool {
-    let last = try event.map { try lastNumbers(by: $0).recall } ?? .max
-    return try claimRuns().rows(about: subject.key).contains {
-      $0.rollingStart == subject.rollingStart && !$0.stands && Int64($0.recall) <= last
+  func heldRows(of document: DocumentID, _ part: HeldPart) throws -> [ClaimRow] {
+    let statement = try RawStatement(
+      database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?\(part.condition)")
+    defer { statement.reset() }
+    statement.bind(document.rawValue, at: 1)
+    var rows: [ClaimRow] = []
+    while try statement.step() { rows.append(try ClaimRow(statement)) }
+    return rows
+  }
+
+  func hold(
+    _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
+  ) throws {
+    let statement = try RawStatement(
+      database,
+      """
+      INSERT INTO held (document, \(ClaimRow.columns), event, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
+      """)
+    statement.bind(document.rawValue, at: 1)
+    statement.bind(event.id.rawValue, at: 8)
+    for (row, reason) in rows {
+      try statement.bind(text: reason.rawValue, at: 9) {
+        _ = try row.bound(to: statement, from: 2) { try statement.run() }
+      }
     }
   }
 
-  /// The last arrival and the last recall that had happened when an event had. Their numbers go up with those of events.
-  private func lastNumbers(by event: EventID) throws -> RowHorizon {
+  func dropHeld(of document: DocumentID, _ part: HeldPart) throws -> Int {
+    try database.execute(sql: "DELETE FROM held WHERE document = ?\(part.condition)", arguments: [document.rawValue])
+    return database.changesCount
+  }
+
+  func dropHeld(_ row: ClaimRow, of document: DocumentID) throws {
+    let statement = try RawStatement(
+      database,
+      """
+      DELETE FROM held WHERE key = ?1 AND rolling_start = ?2 AND said = ?3 AND origin = ?4 AND source = ?5
+        AND regions = ?6 AND document = ?7
+      """)
+    statement.bind(document.rawValue, at: 7)
+    _ = try row.bound(to: statement) { try statement.run() }
+  }
+
+  func dropHeld(about key: TemporaryExposureKey) throws -> Int { try deleteRows("held WHERE key = ?", key) }
+
+  // MARK: Arrivals
+
+  func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
+    if let number = try knownArrival(of: document, in: event.id) { return number }
+    try database.execute(
+      sql: "INSERT INTO arrivals (document, event, time) VALUES (?, ?, ?)",
+      arguments: [document.rawValue, event.id.rawValue, event.time.secondsSince1970])
+    return database.lastInsertedRowID
+  }
+
+  func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
+    let statement = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND event = ?")
+    return try Int64.fetchOne(statement, arguments: [document.rawValue, event.rawValue])
+  }
+
+  func arrival(numbered number: Int64) throws -> (document: DocumentID, stamp: ArrivalStamp)? {
+    let statement = try database.cachedStatement(
+      sql: """
+        SELECT document, event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event
+        WHERE arrivals.id = ?
+        """)
+    return try Row.fetchOne(statement, arguments: [number]).map {
+      (DocumentID(rawValue: $0["document"]), ArrivalStamp($0))
+    }
+  }
+
+  func arrivals(of document: DocumentID) throws -> [ArrivalStamp] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event WHERE document = ?
+        ORDER BY event
+        """, arguments: [document.rawValue]
+    ).map(ArrivalStamp.init)
+  }
+
+  func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {
+    let rows = try Row.fetchAll(
+      database, sql: "SELECT id, document FROM arrivals WHERE \(Self.meant)", arguments: Self.arguments(recall))
+    return Dictionary(rows.map { ($0["id"], $0["document"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func forgetVolumes(of origin: Int64, meantBy recall: RecallRequest) throws {
+    try database.execute(
+      sql: """
+        DELETE FROM volumes WHERE origin = :origin AND arrival IN (SELECT id FROM arrivals WHERE \(Self.meant))
+        """, arguments: Self.arguments(recall) + ["origin": origin])
+  }
+
+  private static let meant = """
+    (:since IS NULL OR time >= :since) AND (:document IS NULL OR document = :document)
+      AND (:source IS NULL OR document IN
+        (SELECT documents.id FROM documents JOIN sources ON sources.id = documents.source WHERE sources.name = :source))
+    """
+
+  private static func arguments(_ recall: RecallRequest) -> StatementArguments {
+    ["since": recall.since?.secondsSince1970, "document": recall.document?.rawValue, "source": recall.source]
+  }
+
+  func horizon(at event: EventID) throws -> RowHorizon {
     func last(_ table: String) throws -> Int64 {
       try Int64.fetchOne(
         database, sql: "SELECT ifnull(max(id), 0) FROM \(table) WHERE event <= ?", arguments: [event.rawValue]) ?? 0
     }
     return RowHorizon(arrival: try last("arrivals"), recall: try last("recalls"))
+  }
+
+  // MARK: Counts
+
+  func addToTotal(_ claims: Int) throws {
+    try database.execute(sql: "UPDATE totals SET claims = claims + ?", arguments: [claims])
+  }
+
+  func addVolumes(_ claims: [(origin: Int32, count: Int64)], of arrival: Int64) throws {
+    for (origin, count) in claims {
+      try database.execute(
+        sql: """
+          INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)
+          ON CONFLICT (arrival, origin) DO UPDATE SET claims = claims + excluded.claims
+          """, arguments: [arrival, origin, count])
+    }
+  }
+
+  func takeFromVolume(of origin: Int32, _ arrival: Int64) throws {
+    try database.execute(
+      sql: "DELETE FROM volumes WHERE arrival = ? AND origin = ? AND claims <= 1", arguments: [arrival, origin])
+    try database.execute(
+      sql: "UPDATE volumes SET claims = claims - 1 WHERE arrival = ? AND origin = ?", arguments: [arrival, origin])
   }
 
   func claimCount() throws -> Int {
@@ -199,175 +273,27 @@ extension SQLiteTransaction {
         """)
     return Dictionary(rows.map { ($0["source"], $0.time("time")) }, uniquingKeysWith: max)
   }
+
   /// Whose a volume is; where the origin is lost, that of ``OriginVolumes/lostOrigin(of:)``.
   private static let counted = "ifnull(origins.name, '\(OriginVolumes.lostOrigin(of: ""))' || sources.name)"
   private static let countings = """
     volumes JOIN arrivals ON arrivals.id = volumes.arrival LEFT JOIN origins ON origins.id = volumes.origin
       JOIN documents ON documents.id = arrivals.document JOIN sources ON sources.id = documents.source
     """
+}
 
-  // MARK: Recording
-
-  func record(_ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
-    try requireDocument(document)
-    var receipt = ImportReceipt(beforeRecording: batch)
-    if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
-    let numbers = try numbers(of: batch)
-    let aside = try insert(
-      ClaimRow.sorted(batch.claims.map { ClaimRow($0, numbers) }), of: document, in: event, counting: &receipt,
-      holdsOtherStarts: true)
-    let rows = zip(batch.held, batch.heldReasons).map { (row: ClaimRow($0, numbers), reason: $1) }
-    let known = try putAside(rows, of: document, in: event)
-    receipt.heldForOperator -= known
-    receipt.known += known
-    _ = try putAside(aside.map { ($0, .otherRollingStart) }, of: document, in: event)
-    return receipt
-  }
-
-  func releaseHeld(of document: DocumentID, in event: EventStamp) throws -> ImportReceipt {
-    try requireDocument(document)
-    let condition = "document = ? AND reason <> '\(AdmissionReason.documentRefused.rawValue)'"
-    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE \(condition)")
-    defer { statement.reset() }
-    statement.bind(document.rawValue, at: 1)
-    var rows: [ClaimRow] = []
-    while try statement.step() { rows.append(try ClaimRow(statement)) }
-    statement.reset()
-    try database.execute(sql: "DELETE FROM held WHERE \(condition)", arguments: [document.rawValue])
-    try noteLoss(of: rows)
-
-    var receipt = ImportReceipt()
-    receipt.received = rows.count
-    _ = try insert(rows.sorted(by: <), of: document, in: event, counting: &receipt, holdsOtherStarts: false)
-    if var facts = try self.document(document)?.facts {
-      facts.counts.heldWasReleased(new: receipt.new)
-      try setFacts(facts, of: document)
+extension HeldPart {
+  fileprivate var condition: String {
+    switch self {
+    case .all: ""
+    case .refused: " AND reason = '\(AdmissionReason.documentRefused.rawValue)'"
+    case .admissible: " AND reason <> '\(AdmissionReason.documentRefused.rawValue)'"
     }
-    return receipt
   }
+}
 
-  func forgetRefused(of document: DocumentID) throws {
-    try noteLossOfHeld(of: document)
-    try database.execute(
-      sql: "DELETE FROM held WHERE document = ? AND reason = ?",
-      arguments: [document.rawValue, AdmissionReason.documentRefused.rawValue])
-  }
-
-  func discardHeld(of document: DocumentID) throws -> Int {
-    try requireDocument(document)
-    let holds = try holds(of: document)
-    try noteLossOfHeld(of: document)
-    try database.execute(sql: "DELETE FROM held WHERE document = ?", arguments: [document.rawValue])
-    let count = database.changesCount
-    if var facts = try self.document(document)?.facts {
-      facts.counts.heldWasDiscarded(holds)
-      try setFacts(facts, of: document)
-    }
-    return count
-  }
-
-  private func noteLossOfHeld(of document: DocumentID) throws {
-    let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held WHERE document = ?")
-    defer { statement.reset() }
-    statement.bind(document.rawValue, at: 1)
-    var rows: [ClaimRow] = []
-    while try statement.step() { rows.append(try ClaimRow(statement)) }
-    try noteLoss(of: rows)
-  }
-
-  private func numbers(of batch: AdmittedBatch) throws -> BatchNumbers {
-    BatchNumbers(
-      origins: try batch.origins.enumerated().map { index, name in
-        index == 0 ? 0 : Int32(truncatingIfNeeded: try names.number(ofOrigin: name, adding: database))
-      },
-      regions: try batch.visited.map {
-        Int32(truncatingIfNeeded: try names.number(ofRegions: $0, adding: database))
-      },
-      source: Int32(truncatingIfNeeded: try names.number(of: batch.source, adding: database)))
-  }
-
-  private func insert(
-    _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt,
-    holdsOtherStarts: Bool
-  ) throws -> [ClaimRow] {
-    if rows.isEmpty { return [] }
-    let arrival = try arrival(of: document, in: event)
-    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
-  }
-
-  /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
-  ///
-  /// - Parameters:
-  ///   - isNews: whether they count as having come with the arrival, and not before.
-  ///   - recall: the number of the recall that means a claim; 0 is none.
-  /// - Returns: the rows that are for the operator.
-  func insert(
-    _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    isNews: Bool = true, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
-  ) throws -> [ClaimRow] {
-    let claims = try claimRuns()
-    let arriving = try ArrivingClaims(
-      rows, there: try claims.rows(about: rows), arrival: try claimNumber(arrival), holdsOtherStarts: holdsOtherStarts,
-      recall: recall)
-    receipt.new += arriving.new.count
-    receipt.known += arriving.known
-    receipt.heldForOperator += arriving.aside.count
-    for (origin, count) in arriving.standing.sorted(by: { $0.key < $1.key }) where isNews {
-      try database.execute(
-        sql: """
-          INSERT INTO volumes (arrival, origin, claims) VALUES (?, ?, ?)
-          ON CONFLICT (arrival, origin) DO UPDATE SET claims = claims + excluded.claims
-          """, arguments: [arrival, origin, count])
-    }
-    try database.execute(
-      sql: "UPDATE totals SET claims = claims + ?", arguments: [arriving.standing.values.reduce(0, +)])
-    try claims.add(arriving.new)
-    try note(arriving.new)
-    try claims.merge(after: arriving.new.count)
-    return arriving.aside
-  }
-
-  /// - Returns: how many are known already, so that nobody has to decide about them.
-  @discardableResult
-  func putAside(
-    _ rows: [(row: ClaimRow, reason: AdmissionReason)], of document: DocumentID, in event: EventStamp
-  ) throws -> Int {
-    if rows.isEmpty { return 0 }
-    var search = try claimRuns().search()
-    let statement = try RawStatement(
-      database,
-      """
-      INSERT INTO held (document, \(ClaimRow.columns), event, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING
-      """)
-    statement.bind(document.rawValue, at: 1)
-    statement.bind(event.id.rawValue, at: 8)
-    var known = 0
-    var found: [ClaimRow] = []
-    let rows = rows.sorted { $0.row < $1.row }
-    try note(rows.map(\.row))
-    for (row, reason) in rows {
-      found.removeAll(keepingCapacity: true)
-      try search.find(row.key, into: &found)
-      if found.contains(where: row.isSame) {
-        known += 1
-        continue
-      }
-      try statement.bind(text: reason.rawValue, at: 9) {
-        _ = try row.bound(to: statement, from: 2) { try statement.run() }
-      }
-    }
-    return known
-  }
-
-  func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64 {
-    let selection = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND event = ?")
-    if let number = try Int64.fetchOne(selection, arguments: [document.rawValue, event.id.rawValue]) {
-      return number
-    }
-    try database.execute(
-      sql: "INSERT INTO arrivals (document, event, time) VALUES (?, ?, ?)",
-      arguments: [document.rawValue, event.id.rawValue, event.time.secondsSince1970])
-    return database.lastInsertedRowID
+extension ArrivalStamp {
+  fileprivate init(_ row: Row) {
+    self.init(id: EventID(rawValue: row["event"]), time: row.time("time"), kind: row["kind"])
   }
 }

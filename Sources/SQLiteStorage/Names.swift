@@ -133,20 +133,29 @@ extension Array {
   }
 }
 
-/// Names as a page of claims looks them up.
-struct NameSearch: ClaimNames {
-  let transaction: SQLiteTransaction
+extension SQLiteTransaction {
+  func origin(_ number: Int32) throws -> String { try names.origin(Int64(number), in: database) }
+  func regions(_ number: Int32) throws -> [String]? { try names.regions(Int64(number), in: database) }
+  func source(_ number: Int32) throws -> Source { try names.source(Int64(number), in: database) }
 
-  func origin(_ number: Int32) throws -> String {
-    try transaction.names.origin(Int64(number), in: transaction.database)
+  func number(ofOrigin name: String) throws -> Int32 {
+    Int32(truncatingIfNeeded: try names.number(ofOrigin: name, adding: database))
   }
 
-  func regions(_ number: Int32) throws -> [String]? {
-    try transaction.names.regions(Int64(number), in: transaction.database)
+  func number(ofRegions regions: [String]?) throws -> Int32 {
+    Int32(truncatingIfNeeded: try names.number(ofRegions: regions, adding: database))
   }
 
-  func source(_ number: Int32) throws -> Source {
-    try transaction.names.source(Int64(number), in: transaction.database)
+  func number(of source: Source) throws -> Int32 {
+    Int32(truncatingIfNeeded: try names.number(of: source, adding: database))
+  }
+
+  func knownNumber(ofOrigin name: String) throws -> Int64? { try numbered(name, in: "origins") }
+  func knownNumber(ofSeries name: String) throws -> Int64? { try numbered(name, in: "series") }
+  func number(ofSeries name: String) throws -> Int64 { try interned(name, in: "series") }
+
+  func numberedSeries() throws -> [(number: Int64, name: String)] {
+    try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY name").map { ($0["id"], $0["name"]) }
   }
 }
 

@@ -645,8 +645,9 @@ enum StoreTuning {
   static let journalBytes = 64 << 20
   static let expiredAtOnce = 4_000_000
   static let movedAtOnce = 500_000
-  /// Key data of the agenda that is overwritten in one go.
-  static let forgottenKeys = 1 << 20
+  /// Key data of the agenda that is overwritten when a series has looked at everything, and at most.
+  static let forgottenKeys = 1 << 18
+  static let mostForgottenKeys = 1 << 20
   /// Of a file as large it is said that it is written anew.
   static let longToWrite = 256 << 20
 }

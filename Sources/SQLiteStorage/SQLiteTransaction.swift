@@ -4,7 +4,7 @@ import KeyNormalization
 import KeyStorage
 
 /// One transaction of the database, for the time of its body.
-final class SQLiteTransaction: StoreTransaction {
+final class SQLiteTransaction: ClaimTables {
   let database: Database
   var names: Names
   /// Whether the log of changes has to go as well, which has what was deleted.

@@ -150,6 +150,12 @@ import Testing
         atPath: workshop.path("public/DE/manifest.json"), withIntermediateDirectories: false)
       let refused = try workshop.keyferry(["pull"] + Self.noon)
       #expect(refused.status == 2 && refused.errors.contains("cannot be asked; nothing was done"), "\(refused.errors)")
+      let check = try workshop.keyferry(["check"] + Self.noon)
+      #expect(
+        check.status == 2
+          && check.text.contains(
+            "publication.folder: there is no store in state, and whether anything is published in public"),
+        "\(check.text)\(check.errors)")
       #expect(!workshop.exists("state"))
     }
   }

@@ -35,16 +35,16 @@ import TransparencyLog
             http: {connect: 1 hour, retries: -1, connections: many, http2: yes, allowed-hosts: ["https://b.example"]}
         """,
       faults: """
-        2:13: error: retention.keys: "14", allowed a time with its unit: 90 s, 5 min, 2 hours, 14 days
+        2:13: error: retention.keys: "14", allowed 1 day...60 days, written with a unit: 90 s, 5 min, 2 hours, 14 days
         2:23: error: retention.evidence: "36 hours", allowed whole days: 14 days
-        2:43: error: retention.quarantine: "11 years", allowed a time with its unit: 90 s, 5 min, 2 hours, 14 days
+        2:43: error: retention.quarantine: "11 years", allowed 0 s...3650 days, written with a unit: 90 s, 5 min, 2 hours, 14 days
         3:19: error: own-origins.1: NL is named twice
         3:23: error: own-origins.2: "x y", allowed a region's code: DE, US-VA
         3:30: error: own-origins.3: "N", allowed a region's code: DE, US-VA
         9:5: error: sources.a.every: 5 s, allowed 10 s...7 days
         10:5: error: sources.a.origin: "Netherlands, The", allowed a region's code: DE, US-VA
         11:5: error: sources.a.relay: "maybe", allowed true, false, or whose keys it carries: [DE, US-VA]
-        12:14: error: sources.a.limits.document: "1 TB", allowed a size with its unit: 500 KB, 64 MB, 64 MiB, 1 GB
+        12:14: error: sources.a.limits.document: "1 TB", allowed 1 KiB...4 GiB, written with a unit: 500 KB, 64 MB, 64 MiB, 1 GB
         13:12: error: sources.a.http.connect: 1 hour, allowed 1 s...5 min
         13:29: error: sources.a.http.retries: -1, allowed 0...10
         13:42: error: sources.a.http.connections: "many", allowed a whole number

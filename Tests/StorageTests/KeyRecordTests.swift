@@ -194,4 +194,39 @@ struct KeyRecordTests {
       #expect(record.claims.filter { $0.document == documents[1] }.allSatisfy { $0.recall != nil })
     }
   }
+
+  @Test(
+    "another reading withdraws what was withdrawn, and nothing else, whichever way the clock went",
+    arguments: StoreKind.allCases, RepairTests.ClockStep.allCases)
+  func rereadAgainstTheClock(kind: StoreKind, step: RepairTests.ClockStep) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      let documents = try await ledger.discovered(["a", "b"], of: "DE", at: Times.now).map(\.id)
+      let times = step.times.map(Times.after)
+      func record(_ index: Int, _ number: UInt64, at time: Instant) async throws {
+        _ = try await ledger.recorded(documents[index], evidence: nil, cursor: nil, at: time) {
+          DocumentFacts(try $0.record(Self.claims([Self.key(number)])))
+        }
+      }
+      try await record(0, 1, at: times[0])
+      _ = try await ledger.recalled(RecallRequest(origin: "DE"), by: Self.word, at: times[1])
+      try await record(1, 2, at: times[2])
+      for (index, number) in [UInt64(1), 2].enumerated() {
+        let (old, new) = (Self.claims([Self.key(number)]), Self.claims([Self.key(number, risk: 7)]))
+        let change = {
+          var change = ReadingChange()
+          change.removed = old.claims.map { StatedClaim($0, of: old) }
+          change.added = new.claims.map { StatedClaim($0, of: new) }
+          return change
+        }()
+        try await ledger.reread("DE", by: Self.word, at: Times.days(2)) { state, replacer in
+          let record = try #require(try state.document(documents[index]))
+          try replacer.replace(record, change, from: times[index * 2]) { _ in .small }
+        }
+        let claims = try await ledger.read { try $0.record(of: Self.key(number).key) }.claims
+        #expect(claims.map(\.claim.statement) == [change.added[0].statement])
+        #expect(claims.map { $0.recall != nil } == [number == 1])
+      }
+    }
+  }
 }

@@ -90,13 +90,33 @@ struct RepairTests {
 
   static let document = DocumentID(rawValue: 1)
 
+  /// How the clock went while a store was filled.
+  enum ClockStep: String, CaseIterable, CustomTestStringConvertible {
+    case right
+    /// Back behind the recall: what comes then seems to have come before it.
+    case back
+    /// Ahead, until the recall: what it withdraws seems to have come behind it.
+    case ahead
+
+    var testDescription: String { rawValue }
+    /// Seconds at the first piece, the recall and the second piece.
+    var times: [Int64] {
+      switch self {
+      case .right: [0, 60, 120]
+      case .back: [0, 60, 30]
+      case .ahead: [600, 60, 120]
+      }
+    }
+  }
+
   /// A document in two pieces with many claims, of which a recall between them has withdrawn the first ones; and a series that has released them.
-  static func fill(_ ledger: Ledger) async throws -> [AdmittedBatch] {
+  static func fill(_ ledger: Ledger, clock: ClockStep = .right) async throws -> [AdmittedBatch] {
     let batches = [SQLiteTests.manyClaims(20_000), SQLiteTests.manyClaims(9000, from: 20_000)]
+    let times = clock.times.map(Times.after)
     _ = try await ledger.discovered(["a"], of: "DE", at: Times.now)
-    _ = try await ledger.recordedPiece(of: document, at: Times.now) { _ in batches[0] }
-    _ = try await ledger.recalled(RecallRequest(origin: "DE"), by: word, at: Times.after(60))
-    _ = try await ledger.recordedPiece(of: document, at: Times.after(120)) { _ in batches[1] }
+    _ = try await ledger.recordedPiece(of: document, at: times[0]) { _ in batches[0] }
+    _ = try await ledger.recalled(RecallRequest(origin: "DE"), by: word, at: times[1])
+    _ = try await ledger.recordedPiece(of: document, at: times[2]) { _ in batches[1] }
     _ = try await ledger.recorded(document, inPieces: .small, evidence: nil, cursor: nil, at: Times.after(120))
     let keys = batches[0].claims.map { NewRelease(key: $0.key.withoutTables, revisions: 0) }
     try await ledger.staged([NewStaging(NewBundle("NL", 0), [1], releasing: keys)], by: "NL", at: Times.days(1)) { _ in
@@ -113,9 +133,16 @@ struct RepairTests {
   }
 
   @Test("a flipped bit in any piece is taken out, and what was in it is put back", arguments: Piece.allCases)
-  func sqlite(piece: Piece) async throws {
+  func sqlite(piece: Piece) async throws { try await Self.check(piece, .right) }
+
+  @Test(
+    "what a recall has withdrawn is put back so, and nothing else, whichever way the clock went",
+    arguments: ClockStep.allCases)
+  func clock(step: ClockStep) async throws { try await Self.check(.block, step) }
+
+  private static func check(_ piece: Piece, _ clock: ClockStep) async throws {
     try await withFolder { folder in
-      try await Self.check(piece, opening: { try SQLiteStore(folder: folder, now: Times.now) }) { sql in
+      try await check(piece, clock, opening: { try SQLiteStore(folder: folder, now: Times.now) }) { sql in
         let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
         try await file.write { database in
           let row = try #require(try Row.fetchOne(database, sql: sql))
@@ -138,7 +165,7 @@ struct RepairTests {
       let words = try ConnectionWords(try PostgresServer.shared.words)
       let schema = PostgresServer.newSchema()
       let store = try PostgresStore(words, schema: schema)
-      try await Self.check(piece, opening: { store }) { sql in
+      try await Self.check(piece, .right, opening: { store }) { sql in
         _ = try PostgresServer.shared.query(
           """
           SET search_path = "\(schema)";
@@ -151,11 +178,12 @@ struct RepairTests {
 
   /// - Parameter damage: flips a bit of the piece that a query finds.
   private static func check(
-    _ piece: Piece, opening open: () throws -> any Store, _ damage: (_ sql: String) async throws -> Void
+    _ piece: Piece, _ clock: ClockStep, opening open: () throws -> any Store,
+    _ damage: (_ sql: String) async throws -> Void
   ) async throws {
     let (batches, before, recorded) = try await {
       let store = try open()
-      let batches = try await fill(Ledger(store))
+      let batches = try await fill(Ledger(store), clock: clock)
       let known = (batches, try await store.snapshot(), try await records(of: batches, in: store))
       try (store as? SQLiteStore)?.letGo()
       return known

@@ -54,11 +54,13 @@ extension RecallRequest {
 }
 
 extension Recall {
-  /// Whether it withdraws a claim of this origin that came with the document at this time, before it was carried out.
-  package func withdraws(
-    _ origin: String?, of document: DocumentID, by source: String?, from arrival: Instant
+  /// Whether it has withdrawn a claim of this origin that came with the document: it happened behind the claim, or the claim came by
+  /// another reading of a document that is no newer than the recall. Whose clock went which way does not matter: events are counted.
+  package func hasWithdrawn(
+    _ origin: String?, of document: DocumentID, by source: String?, thatCameIn arrival: ArrivalStamp
   ) -> Bool {
-    time >= arrival && request.means(origin: origin, document: document, of: source, at: arrival)
+    request.means(origin: origin, document: document, of: source, at: arrival.time)
+      && (event > arrival.id || arrival.isRereading && time >= arrival.time)
   }
 }
 

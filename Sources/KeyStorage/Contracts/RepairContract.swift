@@ -50,10 +50,10 @@ package protocol RepairChanges: AnyObject {
   func takeOutDamage(renewingAll renewsAll: Bool) throws -> StoreDamage
 
   /// The events in which a document brought claims, the first one first.
-  func arrivals(of document: DocumentID) throws -> [EventStamp]
+  func arrivals(of document: DocumentID) throws -> [ArrivalStamp]
 
-  /// Puts claims back that a document brought in an event and that are not there any more. They are withdrawn where a recall after
-  /// that event meant them, and are not counted as having come in another time.
+  /// Puts claims back that a document brought in an event and that are not there any more. They are withdrawn where a recall
+  /// meant them (`Recall.hasWithdrawn`), and are not counted as having come in another time.
   ///
   /// - Parameters:
   ///   - event: one of ``arrivals(of:)``.

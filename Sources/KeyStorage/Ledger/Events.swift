@@ -186,6 +186,25 @@ package struct EventStamp: Hashable, Sendable {
   }
 }
 
+/// In which event claims of a document came, and of which time they are.
+package struct ArrivalStamp: Hashable, Sendable {
+  package let id: EventID
+  /// Of the event; where another reading of the document brought the claims, when the document came.
+  package let time: Instant
+  package let isRereading: Bool
+
+  package init(id: EventID, time: Instant, isRereading: Bool) {
+    self.id = id
+    self.time = time
+    self.isRereading = isRereading
+  }
+
+  /// - Parameter kind: of the event; `nil` is of one that is not written down yet, or not any more: then it may have been a rereading.
+  package init(id: EventID, time: Instant, kind: String?) {
+    self.init(id: id, time: time, isRereading: kind.map { $0 == EventKind.reread.rawValue } ?? true)
+  }
+}
+
 /// An event in the store.
 package struct EventRecord: Hashable, Sendable {
   package var id: EventID

@@ -42,7 +42,7 @@ package final class ClaimRestorer {
   fileprivate init(_ transaction: any StoreTransaction) { self.transaction = transaction }
 
   /// See ``RepairChanges/arrivals(of:)``.
-  package func arrivals(of document: DocumentID) throws -> [EventStamp] { try transaction.arrivals(of: document) }
+  package func arrivals(of document: DocumentID) throws -> [ArrivalStamp] { try transaction.arrivals(of: document) }
 
   /// See ``RepairChanges/putBack(_:of:arrivedIn:asReleased:)``.
   package func putBack(

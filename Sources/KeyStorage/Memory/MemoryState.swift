@@ -62,10 +62,13 @@ struct MemoryState: Sendable {
   struct Recording: Hashable {
     var document: DocumentID
     var event: EventStamp
+    /// Whether another reading of the document brought it.
+    var isRereading = false
     /// The event that withdrew it.
     var recall: EventID?
 
     var isRecalled: Bool { recall != nil }
+    var arrival: ArrivalStamp { ArrivalStamp(id: event.id, time: event.time, isRereading: isRereading) }
 
     /// Whether the claim was known, and not withdrawn, when an event had happened; `nil` is now.
     func stands(asOf event: EventID?) -> Bool {

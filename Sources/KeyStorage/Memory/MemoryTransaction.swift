@@ -351,7 +351,11 @@ final class MemoryTransaction: StoreTransaction {
     var new = 0
     // What replaces a claim has come with it, and so before what is new.
     let added = change.added.map { claim in
-      (claim: claim, place: places[claim.subject] ?? MemoryState.Recording(document: document, event: arrival))
+      (
+        claim: claim,
+        place: places[claim.subject]
+          ?? MemoryState.Recording(document: document, event: arrival, isRereading: true)
+      )
     }.sorted { left, right in
       left.place.event.id != right.place.event.id
         ? left.place.event.id < right.place.event.id : StatedClaim.precedes(left.claim, right.claim)
@@ -360,7 +364,7 @@ final class MemoryTransaction: StoreTransaction {
       var place = place
       place.recall =
         state.recalls.first {
-          $0.withdraws(claim.origin, of: document, by: sources[document], from: place.event.time)
+          $0.hasWithdrawn(claim.origin, of: document, by: sources[document], thatCameIn: place.arrival)
         }?.event
       if isOtherOrigins(claim) {
         putAside(claim, because: .otherRollingStart, of: document, in: event)
@@ -536,9 +540,9 @@ final class MemoryTransaction: StoreTransaction {
   /// Nothing in memory is damaged.
   func takeOutDamage(renewingAll: Bool) -> StoreDamage { StoreDamage() }
 
-  func arrivals(of document: DocumentID) -> [EventStamp] {
+  func arrivals(of document: DocumentID) -> [ArrivalStamp] {
     let events = state.claims.values.joined().filter { $0.value.document == document }.map {
-      ($0.value.event.id, $0.value.event)
+      ($0.value.event.id, $0.value.arrival)
     }
     return Dictionary(events, uniquingKeysWith: { first, _ in first }).values.sorted { $0.id < $1.id }
   }
