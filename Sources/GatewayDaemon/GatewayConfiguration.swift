@@ -115,11 +115,7 @@ package enum GatewayConfiguration {
     } catch let error as StorageFault where error.code == .notFound && plan.database != nil {
       return lacks
     } catch let error as StorageFault where error.code == .notFound {
-      var folder = plan.stateFolder
-      while access(folder, F_OK) != 0 {
-        let parent = folder.lastIndex(of: "/").map { folder[..<$0] }
-        folder = parent.map { $0.isEmpty ? "/" : String($0) } ?? "."
-      }
+      let folder = existing(plan.stateFolder)
       // Whoever checks a configuration is not always whoever runs it.
       return access(folder, W_OK | X_OK) == 0
         ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
@@ -143,7 +139,9 @@ package enum GatewayConfiguration {
     let isAsked = isOnline || plan.publicationBucket == nil
     let published = isAsked ? PublishedSeries(of: plan) : PublishedSeries(onThisMachineOf: plan)
     do {
-      guard let loss = try await Stores.loss(at: plan.store, beside: published, now: now) else { return [] }
+      guard let loss = try await Stores.loss(at: plan.store, beside: published, now: now) else {
+        return await waitingFaults(of: plan, path, now: now)
+      }
       return [
         GatewayFault(
           severity: .error, file: path, place: plan.database == nil ? "state" : "store.postgresql",
@@ -160,6 +158,20 @@ package enum GatewayConfiguration {
     } catch {
       return []
     }
+  }
+
+  /// A store that began anew, and waits for the operator's word.
+  private static func waitingFaults(of plan: GatewayPlan, _ path: String, now: Instant) async -> [GatewayFault] {
+    guard let ledger = try? Stores.reader(at: plan.store, now: now),
+      let beginning = try? await ledger.read({ try $0.beginning() }), beginning.waits
+    else { return [] }
+    return [
+      GatewayFault(
+        severity: .warning, file: path, place: plan.database == nil ? "state" : "store.postgresql",
+        reason:
+          "the store began anew at \(beginning.since), and nothing is published before pauses, recalls and erasures were said "
+          + "again: then keyferry store begin --publish --yes")
+    ]
   }
 
   /// Whether there is a folder that this user may not look into.
@@ -223,6 +235,37 @@ package enum GatewayConfiguration {
           "there is no log in \(printableText(log.state)) yet, and nothing is published without it: keyferry log init "
           + "--config \(printableText(path)) -o log.vkey")
     ]
+  }
+
+  /// A folder of what is published that could not be made, or written into. Nothing is made.
+  package static func publicationFaults(of plan: GatewayPlan, _ path: String) -> [GatewayFault] {
+    // With a bucket it is the server's copy alone, which lies beside the store.
+    guard plan.publicationBucket == nil, let stated = plan.publicationFolder else { return [] }
+    let fault = { (severity: GatewayFault.Severity, reason: String) in
+      [GatewayFault(severity: severity, file: path, place: "publication.folder", reason: reason)]
+    }
+    var status = stat()
+    if stat(stated, &status) == 0, status.st_mode & S_IFMT != S_IFDIR {
+      return fault(.error, "\(printableText(stated)) is no folder")
+    }
+    let folder = existing(stated)
+    // Whoever checks a configuration is not always whoever runs it.
+    if access(folder, W_OK | X_OK) == 0 { return [] }
+    return fault(
+      .warning,
+      folder == stated
+        ? "this user cannot write into \(printableText(stated))"
+        : "this user cannot make \(printableText(stated)): it may not write into \(printableText(folder))")
+  }
+
+  /// The folder, or the nearest one above it that is there.
+  private static func existing(_ folder: String) -> String {
+    var folder = folder
+    while access(folder, F_OK) != 0 {
+      let parent = folder.lastIndex(of: "/").map { folder[..<$0] }
+      folder = parent.map { $0.isEmpty ? "/" : String($0) } ?? "."
+    }
+    return folder
   }
 
   /// Sources that read a folder which is not there. Nothing is made.

@@ -205,7 +205,9 @@ struct PullService: Service {
       next = Instant(secondsSince1970: clock.now.secondsSince1970 + min(60, 5 << min(times - 1, 4)))
       metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock.now)
       readiness.hold("store", because: "what is pulled cannot be recorded: \(error)")
-      logger.error("pull failed", metadata: ["source": .string(source.name), "reason": .string("\(error)")])
+      logger.error(
+        "pull failed",
+        metadata: ["source": .string(source.name), "code": .string("storage"), "reason": .string("\(error)")])
     }
   }
 
@@ -234,6 +236,14 @@ struct PullService: Service {
         ])
     case .failed(let fault):
       metrics.recordPull(source: source, outcome: fault.code.rawValue, isSuccess: false, seconds: seconds, at: now)
+      // What this machine cannot keep is no fault of the source.
+      if fault.code == .storage {
+        readiness.hold("store", because: "what is pulled cannot be recorded: \(fault.reason)")
+        logger.error(
+          "pull failed",
+          metadata: ["source": .string(source), "code": .string(fault.code.rawValue), "reason": .string(fault.reason)])
+        break
+      }
       logger.warning(
         "pull failed",
         metadata: ["source": .string(source), "code": .string(fault.code.rawValue), "reason": .string(fault.reason)])
@@ -456,8 +466,11 @@ struct PublishService: Service {
       return
     }
     readiness.release("series \(series)")
+    // A round that has made lost files again is told as such.
+    let lost = receipt.warnings.first { [.fileMissing, .fileDamaged].contains($0.code) }
     metrics.recordPublication(
-      series: series, outcome: receipt.bundles.isEmpty ? "nothing-due" : "published", isSuccess: true, at: now)
+      series: series, outcome: lost?.code.rawValue ?? (receipt.bundles.isEmpty ? "nothing-due" : "published"),
+      isSuccess: true, at: now)
     metrics.recordPublishedKeys(series: series, outcome: "published", count: receipt.published)
     metrics.recordPublishedKeys(series: series, outcome: "revised", count: receipt.revised)
     metrics.recordPublishedKeys(series: series, outcome: "padding", count: receipt.lookalikes)
@@ -525,6 +538,8 @@ struct ReloadService: Service {
   let certificates: CertificateWatch?
 
   private let logger = Logger(label: "keyferry.configuration")
+  /// With which the process began: what cannot be changed while it runs is still as it says.
+  private let first: GatewayPlan
 
   init(
     plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?, trust: HeldFederationTrust? = nil,
@@ -532,6 +547,7 @@ struct ReloadService: Service {
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
     self.plan = plan
+    first = plan.value
     self.readAgain = readAgain
     self.hangups = hangups
     self.exposure = exposure
@@ -547,13 +563,12 @@ struct ReloadService: Service {
     do {
       let (new, warnings) = try readAgain()
       for warning in warnings { logger.warning("configuration warning", metadata: ["fault": .string("\(warning)")]) }
-      let old = plan.value
-      if new.stateFolder != old.stateFolder || new.database != old.database
-        || new.publicationFolder != old.publicationFolder
-        || new.publicationBucket != old.publicationBucket
-        || new.server?.listening != old.server?.listening || new.uploads != old.uploads
-        || new.operators != old.operators || new.ownOrigins != old.ownOrigins
-        || new.federation?.served != old.federation?.served || new.log != old.log
+      if new.stateFolder != first.stateFolder || new.database != first.database
+        || new.publicationFolder != first.publicationFolder
+        || new.publicationBucket != first.publicationBucket
+        || new.server?.listening != first.server?.listening || new.uploads != first.uploads
+        || new.operators != first.operators || new.ownOrigins != first.ownOrigins
+        || new.federation?.served != first.federation?.served || new.log != first.log
       {
         logger.warning(
           """
@@ -563,7 +578,7 @@ struct ReloadService: Service {
       }
       plan.value = new
       // What happens is told to the log that was there at the beginning.
-      plan.value.log = old.log
+      plan.value.log = first.log
       if let trust, let federation = new.federation { trust.value = federation.trust }
       if let server = new.server { certificates?.take(server) }
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)

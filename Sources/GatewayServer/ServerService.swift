@@ -71,8 +71,12 @@ package struct ServerService: Service {
       leave()
       // Who takes a response slowly would hold up the end for as long as he likes.
       Task { [application] in
-        try await Task.sleep(for: Self.patience)
-        let count = application.responder.connections.dropAll()
+        let connections = application.responder.connections
+        for _ in 0..<Self.patience where connections.count > 0 {
+          try await Task.sleep(for: .seconds(1))
+          connections.dropIdle()
+        }
+        let count = connections.dropAll()
         guard count > 0 else { return }
         application.logger.notice(
           "connections were closed whose clients held up the end", metadata: ["connections": .stringConvertible(count)])
@@ -80,8 +84,8 @@ package struct ServerService: Service {
     }
   }
 
-  /// For responses that have begun when the sockets close.
-  private static let patience = Duration.seconds(30)
+  /// Seconds for responses that have begun when the sockets close.
+  private static let patience = 30
 
   /// The server ends soon: it says so where readiness is asked for, and to each client behind the response that it gives.
   package func leave() {
@@ -92,12 +96,14 @@ package struct ServerService: Service {
 
 extension ServerService {
   /// Names the address where the system does not let it be had.
-  private static func listening(at host: String, _ port: Int, _ body: () async throws -> Void) async throws {
+  static func listening(
+    at host: String, _ port: Int, for place: String = "server", _ body: () async throws -> Void
+  ) async throws {
     do {
       try await body()
     } catch let error as IOError {
       let words = String(cString: strerror(error.errnoCode)).lowercased()
-      throw ServerFault(place: "server", reason: "nobody can listen at \(host):\(port): \(words)")
+      throw ServerFault(place: place, reason: "nobody can listen at \(host):\(port): \(words)")
     }
   }
 }

@@ -83,7 +83,7 @@ extension GatewayReader {
     }
     if !document.faults.contains(where: { !$0.isWarning }) {
       for misfit in trials.federation(server.settings) {
-        document.add(document.place(of: "\(section.place.path).\(misfit.setting)"), misfit.reason)
+        document.add(place(of: misfit.setting, in: section), misfit.reason)
       }
     }
     warnOfUnusableCertificates(federation.trust, section)

@@ -23,11 +23,15 @@ final class GatewayReader {
   let path: String
   /// The files that the configuration names and that were read.
   var namedFiles: [String] = []
+  /// Which of them each setting names; where the file of a secret is named by `file`, by the place of the secret.
+  private var filesBySetting: [String: String] = [:]
   /// Those of them that secrets were read from, by the setting that names each: `server.key`.
   var secretFiles: [String: String] = [:]
   private var policyFaults: [GatewayFault] = []
   /// The regions and origins that the configuration names: there are such, whatever they are called.
-  private(set) var namedCodes: Set<String> = []
+  var namedCodes: Set<String> = []
+  /// Those of them that sources' keys are said to name.
+  var codesInKeys: Set<String> = []
   private var policiesByName: [String: Policy] = [:]
   /// `nil` is a file that is at fault; that is told once.
   private var policiesByPath: [String: Policy?] = [:]
@@ -102,6 +106,9 @@ final class GatewayReader {
 
     check(sources, ownOrigins: ownOrigins)
     check(series)
+    let isRead = sources.contains { !$0.settings.isRehearsal } || federation != nil
+    if isRead { checkTravellers(series) }
+    checkRetention(retention, of: series, root)
     let shown = mirrored(mirrors, beside: series, of: sources, retention)
     if let federation { check(federation.settings, federation.section, server: server, root) }
     if let server { check(server, series: series, mirrors: shown, publication: publication) }
@@ -170,9 +177,20 @@ final class GatewayReader {
     let stated = read()
     guard errorCount == before, let (section, misfits) = misfits(stated) else { return stated }
     for misfit in misfits {
-      document.add(document.place(of: "\(section.place.path).\(misfit.setting)"), misfit.reason)
+      document.add(place(of: misfit.setting, in: section), misfit.reason)
     }
     return stated
+  }
+
+  /// Where a setting stands that may be deep in a section, or the nearest section around it that the file states.
+  func place(of setting: String, in section: Section) -> SettingPlace {
+    var place = document.place(of: "\(section.place.path).\(setting)")
+    // An entry of a list has its name in the path, and its place is known by its number: what it lacks would be placed
+    // at the whole list.
+    if !section.states(String(setting.prefix { $0 != "." })) {
+      (place.line, place.column) = (section.place.line, section.place.column)
+    }
+    return place
   }
 
   private var errorCount: Int { document.faults.count { !$0.isWarning } }
@@ -201,28 +219,6 @@ final class GatewayReader {
     return text
   }
 
-  /// A code of a region or an origin, in capital letters.
-  func code(_ setting: Setting) -> String? {
-    guard let text = setting.text() else { return nil }
-    guard (2...16).contains(text.utf8.count), text.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" }) else {
-      return setting.fault("\(setting.shown), allowed a region's code: DE, US-VA")
-    }
-    namedCodes.insert(text.uppercased())
-    return text.uppercased()
-  }
-
-  /// A list of codes, at least one.
-  func codes(_ setting: Setting) -> Set<String>? {
-    guard let list = setting.list() else { return nil }
-    guard !list.isEmpty else { return setting.fault("empty, allowed one or more codes: [DE, US-VA]") }
-    var codes: Set<String> = []
-    for entry in list {
-      guard let code = code(entry) else { continue }
-      if !codes.insert(code).inserted { entry.add("\(code) is named twice") }
-    }
-    return codes
-  }
-
   /// A line for people, or for a header.
   func line(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
@@ -240,11 +236,17 @@ final class GatewayReader {
   func contents(_ setting: Setting, limit: Int) -> [UInt8]? {
     guard let path = resolvedPath(setting) else { return nil }
     namedFiles.append(path)
+    filesBySetting[setting.place.path] = path
     do throws(FileFault) {
       return try files.contents(of: path, limit: limit)
     } catch {
       return setting.fault("\(error)")
     }
+  }
+
+  /// What is wrong with what a setting names, behind the path of the file, if it is one.
+  func inFile(at place: SettingPlace, _ reason: String) -> String {
+    filesBySetting[place.path].map { "\(PathText.onOneLine($0)): \(reason)" } ?? reason
   }
 
   /// The text of a file with PEM blocks of this kind.
@@ -253,7 +255,7 @@ final class GatewayReader {
     guard let bytes = contents(setting, limit: Allowed.secretBytes) else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
     guard text.contains("-----BEGIN \(label)-----") else {
-      return setting.fault("the file has no PEM block, allowed -----BEGIN \(label)-----")
+      return setting.fault(inFile(at: setting.place, "the file has no PEM block, allowed -----BEGIN \(label)-----"))
     }
     return text
   }

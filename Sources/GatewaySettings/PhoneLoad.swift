@@ -34,6 +34,7 @@ package struct PhoneLoad: Hashable, Sendable {
   }
 
   package static let covidwise = "COVIDWISE on iOS"
+  package static let secondSDK = "DP-3T SDK 2"
 
   /// Whether a phone of this kind gets on.
   package var fits: Bool {
@@ -71,7 +72,10 @@ package struct PhoneLoad: Hashable, Sendable {
       // Ten days, each in a call of its own, by at most two syncs a day.
       add("DP-3T SDK 1", "dp3t", 20, 10, calls: 20, .calls(20))
     }
-    add("DP-3T SDK 2", "dp3t", min(windows, 6), series.makesSince ? 1 : days, calls: min(windows, 6), .calls(6))
+    // One archive a visit; without roll-ups that is one increment, and the next visit has the next one.
+    let visits = series.makesSince || series.makesDays ? min(windows, 6) : windows
+    let first = series.makesSince ? 1 : series.makesDays ? days : windows * days
+    add(Self.secondSDK, "dp3t", visits, first, calls: visits, .calls(6))
     return loads
   }
 }

@@ -115,7 +115,27 @@ extension GatewayReader {
       }
       checkSchedule(of: one)
     }
-    checkIdentities(series)
+    // Who reads no keys has others in their place.
+    if readsSecrets { checkIdentities(series) }
+  }
+
+  /// Keys that name no region may be those of everybody. Doors name regions for each of theirs.
+  func checkTravellers(_ series: [StatedSeries]) {
+    for one in series where one.settings.selection.travellersOnly {
+      let policy = one.settings.publishing.at(now)
+      let place = one.section.place(of: "travellers-only")
+      if policy.publishing.ignoresVisited {
+        warn(
+          place,
+          "every key is for everywhere by the policy \(policy.name) (regions.named: ignored), so this series has all of "
+            + "them; publish it by a policy with named: as-stated")
+      } else if policy.publishing.emptyVisited == .all {
+        warn(
+          place,
+          "keys that name no region are for everywhere by the policy \(policy.name) (regions.none-named: all), so this "
+            + "series has them too; publish it by a policy with none-named: origin, or none")
+      }
+    }
   }
 
   /// A mirror shows what a source has verified, and needs its bytes.
@@ -323,6 +343,14 @@ extension GatewayReader {
   }
 
   private func checkPhones(of series: StatedSeries, _ layouts: Set<String>?) {
+    let settings = series.settings
+    if settings.makesKeyDays, layouts?.contains("dp3t") != false, settings.listedDays < Self.daysOfFirstSDK {
+      warn(
+        series.section.place(of: "listed"),
+        "\(counted(Int(settings.listedDays), "day")): DP-3T's first SDK asks for the last \(Self.daysOfFirstSDK) days of exposure, and "
+          + "archives by key day are made for as many days as are listed: its phones lose the older keys; state listed: 14 days"
+      )
+    }
     for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where !load.fits {
       // Whoever calls a series like this serves the app.
       if load.phone == PhoneLoad.covidwise, series.settings.name.hasPrefix("exposureKeyExport-") {
@@ -330,6 +358,12 @@ extension GatewayReader {
           series.section.place(of: "every"),
           "\(load.phone) reads only the newest 14 entries of an index, and this one has up to \(load.firstFiles): state "
             + "every: 1 day and listed: 14 days, or phones that were off for a while lose keys")
+      }
+      if load.phone == PhoneLoad.secondSDK, layouts?.contains(load.layout) == true {
+        warn(
+          series.section.place(of: "rollups"),
+          "\(load.phone) is given one bundle a visit and visits 6 times a day, and this series has up to "
+            + "\(load.filesPerDay) a day: its phones fall behind and lose keys; add since to rollups")
       }
       guard load.phone == "iOS 13.5" else { continue }
       let stated = ["editions", "listed"].first { series.section.states($0) } ?? "every"
@@ -339,6 +373,19 @@ extension GatewayReader {
           + "15 in 24 hours: it never gets further; make editions: 1 and listed: 14 days, or leave apple out of server.layouts"
       )
     }
+  }
+
+  private static let daysOfFirstSDK: Int64 = 10
+
+  /// A key that is removed while it may still be published is new when it comes in again.
+  func checkRetention(_ retention: Retention, of series: [StatedSeries], _ root: Section) {
+    let policies = series.map(\.settings.publishing).filter { $0.publishing.maximumAgeDays > Int(retention.keyDays) }
+    guard let policy = policies.max(by: { $0.publishing.maximumAgeDays < $1.publishing.maximumAgeDays }) else { return }
+    warn(
+      document.place(of: root.states("retention") ? "retention.keys" : "retention"),
+      "\(counted(Int(retention.keyDays), "day")), and the policy \(policy.name) publishes keys of "
+        + "\(counted(policy.publishing.maximumAgeDays, "day")): one that was removed and comes in again is new, goes out again, and no recall of it "
+        + "is known any more; state keys: \(policy.publishing.maximumAgeDays) days or more")
   }
 
   /// The door for uploads as a source. What it does not say itself, an old configuration says in the source that reads

@@ -41,7 +41,7 @@ extension GatewayReader {
     guard let key = secret(setting) else { return nil }
     guard readsSecrets else { return key }
     guard key.disclosed.contains("-----BEGIN "), key.disclosed.contains("PRIVATE KEY-----") else {
-      return setting.fault("no PEM block with a private key")
+      return setting.fault(inFile(at: setting.place, "no PEM block with a private key"))
     }
     return key
   }
@@ -64,14 +64,19 @@ extension GatewayReader {
 
   private func secret(inVariable setting: Setting) -> String? {
     guard let name = setting.text() else { return nil }
-    // What is not a variable may be the secret itself, so it is not repeated.
     guard let value = environment[name] else {
-      return setting.fault("the environment has no variable of that name")
+      return setting.fault("the environment has no variable \(Self.isUsual(variable: name) ? name : "of that name")")
     }
     guard value.utf8.count <= Allowed.secretBytes else {
       return setting.fault("\(value.utf8.count) bytes, allowed 1...\(Allowed.secretBytes)")
     }
     return value.trimmed
+  }
+
+  /// Capital letters, digits and `_`. What is no such name may be the secret itself, so it is not repeated.
+  private static func isUsual(variable name: String) -> Bool {
+    (1...40).contains(name.utf8.count)
+      && name.unicodeScalars.allSatisfy { ("A"..."Z").contains($0) || ("0"..."9").contains($0) || $0 == "_" }
   }
 
   // MARK: Headers

@@ -193,7 +193,7 @@ extension GatewayReader {
     do throws(KeyFault) {
       return try P256PublicKey(text: String(decoding: bytes, as: UTF8.self))
     } catch {
-      return setting.fault("\(error)")
+      return setting.fault(inFile(at: setting.place, "\(error)"))
     }
   }
 
@@ -203,7 +203,7 @@ extension GatewayReader {
     do throws(KeyFault) {
       return try SigningKey(pem: pem.disclosed)
     } catch {
-      return setting.fault("\(error)")
+      return setting.fault(inFile(at: setting.place, "\(error)"))
     }
   }
 }

@@ -486,9 +486,10 @@ package enum SettingsTable {
         series.publishesEmptyWindows ? "`publish`" : "`skip`", "`publish`, `skip`"),
       Row("series[].split", "When a window is split into several bundles.", "the defaults", "a section"),
       Row(
-        "series[].split.keys", "No bundle has more keys.", "\(series.maximumKeys)", Allowed.splitKeys.text),
+        "series[].split.keys", "No bundle of a window has more keys; what is rolled up stays one archive.",
+        "\(series.maximumKeys)", Allowed.splitKeys.text),
       Row(
-        "series[].split.bytes", "No archive is larger.", ByteCount.text(series.maximumBytes),
+        "series[].split.bytes", "No archive of a window is larger.", ByteCount.text(series.maximumBytes),
         Allowed.splitBytes.byteCounts),
       Row(
         "series[].split.window",

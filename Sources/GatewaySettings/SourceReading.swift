@@ -52,7 +52,7 @@ extension GatewayReader {
     settings.origin = section.take("origin").flatMap(code)
     section.read("relay") { relay($0, &settings) }
     settings.speaksFor = speaksFor(section)
-    settings.regions = section.take("regions").flatMap(codes)
+    settings.regions = section.take("regions").flatMap(codesOfKeys)
     set(&settings.isRehearsal, section.take("rehearsal")?.flag())
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
     section.section("limits") { section in
@@ -76,10 +76,8 @@ extension GatewayReader {
     var place = section.place(of: "options")
     var reason = reason
     if let colon = reason.firstIndex(of: ":"), reason[colon...].hasPrefix(": ") {
-      let option = document.place(of: "\(place.path).\(reason[..<colon])")
       if reason[..<colon].utf8.allSatisfy({ $0 > 0x20 }) {
-        if option.line > 0 { place = option }
-        place.path = option.path
+        place = self.place(of: "options.\(reason[..<colon])", in: section)
         reason = String(reason[colon...].dropFirst(2))
       }
     }
@@ -126,7 +124,7 @@ extension GatewayReader {
   /// Whether it is a relay, or whose keys it carries as one.
   private func relay(_ setting: Setting, _ settings: inout SourceSettings) {
     if setting.isList {
-      settings.carries = codes(setting)
+      settings.carries = codesOfKeys(setting)
       settings.isRelay = true
     } else if setting.isWord("true") || setting.isWord("false") {
       settings.isRelay = setting.isWord("true")
@@ -207,12 +205,12 @@ extension GatewayReader {
       isRepeated
         ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
       isWarning: !isRepeated)
-    let old = section.take("origins").flatMap(codes).map(ReadingPolicy.SpokenOrigins.only)
+    let old = section.take("origins").flatMap(codesOfKeys).map(ReadingPolicy.SpokenOrigins.only)
     return section.take("speaks-for").flatMap(spokenOrigins) ?? old
   }
 
   private func spokenOrigins(_ setting: Setting) -> ReadingPolicy.SpokenOrigins? {
-    guard setting.isWord("any") else { return codes(setting).map(ReadingPolicy.SpokenOrigins.only) }
+    guard setting.isWord("any") else { return codesOfKeys(setting).map(ReadingPolicy.SpokenOrigins.only) }
     setting.add("any: whatever origin its keys name is taken to have said so", isWarning: true)
     return .any
   }

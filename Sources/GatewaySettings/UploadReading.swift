@@ -97,7 +97,7 @@ extension GatewayReader {
     do throws(KeyFault) {
       return try P256PublicKey(text: text).pem
     } catch {
-      return setting.fault("\(error)")
+      return setting.fault(inFile(at: setting.place, "\(error)"))
     }
   }
 

@@ -1,4 +1,5 @@
-internal import KeyStorage
+internal import KeyIntake
+package import KeyStorage
 internal import TransparencyLog
 
 /// What is wrong with the files of a publication folder, after every byte of them was read.
@@ -41,17 +42,36 @@ package struct PublicationCheck: Sendable {
   /// Files that are not as they were published, and that no index names any more: they go when their grace is over.
   package private(set) var leaving: [Fault] = []
 
-  /// - Parameter series: the names of the series and of the mirrors.
+  /// - Parameters:
+  ///   - series: the names of the series and of the mirrors.
+  ///   - published: by series, how many bundles the store has published and not taken out of the indexes.
   /// - Throws: what the folder throws.
-  package init(of series: [String], in folder: any PublicationFolder) async throws {
-    for name in series { try await look(at: name, in: folder) }
+  package init(
+    of series: [String], published: [String: Int] = [:], in folder: any PublicationFolder
+  ) async throws {
+    for name in series { try await look(at: name, published: published[name] ?? 0, in: folder) }
   }
 
-  private mutating func look(at series: String, in folder: any PublicationFolder) async throws {
+  /// - Returns: by series, how many bundles a store has published and not taken out of the indexes.
+  package static func published(_ series: [String], by ledger: Ledger) async throws -> [String: Int] {
+    try await ledger.read { state in
+      try series.reduce(into: [:]) { $0[$1] = try state.bundles(of: $1, in: [.published]).count }
+    }
+  }
+
+  private mutating func look(
+    at series: String, published: Int, in folder: any PublicationFolder
+  ) async throws {
     let manifestPath = SeriesManifest.path(of: series)
     let present = try await folder.files(of: series).map(\.path)
     guard let document = try await folder.content(of: manifestPath, limit: SeriesManifest.byteLimit) else {
-      guard !present.isEmpty else { return }
+      guard !present.isEmpty else {
+        guard published > 0 else { return }
+        return add(
+          .gone, manifestPath,
+          "nothing of the series is in the folder, and the store has published \(counted(published, "bundle")); where a disk is not "
+            + "mounted, mount it; otherwise keyferry publish makes them again")
+      }
       return add(.gone, manifestPath, "the manifest is not in the folder; keyferry publish makes it again")
     }
     files += 1

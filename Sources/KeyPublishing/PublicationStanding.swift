@@ -43,7 +43,8 @@ package enum PublicationStanding {
       if unknown > 0 {
         faults.append(
           "series \(name): \(place) has \(counted(unknown, "bundle")) that the store does not know: the store was lost, or is older;"
-            + " keyferry publish takes what apps have seen as released; pauses, recalls and erasures have to be said again before"
+            + " keyferry publish takes what apps have seen as released; pauses, recalls and erasures have to be said again before,"
+            + " and where the store began anew, keyferry store begin --publish --yes behind them"
         )
       }
     }

@@ -816,7 +816,8 @@ struct SeriesRound: Sendable {
   // MARK: Roll-ups
 
   /// Makes the roll-ups of every day that has new increments, and those since each listed midnight. They hold exactly
-  /// what their increments hold, look-alikes included, but key data once. Those that need a file that is gone are not made, and the last
+  /// what their increments hold, look-alikes included, but key data once. Each is one archive, however large: the layouts that name a day
+  /// name one, and a phone would be given none of several. Those that need a file that is gone are not made, and the last
   /// ones stay.
   ///
   /// - Parameter again: days whose roll-ups were lost, and where they ended.
@@ -852,15 +853,13 @@ struct SeriesRound: Sendable {
         (added[day] ?? []).map(\.sealed.windowEnd)
         + [again[day], replaced.isEmpty ? nil : dayEnds[start]].compactMap(\.self)
       if settings.makesDays, let end = ends.max() {
-        for bundle in try sealer.seal(keys, start: start, windowEnd: end) {
-          try await staging.add(bundle, .day, made: .union([parts]))
-        }
+        try await staging.add(
+          sealer.sealOne(keys, start: start, windowEnd: end, end: end), .day, made: .union([parts]))
       }
       guard let later = since else { continue }
       let union = try BundleUnion.of(keys, before: later)
-      for bundle in try sealer.seal(union, start: start, windowEnd: window.end) {
-        try await staging.add(bundle, .since, made: .union(steps))
-      }
+      try await staging.add(
+        sealer.sealOne(union, start: start, windowEnd: window.end, end: window.end), .since, made: .union(steps))
       since = union
     }
   }

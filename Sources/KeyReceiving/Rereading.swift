@@ -80,10 +80,10 @@ package struct Rereading: Sendable {
     newFacts.counts = summary.counts
     newFacts.vouchedBy = summary.voucher
     newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: time)
-    return try DocumentReading(
-      collector, newFacts, wasDiscarded: facts.rejections[AdmissionReason.flood.rawValue] != nil,
+    return DocumentReading(
+      collector, newFacts, discarded: DiscardedClaims(facts, admissible: summary.counts.new + summary.counts.held),
       old: try state.claims(broughtBy: document.id, about: keys).map(\.claim), held: try state.held(of: document.id),
-      isKnown: { claim in try state.claims(about: claim.subject.key).statedClaims.contains(claim) })
+      known: Set(try state.claims(about: keys.sorted()).claims.statedClaims))
   }
 }
 
@@ -101,11 +101,34 @@ struct ReadingCollector: ClaimRecorder {
   }
 }
 
+/// What the operator has discarded of a document. Its claims are in no table, and their number is.
+private struct DiscardedClaims {
+  private(set) var counts: [AdmissionReason: Int] = [:]
+  /// Whether the policy admits more than it did: then nobody knows which claims are new and which were discarded.
+  let mayBeOthers: Bool
+
+  /// - Parameters:
+  ///   - facts: of the reading before.
+  ///   - admissible: how many claims the policy admits now.
+  init(_ facts: DocumentFacts, admissible: Int) {
+    for reason in [AdmissionReason.flood, .otherRollingStart] {
+      if let count = facts.rejections[reason.rawValue], count > 0 { counts[reason] = count }
+    }
+    let before = facts.counts.new + facts.counts.known + facts.counts.held + counts.values.reduce(0, +)
+    mayBeOthers = admissible > before
+  }
+
+  /// For a claim that is not held by the reading itself.
+  var reason: AdmissionReason { counts[.flood] != nil ? .flood : .otherRollingStart }
+}
+
 /// What one document is read to say now, beside what it was read to say.
 private struct DocumentReading {
   var change = ReadingChange()
   /// Claims that it brought and that are read as they were.
   var same = 0
+  /// Claims that the operator has discarded.
+  private var dropped = 0
   private var newFacts: DocumentFacts
 
   /// What becomes of a claim was decided about its key and origin.
@@ -116,10 +139,11 @@ private struct DocumentReading {
     init(_ claim: StatedClaim) { (subject, origin) = (claim.subject, claim.origin) }
   }
 
+  /// - Parameter known: all claims that stand about the document's key data.
   init(
-    _ read: ReadingCollector, _ facts: DocumentFacts, wasDiscarded: Bool, old: [StatedClaim], held: [StatedClaim],
-    isKnown: (StatedClaim) throws -> Bool
-  ) throws {
+    _ read: ReadingCollector, _ facts: DocumentFacts, discarded: DiscardedClaims, old: [StatedClaim],
+    held: [StatedClaim], known: Set<StatedClaim>
+  ) {
     newFacts = facts
     let (oldClaims, oldHeld) = (Set(old), Set(held))
     let (admitted, waiting) = (Set(old.map(Place.init)), Set(held.map(Place.init)))
@@ -129,20 +153,28 @@ private struct DocumentReading {
       // The operator has released it, or it was no flood then.
       if admitted.contains(Place(claim)) { claims.insert(claim) } else { held.insert(claim) }
     }
-    for claim in claims where !admitted.contains(Place(claim)) {
-      guard waiting.contains(Place(claim)) || wasDiscarded, try !isKnown(claim) else { continue }
+    for claim in claims where !admitted.contains(Place(claim)) && !known.contains(claim) {
+      guard waiting.contains(Place(claim)) || !discarded.counts.isEmpty else { continue }
       claims.remove(claim)
       held.insert(claim)
     }
+    // What was discarded stays so. Where the policy admits more than before, the operator is asked again.
+    if !discarded.counts.isEmpty, !discarded.mayBeOthers {
+      for claim in held where !waiting.contains(Place(claim)) {
+        held.remove(claim)
+        newFacts.counts.rejections[(read.held[claim] ?? discarded.reason).rawValue, default: 0] += 1
+        dropped += 1
+      }
+    }
     change.removed = oldClaims.subtracting(claims).sorted(by: StatedClaim.precedes)
-    change.added = try claims.subtracting(oldClaims).filter { try !isKnown($0) }.sorted(by: StatedClaim.precedes)
+    change.added = claims.subtracting(oldClaims).subtracting(known).sorted(by: StatedClaim.precedes)
     change.heldRemoved = oldHeld.subtracting(held).sorted(by: StatedClaim.precedes)
     // What the operator has to decide about waits on, whatever made it wait first.
     for claim in held.subtracting(oldHeld) { change.heldAdded[claim] = read.held[claim] ?? .flood }
     same = claims.intersection(oldClaims).count
     let all = newFacts.counts.new + newFacts.counts.held
     newFacts.counts.held = held.count
-    newFacts.counts.known = max(0, all - held.count)
+    newFacts.counts.known = max(0, all - held.count - dropped)
     newFacts.counts.new = 0
   }
 

@@ -79,12 +79,15 @@ extension PostgresTransaction {
     try database.run("DELETE FROM held WHERE document = $1\(part.condition)", document.rawValue)
   }
 
-  func dropHeld(_ row: ClaimRow, of document: DocumentID) throws {
+  func dropHeld(_ rows: [ClaimRow], of document: DocumentID) throws {
+    func numbers(_ number: (ClaimRow) -> Int32) -> PostgresValue { .ints(rows.map { Int64(number($0)) }) }
     try database.run(
       """
-      DELETE FROM held WHERE document = $1 AND key = $2 AND rolling_start = $3 AND said = $4 AND origin = $5
-        AND source = $6 AND regions = $7
-      """, document.rawValue, row.key.bytes, row.rollingStart, row.said, row.origin, row.source, row.regions)
+      DELETE FROM held USING unnest($2, $3, $4, $5, $6, $7) AS gone (\(ClaimRow.columns))
+      WHERE held.document = $1 AND held.key = gone.key AND held.rolling_start = gone.rolling_start AND held.said = gone.said
+        AND held.origin = gone.origin AND held.source = gone.source AND held.regions = gone.regions
+      """, document.rawValue, PostgresValue.blobs(rows.map(\.key.bytes)), numbers(\.rollingStart), numbers(\.said),
+      numbers(\.origin), numbers(\.source), numbers(\.regions))
   }
 
   func dropHeld(about key: TemporaryExposureKey) throws -> Int {
@@ -167,11 +170,11 @@ extension PostgresTransaction {
       """, arrival, PostgresValue.ints(claims.map { Int64($0.origin) }), PostgresValue.ints(claims.map(\.count)))
   }
 
-  func takeFromVolume(of origin: Int32, _ arrival: Int64) throws {
+  func take(_ count: Int, fromVolumeOf origin: Int32, _ arrival: Int64) throws {
     try database.run(
-      "DELETE FROM volumes WHERE arrival = $1 AND origin = $2 AND claims <= 1", arrival, origin)
+      "DELETE FROM volumes WHERE arrival = $1 AND origin = $2 AND claims <= $3", arrival, origin, count)
     try database.run(
-      "UPDATE volumes SET claims = claims - 1 WHERE arrival = $1 AND origin = $2", arrival, origin)
+      "UPDATE volumes SET claims = claims - $3 WHERE arrival = $1 AND origin = $2", arrival, origin, count)
   }
 
   func claimCount() throws -> Int {

@@ -103,7 +103,7 @@ extension SQLiteTransaction {
     return database.changesCount
   }
 
-  func dropHeld(_ row: ClaimRow, of document: DocumentID) throws {
+  func dropHeld(_ rows: [ClaimRow], of document: DocumentID) throws {
     let statement = try RawStatement(
       database,
       """
@@ -111,7 +111,7 @@ extension SQLiteTransaction {
         AND regions = ?6 AND document = ?7
       """)
     statement.bind(document.rawValue, at: 7)
-    _ = try row.bound(to: statement) { try statement.run() }
+    for row in rows { _ = try row.bound(to: statement) { try statement.run() } }
   }
 
   func dropHeld(about key: TemporaryExposureKey) throws -> Int { try deleteRows("held WHERE key = ?", key) }
@@ -199,11 +199,12 @@ extension SQLiteTransaction {
     }
   }
 
-  func takeFromVolume(of origin: Int32, _ arrival: Int64) throws {
+  func take(_ count: Int, fromVolumeOf origin: Int32, _ arrival: Int64) throws {
     try database.execute(
-      sql: "DELETE FROM volumes WHERE arrival = ? AND origin = ? AND claims <= 1", arguments: [arrival, origin])
+      sql: "DELETE FROM volumes WHERE arrival = ? AND origin = ? AND claims <= ?", arguments: [arrival, origin, count])
     try database.execute(
-      sql: "UPDATE volumes SET claims = claims - 1 WHERE arrival = ? AND origin = ?", arguments: [arrival, origin])
+      sql: "UPDATE volumes SET claims = claims - ? WHERE arrival = ? AND origin = ?",
+      arguments: [count, arrival, origin])
   }
 
   func claimCount() throws -> Int {

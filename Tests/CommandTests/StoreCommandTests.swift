@@ -870,6 +870,15 @@ import Testing
       #expect(after.status == 0 && after.text.contains("no index names it any more"), "\(after.text)\(after.errors)")
       #expect(after.text.contains(", 0 faults\n") && after.errors.isEmpty)
       try check(try workshop.keyferry(["check", "--publication", "--json"] + Self.noon), "check.schema.json", 0)
+      // A disk that is not mounted has no files that could be damaged.
+      for path in ["public/DE", "public"] {
+        try FileManager.default.moveItem(atPath: workshop.path(path), toPath: workshop.path("away"))
+        let gone = try workshop.keyferry(["check", "--publication"] + Self.noon)
+        #expect(gone.status == 1, "\(gone.text)\(gone.errors)")
+        #expect(gone.text.contains("DE/manifest.json: gone: nothing of the series is in the folder"), "\(gone.text)")
+        try? FileManager.default.removeItem(atPath: workshop.path(path))
+        try FileManager.default.moveItem(atPath: workshop.path("away"), toPath: workshop.path(path))
+      }
     }
   }
 

@@ -169,11 +169,7 @@ import Testing
     try await Neighbourhood.visit { place in
       try FileManager.default.createDirectory(
         at: place.folder.appending(path: "nl"), withIntermediateDirectories: true)
-      let made = try #require(Tool(named: "openssl")).run([
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "20", "-subj",
-        "/CN=localhost", "-keyout", place.path("nl/tls.key"), "-out", place.path("nl/tls.pem"),
-      ])
-      try #require(made.status == 0, "\(made.errors)")
+      try makeCertificate(place)
       try place.write("0123456789abcdef0123456789abcdef", "nl/token")
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path("nl/token"))
       try gateway(
@@ -200,6 +196,58 @@ import Testing
         #expect(try await upload == "200 2")
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
+      }
+    }
+  }
+
+  private func makeCertificate(_ place: Neighbourhood) throws {
+    let made = try #require(Tool(named: "openssl")).run([
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "20", "-subj",
+      "/CN=localhost", "-keyout", place.path("nl/tls.key"), "-out", place.path("nl/tls.pem"),
+    ])
+    try #require(made.status == 0, "\(made.errors)")
+  }
+
+  /// A phone that sleeps keeps its connection, and answers neither a farewell of TLS nor one of HTTP/2. The gateway listened no more,
+  /// and waited for it for half a minute.
+  @Test(
+    "does not wait for a phone that sleeps",
+    .enabled(if: Tool(named: "openssl") != nil, "needs openssl"), arguments: ["h2", "http/1.1"])
+  func sleepingPhone(_ version: String) async throws {
+    try await Neighbourhood.visit { place in
+      try FileManager.default.createDirectory(
+        at: place.folder.appending(path: "nl"), withIntermediateDirectories: true)
+      try makeCertificate(place)
+      try gateway(place, ending: "0 s", server: ", certificate: tls.pem, key: {file: tls.key}")
+      try await place.running("nl", "serve") { process, address in
+        let script = """
+          import socket, ssl, sys, time
+          port, version = sys.stdin.read().split()
+          context = ssl._create_unverified_context()
+          context.set_alpn_protocols([version])
+          client = context.wrap_socket(socket.create_connection(("127.0.0.1", int(port)), 5))
+          assert client.selected_alpn_protocol() == version
+          if version == "h2": client.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+          else: client.sendall(b"GET /all/index.txt HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+          client.recv(9)
+          print("sleeps", flush=True)
+          time.sleep(40)
+          """
+        let phone = Process()
+        phone.executableURL = URL(filePath: "/usr/bin/env")
+        phone.arguments = ["python3", "-c", script]
+        let (input, output) = (Pipe(), Pipe())
+        (phone.standardInput, phone.standardOutput) = (input, output)
+        try phone.run()
+        defer { phone.terminate() }
+        input.fileHandleForWriting.write(Data("\(address.port ?? 0) \(version)".utf8))
+        try input.fileHandleForWriting.close()
+        #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).hasPrefix("sleeps"))
+        let told = ContinuousClock.now
+        kill(process.processIdentifier, SIGTERM)
+        while process.isRunning, told.duration(to: .now) < .seconds(35) { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(told.duration(to: .now) < .seconds(4.5), "\(told.duration(to: .now))")
+        #expect(!process.isRunning && process.terminationStatus == 0)
       }
     }
   }

@@ -232,7 +232,7 @@ import TransparencyLog
         12:26: error: series.NL.minimum.too-few: "drop", allowed pad, wait
         13:24: error: series.NL.split.bytes: "1 GB", allowed 1 KiB...16 MiB
         14:5: error: series.NL.listed: 90 days, allowed 1 day...60 days
-        16:10: error: series.NL.sign.0.key: line 1: the content of the block is not base64
+        16:10: error: series.NL.sign.0.key: /etc/k/rsa.key: line 1: the content of the block is not base64
         17:30: error: series.NL.sign.1.id: "2 4", allowed are letters, digits, "_", "."
         18:9: error: series.NL.sign.2.key: missing, allowed {file: PATH} or {env: NAME}
         18:9: error: series.NL.sign.2.version: missing, allowed the key's version as registered: v1
@@ -311,7 +311,7 @@ import TransparencyLog
         4:1: error: server.key: missing: a certificate and its key go together
         5:3: error: server.listen: "8080", allowed an address and a port: 127.0.0.1:8080, "[::1]:8080"
         6:3: error: server.url: "keys.example.org", allowed an address: https://keys.example.org
-        7:3: error: server.certificate: the file has no PEM block, allowed -----BEGIN CERTIFICATE-----
+        7:3: error: server.certificate: /etc/k/token: the file has no PEM block, allowed -----BEGIN CERTIFICATE-----
         8:21: error: server.layouts.1: "goggle", allowed apple, corona-warn-app, dp3t, google, immuni
         9:3: error: server.default-series: no series "DE", allowed NL
         10:3: error: server.travel: no series "travel", allowed NL
@@ -364,12 +364,12 @@ import TransparencyLog
         13:19: warning: server.uploads.clients.a: mode 0660: its group may write it; chmod g-w it
         15:9: error: server.uploads.certificates.i: without a key; state keys: {KID: FILE}, or key-set: a JWK set
         16:9: error: server.uploads.certificates.j.audience: missing, allowed what the claim aud says
-        16:28: error: server.uploads.certificates.j.keys.k: a private key, expected PUBLIC KEY: take the public half \
-        with openssl pkey -pubout
+        16:28: error: server.uploads.certificates.j.keys.k: /etc/k/a.key: a private key, expected PUBLIC KEY: take the \
+        public half with openssl pkey -pubout
         16:39: error: server.uploads.certificates.j.key-set: the file is no JWK set with a key on P-256 that has a kid
         17:45: error: server.uploads.codes.rate: none, allowed a rate: 600/min
         18:5: error: server.uploads.dp3t.next-day-key: missing, allowed {file: PATH} or {env: NAME}
-        18:19: error: server.uploads.dp3t.keys.0: neither a PEM block nor base64
+        18:19: error: server.uploads.dp3t.keys.0: /etc/k/keys/bad.pem: neither a PEM block nor base64
         19:5: error: server.uploads.revision-key: at least 32 characters; openssl rand -hex 32 makes one
         """),
     Case(
@@ -388,6 +388,67 @@ import TransparencyLog
         origin: DE
         6:46: warning: server.uploads.token: the token comes over plain HTTP; state certificate and key, or listen \
         on 127.0.0.1
+        """),
+    Case(
+      name: "keys that are no keys, and variables that are not set",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series:
+          - name: NL
+            sign:
+              - {key: {file: keys/de.pem}, id: "204", version: v1}
+              - {key: {env: NLKEY}, id: "204", version: v2, from: 2020-12-31}
+              - {key: {env: lower-case}, id: "204", version: v3, from: 2020-12-31}
+        sources:
+          - {name: a, protocol: index, location: "https://a.example", trust: operator, origin: DE,
+             http: {client-certificate: roots.pem, client-key: {file: token}}}
+        """,
+      faults: """
+        6:10: error: series.NL.sign.0.key: /etc/k/keys/de.pem: line 1: a public key, expected its private half, \
+        PRIVATE KEY or EC PRIVATE KEY
+        7:16: error: series.NL.sign.1.key: the environment has no variable NLKEY
+        8:16: error: series.NL.sign.2.key: the environment has no variable of that name
+        11:44: error: sources.a.http.client-key: /etc/k/token: no PEM block with a private key
+        """),
+    Case(
+      name: "codes that ISO 3166 does not have",
+      text: """
+        state: /s
+        own-origins: [nl, UK, QQ]
+        publication: {folder: /p}
+        sources:
+          - {name: a, protocol: files, location: in, trust: operator, origin: EL, speaks-for: [EL, Bavaria], regions: ["262", "999"]}
+        series:
+          - name: NL
+            include: [netherlands, "204", NLD, "US-", UK-ENG, nl, US-VA, GB-SCT, EU, XK, XX-1, AA, bavaria, "262"]
+            exclude: [QL, DE-BAVA]
+            origins: [England]
+            sign: [{key: {file: a.key}, id: "204", version: v1}]
+        server:
+          listen: "127.0.0.1:8080"
+          uploads: {origin: DEU, regions: [DEU, UK, ZZ, NL], rate: none, token: {env: TOKEN}}
+        """,
+      faults: """
+        2:19: warning: own-origins.1: "UK" is no region's code of ISO 3166; the United Kingdom's is GB
+        5:63: warning: sources.a.origin: "EL" is no region's code of ISO 3166; Greece's is GR
+        5:88: warning: sources.a.speaks-for.0: "EL" is no region's code of ISO 3166; Greece's is GR; fine where its keys \
+        name it so
+        5:92: warning: sources.a.speaks-for.1: "Bavaria" is no region's code of ISO 3166: two letters such as DE, or \
+        US-VA; fine where its keys name it so
+        5:119: warning: sources.a.regions.1: "999" is no region's code of ISO 3166: two letters such as DE, or US-VA; \
+        fine where its keys name it so
+        8:15: warning: series.NL.include.0: "netherlands" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        8:28: warning: series.NL.include.1: "204" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        8:35: warning: series.NL.include.2: "NLD" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        8:40: warning: series.NL.include.3: "US-" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        8:47: warning: series.NL.include.4: "UK-ENG" is no region's code of ISO 3166; the United Kingdom's is GB
+        9:15: warning: series.NL.exclude.0: "QL" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        9:19: warning: series.NL.exclude.1: "DE-BAVA" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        10:15: warning: series.NL.origins.0: "England" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        14:13: warning: server.uploads.origin: "DEU" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        14:36: warning: server.uploads.regions.0: "DEU" is no region's code of ISO 3166: two letters such as DE, or US-VA
+        14:41: warning: server.uploads.regions.1: "UK" is no region's code of ISO 3166; the United Kingdom's is GB
         """),
   ]
 
@@ -491,6 +552,61 @@ import TransparencyLog
         "6:5: error: sources.a.b.options: are too many", "6:5: error: sources.a.b.options.series: missing",
         "6:15: error: sources.a.b.options.country: \"XX\", allowed IT",
       ])
+  }
+
+  @Test("What a source lacks is told at the source, whether it has the section or not")
+  func optionsThatAreMissing() {
+    let text = """
+      state: /s
+      sources:
+        - {name: a, protocol: files, location: in, trust: operator, origin: DE}
+        - name: w
+          protocol: index
+          location: https://a.example
+          trust: operator
+          origin: IT
+      """
+    let faults = Fixture.faults(text) { $0.name == "w" ? ["index: missing", "are too few"] : [] }
+    #expect(
+      faults == [
+        "4:5: error: sources.w.options: are too few", "4:5: error: sources.w.options.index: missing",
+      ])
+  }
+
+  /// An empty reason is none.
+  @Test(arguments: [
+    (
+      "default", "origin: DE",
+      "keys that name no region are for everywhere by the policy default (regions.none-named: all)"
+    ),
+    ("default", "origin: DE, rehearsal: true", ""), ("efgs", "origin: DE", ""), ("mine", "origin: DE", ""),
+    ("ignored", "relay: true", "every key is for everywhere by the policy ignored (regions.named: ignored)"),
+  ])
+  func aSeriesOfTravellersWithTheKeysOfEverybody(
+    _ given: (policy: String, source: String, reason: String)
+  ) throws {
+    var files = Fixture.files
+    files.texts["/etc/k/policies/ignored.yaml"] = "name: ignored\npublishing: {regions: {named: ignored}}\n"
+    func warnings(_ sources: String) throws -> [GatewayFault] {
+      try Fixture.parse(
+        """
+        state: /s
+        publication: {folder: /p}
+        policies: [policies/mine.yaml, policies/ignored.yaml]
+        \(sources)
+        series:
+          - name: T
+            sign: [{key: {file: a.key}, id: "1", version: v1}]
+            travellers-only: true
+            publishing: \(given.policy)
+        """, files: files
+      ).warnings.filter { $0.place == "series.T.travellers-only" }
+    }
+    let told = try warnings("sources: [{name: a, protocol: files, location: in, trust: operator, \(given.source)}]")
+    #expect(told.count == (given.reason.isEmpty ? 0 : 1), "\(told)")
+    #expect(told.allSatisfy { $0.severity == .warning && $0.line == 8 && $0.reason.hasPrefix(given.reason) }, "\(told)")
+    // Doors name regions for each of their keys.
+    #expect(try warnings("") == [])
   }
 
   @Test func warningsDoNotRefuse() throws {
@@ -694,7 +810,7 @@ import TransparencyLog
       ),
       ("key: {file: other-1}", "log.key: the key of a witness (type 4), allowed is that of a log (type 1)"),
       ("key: {file: attest}", "log.key: the private key of a log is PRIVATE+KEY+NAME+HEX+BASE64, this is none"),
-      ("key: {env: NOTHING}", "log.key: the environment has no variable of that name"),
+      ("key: {env: NOTHING}", "log.key: the environment has no variable NOTHING"),
       ("key: PRIVATE+KEY+x", "log.key: a secret is never written here"),
     ] {
       let fault = #expect(throws: GatewayFaults.self) {

@@ -66,7 +66,8 @@ enum Fixture {
       "/etc/k/token": "\(secret)\n",
       "/etc/k/short": "hunter2\n",
       "/etc/k/roots.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-      "/etc/k/policies/mine.yaml": "name: mine\nreading: {speaks-for: [DE]}\n",
+      "/etc/k/policies/mine.yaml":
+        "name: mine\nreading: {speaks-for: [DE]}\npublishing: {regions: {none-named: origin}}\n",
       "/etc/k/policies/default.yaml": "name: default\n",
       "/etc/k/policies/broken.yaml": "name: broken\npublishing:\n  hold-minutes: soon\n",
       "/etc/k/exposure.json": String(decoding: ExposureConfiguration.defaultJSON, as: UTF8.self),

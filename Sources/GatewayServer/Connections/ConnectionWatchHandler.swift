@@ -56,6 +56,8 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
     let loop = channel.eventLoop
     let connection = OpenConnection(client: client, waitingSince: waitsSince.uptimeNanoseconds) {
       loop.execute { watch.value.context?.close(promise: nil) }
+    } dropIfIdle: {
+      loop.execute { watch.value.dropIfIdle() }
     } tellLeaving: {
       loop.execute { watch.value.tellLeaving() }
     }
@@ -70,6 +72,15 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
   /// HTTP/2 has a frame for it (GOAWAY), behind which streams that have begun are answered. HTTP/1.1 says it in a response.
   private func tellLeaving() {
     if isHTTP2 { context?.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+  }
+
+  /// A client that has its response, and sends nothing for a second, is not waited for: a sleeping phone answers no farewell.
+  private func dropIfIdle() {
+    guard let context, requests == 0, content == nil, !isInHead, NIODeadline.now() - waitsSince > .seconds(1) else {
+      return
+    }
+    let pending = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    if pending == 0 { context.close(promise: nil) }
   }
 
   // MARK: What those behind say

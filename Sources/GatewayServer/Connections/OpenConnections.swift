@@ -9,6 +9,8 @@ final class OpenConnection: Sendable {
   let client: RateLimitedClient?
   /// Closes it at once, without a farewell that the client could draw out.
   let drop: @Sendable () -> Void
+  /// Closes it likewise where it waits for its client, and the client has taken everything.
+  let dropIfIdle: @Sendable () -> Void
   /// Tells the client that the server ends soon, where that can be told without a response.
   let tellLeaving: @Sendable () -> Void
 
@@ -16,11 +18,12 @@ final class OpenConnection: Sendable {
 
   init(
     client: RateLimitedClient?, waitingSince: UInt64, drop: @escaping @Sendable () -> Void,
-    tellLeaving: @escaping @Sendable () -> Void = {}
+    dropIfIdle: @escaping @Sendable () -> Void = {}, tellLeaving: @escaping @Sendable () -> Void = {}
   ) {
     since = Atomic(waitingSince)
     self.client = client
     self.drop = drop
+    self.dropIfIdle = dropIfIdle
     self.tellLeaving = tellLeaving
   }
 
@@ -111,6 +114,11 @@ final class OpenConnections: Sendable {
   func beginLeaving() {
     leaving.store(true, ordering: .relaxed)
     for connection in table.withLock({ $0.all.everybody }) { connection.tellLeaving() }
+  }
+
+  /// Closes those that wait for their clients: who has nothing to be told need not say good-bye.
+  func dropIdle() {
+    for connection in table.withLock({ $0.all.everybody }) { connection.dropIfIdle() }
   }
 
   /// - Returns: how many there were.

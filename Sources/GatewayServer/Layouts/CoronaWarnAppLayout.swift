@@ -13,7 +13,7 @@ import KeyPublishing
 ///   an increment are not listed, and neither are those with more than one, which happens where windows are shorter
 ///   than an hour or were split: the day's roll-up has their keys.
 ///
-/// A series must make roll-ups of days; a day whose roll-up was split is not listed. A series that publishes no bundles for empty windows has
+/// A series must make roll-ups of days. Of an earlier version's day there may be several roll-ups, and then it is not listed. A series that publishes no bundles for empty windows has
 /// gaps in its hours.
 ///
 /// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
@@ -60,7 +60,7 @@ package struct CoronaWarnAppLayout: Layout {
   private func answer(
     country: String, in publications: Publications, _ answer: (PublishedSeries) -> LayoutAnswer
   ) -> LayoutAnswer {
-    countries.series(of: country, in: publications).map(answer) ?? .noSeries(publications)
+    countries.series(of: country, in: publications).map(answer) ?? countries.missing(in: publications)
   }
 
   private func answer(

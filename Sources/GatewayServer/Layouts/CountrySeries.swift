@@ -18,6 +18,13 @@ struct CountrySeries: Sendable {
     return stated[country.uppercased()].flatMap { publications[$0] }
   }
 
+  /// 404, with the countries that there are.
+  func missing(in publications: Publications) -> LayoutAnswer {
+    stated.isEmpty
+      ? .noSeries(publications)
+      : .missing("no such country; there are: \(countries(in: publications).map(\.code).joined(separator: ", "))")
+  }
+
   /// The countries whose series is published, in the order of their codes.
   func countries(in publications: Publications) -> [(code: String, series: PublishedSeries)] {
     if stated.isEmpty {

@@ -28,10 +28,10 @@ package struct ImmuniLayout: Layout {
     case .index: return publications[nil].map(index) ?? .noSeries(publications)
     case .archive: return publications[nil].map { archive(values[0], of: $0) } ?? .noSeries(publications)
     case .countryIndex:
-      return countries.series(of: values[0], in: publications).map(index) ?? .noSeries(publications)
+      return countries.series(of: values[0], in: publications).map(index) ?? countries.missing(in: publications)
     case .countryArchive:
       return countries.series(of: values[0], in: publications).map { archive(values[1], of: $0) }
-        ?? .noSeries(publications)
+        ?? countries.missing(in: publications)
     }
   }
 

@@ -62,14 +62,16 @@ package struct OperatorsService: Service {
     self.onBound = onBound
   }
 
-  /// - Throws: what the system says where the address cannot be bound.
+  /// - Throws: ``ServerFault`` where the address cannot be bound.
   package func run() async throws {
-    try await application.application { [application, onBound, logger] port in
-      logger.info(
-        "listening for operators",
-        metadata: ["host": .string(application.settings.host), "port": .stringConvertible(port)])
-      await onBound(port)
-    }.run()
+    let settings = application.settings
+    try await ServerService.listening(at: settings.host, settings.port, for: "operators") {
+      try await application.application { [onBound, logger] port in
+        logger.info(
+          "listening for operators", metadata: ["host": .string(settings.host), "port": .stringConvertible(port)])
+        await onBound(port)
+      }.run()
+    }
   }
 }
 

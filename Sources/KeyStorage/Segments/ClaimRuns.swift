@@ -263,12 +263,14 @@ package final class ClaimRuns {
   ///
   /// - Parameters:
   ///   - rows: in the order of key data; those about one key data that are to be changed stand together.
-  ///   - change: is given a row that is there and those of `rows` about its key data; returns what stands in its place.
+  ///   - change: is given a row that is there and those of `rows` about its key data; returns what stands in its place, `nil`
+  ///     for a claim that is to be removed.
   package func change(
-    about rows: [ClaimRow], _ change: (ClaimRow, ArraySlice<ClaimRow>) throws -> ClaimRow
+    about rows: [ClaimRow], _ change: (ClaimRow, ArraySlice<ClaimRow>) throws -> ClaimRow?
   ) throws {
-    for run in runs {
+    for var run in runs {
       var rest = rows[...]
+      let before = run.rowCount
       segments.prepare(rows.map { BlockPlace(run: run.number, prefix: $0.key.prefix) })
       while let first = rest.first {
         let asked = BlockPlace(run: run.number, prefix: first.key.prefix)
@@ -281,15 +283,17 @@ package final class ClaimRuns {
         let mine = rest.prefix { row in end.map { row.key.prefix < $0 } ?? true }
         rest = rest.dropFirst(mine.count)
         guard let place else { continue }
-        var (next, isChanged) = (mine.startIndex, false)
-        for index in block.indices {
-          while next < mine.endIndex, mine[next].key < block[index].key { next += 1 }
-          guard next < mine.endIndex, mine[next].key == block[index].key else { continue }
-          let changed = try change(block[index], mine[next...].prefix { $0.key == block[index].key })
-          if changed != block[index] { (block[index], isChanged) = (changed, true) }
+        var next = mine.startIndex
+        let changed = try block.compactMap { row -> ClaimRow? in
+          while next < mine.endIndex, mine[next].key < row.key { next += 1 }
+          guard next < mine.endIndex, mine[next].key == row.key else { return row }
+          return try change(row, mine[next...].prefix { $0.key == row.key })
         }
-        if isChanged { try put(block[...], at: place) }
+        guard changed != block else { continue }
+        run.rowCount -= Int64(block.count - changed.count)
+        try put(changed[...], at: place)
       }
+      if run.rowCount != before { try keepOrDiscard(run) }
     }
   }
 

@@ -68,8 +68,8 @@ package protocol ArrivalTables: AnyObject {
   ///
   /// - Parameter claims: in the order of origins; not empty.
   func addVolumes(_ claims: [(origin: Int32, count: Int64)], of arrival: Int64) throws
-  /// One claim less has come with an arrival.
-  func takeFromVolume(of origin: Int32, _ arrival: Int64) throws
+  /// So many claims less have come with an arrival.
+  func take(_ count: Int, fromVolumeOf origin: Int32, _ arrival: Int64) throws
   /// What was withdrawn is nobody's usual volume.
   func forgetVolumes(of origin: Int64, meantBy recall: RecallRequest) throws
 }
@@ -98,7 +98,7 @@ package protocol HeldTables: AnyObject {
   ) throws
   /// - Returns: how many there were.
   func dropHeld(of document: DocumentID, _ part: HeldPart) throws -> Int
-  func dropHeld(_ row: ClaimRow, of document: DocumentID) throws
+  func dropHeld(_ rows: [ClaimRow], of document: DocumentID) throws
   /// - Returns: how many there were.
   func dropHeld(about key: TemporaryExposureKey) throws -> Int
 }

@@ -163,7 +163,7 @@ extension ClaimTables {
     }
     let heldRemoved = try change.heldRemoved.map(row)
     try noteLoss(of: heldRemoved)
-    for row in heldRemoved { try dropHeld(row, of: document) }
+    if !heldRemoved.isEmpty { try dropHeld(heldRemoved, of: document) }
     try putAside(try change.heldAdded.map { (try row(of: $0.key), $0.value) }, of: document, in: event)
     return new
   }
@@ -171,16 +171,23 @@ extension ClaimTables {
   /// - Returns: with which arrival the first claim about each subject came.
   private func remove(_ claims: [StatedClaim], of document: DocumentID) throws -> [KeySubject: Int64] {
     var places: [KeySubject: Int64] = [:]
-    for claim in claims {
-      let row = try row(of: claim)
-      guard let place = try claimRuns().rows(about: row.key).first(where: row.isSame) else { continue }
-      let number = Int64(place.arrival)
-      guard try arrival(numbered: number)?.document == document else { continue }
-      places[claim.subject] = min(places[claim.subject] ?? .max, number)
-      try claimRuns().change(row.key) { $0.isSame(as: row) ? nil : $0 }
-      guard place.stands else { continue }
-      try addToTotal(-1)
-      try takeFromVolume(of: row.origin, number)
+    var ours: [Int32: Bool] = [:]
+    // By arrival and origin.
+    var standing: [Int32: [Int32: Int]] = [:]
+    try claimRuns().change(about: try claims.map(row).sorted(by: <)) { there, asked in
+      guard asked.contains(where: there.isSame) else { return there }
+      let isOurs = try ours[there.arrival] ?? (arrival(numbered: Int64(there.arrival))?.document == document)
+      ours[there.arrival] = isOurs
+      guard isOurs else { return there }
+      places[there.subject] = min(places[there.subject] ?? .max, Int64(there.arrival))
+      if there.stands { standing[there.arrival, default: [:]][there.origin, default: 0] += 1 }
+      return nil
+    }
+    for (arrival, origins) in standing.sorted(by: { $0.key < $1.key }) {
+      for (origin, count) in origins.sorted(by: { $0.key < $1.key }) {
+        try addToTotal(-count)
+        try take(count, fromVolumeOf: origin, Int64(arrival))
+      }
     }
     return places
   }

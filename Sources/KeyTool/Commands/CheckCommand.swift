@@ -61,8 +61,14 @@ struct CheckCommand: AsyncParsableCommand {
     if online, let plan = result.plan { probes = try await probe(plan) }
     var published: PublicationCheck?
     if publication, let plan = result.plan {
+      let names = plan.series.map(\.name) + plan.mirrors.map(\.name)
+      // What is wrong with the store is told as such.
+      var counts: [String: Int] = [:]
+      if let ledger = try? await gateway.ledger(plan, as: .reader) {
+        counts = (try? await PublicationCheck.published(names, by: ledger)) ?? [:]
+      }
       published = try await PublicationCheck(
-        of: plan.series.map(\.name) + plan.mirrors.map(\.name),
+        of: names, published: counts,
         in: plan.requirePublicationPlace(of: gateway.config).folder)
     }
     if json {
@@ -165,6 +171,7 @@ struct ConfigurationCheck {
       let (plan, warnings) = try options.read()
       faults =
         warnings + GatewayConfiguration.folderFaults(of: plan, options.config)
+        + GatewayConfiguration.publicationFaults(of: plan, options.config)
         + (await GatewayConfiguration.logFaults(of: plan, options.config, now: options.clock()))
         + GatewayConfiguration.signingFaults(of: plan, options.config, now: options.clock())
         + GatewayConfiguration.storeFaults(of: plan, options.config, now: options.clock())

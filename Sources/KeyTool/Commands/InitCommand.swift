@@ -181,7 +181,10 @@ struct InitCommand: ParsableCommand {
       region = try answer(
         options.region, "--region", "Region whose keys these are", isOptional: false,
         "an ISO 3166 code such as NL or US-VA"
-      ) { $0.wholeMatch(of: /[A-Z]{2}(-[A-Z0-9]{1,3})?/) != nil }
+      ) {
+        $0.wholeMatch(of: /[A-Z]{2}(-[A-Z0-9]{1,3})?/) != nil
+          && UnusualCode.reason(String($0), shown: String($0)) == nil
+      }
       keyID = try answer(
         options.keyID, "--key-id", "Mobile country code, for the id of the signing key", isOptional: false,
         "letters, digits and . _ -, such as 204"

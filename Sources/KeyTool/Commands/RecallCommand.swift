@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import KeyIntake
 internal import KeyStorage
 
 struct RecallCommand: AsyncParsableCommand {
@@ -44,22 +45,32 @@ struct RecallCommand: AsyncParsableCommand {
 
   @OptionGroup var loudness: LoudnessOptions
 
+  /// Of the documents in quarantine, the newest.
+  private static let looksAt = 1000
+
   func run() async throws {
     let plan = try gateway.operatorsPlan()
     let request = RecallRequest(
       origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)), source: source)
     let now = gateway.clock()
+    let ledger = try await gateway.ledger(plan, as: yes ? .operator : .reader)
     let preview =
-      if yes {
-        try await gateway.ledger(plan, as: .operator).recalled(request, by: said.word, at: now)
-      } else {
-        try await gateway.ledger(plan, as: .reader).read { try $0.preview(request) }
-      }
+      yes
+      ? try await ledger.recalled(request, by: said.word, at: now)
+      : try await ledger.read { try $0.preview(request) }
     if json {
       try Console.document(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
     } else {
       for line in preview.lines(of: request, isDone: yes) { try Console.result(line: line) }
       if !yes, preview.claims > 0 { Console.hint("the same command with --yes does it") }
+      let held = try await ledger.read {
+        try $0.waitingDocuments(limit: Self.looksAt).newest.reduce(0) { $0 + $1.held }
+      }
+      if held > 0 {
+        Console.hint(
+          "\(counted(held, "claim")) \(held == 1 ? "waits" : "wait") in quarantine, of whatever origin; a recall does not mean them: "
+            + "keyferry quarantine --config \(gateway.config)")
+      }
     }
     try exit(preview.claims > 0 ? .done : .rejected)
   }

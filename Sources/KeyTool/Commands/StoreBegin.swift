@@ -54,7 +54,15 @@ extension StoreCommand {
           listeners: GatewayOptions.listeners(plan.log))
         : try await Stores.loss(at: plan.store, beside: published, now: now)
       guard let loss else {
-        Console.note("there is nothing to begin: no series is published that the store does not know")
+        let waits = try? await Stores.reader(at: plan.store, now: now).read { try $0.beginning()?.waits }
+        if waits == true {
+          Console.note("the store has begun already, and publishes nothing yet")
+          Console.hint(
+            "once pauses, recalls and erasures were said again: keyferry store begin --publish --yes --config \(gateway.config)"
+          )
+        } else {
+          Console.note("there is nothing to begin: no series is published that the store does not know")
+        }
         return try exit(.rejected)
       }
       for line in loss.lines(isDone: yes) { try Console.result(line: line) }

@@ -275,7 +275,8 @@ extension RepairReceipt {
     if doubtful > 0 {
       lines.append(
         "claims: \(doubtful) of these \(isDone ? "are" : "would be") withdrawn, and may have stood: their documents came in several pieces, "
-          + "a recall meant some of these, and nobody knows any more which claims were in which")
+          + "or a part of them was held and admitted later; a recall meant one of these parts and not another, and nobody knows any "
+          + "more which claims were in which")
     }
     if past > 0 { lines.append("claims: \(past) more are past retention.keys, which would have removed them") }
     for (series, found) in damage.releases.sorted(by: { $0.key < $1.key }) {

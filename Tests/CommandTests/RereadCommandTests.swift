@@ -1,0 +1,109 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// What other readings and large days do, by the program's own commands.
+@Suite("Reading again, and days that are large, from the command line") struct RereadCommandTests {
+  private static let noon = ["--now", "2020-11-25T12:00:00Z"]
+
+  private func configure(_ workshop: Workshop, series: String = "") throws {
+    try workshop.write(
+      """
+      state: state
+      policies: [de.yaml, it.yaml]
+      sources:
+        - {name: de, protocol: files, location: de, trust: operator, origin: DE, speaks-for: [DE], reading: de}
+        - {name: it, protocol: files, location: it, trust: operator, origin: IT, speaks-for: [IT], reading: it}
+      series:
+        - {name: ALL, region: "262", sign: [{key: {file: 310-v1.key.pem}, id: "310", version: v1}]\(series)}
+      publication: {folder: public}
+      """, "gateway.yaml")
+    for name in ["de", "it"] {
+      try FileManager.default.createDirectory(
+        at: workshop.folder.appending(path: name), withIntermediateDirectories: true)
+      try policy(name, "", workshop)
+    }
+    try workshop.makeSigner()
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: workshop.path("310-v1.key.pem"))
+  }
+
+  private func policy(_ name: String, _ words: String, _ workshop: Workshop, floor: Int = 2) throws {
+    try workshop.write("name: \(name)\nreading: {flood: {factor: 10, floor: \(floor)}\(words)}\n", "\(name).yaml")
+  }
+
+  private func drop(_ keys: Range<Int>, start: Int = 2_676_384, type: Int = 1, _ path: String, _ workshop: Workshop)
+    throws
+  {
+    let rows = keys.map { "\(String(format: "%032x", $0 + 1)),\(start),144,3,\(type)\n" }
+    try workshop.write(NormalizeTests.columns + rows.joined(), path)
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path(path))
+  }
+
+  /// - Parameter status: 1 where something waits for the operator.
+  private func done(_ arguments: [String], _ workshop: Workshop, status: Int32 = 0) throws -> String {
+    let result = try workshop.keyferry(arguments)
+    #expect(result.status == status, "\(arguments): \(result.text)\(result.errors)")
+    return result.text + result.errors
+  }
+
+  @Test("keys of a flood that were discarded stay so, however often they are read again") func discardedFlood() throws {
+    try Workshop.run { workshop in
+      try configure(workshop)
+      try drop(0..<3, "de/a.csv", workshop)
+      #expect(try done(["pull", "--source", "de"] + Self.noon, workshop, status: 1).contains("1 held"))
+      _ = try done(["quarantine", "discard", "1", "--reason", "false"] + Self.noon, workshop)
+      for words in [", risk: {out-of-range: zero}", "", ", risk: {out-of-range: zero}"] {
+        try policy("de", words, workshop)
+        let read = try done(["reread", "de", "--yes", "--reason", "r"] + Self.noon, workshop)
+        #expect(read.contains("0 put aside"), "\(read)")
+        #expect(try done(["quarantine"] + Self.noon, workshop).contains("nothing is in quarantine"))
+      }
+      // A policy that admits more than before is a question again.
+      try drop(10..<12, type: 3, "de/b.csv", workshop)
+      try policy("de", ", report-types: {accepted: [confirmed-test], unrecognized: reject}", workshop)
+      _ = try done(["reread", "de", "--yes", "--reason", "r"] + Self.noon, workshop)
+      _ = try done(["store", "check"], workshop)
+    }
+  }
+
+  @Test("what names another start than the first origin, and was discarded, is not published by another reading")
+  func discardedStart() throws {
+    try Workshop.run { workshop in
+      try configure(workshop)
+      try drop(0..<1, type: 3, "de/a.csv", workshop)
+      _ = try done(["pull", "--source", "de"] + Self.noon, workshop)
+      try drop(0..<1, start: 2_676_384 - 144, "it/a.csv", workshop)
+      #expect(try done(["pull", "--source", "it"] + Self.noon, workshop, status: 1).contains("1 held"))
+      let waiting = try done(["quarantine"] + Self.noon, workshop, status: 1)
+      let number = try #require(waiting.split(whereSeparator: \.isWhitespace).first { Int($0) != nil })
+      _ = try done(["quarantine", "discard", "\(number)", "--reason", "it is wrong"] + Self.noon, workshop)
+      // What said first is gone.
+      try policy("de", ", report-types: {accepted: [confirmed-test], unrecognized: reject}", workshop)
+      _ = try done(["reread", "de", "--yes", "--reason", "r"] + Self.noon, workshop)
+      try policy("it", ", risk: {out-of-range: zero}", workshop)
+      _ = try done(["reread", "it", "--yes", "--reason", "r"] + Self.noon, workshop)
+      #expect(try done(["quarantine"] + Self.noon, workshop).contains("nothing is in quarantine"))
+      #expect(try done(["preview"] + Self.noon, workshop).contains("0 new"))
+    }
+  }
+
+  /// Who names a day is given one archive: of several nobody was given any.
+  @Test("a day with more keys than a window's bundle takes is one archive") func largeDay() throws {
+    try Workshop.run { workshop in
+      try configure(workshop, series: ", split: {keys: 100}, rollups: [day, since], every: 2 hours, editions: none")
+      try policy("de", "", workshop, floor: 1000)
+      try drop(0..<250, "de/a.csv", workshop)
+      _ = try done(["pull", "--source", "de"] + Self.noon, workshop)
+      _ = try done(["publish"] + Self.noon, workshop)
+      let files = try workshop.files.filter { $0.hasPrefix("public/ALL/") && $0.hasSuffix(".zip") }
+      #expect(files.count { $0.hasPrefix("public/ALL/day/") } == 1, "\(files)")
+      #expect(files.count { $0.hasPrefix("public/ALL/since/") } == 1, "\(files)")
+      #expect(files.count == 5, "\(files)")
+      for file in files.filter({ $0.hasPrefix("public/ALL/day/") || $0.hasPrefix("public/ALL/since/") }) {
+        #expect(try done(["inspect", file, "--summary"], workshop).contains("250"))
+      }
+      #expect(try done(["audit", "rebuild", "--all"] + Self.noon, workshop).contains("equal"))
+    }
+  }
+}
