@@ -82,8 +82,7 @@ package struct Rereading: Sendable {
     newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: time)
     return DocumentReading(
       collector, newFacts, discarded: DiscardedClaims(facts, admissible: summary.counts.new + summary.counts.held),
-      old: try state.claims(broughtBy: document.id, about: keys).map(\.claim), held: try state.held(of: document.id),
-      known: Set(try state.claims(about: keys.sorted()).claims.statedClaims))
+      of: document.id, kept: try state.keptClaims(about: keys), held: try state.held(of: document.id))
   }
 }
 
@@ -139,14 +138,17 @@ private struct DocumentReading {
     init(_ claim: StatedClaim) { (subject, origin) = (claim.subject, claim.origin) }
   }
 
-  /// - Parameter known: all claims that stand about the document's key data.
+  /// - Parameter kept: all claims about the document's key data.
   init(
-    _ read: ReadingCollector, _ facts: DocumentFacts, discarded: DiscardedClaims, old: [StatedClaim],
-    held: [StatedClaim], known: Set<StatedClaim>
+    _ read: ReadingCollector, _ facts: DocumentFacts, discarded: DiscardedClaims, of document: DocumentID,
+    kept: [KeptClaim], held: [StatedClaim]
   ) {
     newFacts = facts
-    let (oldClaims, oldHeld) = (Set(old), Set(held))
-    let (admitted, waiting) = (Set(old.map(Place.init)), Set(held.map(Place.init)))
+    let oldClaims = Set(kept.filter { $0.document == document }.map(\.claim))
+    // The same claim coming in again changes nothing, also one that was withdrawn.
+    let known = Set(kept.map(\.claim))
+    let oldHeld = Set(held)
+    let (admitted, waiting) = (Set(oldClaims.map(Place.init)), Set(held.map(Place.init)))
     var claims = read.claims
     var held: Set<StatedClaim> = []
     for claim in read.held.keys where !claims.contains(claim) {
@@ -166,11 +168,20 @@ private struct DocumentReading {
         dropped += 1
       }
     }
-    change.removed = oldClaims.subtracting(claims).sorted(by: StatedClaim.precedes)
-    change.added = claims.subtracting(oldClaims).subtracting(known).sorted(by: StatedClaim.precedes)
+    let removed = oldClaims.subtracting(claims)
+    let added = claims.subtracting(known)
+    // Nobody but the first origin says when a key began to be used.
+    let starts = KnownStarts(kept.filter { $0.recall == nil && !removed.contains($0.claim) })
+    let aside = added.filter(starts.isOtherOrigins)
+    claims.subtract(aside)
+    held.formUnion(aside)
+    change.removed = removed.sorted(by: StatedClaim.precedes)
+    change.added = added.subtracting(aside).sorted(by: StatedClaim.precedes)
     change.heldRemoved = oldHeld.subtracting(held).sorted(by: StatedClaim.precedes)
     // What the operator has to decide about waits on, whatever made it wait first.
-    for claim in held.subtracting(oldHeld) { change.heldAdded[claim] = read.held[claim] ?? .flood }
+    for claim in held.subtracting(oldHeld) {
+      change.heldAdded[claim] = aside.contains(claim) ? .otherRollingStart : read.held[claim] ?? .flood
+    }
     same = claims.intersection(oldClaims).count
     let all = newFacts.counts.new + newFacts.counts.held
     newFacts.counts.held = held.count
@@ -184,6 +195,24 @@ private struct DocumentReading {
     facts.counts.known -= brought
     facts.counts.new = brought
     return facts
+  }
+}
+
+/// Which origin was the first to name key data, and under which rolling starts.
+private struct KnownStarts {
+  private let claims: [TemporaryExposureKey: [KeptClaim]]
+
+  /// - Parameter claims: those that stand.
+  init(_ claims: [KeptClaim]) { self.claims = Dictionary(grouping: claims, by: \.claim.subject.key) }
+
+  /// Whether another origin was the first to name the claim's key data, and under another rolling start.
+  func isOtherOrigins(_ claim: StatedClaim) -> Bool {
+    guard let known = claims[claim.subject.key] else { return false }
+    let first = known.min {
+      ($0.event, $0.claim.subject.rollingStart) < ($1.event, $1.claim.subject.rollingStart)
+    }
+    guard let start = first?.claim.subject.rollingStart, start != claim.subject.rollingStart else { return false }
+    return !known.contains { $0.claim.subject.rollingStart == start && $0.claim.origin == claim.origin }
   }
 }
 

@@ -64,7 +64,7 @@ package final class PostgresStore: Store {
         if role == .reader {
           switch try migration.standing() {
           case .nothing: throw nothing
-          case .steps(Schema.version): return
+          case .steps(Schema.version): return try refuseUnfinishedCopy(database)
           case .steps:
             throw StorageFault(
               .earlier,
@@ -86,14 +86,17 @@ package final class PostgresStore: Store {
         try migration.run()
         database.patience = patience
         if role.isGateway { try sweep(database) }
-        let mark = try database.row(
-          "SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
-        if mark != nil, !isCopy { throw StoreMove.unfinished(words.place) }
+        if !isCopy { try refuseUnfinishedCopy(database) }
         connection = database
       }
     } catch {
       throw StorageFault(error, at: words.place)
     }
+  }
+
+  private func refuseUnfinishedCopy(_ database: PostgresConnection) throws {
+    let mark = try database.row("SELECT 1 FROM \(quoted(schema)).notes WHERE name = $1", StoreMove.markName)
+    if mark != nil { throw StoreMove.unfinished(words.place) }
   }
 
   package static let defaultSchema = DatabaseAccess.usualSchema

@@ -74,14 +74,17 @@ package final class SQLiteStore: Store {
       if !isReadOnly {
         try Schema.migrate(pool)
         names.latest = try pool.read { database in
-          let mark = try Row.fetchOne(
-            database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
-          if mark != nil, !isCopy { throw StoreMove.unfinished(path) }
+          if !isCopy { try Self.refuseUnfinishedCopy(database, path) }
           if !UnfinishedRepair.isBeingEnded { try Self.refuseUnfinishedRepair(database, path) }
           return try Names.load(from: database)
         }
       }
-      if isReadOnly { try pool.read { try Self.refuseUnfinishedRepair($0, path) } }
+      if isReadOnly {
+        try pool.read {
+          if !isCopy { try Self.refuseUnfinishedCopy($0, path) }
+          try Self.refuseUnfinishedRepair($0, path)
+        }
+      }
       identity = FileIdentity(path)
       withExtendedLifetime(lock) {}
     } catch {
@@ -104,6 +107,12 @@ package final class SQLiteStore: Store {
     case .operator: try StoreUse.shared(path)
     case .reader: try StoreUse.sharedIfThere(path)
     }
+  }
+
+  private static func refuseUnfinishedCopy(_ database: Database, _ path: String) throws {
+    let mark = try Row.fetchOne(
+      database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
+    if mark != nil { throw StoreMove.unfinished(path) }
   }
 
   private static func refuseUnfinishedRepair(_ database: Database, _ path: String) throws {

@@ -31,10 +31,12 @@ import Testing
     try workshop.write("name: \(name)\nreading: {flood: {factor: 10, floor: \(floor)}\(words)}\n", "\(name).yaml")
   }
 
-  private func drop(_ keys: Range<Int>, start: Int = 2_676_384, type: Int = 1, _ path: String, _ workshop: Workshop)
+  private func drop(
+    _ keys: Range<Int>, start: Int = 2_676_384, type: Int = 1, _ path: String, _ workshop: Workshop, period: Int = 144
+  )
     throws
   {
-    let rows = keys.map { "\(String(format: "%032x", $0 + 1)),\(start),144,3,\(type)\n" }
+    let rows = keys.map { "\(String(format: "%032x", $0 + 1)),\(start),\(period),3,\(type)\n" }
     try workshop.write(NormalizeTests.columns + rows.joined(), path)
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path(path))
@@ -85,6 +87,40 @@ import Testing
       _ = try done(["reread", "it", "--yes", "--reason", "r"] + Self.noon, workshop)
       #expect(try done(["quarantine"] + Self.noon, workshop).contains("nothing is in quarantine"))
       #expect(try done(["preview"] + Self.noon, workshop).contains("0 new"))
+    }
+  }
+
+  @Test("what another reading puts aside for the operator is told as that, before and after") func putAside() throws {
+    try Workshop.run { workshop in
+      try configure(workshop)
+      // Without a period it is rejected.
+      try drop(0..<1, "de/a.csv", workshop, period: 0)
+      _ = try done(["pull", "--source", "de"] + Self.noon, workshop, status: 1)
+      try drop(0..<1, start: 2_676_384 - 144, "it/a.csv", workshop)
+      _ = try done(["pull", "--source", "it"] + Self.noon, workshop)
+      try policy("de", ", rolling-period: {zero: full-day}", workshop)
+      for words in [[], ["--yes", "--reason", "r"]] {
+        let read = try done(["reread", "de"] + words + Self.noon, workshop)
+        #expect(read.contains("0 added, 1 put aside"), "\(read)")
+      }
+      let waiting = try done(["quarantine"] + Self.noon, workshop, status: 1)
+      #expect(waiting.contains("other-rolling-start: 1 claim held"), "\(waiting)")
+    }
+  }
+
+  @Test("what was withdrawn and is said again is nothing that another reading adds") func withdrawn() throws {
+    try Workshop.run { workshop in
+      try configure(workshop)
+      try drop(0..<1, "de/a.csv", workshop)
+      _ = try done(["pull", "--source", "de"] + Self.noon, workshop)
+      _ = try done(["recall", "DE", "--yes", "--reason", "r"] + Self.noon, workshop)
+      try drop(0..<1, "de/b.csv", workshop)
+      #expect(try done(["pull", "--source", "de"] + Self.noon, workshop).contains("1 known"))
+      try policy("de", ", risk: {out-of-range: zero}", workshop)
+      for words in [[], ["--yes", "--reason", "r"]] {
+        let read = try done(["reread", "de"] + words + Self.noon, workshop)
+        #expect(read.contains(" 0 added, 0 put aside"), "\(read)")
+      }
     }
   }
 

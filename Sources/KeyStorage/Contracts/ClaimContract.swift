@@ -26,6 +26,8 @@ package protocol ClaimState: AnyObject {
   func record(of key: TemporaryExposureKey) throws -> KeyRecord
   /// What is put aside for the operator about these keys, in the order of documents and of what is said.
   func held(about keys: [TemporaryExposureKey]) throws -> [HeldClaim]
+  /// All claims about these keys, withdrawn ones included, with what brought each.
+  func keptClaims(about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim]
   /// The claims about these keys that a document brought, withdrawn ones included.
   func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim]
   /// What of a document is put aside for the operator.

@@ -117,7 +117,7 @@ package struct StoreMove: Sendable {
   private let source: any MovableStore
   private let target: any MovableStore
 
-  /// A note in a store that is not whole yet. Nobody but a copy opens it to write.
+  /// A note in a store that is not whole yet. Nobody but a copy opens it.
   package static let markName = "copy.unfinished"
   package static func unfinished(_ place: String) -> StorageFault {
     StorageFault(.incompatible, "\(place): a copy into it is not whole yet; keyferry store copy goes on with it")

@@ -220,10 +220,12 @@ final class MemoryTransaction: StoreTransaction {
     }.sorted(by: HeldClaim.precedes)
   }
 
+  func keptClaims(about keys: Set<TemporaryExposureKey>) -> [KeptClaim] {
+    keys.flatMap { (state.claims[$0] ?? [:]).map(KeptClaim.init) }.sorted(by: KeptClaim.precedes)
+  }
+
   func claims(broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>) -> [KeptClaim] {
-    keys.flatMap { key in
-      (state.claims[key] ?? [:]).filter { $0.value.document == document }.map(KeptClaim.init)
-    }.sorted(by: KeptClaim.precedes)
+    keptClaims(about: keys).filter { $0.document == document }
   }
 
   func held(of document: DocumentID) -> [StatedClaim] {

@@ -73,6 +73,10 @@ extension ClaimTables {
     return KeyRecord(claims: try keptClaims(about: [key]), held: try held(about: [key]), released: released)
   }
 
+  package func keptClaims(about keys: Set<TemporaryExposureKey>) throws -> [KeptClaim] {
+    try keptClaims(about: keys.sorted())
+  }
+
   package func claims(
     broughtBy document: DocumentID, about keys: Set<TemporaryExposureKey>
   ) throws -> [KeptClaim] {
