@@ -1,5 +1,5 @@
 package import ExposureKeys
-package import KeyNormalization
+internal import KeyNormalization
 
 extension ClaimTables {
   package func recalls() throws -> [Recall] { try numberedRecalls().map(\.recall) }
