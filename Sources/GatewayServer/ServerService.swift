@@ -72,7 +72,7 @@ package struct ServerService: Service {
       // Who takes a response slowly would hold up the end for as long as he likes.
       Task { [application] in
         let connections = application.responder.connections
-        for _ in 0..<Self.patience where connections.count > 0 {
+        for _ in 0..<Self.patience {
           try await Task.sleep(for: .seconds(1))
           connections.dropIdle()
         }
