@@ -103,8 +103,8 @@ struct ReadingCollector: ClaimRecorder {
 /// What the operator has discarded of a document. Its claims are in no table, and their number is.
 private struct DiscardedClaims {
   private(set) var counts: [AdmissionReason: Int] = [:]
-  /// Whether the policy admits more than it did: then nobody knows which claims are new and which were discarded.
-  let mayBeOthers: Bool
+  /// Whether the policy admits as many claims as it did; otherwise nobody knows which are new and which were discarded.
+  private let admitsAsMany: Bool
 
   /// - Parameters:
   ///   - facts: of the reading before.
@@ -114,7 +114,12 @@ private struct DiscardedClaims {
       if let count = facts.rejections[reason.rawValue], count > 0 { counts[reason] = count }
     }
     let before = facts.counts.new + facts.counts.known + facts.counts.held + counts.values.reduce(0, +)
-    mayBeOthers = admissible > before
+    admitsAsMany = admissible == before
+  }
+
+  /// Whether claims of which nobody knows why they were not admitted are just those that were discarded.
+  func are(_ claims: Set<StatedClaim>) -> Bool {
+    !counts.isEmpty && admitsAsMany && claims.count == counts.values.reduce(0, +)
   }
 
   /// For a claim that is not held by the reading itself.
@@ -160,10 +165,11 @@ private struct DocumentReading {
       claims.remove(claim)
       held.insert(claim)
     }
-    // What was discarded stays so. Where the policy admits more than before, the operator is asked again.
-    if !discarded.counts.isEmpty, !discarded.mayBeOthers {
-      for claim in held where !waiting.contains(Place(claim)) {
-        held.remove(claim)
+    // What was discarded stays so. Where something else may be among it, the operator is asked again: nothing is lost.
+    let unexplained = held.filter { !waiting.contains(Place($0)) }
+    if discarded.are(unexplained) {
+      held.subtract(unexplained)
+      for claim in unexplained {
         newFacts.counts.rejections[(read.held[claim] ?? discarded.reason).rawValue, default: 0] += 1
         dropped += 1
       }

@@ -61,11 +61,29 @@ import Testing
         #expect(read.contains("0 put aside"), "\(read)")
         #expect(try done(["quarantine"] + Self.noon, workshop).contains("nothing is in quarantine"))
       }
-      // A policy that admits more than before is a question again.
-      try drop(10..<12, type: 3, "de/b.csv", workshop)
-      try policy("de", ", report-types: {accepted: [confirmed-test], unrecognized: reject}", workshop)
-      _ = try done(["reread", "de", "--yes", "--reason", "r"] + Self.noon, workshop)
       _ = try done(["store", "check"], workshop)
+    }
+  }
+
+  @Test("keys that a policy admits now, and did not, are a question where others were discarded")
+  func othersThanDiscarded() throws {
+    try Workshop.run { workshop in
+      try configure(workshop)
+      let types = { (type: String) in ", report-types: {accepted: [\(type)], unrecognized: reject}" }
+      try policy("de", types("confirmed-test"), workshop)
+      // Three are admitted, of which one is a flood; three are rejected.
+      try drop(0..<3, "de/a.csv", workshop)
+      let rows = (10..<13).map { "\(String(format: "%032x", $0)),2676384,144,3,3\n" }.joined()
+      try workshop.write(try workshop.text("de/a.csv") + rows, "de/a.csv")
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: workshop.path("de/a.csv"))
+      #expect(try done(["pull", "--source", "de"] + Self.noon, workshop, status: 1).contains("1 held"))
+      _ = try done(["quarantine", "discard", "1", "--reason", "false"] + Self.noon, workshop)
+      // As many as before, and none of them is one of those.
+      try policy("de", types("self-report"), workshop)
+      let read = try done(["reread", "de", "--yes", "--reason", "r"] + Self.noon, workshop)
+      #expect(read.contains("3 put aside"), "\(read)")
+      #expect(try done(["quarantine"] + Self.noon, workshop, status: 1).contains("3 claims held"))
     }
   }
 
