@@ -66,9 +66,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
-    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    // Without what would bring the whole of Foundation, and with it ten megabytes.
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
@@ -86,8 +85,11 @@ let package = Package(
     // The system's libcrypto: the signatures of a federation's batches (CMS) and their certificates.
     .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
+    // Where does what blocks go? Threads of their own.
+    .target(name: "WorkThreads", swiftSettings: strict),
+
     // How does each file format spell keys? One folder a format, both directions, plus the ZIP container.
-    .target(name: "KeyFormats", dependencies: ["ExposureKeys", "CZlib"], swiftSettings: strict),
+    .target(name: "KeyFormats", dependencies: ["ExposureKeys", "WorkThreads", "CZlib"], swiftSettings: strict),
 
     // Whose signature is this, and how do we make ours?
     .target(
@@ -104,10 +106,12 @@ let package = Package(
     // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
     .target(name: "KeyNormalization", dependencies: ["ExposureKeys", "BundleTrust"], swiftSettings: strict),
 
+    // The system's libyaml.
+    .systemLibrary(name: "CLibyaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+
     // How is a policy written down? YAML, and the policies that ship.
     .target(
-      name: "PolicyFiles",
-      dependencies: ["ExposureKeys", "KeyNormalization", .product(name: "Yams", package: "Yams", condition: gateway)],
+      name: "PolicyFiles", dependencies: ["ExposureKeys", "KeyNormalization", "CLibyaml"],
       exclude: ["Policies", "embed"], swiftSettings: strict),
 
     // What does the gateway need from a store? The contract, and the store in memory.
@@ -116,13 +120,17 @@ let package = Package(
     // Is each page of the store what was written? A layer between SQLite and its files, in C as SQLite asks for.
     .target(name: "CPageChecksums", linkerSettings: [.linkedLibrary("sqlite3")]),
 
+    // The system's SQLite.
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+
+    // How is SQLite spoken to? Connections, statements, rows, one who writes beside many who read. Knows nothing of keys.
+    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+
     // The embedded store: one SQLite file.
     .target(
       name: "SQLiteStorage",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys", "CPageChecksums", "CPartialFiles",
-        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
-        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+        "KeyStorage", "KeyNormalization", "ExposureKeys", "SQLite", "CSQLite", "CPageChecksums", "CPartialFiles",
       ],
       swiftSettings: strict),
 
@@ -131,7 +139,8 @@ let package = Package(
 
     // A store that several machines share: a schema of a PostgreSQL database.
     .target(
-      name: "PostgresStorage", dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", "CPostgres"],
+      name: "PostgresStorage",
+      dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", "WorkThreads", "CPostgres"],
       swiftSettings: strict),
 
     // Who may read a copy of the store? The format of age, version 1, both directions.
@@ -285,7 +294,7 @@ let package = Package(
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
-        "S3Publications", .target(name: "PostgresStorage", condition: postgres),
+        "S3Publications", "WorkThreads", .target(name: "PostgresStorage", condition: postgres),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: gateway),
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
@@ -299,7 +308,7 @@ let package = Package(
     .target(
       name: "SQLiteTables",
       dependencies: [
-        "KeyTables", "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+        "KeyTables", "ExposureKeys", "CSQLite",
       ],
       swiftSettings: strict),
 
@@ -311,6 +320,7 @@ let package = Package(
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
         "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
+        "WorkThreads",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -410,10 +420,8 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "KeyStorage", "SQLiteStorage", "SealedCopies", "KeyNormalization", "BundleTrust", "ExposureKeys",
-        "GatewayTesting", .target(name: "PostgresStorage", condition: postgres),
-        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
-        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+        "KeyStorage", "SQLiteStorage", "SQLite", "CSQLite", "SealedCopies", "KeyNormalization", "BundleTrust",
+        "ExposureKeys", "GatewayTesting", .target(name: "PostgresStorage", condition: postgres),
       ],
       swiftSettings: strict),
     .testTarget(

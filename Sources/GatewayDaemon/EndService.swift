@@ -1,8 +1,9 @@
-internal import Foundation
+internal import Glibc
 internal import KeyStorage
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
+internal import WorkThreads
 
 /// Sees to it that a gateway that is told to end does: nobody waits for a database that does not answer, and what holds it up after all
 /// that is left behind.
@@ -37,7 +38,7 @@ struct EndService: Service {
   /// Seconds that services have for what is under way.
   static let patience: Int64 = 50
   /// Ten seconds more.
-  static let limit: TimeInterval = 60
+  static let limit: UInt32 = 60
 
   func run() async throws {
     try? await gracefulShutdown()
@@ -46,14 +47,14 @@ struct EndService: Service {
     ledger.hurry(within: Self.storeTime)
     guard let overdue else { return }
     // What hangs may hang on every thread of the concurrency pool.
-    let thread = Thread { [isOver] in
-      Thread.sleep(forTimeInterval: Self.limit)
+    let thread = WorkThread { [isOver] in
+      sleep(Self.limit)
       guard !isOver.value else { return }
       let logger = Logger(label: "keyferry")
       logger.critical("the gateway was told to end a minute ago and is held up; it ends now")
       overdue()
     }
-    thread.start()
+    thread?.leave()
   }
 }
 

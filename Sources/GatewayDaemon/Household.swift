@@ -1,5 +1,5 @@
 internal import ExposureKeys
-internal import Foundation
+internal import FoundationEssentials
 internal import GatewayServer
 internal import GatewaySettings
 internal import Glibc
@@ -135,11 +135,10 @@ private func byteCount(of folder: String) -> Int? {
 
 /// Memory of this process that is in use, as the system counts it.
 private func residentBytes() -> Int? {
-  guard let file = FileHandle(forReadingAtPath: "/proc/self/statm"),
-    let text = try? file.read(upToCount: 256).map({ String(decoding: $0, as: UTF8.self) }),
+  guard let content = try? Data(contentsOf: URL(filePath: "/proc/self/statm")),
+    case let text = String(decoding: content, as: UTF8.self),
     case let words = text.split(separator: " "), words.count > 1, let pages = Int(words[1])
   else { return nil }
-  try? file.close()
   return pages * sysconf(Int32(_SC_PAGESIZE))
 }
 

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 package import GatewaySettings
 internal import KeyIntake
 package import KeyPublishing

@@ -1,5 +1,5 @@
 package import ExposureKeys
-internal import Foundation
+internal import FoundationEssentials
 package import GatewayServer
 package import KeyPublishing
 package import KeyReceiving

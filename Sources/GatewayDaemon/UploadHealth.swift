@@ -1,5 +1,5 @@
 internal import ExposureKeys
-internal import Foundation
+internal import FoundationEssentials
 internal import GatewayServer
 internal import Synchronization
 

@@ -1,5 +1,3 @@
-internal import Yams
-
 /// A YAML file of settings while it is read: what is wrong with it, and where its settings stand.
 ///
 /// Settings are taken one by one by their names; whatever nobody took is a fault. Anchors and aliases are refused, so a
@@ -33,19 +31,17 @@ package final class SettingsDocument {
     }
     guard possibleAnchors(in: text) <= Self.anchorLimit else { return fault(whole, Self.noAnchors) }
     do {
-      let parser = try Parser(yaml: text, encoding: .utf8)
-      guard let node = try parser.singleRoot() else { return fault(whole, "empty, a \(noun) is expected") }
+      guard let node = try YAMLReader.root(of: text, nestingLimit: Self.nestingLimit) else {
+        return fault(whole, "empty, a \(noun) is expected")
+      }
       guard node.mapping != nil else { return fault(whole, "allowed a mapping of settings") }
-      // Nodes hold their anchors weakly; the parser owns them.
-      if let anchored = withExtendedLifetime(parser, { firstAnchored(in: node) }) {
+      if let anchored = firstAnchored(in: node) {
         return fault(SettingPlace(path: noun, anchored.mark), Self.noAnchors)
       }
       return Section(node, place: SettingPlace(path: ""), name: "", in: self)
-    } catch let error as YamlError {
-      let (reason, mark) = error.cause
-      return fault(SettingPlace(path: "YAML", mark), reason)
     } catch {
-      return fault(SettingPlace(path: "YAML"), "cannot be read")
+      let names = error.repeated.map { printable($0) }.joined(separator: ", ")
+      return fault(SettingPlace(path: "YAML", error.mark), error.reason + (names.isEmpty ? "" : ": \(names)"))
     }
   }
 
@@ -113,20 +109,22 @@ package final class SettingsDocument {
     return count
   }
 
-  private func firstAnchored(in node: Node) -> Node? {
-    switch node {
-    case .scalar(let scalar): return scalar.anchor == nil ? nil : node
+  private func firstAnchored(in node: YAMLNode) -> YAMLNode? {
+    if node.isAnchored { return node }
+    switch node.content {
+    case .scalar: return nil
     case .alias: return node
-    case .sequence(let sequence):
-      if sequence.anchor != nil { return node }
-      for element in sequence {
-        if let found = firstAnchored(in: element) { return found }
-      }
-    case .mapping(let mapping):
-      if mapping.anchor != nil { return node }
-      for (key, value) in mapping {
-        if let found = firstAnchored(in: key) ?? firstAnchored(in: value) { return found }
-      }
+    case .sequence(let nodes): return nodes.firstResult { firstAnchored(in: $0) }
+    case .mapping(let pairs):
+      return pairs.firstResult { firstAnchored(in: $0.key) ?? firstAnchored(in: $0.value) }
+    }
+  }
+}
+
+extension Sequence {
+  fileprivate func firstResult<Result>(_ body: (Element) -> Result?) -> Result? {
+    for element in self {
+      if let result = body(element) { return result }
     }
     return nil
   }
@@ -146,7 +144,7 @@ package struct SettingPlace: Hashable, Sendable {
     self.column = column
   }
 
-  fileprivate init(path: String, _ mark: Mark?) {
+  fileprivate init(path: String, _ mark: YAMLMark?) {
     self.init(path: path, line: mark?.line ?? 0, column: mark?.column ?? 0)
   }
 }
@@ -164,21 +162,6 @@ package struct SettingFault: Hashable, Comparable, Sendable {
   }
 }
 
-extension YamlError {
-  /// Only the reader's own words: the text around a fault may be a secret.
-  fileprivate var cause: (String, Mark?) {
-    switch self {
-    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-      .composer(_, let problem, let mark, _):
-      (problem, mark)
-    case .duplicatedKeysInMapping(let duplicates, let context):
-      ("stated twice: " + duplicates.map { printable($0) }.sorted().joined(separator: ", "), context.mark)
-    case .reader(let problem, let offset, _, _): (problem + (offset.map { " at byte \($0)" } ?? ""), nil)
-    default: ("cannot be read", nil)
-    }
-  }
-}
-
 /// A mapping of the file, whose settings are taken one by one; what is left over is a fault.
 package final class Section {
   package let place: SettingPlace
@@ -187,12 +170,12 @@ package final class Section {
   private let document: SettingsDocument
   /// Names may be secrets that were put in the wrong place.
   private let hidesNames: Bool
-  private var nodes: [(key: String, node: Node)] = []
+  private var nodes: [(key: String, node: YAMLNode)] = []
   private var places: [String: SettingPlace] = [:]
   private var asked: [String] = []
 
   fileprivate init(
-    _ node: Node, place: SettingPlace, name: String, in document: SettingsDocument, hidesNames: Bool = false
+    _ node: YAMLNode, place: SettingPlace, name: String, in document: SettingsDocument, hidesNames: Bool = false
   ) {
     self.place = place
     self.name = name
@@ -203,7 +186,7 @@ package final class Section {
       return
     }
     for (key, value) in mapping {
-      guard let name = key.scalar?.string else {
+      guard let name = key.scalar else {
         document.add(place, "a setting's name is a word")
         continue
       }
@@ -282,18 +265,18 @@ package final class Section {
 
 /// One value of the file. What cannot be read adds a fault and is `nil`.
 package struct Setting {
-  fileprivate let node: Node
+  fileprivate let node: YAMLNode
   package let place: SettingPlace
   fileprivate let name: String
   fileprivate let document: SettingsDocument
 
   package func text() -> String? {
     guard let scalar = node.scalar else { return fault("allowed a text") }
-    return scalar.string
+    return scalar
   }
 
   package func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
-    guard let scalar = node.scalar, let number = Number(scalar.string) else {
+    guard let scalar = node.scalar, let number = Number(scalar) else {
       return fault("\(shown), allowed a whole number")
     }
     return number
@@ -301,13 +284,13 @@ package struct Setting {
 
   package func option<Option: RawRepresentable & CaseIterable>(_ type: Option.Type = Option.self) -> Option?
   where Option.RawValue == String {
-    if let option = node.scalar.flatMap({ Option(rawValue: $0.string) }) { return option }
+    if let option = node.scalar.flatMap({ Option(rawValue: $0) }) { return option }
     return fault("\(shown), allowed \(Option.allCases.map(\.rawValue).joined(separator: ", "))")
   }
 
   /// `word` is `true`, `other` is `false`.
   package func choice(_ word: String, _ other: String) -> Bool? {
-    switch node.scalar?.string {
+    switch node.scalar {
     case word: true
     case other: false
     default: fault("\(shown), allowed \(word), \(other)")
@@ -334,7 +317,7 @@ package struct Setting {
   ///   - hidesNames: whether unknown names may be secrets in the wrong place.
   package func section(labelledBy label: String? = nil, hidesNames: Bool = false) -> Section? {
     var place = place
-    if let label, let text = node.mapping?.first(where: { $0.key.scalar?.string == label })?.value.scalar?.string,
+    if let label, let text = node.mapping?.first(where: { $0.key.scalar == label })?.value.scalar,
       (1...64).contains(text.utf8.count), text.utf8.allSatisfy(\.isPlain), let dot = place.path.lastIndex(of: ".")
     {
       place.path = place.path[...dot] + text
@@ -344,10 +327,10 @@ package struct Setting {
   }
 
   /// Whether the value is this word.
-  package func isWord(_ word: String) -> Bool { node.scalar?.string == word }
+  package func isWord(_ word: String) -> Bool { node.scalar == word }
 
   /// The value, where it is one word or text; for whoever says by itself what is allowed.
-  var word: String? { node.scalar?.string }
+  var word: String? { node.scalar }
 
   package var isText: Bool { node.scalar != nil }
   package var isList: Bool { node.sequence != nil }
@@ -361,8 +344,8 @@ package struct Setting {
 
   /// The value for a message.
   package var shown: String {
-    switch node {
-    case .scalar(let scalar): "\"\(printable(scalar.string))\""
+    switch node.content {
+    case .scalar(let text): "\"\(printable(text))\""
     case .mapping: "a mapping"
     case .sequence: "a list"
     case .alias: "an alias"

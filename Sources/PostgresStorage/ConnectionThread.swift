@@ -1,21 +1,21 @@
 import Dispatch
-import Foundation
 import Synchronization
+import WorkThreads
 
 /// A thread of its own for one connection: what blocks, blocks here, and never on a thread of the concurrency pool. It ends
 /// when nobody has it any more.
 final class ConnectionThread: Sendable {
   private let work = WorkList()
+  /// Whether the system gave one.
+  private let isThere: Bool
 
   init(name: String) {
-    let thread = Thread { [work] in
-      // Its name is asked of the system, which knows no thread that has not begun, and takes fifteen bytes.
-      Thread.current.name = name
+    let thread = WorkThread(name: name) { [work] in
       var connection: PostgresConnection?
       while let job = work.next() { job(&connection) }
     }
-    thread.stackSize = 8 << 20
-    thread.start()
+    isThere = thread != nil
+    thread?.leave()
   }
 
   deinit { work.end() }
@@ -24,6 +24,7 @@ final class ConnectionThread: Sendable {
   func runAndWait<Result: Sendable>(
     _ body: @escaping @Sendable (inout PostgresConnection?) throws -> Result
   ) throws -> Result {
+    try requireThread()
     let end = DispatchSemaphore(value: 0)
     let result = Mutex<Swift.Result<Result, any Error>?>(nil)
     work.add { connection in
@@ -44,40 +45,50 @@ final class ConnectionThread: Sendable {
   func run<Result: Sendable>(
     _ body: @escaping @Sendable (inout PostgresConnection?) throws -> Result
   ) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
+    try requireThread()
+    return try await withCheckedThrowingContinuation { continuation in
       work.add { connection in continuation.resume(with: Swift.Result { try body(&connection) }) }
     }
+  }
+
+  private func requireThread() throws {
+    guard isThere else { throw PostgresError(state: nil, message: "the system gives no thread", isLost: true) }
   }
 }
 
 /// The jobs of one thread, in their order.
-private final class WorkList: @unchecked Sendable {
-  typealias Job = (inout PostgresConnection?) -> Void
+private final class WorkList: Sendable {
+  typealias Job = @Sendable (inout PostgresConnection?) -> Void
 
-  /// Owns `jobs` and `isEnded`.
-  private let condition = NSCondition()
-  private var jobs: [Job] = []
-  private var isEnded = false
+  private struct State {
+    var jobs: [Job] = []
+    var isEnded = false
+  }
+
+  private let state = Mutex(State())
+  /// Counts what was added, and the end.
+  private let news = DispatchSemaphore(value: 0)
 
   func add(_ job: @escaping Job) {
-    condition.withLock {
-      jobs.append(job)
-      condition.signal()
-    }
+    state.withLock { $0.jobs.append(job) }
+    news.signal()
   }
 
   func end() {
-    condition.withLock {
-      isEnded = true
-      condition.signal()
-    }
+    state.withLock { $0.isEnded = true }
+    news.signal()
   }
 
   /// Waits for the next one; `nil` where none will come.
   func next() -> Job? {
-    condition.withLock {
-      while jobs.isEmpty, !isEnded { condition.wait() }
-      return jobs.isEmpty ? nil : jobs.removeFirst()
+    while true {
+      news.wait()
+      let (job, isOver): (Job?, Bool) = state.withLock { state in
+        let job = state.jobs.isEmpty ? nil : state.jobs.removeFirst()
+        return (job, state.isEnded && job == nil)
+      }
+      if let job { return job }
+      if isOver { return nil }
     }
   }
 }

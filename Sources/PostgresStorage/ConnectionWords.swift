@@ -1,5 +1,6 @@
 import CPostgres
-import Foundation
+import FoundationEssentials
+import Glibc
 import KeyStorage
 
 /// How a database is reached: the operator's words, checked, with ours beside them. It never says the password.

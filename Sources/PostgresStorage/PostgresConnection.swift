@@ -1,5 +1,6 @@
 import CPostgres
-import Foundation
+import Dispatch
+import Glibc
 import KeyStorage
 import Synchronization
 
@@ -92,15 +93,15 @@ final class PostgresConnection {
   }
 
   deinit {
-    Self.closing.lock()
+    Self.closing.wait()
     PQfinish(connection)
-    Self.closing.unlock()
+    Self.closing.signal()
   }
 
   /// Held while a connection is closed. The end of the process waits for it and keeps it: what libpq uses is taken down then, and no
   /// thread may be in it.
-  private static let closing = NSLock()
-  private static let waitsAtEnd: Bool = atexit { PostgresConnection.closing.lock() } == 0
+  private static let closing = DispatchSemaphore(value: 1)
+  private static let waitsAtEnd: Bool = atexit { PostgresConnection.closing.wait() } == 0
 
   /// Whether it can be used for another transaction.
   var isIdle: Bool {

@@ -1,5 +1,6 @@
 import ExposureKeys
-import Foundation
+import FoundationEssentials
+import Glibc
 package import KeyStorage
 import Synchronization
 
@@ -153,7 +154,7 @@ package final class PostgresStore: Store {
         role == .replica ? "SELECT pg_try_advisory_lock_shared($1)" : "SELECT pg_try_advisory_lock($1)", number)
       if isMine == true { return }
       guard Date() < end else { break }
-      Thread.sleep(forTimeInterval: 0.05)
+      usleep(50_000)
     }
     let other = try database.row(
       """
@@ -250,7 +251,7 @@ package final class PostgresStore: Store {
           {
             attempt += 1
             // Others that collided wait as well, and not as long.
-            Thread.sleep(forTimeInterval: Double.random(in: 0.5...1) * min(5, 0.05 * pow(2.5, Double(attempt))))
+            usleep(UInt32(Double.random(in: 0.5...1) * min(5, 0.05 * pow(2.5, Double(attempt))) * 1_000_000))
           }
         }
       }
@@ -355,7 +356,7 @@ package final class PostgresStore: Store {
         return last == number
       } catch let other as PostgresError where Date() < end && !haste.isOver {
         _ = other
-        Thread.sleep(forTimeInterval: 0.25)
+        usleep(250_000)
       } catch is PostgresError {
         throw StorageFault(
           .inputOutput,

@@ -1,6 +1,6 @@
 import CPostgres
 import ExposureKeys
-import Foundation
+import FoundationEssentials
 import KeyStorage
 
 /// What a statement gave. It is read only, and lives as long as one of its rows.

@@ -1,6 +1,6 @@
 import ExposureKeys
-import GRDB
 import KeyStorage
+import SQLite
 
 /// The agenda as rows of SQLite: pieces of key data, by the hour and the event for which they are noted.
 struct SQLiteAgenda {
@@ -72,7 +72,7 @@ struct SQLiteAgenda {
     guard let row = try Row.fetchOne(database, sql: "SELECT event, hour FROM agenda_floor") else {
       throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there; restore a copy")
     }
-    return AgendaFloor(event: EventID(rawValue: row["event"]), hour: row["hour"])
+    return try AgendaFloor(event: EventID(rawValue: row["event"]), hour: row["hour"])
   }
 
   /// - Returns: in order, each once; `nil` where some of it was forgotten, or there are more than `limit`.

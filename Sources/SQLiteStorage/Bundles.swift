@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
@@ -73,11 +73,11 @@ extension SQLiteTransaction {
         FROM recipes JOIN stagings ON stagings.event = recipes.staging JOIN events ON events.id = stagings.event
         WHERE recipes.bundle = ?
         """, arguments: [bundle.rawValue])
-    return row.map { row in
-      StagedRecipe(
+    return try row.map { row in
+      try StagedRecipe(
         event: EventStamp(id: EventID(rawValue: row["event"]), time: row.time("time")),
         first: BundleID(rawValue: row["first"]), last: BundleID(rawValue: row["last"]),
-        round: row.bytes("round"), bundle: row.bytes("own"))
+        round: row["round"], bundle: row["own"])
     }
   }
 
@@ -85,11 +85,11 @@ extension SQLiteTransaction {
     guard let first = bundles.first, let last = bundles.last else { return }
     try database.execute(
       sql: "INSERT INTO stagings (event, first_bundle, last_bundle, recipe) VALUES (?, ?, ?, ?)",
-      arguments: [event.id.rawValue, first.rawValue, last.rawValue, Bytes(recipe.round)])
+      arguments: [event.id.rawValue, first.rawValue, last.rawValue, recipe.round])
     for (bundle, own) in zip(bundles, recipe.bundles) {
       try database.execute(
         sql: "INSERT INTO recipes (bundle, staging, recipe) VALUES (?, ?, ?)",
-        arguments: [bundle.rawValue, event.id.rawValue, Bytes(own)])
+        arguments: [bundle.rawValue, event.id.rawValue, own])
     }
   }
 
@@ -236,13 +236,13 @@ extension ReleasedKey {
 extension BundleRecord {
   /// Numbers and not names: a name is looked for in the whole row.
   fileprivate init(_ row: Row) throws {
-    let bundle = NewBundle(
-      series: row[1], kind: try row.choice("kind"), ordinal: row[2], start: row[3], end: row[4], path: row[5],
+    let bundle = try NewBundle(
+      series: row[1], kind: row.choice("kind"), ordinal: row[2], start: row[3], end: row[4], path: row[5],
       keyCount: row[6], revisedKeyCount: row[7], byteCount: row[8], archiveDigest: row[9], exportDigest: row[10],
       keyID: row[11], keyVersion: row[12])
-    let published: Int64? = row[13]
-    self.init(
-      id: BundleID(rawValue: row[0]), bundle: bundle, state: try row.choice("state"),
+    let published: Int64? = try row[13]
+    try self.init(
+      id: BundleID(rawValue: row[0]), bundle: bundle, state: row.choice("state"),
       changed: Instant(secondsSince1970: row[16]), published: published.map(Instant.init(secondsSince1970:)))
   }
 }

@@ -1,6 +1,6 @@
 import ExposureKeys
-import GRDB
 import KeyStorage
+import SQLite
 import Synchronization
 
 /// Which runs.
@@ -63,12 +63,12 @@ final class SQLiteSegments: ClaimSegments {
       } else {
         try Row.fetchAll(database, sql: "SELECT * FROM \(tables.prefix)_runs ORDER BY id")
       }
-    return rows.map { row in
-      let sweep: Int64? = row["sweep"]
-      return ClaimRun(
+    return try rows.map { row in
+      let sweep: Int64? = try row["sweep"]
+      return try ClaimRun(
         number: row["id"], rowCount: row["claims"], firstEnd: row["first_end"], hasFilters: row["has_filters"],
         into: row["target"],
-        sweep: sweep.map { ClaimRun.Sweep(next: UInt32(truncatingIfNeeded: $0), firstEnd: row["sweep_end"]) })
+        sweep: sweep.map { try ClaimRun.Sweep(next: UInt32(truncatingIfNeeded: $0), firstEnd: row["sweep_end"]) })
     }
   }
 

@@ -1,6 +1,6 @@
 import ExposureKeys
-import GRDB
 import KeyStorage
+import SQLite
 
 /// From claims as rows, as earlier versions had them, to claims in runs.
 extension Schema {

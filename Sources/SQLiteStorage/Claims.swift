@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension ClaimRow {
   /// Binds the six columns of the row's identity from parameter `first` on, and calls `body` while they are bound.
@@ -138,7 +138,7 @@ extension SQLiteTransaction {
         WHERE arrivals.id = ?
         """)
     return try Row.fetchOne(statement, arguments: [number]).map {
-      (DocumentID(rawValue: $0["document"]), ArrivalStamp($0))
+      try (DocumentID(rawValue: $0["document"]), ArrivalStamp($0))
     }
   }
 
@@ -155,7 +155,7 @@ extension SQLiteTransaction {
   func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {
     let rows = try Row.fetchAll(
       database, sql: "SELECT id, document FROM arrivals WHERE \(Self.meant)", arguments: Self.arguments(recall))
-    return Dictionary(rows.map { ($0["id"], $0["document"]) }, uniquingKeysWith: { first, _ in first })
+    return Dictionary(try rows.map { try ($0["id"], $0["document"]) }, uniquingKeysWith: { first, _ in first })
   }
 
   func forgetVolumes(of origin: Int64, meantBy recall: RecallRequest) throws {
@@ -232,7 +232,7 @@ extension SQLiteTransaction {
           AND arrivals.time BETWEEN :start AND :start + 86399
         GROUP BY \(Self.counted)
         """, arguments: ["start": start])
-    return Dictionary(rows.map { ($0["name"], $0["claims"]) }, uniquingKeysWith: { first, _ in first })
+    return Dictionary(try rows.map { try ($0["name"], $0["claims"]) }, uniquingKeysWith: { first, _ in first })
   }
 
   func usualVolumes(before day: Day) throws -> [String: Int] {
@@ -244,7 +244,7 @@ extension SQLiteTransaction {
         WHERE arrivals.time < ?
         GROUP BY \(Self.counted)
         """, arguments: [day.start.secondsSince1970])
-    return Dictionary(rows.map { ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
+    return Dictionary(try rows.map { try ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
 
   func arrivals(since start: Instant) throws -> [ArrivedClaims] {
@@ -257,8 +257,8 @@ extension SQLiteTransaction {
         WHERE arrivals.time >= ? AND volumes.origin > 0
         GROUP BY 1, volumes.origin, documents.source
         """, arguments: [start.secondsSince1970])
-    return rows.map {
-      ArrivedClaims(
+    return try rows.map {
+      try ArrivedClaims(
         day: Day(daysSince1970: $0["day"]), origin: $0["origin"], source: $0["source"], claims: $0["claims"])
     }.sorted(by: ArrivedClaims.precedes)
   }
@@ -272,7 +272,7 @@ extension SQLiteTransaction {
         WHERE EXISTS (SELECT 1 FROM volumes WHERE volumes.arrival = arrivals.id AND volumes.origin > 0)
         GROUP BY documents.source
         """)
-    return Dictionary(rows.map { ($0["source"], $0.time("time")) }, uniquingKeysWith: max)
+    return Dictionary(try rows.map { try ($0["source"], $0.time("time")) }, uniquingKeysWith: max)
   }
 
   /// Whose a volume is; where the origin is lost, that of ``OriginVolumes/lostOrigin(of:)``.
@@ -294,7 +294,7 @@ extension HeldPart {
 }
 
 extension ArrivalStamp {
-  fileprivate init(_ row: Row) {
-    self.init(id: EventID(rawValue: row["event"]), time: row.time("time"), kind: row["kind"])
+  fileprivate init(_ row: Row) throws {
+    try self.init(id: EventID(rawValue: row["event"]), time: row.time("time"), kind: row["kind"])
   }
 }

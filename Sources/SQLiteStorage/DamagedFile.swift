@@ -1,8 +1,9 @@
 import CPartialFiles
 package import ExposureKeys
-import Foundation
-import GRDB
+import FoundationEssentials
+import Glibc
 internal import KeyStorage
+import SQLite
 
 // A file of which pages are not what was written, where nothing but the pieces of claims, releases and agenda stands on them: these
 // have checksums of their own, so they can be read as they are and looked at then.
@@ -39,23 +40,23 @@ extension SQLiteStore {
       let first = try PageChecksums.damage(of: path, limit: 1).first
       let queue = try openKeepingLog(path)
       defer { try? queue.close() }
-      let application = try queue.unsafeRead { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
+      let application = try queue.access { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
       guard application == Schema.applicationID else {
         throw StorageFault(
           .incompatible, "\(path): an SQLite file, but not a store of Keyferry, or its first page is damaged")
       }
-      if try queue.unsafeRead({ try Schema.migrator.hasBeenSuperseded($0) }) {
+      if try queue.access({ try Schema.migrator.hasBeenSuperseded($0) }) {
         throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
       }
-      let found = try queue.unsafeRead { try first ?? structuralDamage(in: $0) }
+      let found = try queue.access { try first ?? structuralDamage(in: $0) }
       guard let found else { return [] }
-      let tables = try queue.unsafeRead { try unsoundTables(in: $0) }
+      let tables = try queue.access { try unsoundTables(in: $0) }
       let others = tables.filter { !checkedTables.contains($0) }
       guard others.isEmpty else {
         throw StorageFault.damaged(
           path, "\(found), and \(others.joined(separator: ", ")) cannot be read, which nothing but a copy brings back")
       }
-      let poorer = Set(try queue.unsafeRead { try tablesBehindIndexes(in: $0) }).subtracting(checkedTables)
+      let poorer = Set(try queue.access { try tablesBehindIndexes(in: $0) }).subtracting(checkedTables)
       guard poorer.isEmpty else {
         throw StorageFault.damaged(
           path,
@@ -93,12 +94,12 @@ extension SQLiteStore {
       removePartial(partial)
       try make(partial)
       try withFile(path) { queue in
-        try queue.writeWithoutTransaction { try PageChecksums.readDamage(in: $0) }
-        try backUp(queue, as: partial)
+        try queue.access { try PageChecksums.readDamage(in: $0) }
+        try backUp(as: partial) { try queue.backUp(to: $0) }
       }
       if let first = try damageOfCopy(partial) {
         // Its pages do not hold together; the rows of the tables are copied one by one, as far as what is lost is known otherwise.
-        let tables = try withFile(path) { try $0.unsafeRead { try unreadableTableNames(in: $0) } }
+        let tables = try withFile(path) { try $0.access { try unreadableTableNames(in: $0) } }
         guard checkedTables.isSuperset(of: tables) else { throw StorageFault.damaged(path, first) }
         removePartial(partial)
         try make(partial)
@@ -127,8 +128,8 @@ extension SQLiteStore {
   /// Opens a file so that what stands in its log of changes stays there. Without a log nothing is left beside it.
   private static func openKeepingLog(_ path: String) throws -> DatabaseQueue {
     let hasLog = LogOfChanges.isThere(beside: path)
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
-    if hasLog { try queue.unsafeRead { try PageChecksums.keepLog(in: $0) } }
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
+    if hasLog { try queue.access { try PageChecksums.keepLog(in: $0) } }
     return queue
   }
 
@@ -154,13 +155,13 @@ extension SQLiteStore {
         SELECT tables.name, keys.name AS key FROM sqlite_master AS tables, pragma_index_list(tables.name) AS keys
         WHERE tables.type = 'table' AND keys.origin = 'pk' AND tables.sql LIKE '%WITHOUT ROWID%'
         """
-    ).map { ($0["name"] as String, $0["key"] as String) }
+    ).map { try ($0["name"] as String, $0["key"] as String) }
     let keyIndexes = Dictionary(uniqueKeysWithValues: keys)
     for index in indexes {
-      let (name, table): (String, String) = (index["name"], index["tbl_name"])
+      let (name, table): (String, String) = try (index["name"], index["tbl_name"])
       let columns = try Row.fetchAll(database, sql: "SELECT cid, name FROM pragma_index_xinfo(?)", arguments: [name])
         .compactMap { column -> String? in
-          let (number, name): (Int, String?) = (column["cid"], column["name"])
+          let (number, name): (Int, String?) = try (column["cid"], column["name"])
           return number == -1 ? "rowid" : name.map { "\"\($0)\"" }
         }.joined(separator: ", ")
       let whole = keyIndexes[table].map { "INDEXED BY \"\($0)\"" } ?? "NOT INDEXED"
@@ -186,15 +187,15 @@ extension SQLiteStore {
     do {
       // In a transaction SQLite writes nothing more behind a page that it could not read, so another connection reads those.
       try withFile(path) { file in
-        try file.unsafeRead { damaged in
+        try file.access { damaged in
           try PageChecksums.readDamage(in: damaged)
           try withFile(partial) {
-            try $0.writeWithoutTransaction { try copyRows(of: path, blocksFrom: damaged, into: $0) }
+            try $0.access { try copyRows(of: path, blocksFrom: damaged, into: $0) }
           }
         }
       }
       return true
-    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT].contains(error.resultCode) {
+    } catch let error as DatabaseError where [.corrupt, .constraint].contains(error.resultCode) {
       return false
     }
   }
@@ -203,7 +204,7 @@ extension SQLiteStore {
     let pages = try StoredPages(path)
     try database.execute(sql: "ATTACH DATABASE ? AS damaged", arguments: [path])
     try database.execute(sql: "PRAGMA foreign_keys = OFF")
-    try database.inTransaction {
+    try database.inTransaction(.immediate) {
       func definitions(_ condition: String) throws -> [Row] {
         try Row.fetchAll(
           database,
@@ -212,7 +213,7 @@ extension SQLiteStore {
       let tables = try definitions("type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
       for table in tables { try database.execute(sql: table["sql"]) }
       for table in tables {
-        let name: String = table["name"]
+        let name: String = try table["name"]
         if checkedTables.contains(name) { continue }
         // With a condition SQLite copies no index as it stands.
         try database.execute(
@@ -232,7 +233,6 @@ extension SQLiteStore {
           PRAGMA main.application_id = \(Schema.applicationID);
           """)
       for other in try definitions("type <> 'table'") { try database.execute(sql: other["sql"]) }
-      return .commit
     }
     try database.execute(sql: "DETACH DATABASE damaged")
   }
@@ -241,26 +241,26 @@ extension SQLiteStore {
   private static func structuralDamage(in database: Database) throws -> String? {
     do {
       return try String.fetchAll(database, sql: "PRAGMA integrity_check(1)").first { $0 != "ok" }
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+    } catch let error as DatabaseError where error.resultCode == .corrupt {
       return error.message ?? "its pages do not hold together"
     }
   }
 
   /// Makes all indexes anew, looks at what holds the file together, and notes that its content is still to be looked at.
   private static func damageOfCopy(_ path: String) throws -> String? {
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
-    return try queue.writeWithoutTransaction { database in
+    return try queue.access { database in
       do {
         try database.execute(sql: "REINDEX")
         let found = try structuralDamage(in: database)
         let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check")
         try database.execute(
           sql: "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)",
-          arguments: [UnfinishedRepair.noteName, Data([1])])
+          arguments: [UnfinishedRepair.noteName, [UInt8(1)]])
         return found ?? (orphans.isEmpty ? nil : "rows refer to others that are not there")
       } catch let error as DatabaseError
-        where [.SQLITE_CORRUPT, .SQLITE_CONSTRAINT, .SQLITE_NOTADB].contains(error.resultCode)
+        where [.corrupt, .constraint, .notADatabase].contains(error.resultCode)
       {
         return error.message ?? "its pages do not hold together"
       }
@@ -360,9 +360,9 @@ extension SQLiteStore {
       try PageChecksums.install()
       try LogOfChanges.check(path)
       guard try PageChecksums.header(of: path) != .damaged else { return true }
-      let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: true, pageLimit: nil))
+      let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
       defer { try? queue.close() }
-      return try queue.unsafeRead { database in
+      return try queue.access { database in
         guard try unreadableTableNames(in: database).allSatisfy(checkedTables.contains) else { return true }
         if let lost = try? lostRuns(in: database), !lost.isEmpty { return true }
         return try !tablesBehindIndexes(in: database).allSatisfy(checkedTables.contains)

@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 internal import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord] {
@@ -54,7 +54,7 @@ extension SQLiteTransaction {
       database,
       sql: "SELECT reason, count(*) AS claims FROM held WHERE document = ? AND reason <> ? GROUP BY reason",
       arguments: [document.rawValue, AdmissionReason.documentRefused.rawValue])
-    return Dictionary(rows.map { ($0["reason"], $0["claims"]) }, uniquingKeysWith: +)
+    return Dictionary(try rows.map { try ($0["reason"], $0["claims"]) }, uniquingKeysWith: +)
   }
 
   func document(_ id: DocumentID) throws -> DocumentRecord? {
@@ -72,18 +72,18 @@ extension SQLiteTransaction {
 
   func salt(of document: DocumentID) throws -> [UInt8]? {
     try Row.fetchOne(database, sql: "SELECT salt FROM salts WHERE document = ?", arguments: [document.rawValue])
-      .map { $0.bytes("salt") }
+      .map { try $0["salt"] }
   }
 
   func keep(salt: [UInt8], of document: DocumentID) throws {
     try database.execute(
       sql: "INSERT OR REPLACE INTO salts (document, salt) SELECT document, ? FROM contents WHERE document = ?",
-      arguments: [Bytes(salt), document.rawValue])
+      arguments: [salt, document.rawValue])
   }
 
   func keptContents() throws -> [(document: DocumentID, byteCount: Int)] {
     try Row.fetchAll(database, sql: "SELECT document, length(bytes) AS size FROM contents ORDER BY document")
-      .map { (DocumentID(rawValue: $0["document"]), $0["size"]) }
+      .map { try (DocumentID(rawValue: $0["document"]), $0["size"]) }
   }
 
   func summary(of source: String) throws -> SourceSummary {
@@ -98,18 +98,19 @@ extension SQLiteTransaction {
         """, arguments: [number])
     for row in counts {
       let state: DocumentState = try row.choice("state")
-      summary.documents[state] = row["documents"]
+      summary.documents[state] = try row["documents"]
       guard state == .recorded else { continue }
-      summary.counts.received = row["received"]
-      summary.counts.new = row["new"]
-      summary.counts.known = row["known"]
-      summary.counts.held = row["held"]
+      summary.counts.received = try row["received"]
+      summary.counts.new = try row["new"]
+      summary.counts.known = try row["known"]
+      summary.counts.held = try row["held"]
     }
-    let rejections = try String.fetchCursor(
+    try Row.forEach(
       database,
       sql: "SELECT rejections FROM documents WHERE source = ? AND state = 'recorded' AND rejections <> '{}'",
-      arguments: [number])
-    while let text = try rejections.next() {
+      arguments: [number]
+    ) { row in
+      let text: String = try row["rejections"]
       summary.counts.rejections.merge(try JSONColumn.decode([String: Int].self, text), uniquingKeysWith: +)
     }
     return summary
@@ -207,33 +208,33 @@ extension SQLiteTransaction {
 
 extension DocumentRecord {
   fileprivate init(_ row: Row) throws {
-    self.init(
+    try self.init(
       id: DocumentID(rawValue: row["id"]), source: row["source_name"], name: row["name"],
-      state: try row.choice("state"), fault: row.fault, attempts: row["attempts"],
+      state: row.choice("state"), fault: row.fault, attempts: row["attempts"],
       nextAttempt: row.optionalTime("next_attempt"), discovered: row.time("discovered"), changed: row.time("changed"),
-      facts: try DocumentFacts(row))
+      facts: DocumentFacts(row))
   }
 }
 
 extension DocumentFacts {
   /// `nil` while the document was never recorded.
   fileprivate init?(_ row: Row) throws {
-    guard let digest: String = row["digest"] else { return nil }
-    self.init(
+    guard let digest: String = try row["digest"] else { return nil }
+    try self.init(
       byteCount: row["byte_count"], digest: digest, entityTag: row["entity_tag"], lastModified: row["last_modified"],
       format: row["format"], vouchedBy: row["vouched_by"], reading: ReadingMark(row),
       counts: KeyCounts(
         received: row["received"], new: row["new"], known: row["known"], held: row["held"],
-        rejections: try JSONColumn.decode([String: Int].self, row["rejections"]),
-        allowances: try JSONColumn.decode([String: Int].self, row["allowances"])))
+        rejections: JSONColumn.decode([String: Int].self, row["rejections"]),
+        allowances: JSONColumn.decode([String: Int].self, row["allowances"])))
   }
 }
 
 extension ReadingMark {
   /// `nil` where it is not known.
-  fileprivate init?(_ row: Row) {
-    guard let policy: String = row["read_by"], let digest: String = row["read_digest"],
-      let time = row.optionalTime("read_at")
+  fileprivate init?(_ row: Row) throws {
+    guard let policy: String = try row["read_by"], let digest: String = try row["read_digest"],
+      let time = try row.optionalTime("read_at")
     else { return nil }
     self.init(policy: policy, digest: digest, time: time)
   }

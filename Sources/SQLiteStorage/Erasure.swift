@@ -1,6 +1,6 @@
 import ExposureKeys
-import GRDB
 import KeyStorage
+import SQLite
 
 // What an erasure removes beside claims and the runs of releases.
 

@@ -1,7 +1,7 @@
 import ExposureKeys
 import Foundation
-import GRDB
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func events(from start: EventID, limit: Int) throws -> [EventRecord] {
@@ -29,9 +29,9 @@ extension SQLiteTransaction {
   func queuedEntries(limit: Int) throws -> [QueuedEntry] {
     try Row.fetchAll(database, sql: "SELECT * FROM log_queue ORDER BY id LIMIT ?", arguments: [max(0, limit)])
       .map { row in
-        QueuedEntry(
+        try QueuedEntry(
           id: QueuedEntryID(rawValue: row["id"]), event: EventID(rawValue: row["event"]), kind: row["kind"],
-          bytes: row.bytes("bytes"))
+          bytes: row["bytes"])
       }
   }
 
@@ -42,13 +42,13 @@ extension SQLiteTransaction {
         SELECT time, (SELECT count(*) FROM log_queue) AS waiting FROM events
         WHERE id = (SELECT event FROM log_queue ORDER BY id LIMIT 1)
         """)
-    return row.map { ($0["waiting"], $0.time("time")) }
+    return try row.map { try ($0["waiting"], $0.time("time")) }
   }
 
   func enqueue(_ bytes: [UInt8], kind: String, event: EventID) throws {
     try database.execute(
       sql: "INSERT INTO log_queue (event, kind, bytes) VALUES (?, ?, ?)",
-      arguments: [event.rawValue, kind, Bytes(bytes)])
+      arguments: [event.rawValue, kind, bytes])
   }
 
   func dequeue(_ entries: [QueuedEntryID]) throws {
@@ -60,9 +60,9 @@ extension SQLiteTransaction {
 
   func logHead(named name: String) throws -> LogHead? {
     try Row.fetchOne(database, sql: "SELECT * FROM log_heads WHERE name = ?", arguments: [name]).map { row in
-      LogHead(
-        LogHead.Tree(size: row["size"], root: row["root"]), key: row["key"], signed: row.bytes("signed"),
-        pending: row.bytesIfAny("pending"))
+      try LogHead(
+        LogHead.Tree(size: row["size"], root: row["root"]), key: row["key"], signed: row["signed"],
+        pending: row["pending"])
     }
   }
 
@@ -71,7 +71,7 @@ extension SQLiteTransaction {
     guard let seen else {
       return try database.execute(
         sql: "INSERT INTO log_heads (name, size, root, key, signed, pending) VALUES (?, ?, ?, ?, ?, ?)",
-        arguments: [name, head.tree.size, head.tree.root, head.key, Bytes(head.signed), head.pending.map { Bytes($0) }])
+        arguments: [name, head.tree.size, head.tree.root, head.key, head.signed, head.pending])
     }
     try database.execute(
       sql: """
@@ -79,7 +79,7 @@ extension SQLiteTransaction {
         WHERE name = ? AND size = ? AND root = ?
         """,
       arguments: [
-        head.tree.size, head.tree.root, head.key, Bytes(head.signed), head.pending.map { Bytes($0) }, name, seen.size,
+        head.tree.size, head.tree.root, head.key, head.signed, head.pending, name, seen.size,
         seen.root,
       ])
     guard database.changesCount == 1 else { throw StorageFault(.conflict, "the log \(name) was moved meanwhile") }
@@ -95,7 +95,7 @@ extension SQLiteTransaction {
         WHERE certificate = ? ORDER BY uploads.id
         """, arguments: [digest]
     ).map { row in
-      UploadRecord(
+      try UploadRecord(
         event: EventID(rawValue: row["event"]), door: row["door_name"],
         regions: try JSONColumn.decode([String].self, row["regions"]), certificate: row["certificate"])
     }
@@ -105,7 +105,7 @@ extension SQLiteTransaction {
     guard try !mayBeForgotten(token, knowing: &endOfForgotten) else { return false }
     try database.execute(
       sql: "INSERT OR IGNORE INTO used_tokens (digest, until) VALUES (?, ?)",
-      arguments: [Data(token.digest), token.end.secondsSince1970])
+      arguments: [Array(token.digest), token.end.secondsSince1970])
     return database.changesCount == 1
   }
 
@@ -119,8 +119,8 @@ extension SQLiteTransaction {
 
 extension EventRecord {
   fileprivate init(_ row: Row) throws {
-    self.init(
+    try self.init(
       id: EventID(rawValue: row["id"]),
-      event: NewEvent(try row.choice("kind"), about: row["subject"], by: row.word, at: row.time("time")))
+      event: NewEvent(row.choice("kind"), about: row["subject"], by: row.word, at: row.time("time")))
   }
 }

@@ -1,6 +1,7 @@
-import Foundation
-import GRDB
+import FoundationEssentials
+import Glibc
 import KeyStorage
+import SQLite
 
 extension StorageFault {
   /// What an error of SQLite means for the gateway, with the file's path.
@@ -12,20 +13,21 @@ extension StorageFault {
     // A connection that was not asked says that it has no error.
     let message = error.message.flatMap { $0 == "not an error" ? nil : $0 }
     let reason = message ?? error.resultCode.description
-    if error.extendedResultCode == .SQLITE_IOERR_DATA {
+    if error.extendedResultCode == .damagedPage {
       self = .damaged(path, PageChecksums.lastDamage(of: path) ?? "a page is not what was written")
       return
     }
     switch error.resultCode {
-    case .SQLITE_FULL:
+    case .full:
       self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? ""); make room on the disk")
-    case .SQLITE_CORRUPT: self = .damaged(path, reason)
-    case .SQLITE_NOTADB: self.init(.incompatible, "\(path): not an SQLite file")
+    // What a column has that no store writes was written by somebody else.
+    case .corrupt, .mismatch: self = .damaged(path, reason)
+    case .notADatabase: self.init(.incompatible, "\(path): not an SQLite file")
     // What a header says that was written over.
-    case .SQLITE_ERROR where reason == "unsupported file format": self = .damaged(path, reason)
-    case .SQLITE_CONSTRAINT: self.init(.conflict, "\(path): \(reason)")
-    case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
-    case .SQLITE_IOERR: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
+    case .error where reason == "unsupported file format": self = .damaged(path, reason)
+    case .constraint: self.init(.conflict, "\(path): \(reason)")
+    case .busy, .locked: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
+    case .inputOutput: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
     default: self.init(.inputOutput, "\(path): \(reason)")
     }
   }
@@ -48,12 +50,10 @@ extension StorageFault {
 
   /// What the system said, without what Foundation wraps around it.
   private static func words(_ error: any Error) -> String {
-    let error = error as NSError
-    if let below = error.userInfo[NSUnderlyingErrorKey] as? NSError, below.domain == NSPOSIXErrorDomain {
-      return String(cString: strerror(Int32(below.code)))
+    guard let code = (error as? CocoaError)?.underlying as? POSIXError ?? error as? POSIXError else {
+      return "\(error)"
     }
-    if error.domain == NSPOSIXErrorDomain { return String(cString: strerror(Int32(error.code))) }
-    return error.localizedDescription
+    return String(cString: strerror(code.code.rawValue))
   }
 
   private static let isDamaged = "the store is damaged: "

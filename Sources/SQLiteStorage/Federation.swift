@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func federationUpload(tagged tag: String, of country: String?) throws -> FederationUpload? {
@@ -15,7 +15,7 @@ extension SQLiteTransaction {
     let statement = try database.cachedStatement(sql: "SELECT 1 FROM federation_rows WHERE digest = ?")
     var known: Set<Int> = []
     for (index, row) in rows.enumerated() {
-      if try Int.fetchOne(statement, arguments: [Bytes(row)]) != nil { known.insert(index) }
+      if try Int.fetchOne(statement, arguments: [row]) != nil { known.insert(index) }
     }
     return known
   }
@@ -51,7 +51,7 @@ extension SQLiteTransaction {
         SELECT count(*) AS uploads, coalesce(sum(key_count), 0) AS keys FROM federation_uploads
           WHERE batch IS NULL AND withdrawal IS NULL AND key_count > 0
         """)
-    return row.map { ($0["uploads"], $0["keys"]) } ?? (0, 0)
+    return try row.map { try ($0["uploads"], $0["keys"]) } ?? (0, 0)
   }
 
   func federationBatch(_ id: FederationBatchID) throws -> FederationBatch? {
@@ -64,8 +64,8 @@ extension SQLiteTransaction {
   }
 
   func federationKeys(of upload: FederationUploadID) throws -> [UInt8]? {
-    try database.bytes(
-      "SELECT keys FROM federation_uploads WHERE id = ? AND keys IS NOT NULL", [upload.rawValue])
+    try [UInt8].fetchOne(
+      database, sql: "SELECT keys FROM federation_uploads WHERE id = ?", arguments: [upload.rawValue])
   }
 
   func federationBatch(of day: Day, number: Int) throws -> FederationBatch? {
@@ -87,7 +87,7 @@ extension SQLiteTransaction {
       database, sql: "SELECT * FROM federation_days WHERE day >= ? ORDER BY day, country",
       arguments: [day.daysSince1970]
     ).map {
-      FederationDay(
+      try FederationDay(
         day: Day(daysSince1970: $0["day"]), country: $0["country"], uploads: $0["uploads"], keys: $0["keys"])
     }
   }
@@ -104,12 +104,12 @@ extension SQLiteTransaction {
         """,
       arguments: [
         document.rawValue, upload.country, upload.tag, upload.signatureDigest, upload.canonicalDigest,
-        now.secondsSince1970, upload.until.secondsSince1970, upload.rows.count, Bytes(upload.audit),
-        Bytes(upload.keys),
+        now.secondsSince1970, upload.until.secondsSince1970, upload.rows.count, upload.audit,
+        upload.keys,
       ])
     let number = database.lastInsertedRowID
     let row = try database.cachedStatement(sql: "INSERT INTO federation_rows (digest, upload) VALUES (?, ?)")
-    for digest in upload.rows { try row.execute(arguments: [Bytes(digest), number]) }
+    for digest in upload.rows { try row.execute(arguments: [digest, number]) }
     try database.execute(
       sql: """
         INSERT INTO federation_days (day, country, uploads, keys) VALUES (?, ?, 1, ?)
@@ -171,7 +171,7 @@ extension SQLiteTransaction {
   func eraseFederated(_ key: TemporaryExposureKey) throws {
     try database.execute(
       sql: "UPDATE federation_uploads SET keys = NULL, withdrawal = 'erased' WHERE instr(keys, ?) > 0",
-      arguments: [Bytes(Array(key.bytes))])
+      arguments: [Array(key.bytes)])
     try database.execute(
       sql: "DELETE FROM federation_rows WHERE upload IN (SELECT id FROM federation_uploads WHERE withdrawal = 'erased')"
     )
@@ -192,7 +192,7 @@ extension SQLiteTransaction {
     try Row.fetchOne(
       database, sql: "SELECT * FROM federation_batches WHERE \(condition) LIMIT 1", arguments: arguments
     ).map {
-      FederationBatch(
+      try FederationBatch(
         id: FederationBatchID(rawValue: $0["id"]), day: Day(daysSince1970: $0["day"]), number: $0["number"],
         made: $0.time("made"))
     }
@@ -207,13 +207,13 @@ extension SQLiteTransaction {
 
 extension FederationUpload {
   fileprivate init(_ row: Row) throws {
-    let batch: Int64? = row["batch"]
-    let isWithdrawn: String? = row["withdrawal"]
-    self.init(
+    let batch: Int64? = try row["batch"]
+    let isWithdrawn: String? = try row["withdrawal"]
+    try self.init(
       id: FederationUploadID(rawValue: row["id"]), document: DocumentID(rawValue: row["document"]),
       country: row["country"], tag: row["tag"], signatureDigest: row["signature"], canonicalDigest: row["canonical"],
-      time: row.time("time"), keyCount: row["key_count"], audit: row.bytes("audit"),
+      time: row.time("time"), keyCount: row["key_count"], audit: row["audit"],
       batch: batch.map(FederationBatchID.init),
-      withdrawal: isWithdrawn == nil ? nil : try row.choice("withdrawal"))
+      withdrawal: isWithdrawn == nil ? nil : row.choice("withdrawal"))
   }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import KeyStorage
 
 /// Lists and counts that are columns of text.

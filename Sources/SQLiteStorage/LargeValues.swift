@@ -1,6 +1,6 @@
-import GRDB
-import GRDBSQLite
+import CSQLite
 import KeyStorage
+import SQLite
 
 /// A column of bytes that may be as large as a document. It is written and read piece by piece: SQLite would copy it as a
 /// whole, several times.

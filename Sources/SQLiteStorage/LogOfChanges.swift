@@ -1,5 +1,5 @@
 import CPageChecksums
-import Foundation
+import Glibc
 import KeyStorage
 
 /// What stands in a store's log of changes, the file that ends in `-wal`, seen as bytes before SQLite reads it.
@@ -30,7 +30,7 @@ enum LogOfChanges {
     }
     var found: String?
     for attempt in 0..<3 {
-      if attempt > 0 { Thread.sleep(forTimeInterval: 0.02) }
+      if attempt > 0 { usleep(20_000) }
       found = try look(path)
       if found == nil { return nil }
     }

@@ -1,5 +1,5 @@
-import GRDB
 package import KeyStorage
+import SQLite
 
 extension SQLiteStore: MovableStore {
   package func rows(of table: StoreTable, behind key: [StoredValue]?) async throws -> [[StoredValue]] {
@@ -11,7 +11,7 @@ extension SQLiteStore: MovableStore {
           WHERE \(key == nil ? "true" : Self.isBehind(table))
           ORDER BY \(table.key.joined(separator: ", ")) LIMIT \(table.pageSize)
           """, arguments: StatementArguments((key ?? []).map(Self.value))
-      ).map { row in table.columns.indices.map { Self.value(row[$0]) } }
+      ).map { row in try table.columns.indices.map { try Self.value(row[$0]) } }
     }
   }
 
@@ -23,7 +23,7 @@ extension SQLiteStore: MovableStore {
           SELECT \(table.key.joined(separator: ", ")) FROM \(table.name)
           ORDER BY \(table.key.map { "\($0) DESC" }.joined(separator: ", ")) LIMIT 1
           """
-      ).map { row in table.key.indices.map { Self.value(row[$0]) } }
+      ).map { row in try table.key.indices.map { try Self.value(row[$0]) } }
     }
   }
 
@@ -54,7 +54,7 @@ extension SQLiteStore: MovableStore {
     try await reading { database in
       var numbers: [String: Int64] = [:]
       for row in try Row.fetchAll(database, sql: "SELECT name, seq FROM sqlite_sequence") {
-        numbers[row["name"]] = row["seq"]
+        try numbers[row["name"]] = try row["seq"]
       }
       return numbers
     }
@@ -100,17 +100,17 @@ extension SQLiteStore: MovableStore {
     case .none: .null
     case .number(let number): number.databaseValue
     case .text(let text): text.databaseValue
-    case .bytes(let bytes): Bytes(bytes).databaseValue
+    case .bytes(let bytes): bytes.databaseValue
     }
   }
 
   private static func value(_ value: DatabaseValue) -> StoredValue {
-    switch value.storage {
+    switch value {
     case .null: .none
     case .int64(let number): .number(number)
     case .double(let number): .number(Int64(exactly: number) ?? .max)
     case .string(let text): .text(text)
-    case .blob(let data): .bytes(Array(data))
+    case .blob(let bytes): .bytes(bytes)
     }
   }
 }

@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 import Synchronization
 
 /// The names that claims refer to by number: origins, sets of visited regions, sources. A writer has all of them; a
@@ -26,17 +26,17 @@ struct Names: Sendable {
     for row in try Row.fetchAll(
       database, sql: "SELECT id, name FROM origins WHERE id >= ?", arguments: [origins.count])
     {
-      setOrigin(row["name"], number: row["id"])
+      try setOrigin(row["name"], number: row["id"])
     }
     for row in try Row.fetchAll(
       database, sql: "SELECT id, names FROM regions WHERE id >= ?", arguments: [regions.count])
     {
-      setRegions(try JSONColumn.decode([String].self, row["names"]), number: row["id"])
+      try setRegions(try JSONColumn.decode([String].self, row["names"]), number: row["id"])
     }
     for row in try Row.fetchAll(
       database, sql: "SELECT * FROM claim_sources WHERE id >= ?", arguments: [sources.count])
     {
-      setSource(try Source(row), number: row["id"])
+      try setSource(try Source(row), number: row["id"])
     }
   }
 
@@ -155,7 +155,7 @@ extension SQLiteTransaction {
   func number(ofSeries name: String) throws -> Int64 { try interned(name, in: "series") }
 
   func numberedSeries() throws -> [(number: Int64, name: String)] {
-    try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY name").map { ($0["id"], $0["name"]) }
+    try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY name").map { try ($0["id"], $0["name"]) }
   }
 }
 
@@ -179,8 +179,8 @@ extension Provenance {
   }
 
   fileprivate init(_ row: Row) throws {
-    let kind: String = row["vouched_by"]
-    let (signer, host): (String?, String?) = (row["signed_by"], row["host"])
+    let kind: String = try row["vouched_by"]
+    let (signer, host): (String?, String?) = try (row["signed_by"], row["host"])
     switch (kind, signer, host) {
     case ("signature", let signer?, nil): self = .signed(by: signer)
     case ("host", nil, let host?): self = .host(host)
@@ -193,10 +193,10 @@ extension Provenance {
 
 extension Source {
   fileprivate init(_ row: Row) throws {
-    self.init(
+    try self.init(
       name: row["name"], isRelay: row["is_relay"],
-      carries: try (row["carries"] as String?).map { Set(try JSONColumn.decode([String].self, $0)) },
-      origin: row["origin"], provenance: try Provenance(row))
+      carries: (row["carries"] as String?).map { Set(try JSONColumn.decode([String].self, $0)) },
+      origin: row["origin"], provenance: Provenance(row))
   }
 }
 

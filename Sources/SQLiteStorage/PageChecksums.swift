@@ -1,8 +1,8 @@
 import CPageChecksums
-import Foundation
-import GRDB
-import GRDBSQLite
+import CSQLite
+import Glibc
 import KeyStorage
+import SQLite
 
 /// The checksums that stand at the end of each page of a store's file; ``CPageChecksums`` makes them and looks at them. A
 /// store of an earlier version gets them when its owner opens it.
@@ -71,11 +71,10 @@ enum PageChecksums {
   }
 
   static func header(of path: String) throws -> Header {
-    guard let file = FileHandle(forReadingAtPath: path) else { return .absent }
-    defer { try? file.close() }
+    guard let file = StoredFile(path) else { return .absent }
     let size = StoreTuning.pageSize
     // Other pages near the beginning tell what the first one does not.
-    let bytes = Array(try file.read(upToCount: 16 * size) ?? Data())
+    let bytes = try file.bytes(at: 0, count: 16 * size)
     guard bytes.count > headerLength else { return .absent }
     if bytes[reservedPlace] == UInt8(KEYFERRY_CHECKSUM_BYTES) { return .checked }
     let pages = stride(from: size, to: bytes.count - size + 1, by: size)
@@ -95,14 +94,13 @@ enum PageChecksums {
   ///
   /// A page that is being written meanwhile is looked at again.
   static func damage(of path: String, limit: Int) throws -> [String] {
-    guard try header(of: path) != .unchecked, let file = FileHandle(forReadingAtPath: path) else { return [] }
-    defer { try? file.close() }
+    guard try header(of: path) != .unchecked, let file = StoredFile(path) else { return [] }
     let size = StoreTuning.pageSize
     var faults: [String] = []
     var page: UInt32 = 0
     while faults.count < limit {
-      guard let part = try file.read(upToCount: 256 * size), !part.isEmpty else { break }
-      let bytes = Array(part)
+      let bytes = try file.bytes(at: UInt64(page) * UInt64(size), count: 256 * size)
+      if bytes.isEmpty { break }
       for start in stride(from: 0, to: bytes.count - size + 1, by: size) {
         page += 1
         let content = bytes[start..<start + size]
@@ -117,16 +115,15 @@ enum PageChecksums {
 
   /// The pages that have nothing but zeros and are in use: those were written, and are not there any more.
   static func emptied(of path: String, limit: Int) throws -> [String] {
-    guard try header(of: path) == .checked, let file = FileHandle(forReadingAtPath: path) else { return [] }
-    defer { try? file.close() }
+    guard try header(of: path) == .checked, let file = StoredFile(path) else { return [] }
     let size = StoreTuning.pageSize
     let pages = try StoredPages(path)
     var free: Set<UInt32>?
     var faults: [String] = []
     var page: UInt32 = 0
     while faults.count < limit {
-      guard let part = try file.read(upToCount: 256 * size), !part.isEmpty else { break }
-      let bytes = Array(part)
+      let bytes = try file.bytes(at: UInt64(page) * UInt64(size), count: 256 * size)
+      if bytes.isEmpty { break }
       for start in stride(from: 0, to: bytes.count - size + 1, by: size) {
         page += 1
         // SQLite locks bytes of this one, and writes none.
@@ -147,11 +144,10 @@ enum PageChecksums {
 
   private static func holdsLater(_ path: String, _ page: UInt32) throws -> Bool {
     for _ in 0..<3 {
-      Thread.sleep(forTimeInterval: 0.05)
-      guard let file = FileHandle(forReadingAtPath: path) else { return false }
-      defer { try? file.close() }
-      try file.seek(toOffset: UInt64(page - 1) * UInt64(StoreTuning.pageSize))
-      if holds(Array(try file.read(upToCount: StoreTuning.pageSize) ?? Data())[...], page: page) { return true }
+      usleep(50_000)
+      guard let file = StoredFile(path) else { return false }
+      let size = StoreTuning.pageSize
+      if holds(try file.bytes(at: UInt64(page - 1) * UInt64(size), count: size)[...], page: page) { return true }
     }
     return false
   }

@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func pushes(to destination: String?, in states: Set<PushState>) throws -> [PushRecord] {
@@ -30,7 +30,8 @@ extension SQLiteTransaction {
   }
 
   func content(of push: PushID) throws -> [UInt8]? {
-    try database.bytes("SELECT bytes FROM pushes WHERE id = ? AND bytes IS NOT NULL", [push.rawValue])
+    try [UInt8].fetchOne(
+      database, sql: "SELECT bytes FROM pushes WHERE id = ? AND bytes IS NOT NULL", arguments: [push.rawValue])
   }
 
   func pushedKeys(
@@ -38,10 +39,10 @@ extension SQLiteTransaction {
   ) throws -> [PushedKey] {
     guard let number = try numbered(destination, in: "destinations") else { return [] }
     var condition = "destination = ? AND key >= ?"
-    var arguments: StatementArguments = [number, Bytes(start.bytes)]
+    var arguments: StatementArguments = [number, start.bytes]
     if let end {
       condition += " AND key < ?"
-      arguments += [Bytes(end.bytes)]
+      arguments += [end.bytes]
     }
     return try pushedKeys("\(condition) ORDER BY key, rolling_start", arguments)
   }
@@ -53,8 +54,8 @@ extension SQLiteTransaction {
   func pushes(of key: TemporaryExposureKey) throws -> [KeyPush] {
     let names = try Row.fetchAll(database, sql: "SELECT id, name FROM destinations ORDER BY name")
     return try names.flatMap { row in
-      let (number, name): (Int64, String) = (row["id"], row["name"])
-      return try pushedKeys("destination = ? AND key = ? ORDER BY rolling_start", [number, Bytes(key.bytes)])
+      let (number, name): (Int64, String) = try (row["id"], row["name"])
+      return try pushedKeys("destination = ? AND key = ? ORDER BY rolling_start", [number, key.bytes])
         .map { KeyPush(destination: name, key: $0) }
     }
   }
@@ -65,7 +66,7 @@ extension SQLiteTransaction {
       database, sql: "SELECT state, count(*) AS keys FROM pushed_keys WHERE destination = ? GROUP BY state",
       arguments: [number])
     return Dictionary(
-      try rows.map { (try $0.choice("state") as PushedKeyState, $0["keys"] as Int) }, uniquingKeysWith: +)
+      try rows.map { try ($0.choice("state") as PushedKeyState, $0["keys"] as Int) }, uniquingKeysWith: +)
   }
 
   func stage(_ push: NewPush, _ content: [UInt8], at now: Instant) throws -> PushRecord {
@@ -77,7 +78,7 @@ extension SQLiteTransaction {
         """,
       arguments: [
         destination, push.tag, push.signature, push.mediaType, push.keyCount, push.digest, now.secondsSince1970,
-        now.secondsSince1970, Bytes(content),
+        now.secondsSince1970, content,
       ])
     if database.changesCount == 0 { throw StorageFault.tagTaken(push) }
     return PushRecord(
@@ -109,7 +110,7 @@ extension SQLiteTransaction {
       texts[key.row.visited] = visited
       try statement.execute(
         arguments: [
-          number, Bytes(key.subject.key.bytes), key.subject.rollingStart, key.row.rollingPeriod,
+          number, key.subject.key.bytes, key.subject.rollingStart, key.row.rollingPeriod,
           key.row.transmissionRisk, key.row.reportType, key.row.daysSinceOnset, visited, key.state.rawValue,
           key.push?.rawValue, key.position, key.storedType, key.failures, key.reason, key.changed.secondsSince1970,
         ])
@@ -117,12 +118,12 @@ extension SQLiteTransaction {
   }
 
   private func pushedKeys(_ condition: String, _ arguments: StatementArguments) throws -> [PushedKey] {
-    let rows = try Row.fetchCursor(
-      database, sql: "SELECT * FROM pushed_keys WHERE \(condition)", arguments: arguments)
     var keys: [PushedKey] = []
     var lists: [String: [String]] = [:]
-    while let row = try rows.next() {
-      let text: String = row["visited"]
+    try SQLite.Row.forEach(
+      database, sql: "SELECT * FROM pushed_keys WHERE \(condition)", arguments: arguments
+    ) { row in
+      let text: String = try row["visited"]
       let visited = try lists[text] ?? JSONColumn.decode([String].self, text)
       lists[text] = visited
       keys.append(try PushedKey(row, visited: visited))
@@ -133,27 +134,27 @@ extension SQLiteTransaction {
 
 extension PushRecord {
   fileprivate init(_ row: Row) throws {
-    self.init(
+    try self.init(
       id: PushID(rawValue: row["id"]),
       push: NewPush(
         destination: row["destination_name"], tag: row["tag"], signature: row["signature"],
         mediaType: row["media_type"], keyCount: row["key_count"], digest: row["digest"]),
-      state: try row.choice("state"), staged: row.time("staged"), changed: row.time("changed"))
+      state: row.choice("state"), staged: row.time("staged"), changed: row.time("changed"))
   }
 }
 
 extension PushedKey {
-  fileprivate init(_ row: GRDB.Row, visited: [String]) throws {
-    guard let key = TemporaryExposureKey(row.bytes("key")) else {
+  fileprivate init(_ row: SQLite.Row, visited: [String]) throws {
+    guard let key = TemporaryExposureKey(try row["key"] as [UInt8]) else {
       throw StorageFault(.corrupt, "a pushed key is not sixteen bytes long")
     }
-    let push: Int64? = row["push"]
-    self.init(
+    let push: Int64? = try row["push"]
+    try self.init(
       subject: KeySubject(key: key, rollingStart: row["rolling_start"]),
       row: Row(
         rollingPeriod: row["rolling_period"], transmissionRisk: row["transmission_risk"],
         reportType: row["report_type"], daysSinceOnset: row["days_since_onset"], visited: visited),
-      state: try row.choice("state"), push: push.map(PushID.init), position: row["position"],
+      state: row.choice("state"), push: push.map(PushID.init), position: row["position"],
       storedType: row["stored_type"], failures: row["failures"], reason: row["reason"], changed: row.time("changed"))
   }
 }

@@ -1,16 +1,17 @@
+import CSQLite
 import ExposureKeys
-import GRDB
-import GRDBSQLite
+import SQLite
 
 /// A statement of the hot loops: values go in and out without being boxed. Prepared once for a connection.
 struct RawStatement {
   private let statement: Statement
   private let connection: OpaquePointer?
-  private var pointer: SQLiteStatement { statement.sqliteStatement }
+  private let pointer: OpaquePointer
 
   init(_ database: Database, _ sql: String) throws {
     statement = try database.cachedStatement(sql: sql)
     connection = database.sqliteConnection
+    pointer = statement.handle
     reset()
   }
 
@@ -59,11 +60,7 @@ struct RawStatement {
     switch sqlite3_step(pointer) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
-    case let code:
-      let error = DatabaseError(
-        resultCode: ResultCode(rawValue: code), message: sqlite3_errmsg(connection).map { String(cString: $0) })
-      sqlite3_reset(pointer)
-      throw error
+    case let code: throw statement.failed(code)
     }
   }
 
@@ -91,7 +88,7 @@ struct RawStatement {
   func key(at column: Int32) throws -> TemporaryExposureKey {
     guard let bytes = sqlite3_column_blob(pointer, column),
       sqlite3_column_bytes(pointer, column) == TemporaryExposureKey.byteCount
-    else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a key is not sixteen bytes long") }
+    else { throw DatabaseError(resultCode: .corrupt, message: "a key is not sixteen bytes long") }
     return TemporaryExposureKey(loadingFrom: bytes)
   }
 }

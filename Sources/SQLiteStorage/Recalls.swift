@@ -1,18 +1,18 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 extension SQLiteTransaction {
   func numberedRecalls() throws -> [(number: Int64, recall: Recall)] {
     try Row.fetchAll(database, sql: "SELECT * FROM recalls ORDER BY id").map { row in
-      let document: Int64? = row["document"]
-      let recall = Recall(
+      let document: Int64? = try row["document"]
+      let recall = try Recall(
         request: RecallRequest(
           origin: row["origin"], since: row.optionalTime("since"), document: document.map(DocumentID.init),
           source: row["of_source"]),
         event: EventID(rawValue: row["event"]), time: row.time("time"), claims: row["claims"], word: row.word)
-      return (row["id"], recall)
+      return (try row["id"], recall)
     }
   }
 

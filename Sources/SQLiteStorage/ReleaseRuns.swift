@@ -1,6 +1,6 @@
 import ExposureKeys
-import GRDB
 import KeyStorage
+import SQLite
 
 // What series have released: see `ReleaseTables`. The table is in Bundles.swift.
 

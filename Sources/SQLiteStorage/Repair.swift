@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 // Pieces that are not what was written, and what is known of them otherwise.
 
@@ -11,7 +11,7 @@ extension SQLiteTransaction {
     damage.claims = try claimRuns().takeOutDamage(renewingFilters: renewsAll)
     for series in try Row.fetchAll(database, sql: "SELECT id, name FROM series ORDER BY id") {
       let found = try releaseRuns(of: series["id"]).takeOutDamage(renewingFilters: renewsAll)
-      if !found.isEmpty { damage.releases[series["name"]] = found }
+      if !found.isEmpty { try damage.releases[series["name"]] = found }
     }
     if damage.claims.lost != 0 {
       try database.execute(sql: "UPDATE totals SET claims = ?", arguments: [damage.claims.standing])

@@ -1,9 +1,10 @@
 import CPartialFiles
+import CSQLite
 package import ExposureKeys
-import Foundation
-import GRDB
-import GRDBSQLite
+import FoundationEssentials
+import Glibc
 package import KeyStorage
+import SQLite
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
 ///
@@ -12,8 +13,7 @@ package import KeyStorage
 /// write-ahead log is synchronized where a commit promises something to somebody outside (`synchronous = FULL`), and
 /// with it all that was written before; a power failure may take what came after that, as a whole and in its order.
 ///
-/// Bodies run on the dispatch queues of GRDB's connections, one for writing and one for each reader, and never on a
-/// thread of the concurrency pool: the connections are actors whose executors are those queues.
+/// Bodies run on queues of their own, one for writing and one for each reader, and never on a thread of the concurrency pool.
 package final class SQLiteStore: Store {
   /// The name of the file in its folder.
   package static let fileName = "keyferry.sqlite"
@@ -69,7 +69,7 @@ package final class SQLiteStore: Store {
         ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
       defer { withExtendedLifetime(makingLock) {} }
       let isNew = !isReadOnly && access(path, F_OK) != 0
-      pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
+      pool = try DatabasePool(path: path, options: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
       if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
         try Schema.migrate(pool)
@@ -128,7 +128,7 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault``.
   package func letGo() throws {
     do {
-      if role == .owner { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
+      if role == .owner { try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
       try pool.close()
     } catch {
       throw StorageFault(error, path: path)
@@ -153,12 +153,12 @@ package final class SQLiteStore: Store {
   private static func settle(_ database: Database) {
     guard let connection = database.sqliteConnection else { return }
     sqlite3_busy_timeout(connection, 250)
-    _ = try? database.checkpoint(.truncate)
+    try? database.checkpoint(.truncate)
   }
 
   /// The right to write is given back after the last connection.
   deinit {
-    if role != .reader { pool.unsafeReentrantWrite { Self.settle($0) } }
+    if role != .reader { pool.writeWithoutTransaction { Self.settle($0) } }
     try? pool.close()
   }
 
@@ -182,27 +182,18 @@ package final class SQLiteStore: Store {
     do {
       // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
       result = try await pool.writeWithoutTransaction { [names, filters] database in
-        var end: Names?
-        var knownFilters: [Int32: RunFilters]?
-        var result: Result?
-        var hasErased = false
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
-        try database.inTransaction(.immediate) {
+        let (result, transaction) = try database.inTransaction(.immediate) {
           let known = try names.known(to: database)
           // Runs of others may have the numbers of runs that are gone.
           if known.othersWrote { filters.latest = [:] }
           let transaction = SQLiteTransaction(database, names: known.names, filters: filters.latest)
-          result = try body(transaction)
-          end = transaction.names
-          knownFilters = transaction.runs?.filters
-          hasErased = transaction.hasErased
-          return .commit
+          return (try body(transaction), transaction)
         }
-        guard let end, let result else { throw StorageFault(.inputOutput, "the store did not finish a transaction") }
-        names.latest = end
-        if let knownFilters { filters.latest = knownFilters }
+        names.latest = transaction.names
+        if let knownFilters = transaction.runs?.filters { filters.latest = knownFilters }
         // A reader may be in the way; then the pages go when the log is begun anew.
-        if hasErased { _ = try? database.checkpoint(.truncate) }
+        if transaction.hasErased { try? database.checkpoint(.truncate) }
         return result
       }
     } catch let error as DatabaseError {
@@ -225,23 +216,23 @@ package final class SQLiteStore: Store {
       else {
         throw StorageFault(.inputOutput, "\(partial): it cannot be made")
       }
-      try Self.backUp(pool, as: partial)
+      try Self.backUp(as: partial) { try pool.backUp(to: $0) }
       try Self.publish(partial, as: path)
     } catch {
       try? FileManager.default.removeItem(atPath: partial)
       if error is StorageFault { throw error }
       // What is read is the store, and what has no room is the copy.
-      let isOfStore = (error as? DatabaseError)?.extendedResultCode == .SQLITE_IOERR_DATA
+      let isOfStore = (error as? DatabaseError)?.extendedResultCode == .damagedPage
       throw StorageFault(error, path: isOfStore ? self.path : path)
     }
   }
 
   /// Writes everything that a database has, its log of changes included, into one empty file.
-  static func backUp(_ database: any DatabaseReader, as path: String) throws {
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+  static func backUp(as path: String, _ body: (DatabaseQueue) throws -> Void) throws {
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
-    try database.backup(to: queue)
-    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+    try body(queue)
+    try queue.access { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
   }
 
   /// Puts a copy in the place of the store of a folder, of which nobody has the right to write meanwhile. What was there is
@@ -308,7 +299,7 @@ package final class SQLiteStore: Store {
     guard rename(partial, path + replacingSuffix) == 0 else {
       throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
     }
-    try synchronize((path as NSString).deletingLastPathComponent)
+    try synchronize(StoredFile.folder(of: path))
     try finishReplacing(path)
     return kept
   }
@@ -318,7 +309,7 @@ package final class SQLiteStore: Store {
   static func giveOwner(of path: String, to partial: String) throws {
     guard geteuid() == 0 else { return }
     var status = stat()
-    guard stat(path, &status) == 0 || stat((path as NSString).deletingLastPathComponent, &status) == 0 else { return }
+    guard stat(path, &status) == 0 || stat(StoredFile.folder(of: path), &status) == 0 else { return }
     guard chown(partial, status.st_uid, status.st_gid) == 0 else {
       throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
     }
@@ -346,7 +337,7 @@ package final class SQLiteStore: Store {
     guard rename(path + replacingSuffix, path) == 0 else {
       throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
     }
-    try synchronize((path as NSString).deletingLastPathComponent)
+    try synchronize(StoredFile.folder(of: path))
   }
 
   /// Whoever does not own the store waits for who does.
@@ -376,12 +367,10 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault`` `corrupt` with its first fault, before anything is written.
   private static func check(_ path: String, thenTakeAs partial: String) throws {
     let hasLog = LogOfChanges.isThere(beside: path)
-    var configuration = Configuration.store(isReadOnly: true, pageLimit: nil)
-    configuration.label = "keyferry copy"
     let queue: DatabaseQueue
     do {
-      queue = try DatabaseQueue(path: path, configuration: configuration)
-    } catch let error as DatabaseError where hasLog && error.resultCode == .SQLITE_CANTOPEN {
+      queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
+    } catch let error as DatabaseError where hasLog && error.resultCode == .cannotOpen {
       throw StorageFault(
         .inputOutput,
         "\(path): a log of changes lies beside it, \(path)\(LogOfChanges.ending), which cannot be read there: SQLite makes a file"
@@ -389,19 +378,19 @@ package final class SQLiteStore: Store {
     }
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    if let first = try queue.unsafeRead({ try damage(of: path, in: $0, limit: 1) }).first {
+    if let first = try queue.access({ try damage(of: path, in: $0, limit: 1) }).first {
       throw StorageFault.damaged(path, first)
     }
     do {
       if hasLog {
         guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
         else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
-        try backUp(queue, as: partial)
+        try backUp(as: partial) { try queue.backUp(to: $0) }
       } else {
         try FileManager.default.copyItem(atPath: path, toPath: partial)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
       }
-    } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_IOERR_DATA {
+    } catch let error as DatabaseError where error.extendedResultCode == .damagedPage {
       throw error
     } catch {
       throw StorageFault(error, path: partial)
@@ -417,21 +406,19 @@ package final class SQLiteStore: Store {
 
   /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
   private static func addChecksums(to path: String) throws {
-    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
     if size > StoreTuning.longToWrite { OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil)) }
-    try queue.writeWithoutTransaction { database in
+    try queue.access { database in
       try database.execute(sql: "VACUUM")
-      _ = try database.checkpoint(.truncate)
+      try database.checkpoint(.truncate)
     }
     try queue.close()
   }
 
   /// Syncs a file and gives it its name, unless that is taken.
   private static func publish(_ partial: String, as path: String) throws {
-    let handle = try FileHandle(forReadingFrom: URL(filePath: partial))
-    try handle.synchronize()
-    try handle.close()
+    try synchronize(partial)
     // A link never goes over a file that is there.
     try FileManager.default.linkItem(atPath: partial, toPath: path)
     try FileManager.default.removeItem(atPath: partial)
@@ -447,7 +434,7 @@ package final class SQLiteStore: Store {
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
-        let (table, parent): (String, String) = (row["table"], row["parent"])
+        let (table, parent): (String, String) = try (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
       var numbers = try claimNumbers(in: database)
@@ -567,16 +554,13 @@ package final class SQLiteStore: Store {
 
   private static func look<Result>(into path: String, _ body: (Database) throws -> Result) throws -> Result {
     func look(_ isReadOnly: Bool) throws -> Result {
-      var configuration = Configuration()
-      configuration.readonly = isReadOnly
-      configuration.busyMode = .timeout(10)
-      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      let queue = try DatabaseQueue(path: path, options: Database.Options(isReadOnly: isReadOnly))
       defer { try? queue.close() }
       return try queue.read(body)
     }
     do {
       return try look(true)
-    } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
+    } catch let error as DatabaseError where [.readOnly, .cannotOpen].contains(error.resultCode) {
       // A process was killed while it wrote: looking begins with undoing what it had not finished.
       return try look(false)
     }
@@ -616,17 +600,13 @@ extension Durability {
   }
 }
 
-extension Configuration {
-  static func store(isReadOnly: Bool, pageLimit: Int?) -> Configuration {
-    var configuration = Configuration()
-    configuration.readonly = isReadOnly
-    configuration.busyMode = .timeout(10)
-    configuration.label = "keyferry"
-    configuration.prepareDatabase { database in
+extension Database.Options {
+  static func store(isReadOnly: Bool, pageLimit: Int?) -> Database.Options {
+    Database.Options(isReadOnly: isReadOnly) { database in
       try database.execute(
         sql: """
           PRAGMA page_size = \(StoreTuning.pageSize);
-          PRAGMA cache_size = -\(isReadOnly || database.configuration.readonly ? StoreTuning.readingKibibytes : StoreTuning.cacheKibibytes);
+          PRAGMA cache_size = -\(database.isReadOnly ? StoreTuning.readingKibibytes : StoreTuning.cacheKibibytes);
           PRAGMA temp_store = MEMORY;
           """)
       if isReadOnly { return }
@@ -640,7 +620,6 @@ extension Configuration {
           """)
       if let pageLimit { try database.execute(sql: "PRAGMA max_page_count = \(pageLimit)") }
     }
-    return configuration
   }
 }
 

@@ -1,7 +1,7 @@
 import ExposureKeys
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 
 /// One transaction of the database, for the time of its body.
 final class SQLiteTransaction: ClaimTables {
@@ -80,8 +80,8 @@ final class SQLiteTransaction: ClaimTables {
 
   func pauses() throws -> [Pause] {
     try Row.fetchAll(database, sql: "SELECT * FROM pauses ORDER BY kind DESC, name").map { row in
-      let name: String = row["name"]
-      return Pause(
+      let name: String = try row["name"]
+      return try Pause(
         row["kind"] == "origin" ? .origin(name) : .source(name), since: row.time("since"), reason: row["reason"],
         by: row["who"])
     }
@@ -107,13 +107,13 @@ final class SQLiteTransaction: ClaimTables {
   // MARK: Notes
 
   func note(named name: String) throws -> [UInt8]? {
-    try database.bytes("SELECT value FROM notes WHERE name = ?", [name])
+    try [UInt8].fetchOne(database, sql: "SELECT value FROM notes WHERE name = ?", arguments: [name])
   }
 
   func setNote(_ value: [UInt8]?, named name: String) throws {
     if let value {
       try database.execute(
-        sql: "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", arguments: [name, Bytes(value)])
+        sql: "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", arguments: [name, value])
     } else {
       try database.execute(sql: "DELETE FROM notes WHERE name = ?", arguments: [name])
     }
@@ -130,8 +130,8 @@ extension Pause.Subject {
 }
 
 extension SourceRecord {
-  fileprivate init(_ row: Row) {
-    self.init(
+  fileprivate init(_ row: Row) throws {
+    try self.init(
       name: row["name"], cursor: row["cursor"], lastAttempt: row.optionalTime("last_attempt"),
       lastSuccess: row.optionalTime("last_success"), failures: row["failures"],
       nextAttempt: row.optionalTime("next_attempt"), lastFault: row.fault)

@@ -1,7 +1,6 @@
 import ExposureKeys
-import Foundation
-import GRDB
 import KeyStorage
+import SQLite
 
 /// Copies the blocks of a table of which pages cannot be read: all rows that stand on other pages. Where some are gone a block without
 /// content is put, so that a repair knows in which place of which run claims are to be looked for.
@@ -60,7 +59,7 @@ struct SavedBlocks {
       do {
         guard try rows.step() else { return true }
       } catch let error as DatabaseError
-        where error.resultCode == .SQLITE_CORRUPT || error.extendedResultCode == .SQLITE_IOERR_DATA
+        where error.resultCode == .corrupt || error.extendedResultCode == .damagedPage
       {
         return false
       }
@@ -83,7 +82,7 @@ struct SavedBlocks {
         database, sql: "SELECT id FROM \(name) WHERE id > ? ORDER BY id LIMIT 1", arguments: [gap]) ?? .max
     var start: Int64 = 0
     if let before {
-      let (number, content): (Int64, Data) = (before["id"], before["claims"])
+      let (number, content): (Int64, [UInt8]) = try (before["id"], before["claims"])
       // There is one already.
       if content.isEmpty { return }
       start = Self.end(of: content, at: BlockPlace(rawValue: number))
@@ -100,7 +99,7 @@ struct SavedBlocks {
   }
 
   /// The first place behind the claims of a block; behind its own where they cannot be read.
-  private static func end(of content: Data, at place: BlockPlace) -> Int64 {
+  private static func end(of content: [UInt8], at place: BlockPlace) -> Int64 {
     var rows: [ClaimRow] = []
     let isWhole = content.withUnsafeBytes { (try? ClaimBlock.decode($0, into: &rows)) != nil }
     guard isWhole, let last = rows.last, last.key.high >> 32 >= UInt64(place.prefix) else { return place.rawValue + 1 }

@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 
 /// The tables, and the steps that lead to them. A migration is never changed once a release has it.
 enum Schema {
@@ -8,14 +8,14 @@ enum Schema {
   /// Whether there is nothing but, at most, the empty list of the steps that were taken. The migrator makes that list
   /// first and by itself; the first step sets the application's number.
   static func isUnbegun(_ database: Database) throws -> Bool {
-    let list = "grdb_migrations"
+    let list = Migrations.list
     let tables = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     guard tables == [list] else { return tables.isEmpty }
     return try Int.fetchOne(database, sql: "SELECT count(*) FROM \(list)") == 0
   }
 
-  static var migrator: DatabaseMigrator {
-    var migrator = DatabaseMigrator()
+  static var migrator: Migrations {
+    var migrator = Migrations()
     migrator.registerMigration("claims, documents, bundles", foreignKeyChecks: .immediate) { database in
       try database.execute(sql: receiving + claims + publishing)
       try database.execute(sql: "PRAGMA application_id = \(applicationID)")

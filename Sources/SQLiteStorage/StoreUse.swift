@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 internal import KeyStorage
 
 /// Who has a store open without owning it, as a shared advisory lock on a file beside it: while another file comes into its place, nobody
@@ -64,6 +64,6 @@ final class StoreUse: Sendable {
   private static let patience = Duration.seconds(10)
 
   private static func place(of path: String) -> String {
-    (path as NSString).deletingLastPathComponent + "/" + fileName
+    StoredFile.folder(of: path) + "/" + fileName
   }
 }

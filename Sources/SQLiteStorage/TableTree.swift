@@ -1,10 +1,11 @@
-import Foundation
+import Glibc
+import KeyStorage
 
 /// The pages of a store's file as its last transaction left them, read as bytes: what stands in its log of changes is the newer. Nobody
 /// writes meanwhile.
 struct StoredPages {
-  private let file: FileHandle
-  private let log: FileHandle?
+  private let file: StoredFile
+  private let log: StoredFile?
   /// By page, where its newest content begins in the log.
   private var places: [UInt32: UInt64] = [:]
 
@@ -12,20 +13,20 @@ struct StoredPages {
   private static let frameHeader = 24
 
   init(_ path: String) throws {
-    file = try FileHandle(forReadingFrom: URL(filePath: path))
+    file = try Self.open(path)
     guard LogOfChanges.isThere(beside: path) else {
       log = nil
       return
     }
-    let log = try FileHandle(forReadingFrom: URL(filePath: path + LogOfChanges.ending))
+    let log = try Self.open(path + LogOfChanges.ending)
     self.log = log
-    let header = try Self.bytes(of: log, at: 0, count: Self.logHeader)
+    let header = try log.bytes(at: 0, count: Self.logHeader)
     guard header.count == Self.logHeader else { return }
     // Frames with other salts are left from before; what no commit has ended never was.
     var open: [UInt32: UInt64] = [:]
     var place = UInt64(Self.logHeader)
     while true {
-      let frame = try Self.bytes(of: log, at: place, count: Self.frameHeader)
+      let frame = try log.bytes(at: place, count: Self.frameHeader)
       guard frame.count == Self.frameHeader, frame[8..<16].elementsEqual(header[16..<24]) else { return }
       open[frame.word(at: 0)] = place + UInt64(Self.frameHeader)
       if frame.word(at: 4) != 0 {
@@ -42,9 +43,9 @@ struct StoredPages {
     let size = StoreTuning.pageSize
     let bytes =
       if let place = places[number], let log {
-        try Self.bytes(of: log, at: place, count: size)
+        try log.bytes(at: place, count: size)
       } else {
-        try Self.bytes(of: file, at: UInt64(number - 1) * UInt64(size), count: size)
+        try file.bytes(at: UInt64(number - 1) * UInt64(size), count: size)
       }
     return bytes.count == size ? bytes : nil
   }
@@ -66,9 +67,11 @@ struct StoredPages {
     return free
   }
 
-  private static func bytes(of file: FileHandle, at place: UInt64, count: Int) throws -> [UInt8] {
-    try file.seek(toOffset: place)
-    return Array(try file.read(upToCount: count) ?? Data())
+  private static func open(_ path: String) throws -> StoredFile {
+    guard let file = StoredFile(path) else {
+      throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
+    }
+    return file
   }
 }
 

@@ -4,10 +4,12 @@ import Testing
 /// The libraries are meant to compile where Apple's systems are. A Linux machine has neither their SDKs nor their module of
 /// Foundation; what can be looked at here is which modules are imported, and what only Linux's C library has.
 @Suite struct PlatformTests {
-  private static let libraries = ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyFiles", "KeyferryClient"]
+  private static let libraries = [
+    "ExposureKeys", "WorkThreads", "KeyFormats", "BundleTrust", "KeyFiles", "KeyferryClient",
+  ]
   /// On all systems.
   private static let everywhere: Set<String> = [
-    "Foundation", "Dispatch", "Crypto", "CZlib", "ExposureKeys", "KeyFormats", "BundleTrust",
+    "Foundation", "Dispatch", "Crypto", "CZlib", "ExposureKeys", "WorkThreads", "KeyFormats", "BundleTrust",
   ]
   /// What the C library of Linux has, and Apple's has not.
   private static let linuxAlone = [

@@ -1,9 +1,9 @@
 import ExposureKeys
 import Foundation
-import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
+import SQLite
 import Testing
 
 @testable import SQLiteStorage

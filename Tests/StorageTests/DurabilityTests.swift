@@ -1,6 +1,6 @@
-import GRDB
 import GatewayTesting
 import KeyStorage
+import SQLite
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
+import CSQLite
 import ExposureKeys
 import Foundation
-import GRDB
-import GRDBSQLite
 import GatewayTesting
 import KeyStorage
+import SQLite
 import SQLiteStorage
 import Testing
 
@@ -24,18 +24,18 @@ struct FirstStartTests {
     case .fileIsMade: _ = FileManager.default.createFile(atPath: file, contents: nil)
     case .pageIsHalfWritten:
       try copying(to: folder) { queue in
-        try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = DELETE; BEGIN; CREATE TABLE a (b)") }
+        try queue.access { try $0.execute(sql: "PRAGMA journal_mode = DELETE; BEGIN; CREATE TABLE a (b)") }
         // The page is in the file, and the journal still says that it was not there.
-        queue.inDatabase { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
+        queue.access { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
       }
       #expect(FileManager.default.fileExists(atPath: file + "-journal"))
     case .logIsChosen:
-      try copying(to: folder) { try $0.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
+      try copying(to: folder) { try $0.access { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
     case .listIsMade:
       try copying(to: folder) { queue in
-        try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
-        // As GRDB makes it.
-        try queue.inDatabase {
+        try queue.access { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+        // As the first version made it.
+        try queue.access {
           try $0.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
         }
         let tables = try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
@@ -47,15 +47,12 @@ struct FirstStartTests {
   /// Works on a database and copies its files while it is open: as they are after a kill.
   private static func copying(to folder: String, _ body: (DatabaseQueue) throws -> Void) throws {
     try withTemporaryFolder { workshop in
-      var configuration = Configuration()
-      configuration.allowsUnsafeTransactions = true
-      let queue = try DatabaseQueue(
-        path: workshop.appending(path: SQLiteStore.fileName).path, configuration: configuration)
+      let queue = try DatabaseQueue(path: workshop.appending(path: SQLiteStore.fileName).path)
       try body(queue)
       for name in try FileManager.default.contentsOfDirectory(atPath: workshop.path) {
         try FileManager.default.copyItem(atPath: workshop.path + "/" + name, toPath: folder + "/" + name)
       }
-      try? queue.inDatabase { try $0.execute(sql: "ROLLBACK") }
+      try? queue.access { try $0.execute(sql: "ROLLBACK") }
       try queue.close()
     }
   }
@@ -91,7 +88,7 @@ struct FirstStartTests {
         try await withFolder { folder in
           let file = folder + "/" + SQLiteStore.fileName
           let queue = try DatabaseQueue(path: file)
-          try await queue.writeWithoutTransaction { try $0.execute(sql: statement) }
+          try await queue.access { try $0.execute(sql: statement) }
           try queue.close()
           let bytes = try Data(contentsOf: URL(filePath: file))
           let fault = #expect(throws: StorageFault.self) {

@@ -1,8 +1,8 @@
 import ExposureKeys
 import Foundation
-import GRDB
 import KeyNormalization
 import KeyStorage
+import SQLite
 import Synchronization
 import Testing
 
@@ -105,7 +105,7 @@ struct OldStoreTests {
       let old = try DatabaseQueue(path: path)
       let keys = try await old.write { database in
         try database.execute(sql: Self.manyClaims)
-        return Set(try Data.fetchAll(database, sql: "SELECT key FROM claims WHERE recall IS NULL").map { Array($0) })
+        return Set(try [UInt8].fetchAll(database, sql: "SELECT key FROM claims WHERE recall IS NULL"))
       }
       try old.close()
       let bytes = try Data(contentsOf: URL(filePath: path))
@@ -128,10 +128,10 @@ struct OldStoreTests {
         told.withLock { $0 = [] }
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try bytes.write(to: URL(filePath: path))
-        let pool = try DatabasePool(path: path)
+        let pool = try DatabasePool(path: path, options: Database.Options())
         try Schema.migrator.migrate(pool, upTo: Schema.runsBegun)
         for piece in 0..<pieces {
-          let isMore = try await pool.write { try Schema.moveClaims(in: $0, limit: 500) }
+          let isMore = try pool.write { try Schema.moveClaims(in: $0, limit: 500) }
           // A third of them begin alike, and go together.
           #expect(isMore == (piece < 5), "piece \(piece)")
         }

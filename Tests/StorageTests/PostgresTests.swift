@@ -1,7 +1,7 @@
 #if PostgreSQL
   import ExposureKeys
   import Foundation
-  import GRDB
+  import SQLite
   import GatewayTesting
   import KeyNormalization
   import SQLiteStorage

@@ -1,8 +1,8 @@
 import ExposureKeys
 import Foundation
-import GRDB
 import GatewayTesting
 import KeyNormalization
+import SQLite
 import SQLiteStorage
 import Testing
 
@@ -146,11 +146,11 @@ struct RepairTests {
         let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
         try await file.write { database in
           let row = try #require(try Row.fetchOne(database, sql: sql))
-          var damaged: Data = row["bytes"]
-          damaged[damaged.startIndex + 100] ^= 1
+          var damaged: [UInt8] = try row["bytes"]
+          damaged[100] ^= 1
           try database.execute(
             sql: "UPDATE \(piece.rawValue) SET \(piece.column) = ? WHERE id = ?",
-            arguments: [damaged, row["id"] as Int64])
+            arguments: [damaged, try row["id"] as Int64])
         }
         try file.close()
       }
@@ -502,28 +502,29 @@ struct RepairTests {
   }
 
   /// Takes an index out of the list of what there is: what is written from now on does not come into it.
-  private static func hide(_ index: String, in path: String) async throws -> [String: DatabaseValue] {
+  private static func hide(_ index: String, in path: String) async throws -> [DatabaseValue] {
     let file = try DatabaseQueue(path: path)
     defer { try? file.close() }
-    return try await file.writeWithoutTransaction { database in
-      let row = try Row.fetchOne(database, sql: "SELECT * FROM sqlite_master WHERE name = ?", arguments: [index])
+    return try await file.access { database in
+      let row = try #require(
+        try Row.fetchOne(
+          database, sql: "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = ?",
+          arguments: [index]))
       try database.execute(sql: "PRAGMA writable_schema = ON")
       try database.execute(sql: "DELETE FROM sqlite_master WHERE name = ?", arguments: [index])
-      return Dictionary(uniqueKeysWithValues: try #require(row).map { ($0, $1) })
+      return try (0..<5).map { try row[$0] }
     }
   }
 
   /// Puts it back as it was.
-  private static func show(_ index: [String: DatabaseValue], in path: String) async throws {
+  private static func show(_ index: [DatabaseValue], in path: String) async throws {
     let file = try DatabaseQueue(path: path)
     defer { try? file.close() }
-    try await file.writeWithoutTransaction { database in
+    try await file.access { database in
       try database.execute(sql: "PRAGMA writable_schema = ON")
       try database.execute(
-        sql: """
-          INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql)
-          VALUES (:type, :name, :tbl_name, :rootpage, :sql)
-          """, arguments: StatementArguments(index))
+        sql: "INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)",
+        arguments: StatementArguments(index))
     }
   }
 
@@ -664,7 +665,7 @@ struct RepairTests {
       do {
         let file = try DatabaseQueue(path: path)
         defer { try? file.close() }
-        try await file.writeWithoutTransaction { database in
+        try await file.access { database in
           try database.execute(sql: "PRAGMA foreign_keys = OFF; UPDATE origins SET id = id + 100")
         }
       }

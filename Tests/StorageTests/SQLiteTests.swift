@@ -1,10 +1,10 @@
 import Dispatch
 import ExposureKeys
 import Foundation
-import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
+import SQLite
 import SQLiteStorage
 import Testing
 
@@ -189,7 +189,7 @@ struct SQLiteTests {
       _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
       store = nil
       let raw = try DatabaseQueue(path: file.path)
-      try await raw.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+      try await raw.access { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
       try raw.close()
       var bytes = try Data(contentsOf: file)
       // Everything behind the schema and the small tables.
@@ -297,18 +297,17 @@ struct SQLiteTests {
       let before = try await store?.snapshot()
       store = nil
       // As earlier versions had it: the pages are SQLite's alone.
-      var configuration = Configuration()
-      configuration.foreignKeysEnabled = false
-      let old = try DatabaseQueue(path: folder + "/old.sqlite", configuration: configuration)
-      try await old.writeWithoutTransaction { database in
-        try database.execute(sql: "ATTACH '\(path)' AS new")
+      let old = try DatabaseQueue(path: folder + "/old.sqlite")
+      try await old.access { database in
+        try database.execute(sql: "PRAGMA foreign_keys = OFF; ATTACH '\(path)' AS new")
         let tables = try Row.fetchAll(
           database,
           sql: "SELECT type, name, sql FROM new.sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
         for row in tables { try database.execute(sql: row["sql"]) }
-        for row in tables where row["type"] == "table" {
+        for row in tables where try row["type"] == "table" {
+          let name: String = try row["name"]
           try database.execute(
-            sql: "INSERT INTO main.\"\(row["name"] as String)\" SELECT * FROM new.\"\(row["name"] as String)\"")
+            sql: "INSERT INTO main.\"\(name)\" SELECT * FROM new.\"\(name)\"")
         }
         try database.execute(sql: "PRAGMA application_id = \(0x4b46_5259); DETACH new; PRAGMA journal_mode = WAL")
       }
@@ -492,15 +491,12 @@ struct SQLiteTests {
       let raw = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
       func isAccepted(_ sql: String) async throws -> Bool {
         do {
-          try await raw.writeWithoutTransaction { database in
-            try database.inTransaction {
-              try database.execute(sql: sql)
-              return .rollback
-            }
-          }
+          try await raw.access { try $0.execute(sql: "BEGIN IMMEDIATE; \(sql)") }
+          try await raw.access { try $0.execute(sql: "ROLLBACK") }
           return true
         } catch let error as DatabaseError {
-          #expect(error.resultCode == .SQLITE_CONSTRAINT, "\(sql): \(error)")
+          #expect(error.resultCode == .constraint, "\(sql): \(error)")
+          try await raw.access { try $0.execute(sql: "ROLLBACK") }
           return false
         }
       }

@@ -75,19 +75,18 @@ public final class ObservedSource: ByteSource {
 extension ByteSource {
   /// Everything that is left, which must not be more than `limit` bytes.
   public func readAll(limit: Int) throws -> [UInt8] {
-    var bytes: [UInt8] = []
     let step = 1 << 16
-    while true {
-      let room = min(step, limit - bytes.count + 1)
-      let start = bytes.count
-      bytes += [UInt8](repeating: 0, count: room)
-      let count = try bytes.withUnsafeMutableBytes {
-        try read(into: UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + room]))
-      }
-      bytes.removeLast(room - count)
-      guard count > 0 else { return bytes }
-      guard bytes.count <= limit else {
-        throw FormatError(.limitExceeded, "more than \(limit) bytes, allowed are at most \(limit)")
+    // Room that is not filled costs nothing.
+    return try withUnsafeTemporaryAllocation(byteCount: step, alignment: 16) { room in
+      var bytes: [UInt8] = []
+      while true {
+        let part = UnsafeMutableRawBufferPointer(rebasing: room[..<min(step, limit - bytes.count + 1)])
+        let count = try read(into: part)
+        guard count > 0 else { return bytes }
+        bytes += part[..<count]
+        guard bytes.count <= limit else {
+          throw FormatError(.limitExceeded, "more than \(limit) bytes, allowed are at most \(limit)")
+        }
       }
     }
   }

@@ -1,3 +1,5 @@
+internal import WorkThreads
+
 /// Reads another source on a thread of its own, a few pieces ahead, so that inflating overlaps with what is done with the
 /// bytes. What the other source throws is thrown where its bytes would have come.
 ///

@@ -1,3 +1,5 @@
+internal import WorkThreads
+
 /// Writes to another sink on a thread of its own, a few pieces behind, so that deflating overlaps with what makes the
 /// bytes. What the other sink throws is thrown by a later write, or by ``finish()``.
 ///

@@ -19,6 +19,7 @@ public struct ZipArchive {
   public static let maximumEntries = 1024
 
   /// The first bytes of an archive.
+  @inlinable
   public static func begins(_ bytes: some Collection<UInt8>) -> Bool {
     var front = bytes.makeIterator()
     guard front.next() == 0x50, front.next() == 0x4b else { return false }

@@ -148,8 +148,8 @@ struct KeyRepetitions {
   /// A radix sort in place, byte by byte from the front: key data is random, so two or three passes do, and no input
   /// takes more than sixteen.
   private static func sort(_ records: UnsafeMutableBufferPointer<Record>) {
-    var counts = [Int](repeating: 0, count: 16 * 512)
-    counts.withUnsafeMutableBufferPointer { sort(records, byte: 0, $0) }
+    // Each byte's part is filled before it is read.
+    withUnsafeTemporaryAllocation(of: Int.self, capacity: 16 * 512) { sort(records, byte: 0, $0) }
   }
 
   private static func sort(

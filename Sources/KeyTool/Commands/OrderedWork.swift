@@ -1,5 +1,5 @@
 internal import Glibc
-internal import KeyFormats
+internal import WorkThreads
 
 /// Work on many things by several threads, whose results are handed over in the order in which the things came.
 ///
