@@ -12,6 +12,7 @@ typealias FuzzTarget = @Sendable (UnsafeRawBufferPointer) -> Void
 let fuzzTargets = formatTargets.merging(otherTargets) { _, other in other }
   .merging(federationTargets) { _, other in other }
   .merging(logTargets) { _, other in other }
+  .merging(settingsTargets) { _, other in other }
   .merging(archiveTargets) { _, other in other }
   .merging(segmentTargets) { _, other in other }
 
