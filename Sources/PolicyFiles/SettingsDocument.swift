@@ -6,6 +6,8 @@ package final class SettingsDocument {
   package private(set) var faults: [SettingFault] = []
   /// Every setting that was asked for, whether the file states it or not: `sources[].name`.
   package private(set) var names: Set<String> = []
+  /// The same, to be asked.
+  private var known: Set<SettingFault> = []
   private let noun: String
   private let byteLimit: Int
   private var marks: [String: SettingPlace] = [:]
@@ -50,7 +52,7 @@ package final class SettingsDocument {
     var place = place
     if place.path.isEmpty { place.path = noun }
     let fault = SettingFault(place: place, reason: reason, isWarning: isWarning)
-    if !faults.contains(fault) { faults.append(fault) }
+    if known.insert(fault).inserted { faults.append(fault) }
   }
 
   /// Where a setting stands, or the nearest section around it that the file states.

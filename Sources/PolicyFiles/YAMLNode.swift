@@ -36,7 +36,7 @@ struct YAMLMark: Hashable {
 struct YAMLFault: Error {
   var reason: String
   var mark: YAMLMark?
-  /// Names that one mapping states more than once.
+  /// Names that one mapping states more than once. The place is where the first of them is stated again.
   var repeated: [String] = []
 }
 
@@ -121,23 +121,27 @@ struct YAMLReader {
         nodes.append(try node(element, depth: depth + 1))
       }
       content = .sequence(nodes)
-    case YAML_MAPPING_START_EVENT: content = .mapping(try pairs(depth, event.mark))
+    case YAML_MAPPING_START_EVENT: content = .mapping(try pairs(depth))
     default: content = .alias
     }
     return YAMLNode(content: content, mark: event.mark, isAnchored: event.isAnchored)
   }
 
-  private func pairs(_ depth: Int, _ mark: YAMLMark) throws(YAMLFault) -> [(key: YAMLNode, value: YAMLNode)] {
+  private func pairs(_ depth: Int) throws(YAMLFault) -> [(key: YAMLNode, value: YAMLNode)] {
     var pairs: [(key: YAMLNode, value: YAMLNode)] = []
     var names: Set<String> = []
     var repeated: Set<String> = []
+    var again: YAMLMark?
     while case let event = try next(), event.kind != YAML_MAPPING_END_EVENT {
       let key = try node(event, depth: depth + 1)
-      if let name = key.scalar, !names.insert(name).inserted { repeated.insert(name) }
+      if let name = key.scalar, !names.insert(name).inserted {
+        repeated.insert(name)
+        again = again ?? key.mark
+      }
       pairs.append((key, try node(try next(), depth: depth + 1)))
     }
     guard repeated.isEmpty else {
-      throw YAMLFault(reason: "stated twice", mark: mark, repeated: repeated.sorted())
+      throw YAMLFault(reason: "stated twice", mark: again, repeated: repeated.sorted())
     }
     return pairs
   }

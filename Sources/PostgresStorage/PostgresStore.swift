@@ -133,6 +133,10 @@ package final class PostgresStore: Store {
     _ words: ConnectionWords, application: String, haste: Haste = Haste()
   ) throws -> PostgresConnection {
     let database = try PostgresConnection(words, application: application, haste: haste)
+    // Of a connection that has ended meanwhile nothing is known any more.
+    guard database.serverVersion > 0 else {
+      throw PostgresError(state: nil, message: "the server has ended the connection", isLost: true)
+    }
     guard database.serverVersion >= oldestServer else {
       throw StorageFault(
         .unsupported,

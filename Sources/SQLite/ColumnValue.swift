@@ -6,12 +6,12 @@ package enum DatabaseValue: Hashable, Sendable {
   case string(String)
   case blob([UInt8])
 
-  /// For messages: the kind, and never the content.
+  /// For messages: the kind, and of texts and bytes never the content.
   var kind: String {
     switch self {
     case .null: "nothing"
-    case .int64: "a whole number"
-    case .double: "a number"
+    case .int64(let number): "\(number)"
+    case .double(let number): "\(number)"
     case .string: "a text"
     case .blob: "bytes"
     }
@@ -44,9 +44,21 @@ extension ColumnValue where Self: FixedWidthInteger {
 }
 
 extension Int64: ColumnValue {}
-extension Int: ColumnValue {}
 extension Int32: ColumnValue {}
 extension UInt32: ColumnValue {}
+
+/// A count. Sums of what was counted do not overflow: nothing has as many of anything.
+extension Int: ColumnValue {
+  package static var kind: String { "a count within ±\(most)" }
+  private static let most = 1 << 53
+
+  package var databaseValue: DatabaseValue { .int64(Int64(self)) }
+
+  package init?(_ value: DatabaseValue) {
+    guard let number = Int64(value), (-Self.most...Self.most).contains(Int(number)) else { return nil }
+    self = Int(number)
+  }
+}
 
 extension Bool: ColumnValue {
   package static var kind: String { "0 or 1" }

@@ -242,6 +242,9 @@ package final class Database {
       throw DatabaseError(resultCode: .error, message: "SQLite keeps no log of changes for \(path)")
     }
     try execute(sql: "PRAGMA synchronous = NORMAL")
+    // The last one who closes the file leaves the log there, empty: who may only read cannot make one.
+    var keeps: Int32 = 1
+    try require(sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps))
     // Who only reads cannot open a file whose log is to be made first.
     guard FileSize.of(path + "-wal") == 0 else { return }
     let version = try Int32.fetchOne(self, sql: "PRAGMA user_version") ?? 0

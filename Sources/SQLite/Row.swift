@@ -12,7 +12,7 @@ package struct Row: Sendable {
       guard values.indices.contains(index) else {
         throw DatabaseError(resultCode: .range, message: "a row has no column \(index)")
       }
-      return try Value(required: values[index], in: columns.names[index])
+      return try Value(required: values[index], in: columns, index)
     }
   }
 
@@ -24,7 +24,7 @@ package struct Row: Sendable {
       guard let index = columns.names.firstIndex(of: name) else {
         throw DatabaseError(resultCode: .range, message: "a row has no column \(name)")
       }
-      return try Value(required: values[index], in: name)
+      return try Value(required: values[index], in: columns, index)
     }
   }
 }
@@ -32,15 +32,28 @@ package struct Row: Sendable {
 /// What the columns of an answer are called.
 final class ColumnNames: Sendable {
   let names: [String]
+  /// What was asked.
+  private let sql: String
 
-  init(_ names: [String]) { self.names = names }
+  init(_ names: [String], of sql: String) {
+    self.names = names
+    self.sql = sql
+  }
+
+  /// For messages: a column, and the first table that was asked.
+  func place(of index: Int) -> String {
+    let words = sql.split { $0.isWhitespace || $0 == "(" || $0 == ")" || $0 == ";" }
+    let table = words.firstIndex { $0.lowercased() == "from" }.flatMap { words.dropFirst($0 + 1).first }
+    return "\(names[index])\(table.map { " of \($0)" } ?? "")"
+  }
 }
 
 extension ColumnValue {
-  init(required value: DatabaseValue, in column: @autoclosure () -> String) throws {
+  init(required value: DatabaseValue, in columns: ColumnNames, _ index: Int) throws {
     guard let read = Self(value) else {
       throw DatabaseError(
-        resultCode: .mismatch, message: "the column \(column()) has \(value.kind), allowed \(Self.kind)")
+        resultCode: .mismatch, message: "the column \(columns.place(of: index)) has \(value.kind), allowed \(Self.kind)"
+      )
     }
     self = read
   }

@@ -98,7 +98,8 @@ package final class Statement {
     let count = sqlite3_column_count(handle)
     if let knownColumns, knownColumns.names.count == count { return knownColumns }
     let columns = ColumnNames(
-      (0..<count).map { sqlite3_column_name(handle, $0).map { String(cString: $0) } ?? "" })
+      (0..<count).map { sqlite3_column_name(handle, $0).map { String(cString: $0) } ?? "" },
+      of: sqlite3_sql(handle).map { String(cString: $0) } ?? "")
     knownColumns = columns
     return columns
   }

@@ -233,9 +233,18 @@ extension ReleasedKey {
   }
 }
 
+/// In seconds: beyond every time that is written.
+private let latest: Int64 = 1 << 40
+
 extension BundleRecord {
   /// Numbers and not names: a name is looked for in the whole row.
   fileprivate init(_ row: Row) throws {
+    for place in [3, 4] {
+      let time: Int64 = try row[place]
+      guard (0..<latest).contains(time) else {
+        throw StorageFault(.corrupt, "a bundle of the store has the time \(time), allowed 0..<\(latest)")
+      }
+    }
     let bundle = try NewBundle(
       series: row[1], kind: row.choice("kind"), ordinal: row[2], start: row[3], end: row[4], path: row[5],
       keyCount: row[6], revisedKeyCount: row[7], byteCount: row[8], archiveDigest: row[9], exportDigest: row[10],

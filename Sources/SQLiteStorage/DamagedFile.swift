@@ -35,8 +35,7 @@ extension SQLiteStore {
       guard try PageChecksums.header(of: path) != .damaged else {
         throw StorageFault.damaged(path, "its header was written over")
       }
-      let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-      guard size > 0 else { throw nothing }
+      guard StoredFile.size(of: path) > 0 else { throw nothing }
       let first = try PageChecksums.damage(of: path, limit: 1).first
       let queue = try openKeepingLog(path)
       defer { try? queue.close() }
@@ -92,7 +91,7 @@ extension SQLiteStore {
       let alone = try StoreUse.exclusive(path)
       defer { withExtendedLifetime(alone) {} }
       removePartial(partial)
-      try make(partial)
+      try StoredFile.make(partial)
       try withFile(path) { queue in
         try queue.access { try PageChecksums.readDamage(in: $0) }
         try backUp(as: partial) { try queue.backUp(to: $0) }
@@ -102,7 +101,7 @@ extension SQLiteStore {
         let tables = try withFile(path) { try $0.access { try unreadableTableNames(in: $0) } }
         guard checkedTables.isSuperset(of: tables) else { throw StorageFault.damaged(path, first) }
         removePartial(partial)
-        try make(partial)
+        try StoredFile.make(partial)
         guard try copyRows(of: path, into: partial), try damageOfCopy(partial) == nil else {
           throw StorageFault.damaged(path, first)
         }
@@ -112,11 +111,6 @@ extension SQLiteStore {
       removePartial(partial)
       throw StorageFault(error, path: path)
     }
-  }
-
-  private static func make(_ partial: String) throws {
-    guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
-    else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
   }
 
   private static func withFile<Result>(_ path: String, _ body: (DatabaseQueue) throws -> Result) throws -> Result {
@@ -306,16 +300,19 @@ extension SQLiteStore {
       let files: [(from: String, to: String)] =
         isReplaced ? [(path + replacingSuffix, copy)] : [(path, copy), (path + "-wal", copy + "-wal")]
       if !isReplaced { try LogOfChanges.check(path) }
-      guard FileManager.default.fileExists(atPath: files[0].from), size(of: files[0].from) > 0 else { throw nothing }
-      let needed = 2 * files.reduce(0) { $0 + size(of: $1.from) } + lookRoom
+      guard FileManager.default.fileExists(atPath: files[0].from), StoredFile.size(of: files[0].from) > 0 else {
+        throw nothing
+      }
+      let needed = 2 * files.reduce(0) { $0 + StoredFile.size(of: $1.from) } + lookRoom
       if let free = room(folder), free < needed {
         throw StorageFault(
           .full,
           "\(path): a look takes a copy of it, which needs \(needed) bytes of room in \(folder), and \(free) are free; nothing was changed"
         )
       }
-      try FileManager.default.createDirectory(
-        atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      guard mkdir(place, 0o700) == 0 else {
+        throw StorageFault(.inputOutput, "\(place): \(String(cString: strerror(errno)))")
+      }
       try copyUnchanged(files)
     } catch {
       throw StorageFault(error, path: path)
@@ -372,11 +369,6 @@ extension SQLiteStore {
       guard [.corrupt, .incompatible].contains(fault.code) else { throw fault }
       return true
     }
-  }
-
-  private static func size(of path: String) -> Int64 {
-    var status = stat()
-    return stat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
 
   /// For what a look writes besides.

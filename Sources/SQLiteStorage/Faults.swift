@@ -19,7 +19,9 @@ extension StorageFault {
     }
     switch error.resultCode {
     case .full:
-      self.init(.full, "\(path): no room to write\(message.map { ": \($0)" } ?? ""); make room on the disk")
+      // What SQLite says of that is the same in its own words.
+      let more = message.flatMap { $0 == error.resultCode.description ? nil : ": \($0)" } ?? ""
+      self.init(.full, "\(path): no room to write\(more); make room on the disk")
     // What a column has that no store writes was written by somebody else.
     case .corrupt, .mismatch: self = .damaged(path, reason)
     case .notADatabase: self.init(.incompatible, "\(path): not an SQLite file")

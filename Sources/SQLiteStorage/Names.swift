@@ -46,7 +46,7 @@ struct Names: Sendable {
     if let number = originNumbers[name] { return number }
     try database.execute(sql: "INSERT INTO origins (id, name) VALUES (?, ?)", arguments: [origins.count, name])
     let number = Int64(origins.count)
-    setOrigin(name, number: number)
+    try setOrigin(name, number: number)
     return number
   }
 
@@ -56,7 +56,7 @@ struct Names: Sendable {
     try database.execute(
       sql: "INSERT INTO regions (id, names) VALUES (?, ?)", arguments: [regions.count, try JSONColumn.encode(names)])
     let number = Int64(regions.count)
-    setRegions(names, number: number)
+    try setRegions(names, number: number)
     return number
   }
 
@@ -74,7 +74,7 @@ struct Names: Sendable {
         source.provenance.signer, source.provenance.host,
       ])
     let number = Int64(sources.count)
-    setSource(source, number: number)
+    try setSource(source, number: number)
     return number
   }
 
@@ -84,7 +84,7 @@ struct Names: Sendable {
     if number < origins.count, let name = origins[Int(number)] { return name }
     let name = try String.fetchOne(database, sql: "SELECT name FROM origins WHERE id = ?", arguments: [number])
     guard let name else { throw Self.missing("origin", number) }
-    setOrigin(name, number: number)
+    try setOrigin(name, number: number)
     return name
   }
 
@@ -94,7 +94,7 @@ struct Names: Sendable {
     let text = try String.fetchOne(database, sql: "SELECT names FROM regions WHERE id = ?", arguments: [number])
     guard let text else { throw Self.missing("set of regions", number) }
     let names = try JSONColumn.decode([String].self, text)
-    setRegions(names, number: number)
+    try setRegions(names, number: number)
     return names
   }
 
@@ -102,7 +102,7 @@ struct Names: Sendable {
     if number < sources.count, let source = sources[Int(number)] { return source }
     let row = try Row.fetchOne(database, sql: "SELECT * FROM claim_sources WHERE id = ?", arguments: [number])
     guard let source = try row.map(Source.init) else { throw Self.missing("source", number) }
-    setSource(source, number: number)
+    try setSource(source, number: number)
     return source
   }
 
@@ -110,18 +110,28 @@ struct Names: Sendable {
     StorageFault(.corrupt, "a claim refers to \(what) \(number), which is not in the store")
   }
 
-  private mutating func setOrigin(_ name: String, number: Int64) {
-    origins.set(name, at: Int(number))
+  /// Names are few, and numbered one after the other; a list has a place for each number.
+  private static func place(_ number: Int64) throws -> Int {
+    guard let place = Int(exactly: number), (0..<mostNames).contains(place) else {
+      throw StorageFault(.corrupt, "a name has the number \(number), allowed 0..<\(mostNames)")
+    }
+    return place
+  }
+
+  private static let mostNames = 1 << 24
+
+  private mutating func setOrigin(_ name: String, number: Int64) throws {
+    try origins.set(name, at: Self.place(number))
     originNumbers[name] = number
   }
 
-  private mutating func setRegions(_ names: [String], number: Int64) {
-    regions.set(names, at: Int(number))
+  private mutating func setRegions(_ names: [String], number: Int64) throws {
+    try regions.set(names, at: Self.place(number))
     regionNumbers[names] = number
   }
 
-  private mutating func setSource(_ source: Source, number: Int64) {
-    sources.set(source, at: Int(number))
+  private mutating func setSource(_ source: Source, number: Int64) throws {
+    try sources.set(source, at: Self.place(number))
     sourceNumbers[source] = number
   }
 }

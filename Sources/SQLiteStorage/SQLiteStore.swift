@@ -212,10 +212,7 @@ package final class SQLiteStore: Store {
     defer { keyferry_partial_forget(noted) }
     do {
       // Readable by its owner alone from its first byte.
-      guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
-      else {
-        throw StorageFault(.inputOutput, "\(partial): it cannot be made")
-      }
+      try StoredFile.make(partial)
       try Self.backUp(as: partial) { try pool.backUp(to: $0) }
       try Self.publish(partial, as: path)
     } catch {
@@ -288,9 +285,9 @@ package final class SQLiteStore: Store {
     try synchronize(partial)
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    let log = try? files.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+    let log = StoredFile.size(of: path + "-wal")
     // A transaction that was cut off lies in a journal, where the file had no log.
-    for ending in (log ?? 0 > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
+    for ending in (log > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
     where keepsOld && files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
@@ -383,12 +380,13 @@ package final class SQLiteStore: Store {
     }
     do {
       if hasLog {
-        guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600])
-        else { throw StorageFault(.inputOutput, "\(partial): it cannot be made") }
+        try StoredFile.make(partial)
         try backUp(as: partial) { try queue.backUp(to: $0) }
       } else {
         try FileManager.default.copyItem(atPath: path, toPath: partial)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: partial)
+        guard chmod(partial, 0o600) == 0 else {
+          throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
+        }
       }
     } catch let error as DatabaseError where error.extendedResultCode == .damagedPage {
       throw error
@@ -407,8 +405,9 @@ package final class SQLiteStore: Store {
   /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
   private static func addChecksums(to path: String) throws {
     let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
-    let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-    if size > StoreTuning.longToWrite { OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil)) }
+    if StoredFile.size(of: path) > StoreTuning.longToWrite {
+      OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil))
+    }
     try queue.access { database in
       try database.execute(sql: "VACUUM")
       try database.checkpoint(.truncate)
@@ -494,8 +493,14 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault`` `inputOutput`.
   private static func checkReach(_ path: String) throws {
     var status = stat()
-    guard stat(path, &status) != 0 || access(path, R_OK) != 0, errno != ENOENT else { return }
-    throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
+    guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+      if errno == ENOENT { return }
+      throw StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
+    }
+    // Who opens a pipe waits for whoever writes into it.
+    guard [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+      throw StorageFault(.incompatible, "\(path): not a file")
+    }
   }
 
   /// Whether the file of this store is still the one that was opened.
@@ -545,7 +550,7 @@ package final class SQLiteStore: Store {
       if isReadOnly, !isComplete {
         throw StorageFault(
           .earlier,
-          "\(path): an earlier version of Keyferry has written this store; "
+          "\(path): an earlier version of Keyferry has written this store, or nobody has made it to its end; "
             + "keyferry run brings it up to date, or keyferry pull does")
       }
       return isComplete

@@ -76,7 +76,7 @@ struct DatabaseTests {
           fault("text", as: Int64.self)?.hasPrefix("the column text has a text, allowed a whole number of ") == true)
         #expect(
           fault("large", as: Int32.self)
-            == "the column large has a whole number, allowed a whole number of -2147483648...2147483647")
+            == "the column large has 5000000000, allowed a whole number of -2147483648...2147483647")
         #expect(fault("absence", as: String.self) == "the column absence has nothing, allowed a text")
         #expect(fault("absence", as: [UInt8].self) == "the column absence has nothing, allowed bytes")
         #expect(fault("half", as: Int.self) != nil)
