@@ -71,12 +71,7 @@ package final class DatabasePool: Sendable {
     return try body(database)
   }
 
-  private enum Turn {
-    case known(Connection)
-    case new
-    case wait
-  }
-
+  /// One that is idle, a new one where there are few, or the one that is given back next.
   private func nextReader() async throws -> Connection {
     let reader: Connection? = await withCheckedContinuation { continuation in
       let found: Connection?? = readers.withLock { readers in
@@ -131,10 +126,12 @@ package final class DatabasePool: Sendable {
 
   /// Closes all connections. Nobody uses it any more.
   package func close() throws {
-    let idle = readers.withLock { readers in
+    let (idle, waiting) = readers.withLock { readers in
       defer { readers = Readers(isClosed: true) }
-      return readers.idle
+      return (readers.idle, readers.waiting)
     }
+    // Who still waits reads by a connection that is closed behind it.
+    for continuation in waiting { continuation.resume(returning: nil) }
     for reader in idle { try reader.close() }
     try writer.close()
   }

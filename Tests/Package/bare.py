@@ -64,7 +64,8 @@ class Bare:
         self.mounted.append(place)
 
     def root(self, *command):
-        return run("chroot", self.path, "env", "DEBIAN_FRONTEND=noninteractive", *command)
+        # This machine's folder for what is passing is not there.
+        return run("chroot", self.path, "env", "--unset=TMPDIR", "DEBIAN_FRONTEND=noninteractive", *command)
 
     def install(self, *packages):
         self.root("apt-get", "install", "--yes", "--no-install-recommends", *packages)
