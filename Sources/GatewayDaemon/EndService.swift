@@ -48,7 +48,9 @@ struct EndService: Service {
     guard let overdue else { return }
     // What hangs may hang on every thread of the concurrency pool.
     let thread = WorkThread { [isOver] in
-      sleep(Self.limit)
+      // A signal wakes it up before.
+      var left = Self.limit
+      while left > 0 { left = sleep(left) }
       guard !isOver.value else { return }
       let logger = Logger(label: "keyferry")
       logger.critical("the gateway was told to end a minute ago and is held up; it ends now")

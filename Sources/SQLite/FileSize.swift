@@ -6,9 +6,9 @@
   import Darwin
 #endif
 
-enum FileSize {
+package enum FileSize {
   /// In bytes; 0 where there is no file.
-  static func of(_ path: String) -> Int64 {
+  package static func of(_ path: String) -> Int64 {
     var status = stat()
     return stat(path, &status) == 0 ? Int64(status.st_size) : 0
   }

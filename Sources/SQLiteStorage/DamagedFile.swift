@@ -35,7 +35,7 @@ extension SQLiteStore {
       guard try PageChecksums.header(of: path) != .damaged else {
         throw StorageFault.damaged(path, "its header was written over")
       }
-      guard StoredFile.size(of: path) > 0 else { throw nothing }
+      guard FileSize.of(path) > 0 else { throw nothing }
       let first = try PageChecksums.damage(of: path, limit: 1).first
       let queue = try openKeepingLog(path)
       defer { try? queue.close() }
@@ -300,10 +300,10 @@ extension SQLiteStore {
       let files: [(from: String, to: String)] =
         isReplaced ? [(path + replacingSuffix, copy)] : [(path, copy), (path + "-wal", copy + "-wal")]
       if !isReplaced { try LogOfChanges.check(path) }
-      guard FileManager.default.fileExists(atPath: files[0].from), StoredFile.size(of: files[0].from) > 0 else {
+      guard FileManager.default.fileExists(atPath: files[0].from), FileSize.of(files[0].from) > 0 else {
         throw nothing
       }
-      let needed = 2 * files.reduce(0) { $0 + StoredFile.size(of: $1.from) } + lookRoom
+      let needed = 2 * files.reduce(0) { $0 + FileSize.of($1.from) } + lookRoom
       if let free = room(folder), free < needed {
         throw StorageFault(
           .full,

@@ -285,7 +285,7 @@ package final class SQLiteStore: Store {
     try synchronize(partial)
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    let log = StoredFile.size(of: path + "-wal")
+    let log = FileSize.of(path + "-wal")
     // A transaction that was cut off lies in a journal, where the file had no log.
     for ending in (log > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
     where keepsOld && files.fileExists(atPath: path + ending) {
@@ -405,7 +405,7 @@ package final class SQLiteStore: Store {
   /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
   private static func addChecksums(to path: String) throws {
     let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
-    if StoredFile.size(of: path) > StoreTuning.longToWrite {
+    if FileSize.of(path) > StoreTuning.longToWrite {
       OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil))
     }
     try queue.access { database in
