@@ -8,6 +8,8 @@ struct DutyRoster: Sendable {
   let time: Duration
 
   private(set) var held: [Duty: Lease] = [:]
+  /// The number under which its name was its own last; `nil` where it never was.
+  private var presence: Int64?
   /// How many pieces of work are under way under each duty.
   private var work: [Duty: Int] = [:]
   /// Which duties nobody held when it looked last.
@@ -124,7 +126,10 @@ struct DutyRoster: Sendable {
   }
 
   mutating func note(taken: [Lease]) {
-    for lease in taken { held[lease.duty] = lease }
+    for lease in taken {
+      held[lease.duty] = lease
+      if lease.duty == .presence(of: name) { presence = lease.number }
+    }
     extra.formUnion(beyond.intersection(taken.map(\.duty)))
     beyond = []
   }
@@ -132,6 +137,13 @@ struct DutyRoster: Sendable {
   mutating func note(released: [Lease]) {
     for lease in released where held[lease.duty]?.number == lease.number { held[lease.duty] = nil }
     extra.formIntersection(held.keys)
+  }
+
+  /// Whether its name is not its own any more, and nobody else's since.
+  func isLate(_ standing: [LeaseStanding], at now: ContinuousClock.Instant) -> Bool {
+    let name = Duty.presence(of: name)
+    guard lease(for: name, at: now) == nil, let presence else { return false }
+    return standing.allSatisfy { $0.duty != name || $0.number <= presence }
   }
 
   /// What is held at this moment.

@@ -91,6 +91,8 @@ final class Replica: Sendable {
     var drained: DrainedReplica?
     /// By how many seconds this gateway's clock is ahead of the store's, where they differ by so much that it does no work.
     var clockError: Int64?
+    /// Whether its own name was its own until now, and the store was asked or has answered too late to keep it.
+    var isLate = false
   }
 
   /// From now on it takes no work and gives back what is not under way, as a drained one: to end may take a minute.
@@ -128,6 +130,7 @@ final class Replica: Sendable {
     }
     let after = roster.withLock { Set($0.held.keys) }
     change.lost = before.subtracting(after).subtracting(change.released).sorted()
+    change.isLate = roster.withLock { $0.isLate(table.standing, at: .now) }
     return change
   }
 
@@ -203,6 +206,8 @@ struct ReplicaService: Service {
         let reason = "\(error)"
         if told != reason { logger.error("who does what is not known", metadata: ["reason": .string(reason)]) }
         told = reason
+        // What it has is over soon, and it takes nothing anew.
+        if !replica.isPresent { publishing.hold("replica", because: "who does what is not known: \(reason)") }
       }
     } while await pause(seconds: 1)
     do {
@@ -220,7 +225,10 @@ struct ReplicaService: Service {
       return "the clock of this gateway is \(abs(error)) seconds \(place) the database's, so others do its work; "
         + "up to \(LeaseTable.clockTolerance) are allowed"
     }
-    return replica.isPresent ? nil : "another replica is called \(replica.name), or was until a moment ago"
+    if replica.isPresent { return nil }
+    return change.isLate
+      ? "the database answers so late that store.postgresql.lease is over before; this replica takes work again when it is answered in time"
+      : "another replica is called \(replica.name), or was until a moment ago"
   }
 
   private func tell(_ change: Replica.Change) {

@@ -175,10 +175,11 @@ package enum Stores {
   }
 
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.
+  @discardableResult
   package static func restore(
     from copy: String, named name: String? = nil, into folder: String, now: Instant
-  ) async throws {
+  ) async throws -> String? {
     try makeFolders(folder)
-    try await SQLiteStore.restore(from: copy, named: name, into: folder, now: now)
+    return try await SQLiteStore.restore(from: copy, named: name, into: folder, now: now)
   }
 }

@@ -13,8 +13,6 @@ package final class SettingsDocument {
   private var marks: [String: SettingPlace] = [:]
 
   package static let nestingLimit = 32
-  /// Of what may be anchors and aliases, before it is known whether they are.
-  private static let anchorLimit = 16
 
   /// - Parameter noun: what the file holds: `policy`.
   package init(holding noun: String, byteLimit: Int) {
@@ -28,10 +26,12 @@ package final class SettingsDocument {
     guard text.utf8.count <= byteLimit else {
       return fault(whole, "\(text.utf8.count) bytes, allowed 0...\(byteLimit)")
     }
-    guard deepestNesting(of: text) <= Self.nestingLimit else {
-      return fault(whole, "nested more than \(Self.nestingLimit) levels deep")
+    if let mark = firstUnreadable(in: text) {
+      let isWide = text.unicodeScalars.starts(with: ["\u{FFFD}", "\u{FFFD}"])
+      return fault(
+        SettingPlace(path: "YAML", mark),
+        isWide ? "UTF-16, allowed UTF-8" : "no character of UTF-8, which is what a file of settings is written in")
     }
-    guard possibleAnchors(in: text) <= Self.anchorLimit else { return fault(whole, Self.noAnchors) }
     do {
       guard let node = try YAMLReader.root(of: text, nestingLimit: Self.nestingLimit) else {
         return fault(whole, "empty, a \(noun) is expected")
@@ -80,35 +80,12 @@ package final class SettingsDocument {
 
   private static let noAnchors = "anchors and aliases (&, *) are not read; state each setting where it belongs"
 
-  /// An upper bound, so that the reader's recursion stays small: brackets, dashes of nested lists, indentation.
-  private func deepestNesting(of text: String) -> Int {
-    var deepest = 0
-    var brackets = 0
-    for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
-      let lead = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "?") }
-      var depth = lead.count / 2
-      for byte in line {
-        if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") { brackets += 1 }
-        if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}") { brackets = max(0, brackets - 1) }
-        depth = max(depth, lead.count / 2 + brackets)
-      }
-      deepest = max(deepest, depth)
-    }
-    return deepest
-  }
-
-  /// An upper bound, so that nested aliases cannot grow while the text is composed.
-  private func possibleAnchors(in text: String) -> Int {
-    var count = 0
-    var wasWord = false
-    var isOpen = false
-    for byte in text.utf8 {
-      let isWord = byte.isPlain && byte != UInt8(ascii: ".")
-      if isOpen, isWord { count += 1 }
-      isOpen = !wasWord && (byte == UInt8(ascii: "&") || byte == UInt8(ascii: "*"))
-      wasWord = isWord
-    }
-    return count
+  /// Where bytes stood that were no UTF-8: whoever read them has put U+FFFD there, which nobody writes.
+  private func firstUnreadable(in text: String) -> YAMLMark? {
+    guard let index = text.unicodeScalars.firstIndex(of: "\u{FFFD}") else { return nil }
+    let before = text.unicodeScalars[..<index]
+    let line = before.lastIndex(of: "\n").map(before.index(after:)) ?? before.startIndex
+    return YAMLMark(line: before.count { $0 == "\n" } + 1, column: before[line...].count + 1)
   }
 
   private func firstAnchored(in node: YAMLNode) -> YAMLNode? {

@@ -26,9 +26,12 @@ struct YAMLMark: Hashable {
   let line: Int
   let column: Int
 
+  init(line: Int, column: Int) {
+    (self.line, self.column) = (line, column)
+  }
+
   init(_ mark: yaml_mark_t) {
-    line = Int(mark.line) + 1
-    column = Int(mark.column) + 1
+    self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
   }
 }
 

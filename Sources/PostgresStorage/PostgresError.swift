@@ -35,6 +35,8 @@ extension StorageFault {
         .inputOutput, "\(place): the server is read only, a standby perhaps: say target_session_attrs=read-write")
     case "42P01", "42703", "3F000":
       self.init(.incompatible, "\(place): not a store of this version of Keyferry: \(error.message)")
+    case "42501":
+      self.init(.inputOutput, "\(reason); keyferry check says what the role lacks, and the SQL that gives it")
     case "57014":
       self.init(.inputOutput, "\(place): a statement took longer than its time-out: \(error.message)")
     default: self.init(.inputOutput, reason)

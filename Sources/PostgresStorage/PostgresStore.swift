@@ -55,44 +55,56 @@ package final class PostgresStore: Store {
       try writing.runAndWait { [self] connection in
         let database = try connect()
         if role.isGateway { try Pooler(connection: database, place: words.place) { [self] in try connect() }.refuse() }
-        let lacks = try Rights(database, schema: schema).missing(for: role).filter(\.isNeeded)
-        if !lacks.isEmpty {
-          let reasons = lacks.map(\.description).joined(separator: "; ")
-          throw StorageFault(.inputOutput, "\(words.place): \(reasons)")
-        }
-        let migration = Migration(database: database, schema: schema, place: words.place)
-        let nothing = StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
-        if role == .reader {
-          switch try migration.standing() {
-          case .nothing: throw nothing
-          case .steps(Schema.version): return try refuseUnfinishedCopy(database)
-          case .steps:
-            throw StorageFault(
-              .earlier,
-              "\(words.place): an earlier version of Keyferry has written this store; keyferry store migrate brings it up to this one"
-            )
+        let migration = Migration(
+          database: database, schema: schema, place: words.place, lockSeconds: tuning.lockSeconds)
+        let standing = try limited(database) {
+          let lacks = try Rights(database, schema: schema).missing(for: role).filter(\.isNeeded)
+          if !lacks.isEmpty {
+            let reasons = lacks.map(\.description).joined(separator: "; ")
+            throw StorageFault(.inputOutput, "\(words.place): \(reasons)")
           }
+          let standing = try migration.standing()
+          if standing == .nothing, role == .reader || !makes {
+            throw StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
+          }
+          if role.isGateway { try own(database) }
+          // Nobody changes tables beside a gateway of the version that they are of.
+          if !role.isGateway, case .steps(let count) = standing, count < Schema.version { throw earlier }
+          return standing
         }
-        if !makes, case .nothing = try migration.standing() { throw nothing }
-        if role.isGateway { try own(database) }
-        // Nobody changes tables beside a gateway of the version that they are of.
-        if role == .operator, case .steps(let count) = try migration.standing(), count < Schema.version {
-          throw StorageFault(
-            .earlier,
-            "\(words.place): an earlier version of Keyferry has written this store; start the gateway of this version first, or keyferry store migrate"
-          )
+        if standing != .steps(Schema.version) {
+          // Others may be making the tables, and large ones take their time.
+          database.patience = nil
+          try migration.run()
+          database.patience = patience
         }
-        // Others may be making the tables, and large ones take their time.
-        database.patience = nil
-        try migration.run()
-        database.patience = patience
-        if role.isGateway { try sweep(database) }
-        if !isCopy { try refuseUnfinishedCopy(database) }
-        connection = database
+        try limited(database) {
+          if role.isGateway { try sweep(database) }
+          if !isCopy { try refuseUnfinishedCopy(database) }
+        }
+        if role != .reader { connection = database }
       }
     } catch {
       throw StorageFault(error, at: words.place)
     }
+  }
+
+  /// What opens the store, in a transaction with the limits of every other one.
+  private func limited<Result>(_ database: PostgresConnection, _ body: () throws -> Result) throws -> Result {
+    try database.script(opening("READ COMMITTED"))
+    let result = try body()
+    guard try database.script("COMMIT").tag == "COMMIT" else {
+      throw StorageFault(.inputOutput, "\(words.place): the store could not be opened")
+    }
+    return result
+  }
+
+  private var earlier: StorageFault {
+    let remedy =
+      role == .reader
+      ? "keyferry store migrate brings it up to this one"
+      : "start the gateway of this version first, or keyferry store migrate"
+    return StorageFault(.earlier, "\(words.place): an earlier version of Keyferry has written this store; \(remedy)")
   }
 
   private func refuseUnfinishedCopy(_ database: PostgresConnection) throws {
@@ -173,17 +185,8 @@ package final class PostgresStore: Store {
     throw StorageFault(.held, "\(words.place): \(whoever) has the store")
   }
 
-  /// The first words of a transaction: what each statement may take, for this transaction alone.
-  ///
-  /// - Parameter isLong: whether a statement may take as long as it takes.
   private func opening(_ isolation: String, isLong: Bool = false) -> String {
-    """
-    BEGIN ISOLATION LEVEL \(isolation);
-    SET LOCAL search_path = \(quoted(schema));
-    SET LOCAL statement_timeout = \(isLong ? 0 : tuning.statementSeconds * 1000);
-    SET LOCAL lock_timeout = \(tuning.lockSeconds * 1000);
-    SET LOCAL idle_in_transaction_session_timeout = \(tuning.idleSeconds * 1000);
-    """
+    tuning.opening(isolation, schema: schema, isLong: isLong)
   }
 
   // MARK: Reading
@@ -194,7 +197,7 @@ package final class PostgresStore: Store {
     let known = names.withLock { $0 }
     do {
       return try await reading.run { [self] connection in
-        let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))SELECT 1") { try connect() }
+        let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))\(touch)") { try connect() }
         defer { leave(&connection) }
         return try body(PostgresTransaction(database, names: known))
       }
@@ -202,6 +205,9 @@ package final class PostgresStore: Store {
       throw StorageFault(error, at: words.place)
     }
   }
+
+  /// A schema that its role may not use any more hides its tables, as if there were none; asked by its name it says so.
+  private var touch: String { "SELECT FROM \(quoted(schema)).counters LIMIT 0" }
 
   /// Begins a transaction. A connection that was idle may be gone; then there is another one.
   private func begin(
@@ -272,7 +278,7 @@ package final class PostgresStore: Store {
     let script = """
       \(opening("READ COMMITTED"))
       SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';
-      SELECT last FROM counters WHERE name = 'writes' FOR UPDATE;
+      SELECT last FROM \(quoted(schema)).counters WHERE name = 'writes' FOR UPDATE;
       SELECT name, last FROM counters
       """
     var counters: Counters?
@@ -433,14 +439,9 @@ extension PostgresStore {
     _ access: DatabaseAccess, role: StoreRole, command: String = PostgresStore.currentCommand, isCopy: Bool = false,
     makes: Bool = true
   ) throws {
-    var tuning = PostgresTuning()
-    tuning.readers = access.readers
-    tuning.statementSeconds = access.statementSeconds
-    tuning.lockSeconds = access.lockSeconds
-    tuning.idleSeconds = access.idleSeconds
     try self.init(
-      try ConnectionWords(access.connection), schema: access.schema, role: role, command: command, tuning: tuning,
-      isCopy: isCopy, makes: makes)
+      try ConnectionWords(access.connection), schema: access.schema, role: role, command: command,
+      tuning: PostgresTuning(access), isCopy: isCopy, makes: makes)
   }
 }
 
@@ -462,6 +463,26 @@ package struct PostgresTuning: Sendable {
   package var searchSeconds: Double = 30
 
   package init() {}
+
+  init(_ access: DatabaseAccess) {
+    readers = access.readers
+    statementSeconds = access.statementSeconds
+    lockSeconds = access.lockSeconds
+    idleSeconds = access.idleSeconds
+  }
+
+  /// The first words of a transaction: what each statement may take, for this transaction alone.
+  ///
+  /// - Parameter isLong: whether a statement may take as long as it takes.
+  func opening(_ isolation: String, schema: String, isLong: Bool = false) -> String {
+    """
+    BEGIN ISOLATION LEVEL \(isolation);
+    SET LOCAL search_path = \(quoted(schema));
+    SET LOCAL statement_timeout = \(isLong ? 0 : statementSeconds * 1000);
+    SET LOCAL lock_timeout = \(lockSeconds * 1000);
+    SET LOCAL idle_in_transaction_session_timeout = \(idleSeconds * 1000);
+    """
+  }
 }
 
 /// The filters of the runs as a state of the store has them: nobody else's.

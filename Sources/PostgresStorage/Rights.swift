@@ -153,6 +153,7 @@ extension PostgresStore {
     do {
       let database = try connect(words, application: currentCommand)
       try Pooler(connection: database, place: words.place) { try connect(words, application: currentCommand) }.refuse()
+      try database.script(PostgresTuning(access).opening("READ COMMITTED", schema: access.schema))
       return try Rights(database, schema: access.schema).missing(for: .owner)
     } catch {
       throw StorageFault(error, at: words.place)

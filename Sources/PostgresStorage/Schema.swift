@@ -477,6 +477,8 @@ struct Migration {
   let database: PostgresConnection
   let schema: String
   let place: String
+  /// How long a step waits for who uses the tables; who makes them at the same time is waited for without end.
+  let lockSeconds: Int
 
   enum Standing: Equatable {
     case nothing
@@ -517,10 +519,10 @@ struct Migration {
 
   /// One after the other where several processes start, and all steps or none.
   func run() throws {
-    if try standing() == .steps(Schema.version) { return }
     try database.script("BEGIN ISOLATION LEVEL READ COMMITTED")
     do {
       _ = try database.rows("SELECT pg_advisory_xact_lock($1)", quoted(schema).stableHash)
+      try database.script("SET LOCAL lock_timeout = \(lockSeconds * 1000)")
       // Somebody else may have been first.
       var begun = 0
       if case .steps(let count) = try standing() { begun = count }

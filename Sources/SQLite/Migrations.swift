@@ -47,13 +47,16 @@ package struct Migrations: Sendable {
   ///
   /// - Parameter last: the last one that is taken; `nil` for all.
   package func migrate(_ pool: DatabasePool, upTo last: String? = nil) throws {
-    try pool.writeWithoutTransaction { database in
-      try database.execute(sql: "CREATE TABLE IF NOT EXISTS \(Self.list) (identifier TEXT NOT NULL PRIMARY KEY)")
-      let applied = try appliedIdentifiers(database)
-      for step in steps {
-        if !applied.contains(step.name) { try take(step, in: database) }
-        if step.name == last { return }
-      }
+    try pool.writeWithoutTransaction { try migrate($0, upTo: last) }
+  }
+
+  /// The same for who has the turn on a connection, in no transaction.
+  package func migrate(_ database: Database, upTo last: String? = nil) throws {
+    try database.execute(sql: "CREATE TABLE IF NOT EXISTS \(Self.list) (identifier TEXT NOT NULL PRIMARY KEY)")
+    let applied = try appliedIdentifiers(database)
+    for step in steps {
+      if !applied.contains(step.name) { try take(step, in: database) }
+      if step.name == last { return }
     }
   }
 

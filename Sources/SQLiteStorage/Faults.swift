@@ -41,13 +41,18 @@ extension StorageFault {
   ///   - name: what the operator calls it.
   init(_ error: any Error, ofCopy path: String, named name: String) {
     let fault = StorageFault(error, path: path)
-    let reason = fault.reason.hasPrefix("\(path): ") ? String(fault.reason.dropFirst(path.count + 2)) : fault.reason
+    let what = Self.bare(fault.reason, of: path)
     guard fault.code == .corrupt else {
-      self.init(fault.code, "\(name): \(reason)")
+      self.init(fault.code, "\(name): \(what)")
       return
     }
-    let what = reason.replacing(Self.isDamaged, with: "").replacing(Self.advice, with: "")
     self.init(.corrupt, "\(name): the copy is damaged itself: \(what); the store stays as it was")
+  }
+
+  /// What is wrong with a file, without its path and what to do.
+  static func bare(_ reason: String, of path: String) -> String {
+    let words = reason.hasPrefix("\(path): ") ? String(reason.dropFirst(path.count + 2)) : reason
+    return words.replacing(isDamaged, with: "").replacing(advice, with: "")
   }
 
   /// What the system said, without what Foundation wraps around it.

@@ -214,6 +214,10 @@ package final class SQLiteStore: Store {
       // Readable by its owner alone from its first byte.
       try StoredFile.make(partial)
       try Self.backUp(as: partial) { try pool.backUp(to: $0) }
+      // Nobody can restore a copy of a damaged store, and it might take the place of an older one that is whole.
+      if let first = try Self.firstDamage(ofFile: partial) {
+        throw StorageFault.damaged(self.path, StorageFault.bare(first, of: partial))
+      }
       try Self.publish(partial, as: path)
     } catch {
       try? FileManager.default.removeItem(atPath: partial)
@@ -238,12 +242,14 @@ package final class SQLiteStore: Store {
   /// - Parameters:
   ///   - copy: a file that ``copy(to:)`` wrote, or a store that was put aside, with the log of changes beside it; it stays.
   ///   - name: what the operator calls it, where that is not its path.
+  /// - Returns: under which name what was there is kept; `nil` where nothing was.
   /// - Throws: ``StorageFault``: `held`, `later`, `incompatible`, `corrupt` where the copy is damaged itself, and then nothing has
   ///   changed.
+  @discardableResult
   package static func restore(
     from copy: String, named name: String? = nil, into folder: String, now: Instant,
     command: String = SQLiteStore.currentCommand
-  ) async throws {
+  ) async throws -> String? {
     let path = folder + "/" + fileName
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
@@ -266,8 +272,10 @@ package final class SQLiteStore: Store {
         throw StorageFault(error, ofCopy: copy, named: name ?? copy)
       }
       let alone = try StoreUse.exclusive(path)
-      try putInPlace(partial, of: path, now)
+      let isThere = access(path, F_OK) == 0
+      let kept = try putInPlace(partial, of: path, now)
       withExtendedLifetime(alone) {}
+      return isThere ? kept : nil
     } catch {
       removePartial(partial)
       throw StorageFault(error, path: path)
@@ -395,6 +403,14 @@ package final class SQLiteStore: Store {
     }
   }
 
+  /// The first fault of a file that nobody writes; `nil` where it is whole.
+  private static func firstDamage(ofFile path: String) throws -> String? {
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
+    defer { try? queue.close() }
+    // What is damaged ends a transaction.
+    return try queue.access { try damage(of: path, in: $0, limit: 1) }.first
+  }
+
   private static func synchronize(_ path: String) throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw StorageFault(.inputOutput, "\(path): it cannot be opened") }
@@ -424,12 +440,16 @@ package final class SQLiteStore: Store {
   }
 
   package func damage(limit: Int) async throws -> [String] {
-    try await pool.read { [path] in try Self.damage(of: path, in: $0, limit: limit) }
+    try await pool.read { [path] in try Self.damage(of: path, in: $0, comparingSchema: true, limit: limit) }
   }
 
-  private static func damage(of path: String, in database: Database, limit: Int) throws -> [String] {
-    let pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
+  /// - Parameter comparesSchema: whether a table or an index that somebody has added or taken away is damage, too.
+  private static func damage(
+    of path: String, in database: Database, comparingSchema comparesSchema: Bool = false, limit: Int
+  ) throws -> [String] {
+    var pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
+      if comparesSchema { pages += try SchemaCheck.faults(in: database) }
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
@@ -445,7 +465,7 @@ package final class SQLiteStore: Store {
         }
       return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
     } catch let error as DatabaseError {
-      if !pages.isEmpty { return pages }
+      if !pages.isEmpty { return Array(pages.prefix(limit)) }
       // What was found first has ended the transaction, and what came then says only that.
       return [PageChecksums.lastDamage(of: path) ?? StorageFault(error, path: path).reason]
     }

@@ -108,10 +108,19 @@ import Testing
 
       let restored = try workshop.keyferry("store", "restore", "copy.sqlite")
       #expect(restored.status == 0 && restored.errors.contains("copy.sqlite is the store in "))
+      #expect(restored.errors.contains("; what was there is kept as "), "\(restored.errors)")
       #expect(try workshop.files.contains { $0.hasPrefix("state/keyferry.sqlite-replaced-") })
       #expect(try workshop.keyferry("store", "check").status == 0)
       #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
       #expect(try workshop.keyferry(["status"] + Self.noon).status == 0)
+      for command in ["pull", "publish"] {
+        let told = try workshop.keyferry([command] + Self.noon)
+        let quiet = try workshop.keyferry([command, "-q"] + Self.noon)
+        #expect(told.status == 0 && !told.output.isEmpty && quiet.status == 0 && quiet.output.isEmpty, "\(quiet.text)")
+      }
+      try drop("{\"this is\": \"no key file\"}", "refused.json", workshop)
+      let wrong = try workshop.keyferry(["pull", "-q"] + Self.noon)
+      #expect(wrong.status == 1 && wrong.text.contains("refused"), "\(wrong.text)")
       // A copy that is damaged itself changes nothing.
       var bytes = try workshop.bytes("copy.sqlite")
       bytes[5000] ^= 1

@@ -266,8 +266,19 @@ import Testing
     #expect(faults("name: a\nname: b").count == 1)
     #expect(faults("name: [").count == 1)
     #expect(faults("reading: {}") == ["name: \"\", allowed lower-case letters, digits and hyphens"])
-    #expect(faults(String(repeating: "[", count: 5000)) == ["policy: nested more than 32 levels deep"])
-    #expect(faults(String(repeating: "- ", count: 5000)) == ["policy: nested more than 32 levels deep"])
+    #expect(faults(String(repeating: "[", count: 5000)) == ["1:34: YAML: nested more than 32 levels deep"])
+    #expect(faults(String(repeating: "- ", count: 5000)) == ["1:67: YAML: nested more than 32 levels deep"])
+    // How a text looks does not count.
+    let summary = String(repeating: "a [*b] &c", count: 10)
+    let wild = "# " + String(repeating: "[&a *b", count: 100) + "\nname: a\nsummary: \(summary)\n"
+    #expect(faults(wild) == [])
+    let letters = "no character of UTF-8, which is what a file of settings is written in"
+    let latin = String(decoding: Array("name: a\nsummary: caf".utf8) + [0xE9, 0x0A], as: UTF8.self)
+    #expect(faults(latin) == ["2:13: YAML: \(letters)"])
+    for mark in [[0xFF, 0xFE], [0xFE, 0xFF]] as [[UInt8]] {
+      let wide = String(decoding: mark + "name: a\n".utf8.flatMap { [$0, 0] }, as: UTF8.self)
+      #expect(faults(wide) == ["1:1: YAML: UTF-16, allowed UTF-8"])
+    }
     #expect(faults("name: " + String(repeating: "a", count: 70_000)).first?.contains("allowed 0...65536") == true)
   }
 }

@@ -124,6 +124,56 @@
       _ = try scene.open()
     }
 
+    @Test("what was taken from a role while the store is open may come back, and is told as what it is")
+    func revoked() async throws {
+      let scene = try Scene()
+      _ = try scene.openByOwner()
+      let (schema, role) = (scene.schema, scene.role)
+      let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(schema) TO \(role);"
+      try scene.server.query("GRANT USAGE ON SCHEMA \(schema) TO \(role); \(grant)")
+      let store = try scene.open()
+      try await store.write { try $0.setNote([1], named: "n") }
+      for (taken, given) in [
+        ("USAGE ON SCHEMA \(schema)", "GRANT USAGE ON SCHEMA \(schema) TO \(role)"),
+        ("ALL ON ALL TABLES IN SCHEMA \(schema)", grant), ("UPDATE ON ALL TABLES IN SCHEMA \(schema)", grant),
+      ] {
+        try scene.server.query("REVOKE \(taken) FROM \(role)")
+        let fault = await #expect(throws: StorageFault.self) {
+          try await store.write { try $0.setNote([2], named: "n") }
+        }
+        #expect(fault?.mayPass == true && fault?.reason.contains("keyferry check says what the role lacks") == true)
+        if !taken.hasPrefix("UPDATE") {
+          let other = await #expect(throws: StorageFault.self) { try await store.read { try $0.note(named: "n") } }
+          #expect(other?.mayPass == true, "\(other?.reason ?? "")")
+        }
+        try scene.server.query(given)
+        try await store.write { try $0.setNote([1], named: "n") }
+        #expect(try await store.read { try $0.note(named: "n") } == [1])
+      }
+    }
+
+    @Test(
+      "whoever opens a store whose tables somebody has locked is told so in time",
+      arguments: [StoreRole.owner, .replica, .operator, .reader])
+    func locked(role: StoreRole) throws {
+      let schema = PostgresServer.newSchema()
+      _ = try store(schema)
+      let words = try ConnectionWords(PostgresServer.shared.words)
+      let other = try PostgresConnection(words, application: "other")
+      try other.script("BEGIN; LOCK TABLE \(schema).keyferry_steps, \(schema).writers, \(schema).notes")
+      var tuning = PostgresTuning()
+      tuning.lockSeconds = 1
+      let begun = ContinuousClock.now
+      let fault = #expect(throws: StorageFault.self) {
+        try PostgresStore(words, schema: schema, role: role, tuning: tuning)
+      }
+      #expect(fault?.code == .held && fault?.reason.contains("somebody else keeps the store busy") == true)
+      #expect(ContinuousClock.now - begun < .seconds(10))
+      var access = DatabaseAccess(connection: try PostgresServer.shared.words, schema: schema)
+      access.lockSeconds = 1
+      #expect(throws: StorageFault.self) { try PostgresStore.missingRights(of: access) }
+    }
+
     @Test("a role that is read only is called so, and what turns it is said")
     func readOnly() throws {
       let scene = try Scene()

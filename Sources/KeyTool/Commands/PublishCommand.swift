@@ -42,7 +42,9 @@ struct PublishCommand: AsyncParsableCommand {
     if json {
       try Console.document(line: try JSONText.render(PublicationDocument(receipts: receipts)))
     } else {
-      for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
+      for receipt in receipts where !Loudness.isQuiet || receipt.fault != nil || receipt.hasLostFiles {
+        for line in receipt.lines { try Console.result(line: line) }
+      }
     }
     for warning in receipts.flatMap(\.warnings) { Console.note("\(warning)") }
     for fault in receipts.compactMap(\.fault) { Console.note("\(fault)") }

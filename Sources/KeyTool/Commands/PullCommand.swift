@@ -68,7 +68,9 @@ struct PullCommand: AsyncParsableCommand {
     if json {
       try Console.document(line: try JSONText.render(PullDocument(receipts: receipts)))
     } else {
-      for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
+      for receipt in receipts where !Loudness.isQuiet || [receipt].status != .done {
+        for line in receipt.lines { try Console.result(line: line) }
+      }
     }
     try exit(clock.look().doubt != nil && receipts.status == .done ? .rejected : receipts.status)
   }

@@ -102,7 +102,9 @@ struct PushCommand: AsyncParsableCommand {
     if json {
       try Console.document(line: try JSONText.render(PushDocument(receipts: receipts)))
     } else {
-      for receipt in receipts { for line in receipt.lines { try Console.result(line: line) } }
+      for receipt in receipts where !Loudness.isQuiet || [receipt].status != .done {
+        for line in receipt.lines { try Console.result(line: line) }
+      }
     }
     try exit(receipts.status)
   }

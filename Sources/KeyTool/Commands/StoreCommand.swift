@@ -147,7 +147,7 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "backup", _superCommandName: "keyferry store",
       abstract: "Copy the store into a new file, while the gateway runs.",
       discussion: """
-        The copy is one state of the store. It holds keys of people: it is readable by its owner alone, and must not be kept \
+        The copy is one state of the store, and is read to its end before it gets its name: of a damaged store none is made. It holds keys of people: it is readable by its owner alone, and must not be kept \
         for longer than the store keeps keys (retention.keys). With --recipient it is sealed, and nobody reads it without \
         the private key: the format is that of age, whose age-keygen makes the keys and whose age reads the copy as well.
 
@@ -224,8 +224,7 @@ struct StoreCommand: AsyncParsableCommand {
       try requireFile(plan, "pg_restore")
       let now = gateway.clock()
       guard SealedCopy.isSealed(try parts(of: file)(64)) else {
-        try await Stores.restore(from: file, into: plan.stateFolder, now: now)
-        return done(plan)
+        return done(plan, keeping: try await Stores.restore(from: file, into: plan.stateFolder, now: now))
       }
       guard let identity else {
         throw ValidationError("\(file) is sealed; give the file with its private key: --identity backup-key.txt")
@@ -238,12 +237,12 @@ struct StoreCommand: AsyncParsableCommand {
       try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
       try output.commit()
       defer { try? FileManager.default.removeItem(atPath: open) }
-      try await Stores.restore(from: open, named: file, into: plan.stateFolder, now: now)
-      done(plan)
+      done(plan, keeping: try await Stores.restore(from: open, named: file, into: plan.stateFolder, now: now))
     }
 
-    private func done(_ plan: OperatorsPlan) {
-      Console.remark("\(file) is the store in \(plan.stateFolder) now; what was there is kept beside it")
+    private func done(_ plan: OperatorsPlan, keeping kept: String?) {
+      let old = kept.map { "; what was there is kept as \($0)" } ?? ""
+      Console.remark("\(file) is the store in \(plan.stateFolder) now\(old)")
       Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
     }
   }

@@ -1,4 +1,5 @@
 import ExposureKeys
+import GatewayServer
 import GatewayTesting
 import KeyStorage
 import Synchronization
@@ -128,5 +129,84 @@ struct ReplicaTests {
     error.withLock { $0 = seconds }
     _ = try await a.look(wanted: Self.duties)
     #expect(!Self.duties.contains { a.holds($0) })
+  }
+
+  /// A store's leases that cannot be asked now and then, or are answered late.
+  private final class AwayOffice: LeaseOffice {
+    private let base: any LeaseOffice
+    let isAway = Mutex(false)
+    /// What its clock, and the replica's, go on by before it answers.
+    let lateness = Mutex(Duration.zero)
+
+    init(_ base: any LeaseOffice) { self.base = base }
+
+    private func answer() async throws {
+      if isAway.withLock(\.self) { throw StorageFault(.inputOutput, "db: the server does not answer") }
+      try await Task.sleep(for: lateness.withLock(\.self))
+    }
+
+    func table() async throws -> LeaseTable {
+      try await answer()
+      return try await base.table()
+    }
+    func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {
+      let leases = try await base.take(duties, as: holder, for: time)
+      try await answer()
+      return leases
+    }
+    func renew(_ leases: [Lease], for time: Duration) async throws -> [Lease] {
+      let renewed = try await base.renew(leases, for: time)
+      try await answer()
+      return renewed
+    }
+    func release(_ leases: [Lease]) async throws { try await base.release(leases) }
+  }
+
+  private func replica(_ office: any LeaseOffice, for time: Duration) throws -> Replica {
+    Replica(try #require(ReplicaName("a")), ledger: ledger, office: office, for: time, clock: { Self.now })
+  }
+
+  @Test("who is answered late says so, and not that another one has its name")
+  func late() async throws {
+    let office = AwayOffice(try #require(ledger.leases))
+    let a = try replica(office, for: .milliseconds(200))
+    #expect(try await !a.look(wanted: Self.duties).isLate)
+    #expect(a.isPresent)
+    office.lateness.withLock { $0 = .milliseconds(250) }
+    #expect(try await a.look(wanted: Self.duties).isLate)
+    #expect(!a.isPresent)
+    office.lateness.withLock { $0 = .zero }
+    clock.pass(.seconds(1))
+    #expect(try await !a.look(wanted: Self.duties).isLate)
+    #expect(a.isPresent)
+    // Another one takes its name.
+    clock.pass(.seconds(1))
+    let other = try #require(ledger.leases)
+    _ = try await other.take([.presence(of: a.name)], as: a.name, for: .seconds(60))
+    #expect(try await !a.look(wanted: Self.duties).isLate)
+    #expect(!a.isPresent)
+  }
+
+  @Test("who cannot ask who does what is not ready to publish, once what it had is over")
+  func unanswered() async throws {
+    let gateway = try ConfiguredGateway()
+    let office = AwayOffice(try #require(ledger.leases))
+    let publishing = Readiness()
+    let service = ReplicaService(
+      try replica(office, for: .seconds(2)), plan: CurrentPlan(gateway.plan), serving: nil, publishing: publishing)
+    let work = Task { try await service.run() }
+    defer { work.cancel() }
+    func waits(_ isReady: Bool) async throws {
+      for _ in 0..<200 where publishing.reasons.isEmpty != isReady { try await Task.sleep(for: .milliseconds(50)) }
+      #expect(publishing.reasons.isEmpty == isReady, "\(publishing.reasons)")
+    }
+    for _ in 0..<100 where !service.replica.isPresent { try await Task.sleep(for: .milliseconds(50)) }
+    try await waits(true)
+    office.isAway.withLock { $0 = true }
+    try await waits(false)
+    #expect(publishing.reasons == ["who does what is not known: db: the server does not answer"])
+    clock.pass(.seconds(10))
+    office.isAway.withLock { $0 = false }
+    try await waits(true)
   }
 }

@@ -219,7 +219,7 @@ func serving<Result: Sendable>(
   var settings = settings
   settings.port = 0
   let (ports, bound) = AsyncStream.makeStream(of: Int.self)
-  let app = try GatewayApplication.testing(fixture, settings: settings)
+  let app = try GatewayApplication.testing(fixture, settings: settings, metrics: metrics, limits: limits)
   let server = ServerService(app) { bound.yield($0) }
   let group = ServiceGroup(
     configuration: .init(services: [server], logger: Logger(label: "test") { _ in SilentHandler() }))

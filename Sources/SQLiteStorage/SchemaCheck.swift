@@ -1,0 +1,92 @@
+import SQLite
+
+/// Compares the tables, columns, indexes and triggers of a file with what the steps make, whoever has changed them.
+///
+/// The steps are taken once more, in memory: whatever a later version makes is compared as well.
+enum SchemaCheck {
+  private struct Part: Hashable {
+    let kind: String
+    let table: String
+    let words: String
+  }
+
+  /// - Returns: what lacks, and what no step makes, in the order of the tables.
+  static func faults(in database: Database) throws -> [String] {
+    let there = try parts(of: database)
+    let memory = try DatabaseQueue(path: ":memory:")
+    defer { try? memory.close() }
+    let expected = try memory.access { database in
+      try Schema.migrator.migrate(database)
+      return try parts(of: database)
+    }
+    let missing = Set(expected.subtracting(there).filter { $0.kind == "table" }.map(\.table))
+    let foreign = Set(there.subtracting(expected).filter { $0.kind == "table" || $0.kind == "view" }.map(\.table))
+    let lacking = expected.subtracting(there).compactMap { part -> String? in
+      if part.kind == "table" { return "\(part.table): there is no such table" }
+      return missing.contains(part.table) ? nil : "\(part.table): there is no \(part.kind) \(part.words)"
+    }
+    let added = there.subtracting(expected).compactMap { part -> String? in
+      if part.kind == "table" || part.kind == "view" {
+        return "\(part.table): no version of Keyferry makes such a \(part.kind)"
+      }
+      return foreign.contains(part.table)
+        ? nil : "\(part.table): no version of Keyferry makes the \(part.kind) \(part.words)"
+    }
+    return lacking.sorted() + added.sorted()
+  }
+
+  private static func parts(of database: Database) throws -> Set<Part> {
+    var parts: Set<Part> = []
+    let tables = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT name, type, strict, wr FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        """)
+    for row in tables {
+      let (table, type): (String, String) = try (row["name"], row["type"])
+      parts.insert(Part(kind: type == "view" ? "view" : "table", table: table, words: ""))
+      func add(_ kind: String, _ words: String) { parts.insert(Part(kind: kind, table: table, words: words)) }
+      if try row["strict"] { add("property", "STRICT") }
+      if try row["wr"] { add("property", "WITHOUT ROWID") }
+      for words in try columns(of: table, in: database) { add("column", words) }
+      for words in try indexes(of: table, in: database) { add("index", words) }
+      for words in try references(of: table, in: database) { add("reference", words) }
+    }
+    let triggers = try Row.fetchAll(database, sql: "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
+    for row in triggers { parts.insert(Part(kind: "trigger", table: try row["tbl_name"], words: try row["name"])) }
+    return parts
+  }
+
+  private static func columns(of table: String, in database: Database) throws -> [String] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT name || ' ' || type || iif("notnull", ' NOT NULL', '') || ifnull(' DEFAULT ' || dflt_value, '')
+          || iif(pk > 0, ' PRIMARY KEY ' || pk, '') AS words FROM pragma_table_xinfo(?)
+        """, arguments: [table]
+    ).map { try $0["words"] }
+  }
+
+  /// One that the table's own words make has a name that counts them; it is told by its columns alone.
+  private static func indexes(of table: String, in database: Database) throws -> [String] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT iif(list.origin = 'c', list.name, '') || iif(list."unique", ' UNIQUE', '') || ' ('
+          || (SELECT group_concat(ifnull(name, 'an expression') || iif("desc", ' DESC', '') || ' COLLATE ' || coll, ', ')
+            FROM pragma_index_xinfo(list.name) WHERE key)
+          || ')' || iif(list.partial, ' WHERE …', '') AS words
+        FROM pragma_index_list(?) AS list
+        """, arguments: [table]
+    ).map { try ($0["words"] as String).trimmingPrefix(" ").description }
+  }
+
+  private static func references(of table: String, in database: Database) throws -> [String] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT "from" || ' to ' || "table" || ifnull(' (' || "to" || ')', '') AS words FROM pragma_foreign_key_list(?)
+        """, arguments: [table]
+    ).map { try $0["words"] }
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import KeyStorage
+import SQLite
+import SQLiteStorage
+import Testing
+
+@Suite("SQLite: tables that somebody has changed")
+struct SchemaCheckTests {
+  private func change(_ folder: String, _ sql: String) throws {
+    let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
+    try file.access { try $0.execute(sql: "PRAGMA foreign_keys = OFF; " + sql) }
+    try file.close()
+  }
+
+  private func made(in folder: String) async throws {
+    let store = try SQLiteStore(folder: folder, now: Times.now)
+    try await SQLiteTests.fill(store, seed: 3)
+    #expect(try await store.damage(limit: 10) == [])
+  }
+
+  @Test(
+    "each change is named",
+    arguments: [
+      ("DROP INDEX documents_by_state", ["documents: there is no index documents_by_state (source COLLATE BINARY"]),
+      ("DROP TABLE pauses", ["pauses: there is no such table"]),
+      ("CREATE TABLE mine (x)", ["mine: no version of Keyferry makes such a table"]),
+      ("CREATE VIEW mine AS SELECT 1", ["mine: no version of Keyferry makes such a view"]),
+      ("ALTER TABLE events ADD COLUMN mine TEXT", ["events: no version of Keyferry makes the column mine TEXT"]),
+      ("CREATE INDEX mine ON events (kind)", ["events: no version of Keyferry makes the index mine (kind"]),
+      (
+        "CREATE TRIGGER mine AFTER DELETE ON events BEGIN SELECT 1; END",
+        ["events: no version of Keyferry makes the trigger mine"]
+      ),
+      (
+        """
+        ALTER TABLE notes RENAME TO old;
+        CREATE TABLE notes (name TEXT PRIMARY KEY, value BLOB);
+        INSERT INTO notes SELECT * FROM old;
+        DROP TABLE old
+        """,
+        ["notes: there is no property STRICT", "notes: there is no column value BLOB NOT NULL"]
+      ),
+    ])
+  func changes(sql: String, expected: [String]) async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      try change(folder, sql)
+      let found = try await SQLiteStore(folder: folder, role: .reader, now: Times.now).damage(limit: 50)
+      for words in expected { #expect(found.contains { $0.hasPrefix(words) }, "\(found)") }
+    }
+  }
+
+  @Test("a copy of a store that somebody has added to is made, and can be restored")
+  func foreign() async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      try change(folder, "CREATE TABLE mine (x)")
+      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      try await store.copy(to: folder + "/copy.sqlite")
+      let other = folder + "/other"
+      try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+      #expect(try await SQLiteStore.restore(from: folder + "/copy.sqlite", into: other, now: Times.now) == nil)
+      let kept = try await SQLiteStore.restore(from: folder + "/copy.sqlite", into: other, now: Times.now)
+      #expect(kept.map { FileManager.default.fileExists(atPath: $0) } == true, "\(kept ?? "")")
+    }
+  }
+
+  @Test("of a damaged store no copy is made, and nothing is left")
+  func damaged() async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      // Each page is what was written, and the rows are not what they were.
+      try change(folder, "DELETE FROM claim_blocks")
+      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      let fault = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/copy.sqlite") }
+      #expect(fault?.code == .corrupt && fault?.reason.contains("keyferry store check") == true)
+      #expect(fault?.reason.contains("copy.sqlite") == false, "\(fault?.reason ?? "")")
+      let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+      #expect(!files.contains { $0.hasPrefix("copy") }, "\(files)")
+    }
+  }
+}
