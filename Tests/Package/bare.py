@@ -53,7 +53,7 @@ class Bare:
         self.mounted.append(self.path / "dev/pts")
         (self.path / "dev/ptmx").unlink(missing_ok=True)
         (self.path / "dev/ptmx").symlink_to("pts/ptmx")
-        (self.path / "etc/hosts").write_text("127.0.0.1\tlocalhost\n::1\tip6-localhost ip6-loopback\n")
+        (self.path / "etc/hosts").write_text("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
         return self
 
     def __exit__(self, *_):

@@ -135,9 +135,9 @@ import Testing
     configure(&settings)
     let application = Application(
       router: stub.router(), configuration: .init(address: .hostname("127.0.0.1", port: 0)))
-    try await application.test(.live) { [settings] client in
+    try await application.live { [settings] client in
       var settings = settings
-      let port = try #require(client.port)
+      let port = client.port
       settings.baseURL = try #require(URL(string: "http://127.0.0.1:\(port)/\(prefix)"))
       try await body(Client(settings), stub)
     }

@@ -74,7 +74,7 @@ struct LiveTests {
   func keepAlive() async throws {
     let app = try GatewayApplication.testing(fixture)
     let bundle = bundle
-    try await app.application().test(.live) { client in
+    try await app.application().live { client in
       for _ in 0..<3 {
         let response = try await client.execute(uri: "/\(bundle.path)", method: .get)
         #expect(sha256(response.bytes) == bundle.sha256)
@@ -94,8 +94,8 @@ struct LiveTests {
     var settings = ServerSettings()
     settings.uploads = [UploadSettings(token: "x")]
     let app = try GatewayApplication.testing(fixture, settings: settings)
-    try await app.application().test(.live) { client in
-      let port = try #require(client.port)
+    try await app.application().live { client in
+      let port = client.port
       let answer = try await exchange(
         port: port,
         "POST /v1/publish HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
@@ -111,9 +111,9 @@ struct LiveTests {
     limits.idleSeconds = 1
     limits.headSeconds = 1
     let app = try GatewayApplication.testing(fixture, limits: limits)
-    try await app.application().test(.live) { client in
-      let port = try #require(client.port)
-      #expect(try await exchange(port: port, "GET / HT") == "")
+    try await app.application().live { client in
+      let answer = try await exchange(port: client.port, "GET / HT")
+      #expect(answer == "")
     }
   }
 

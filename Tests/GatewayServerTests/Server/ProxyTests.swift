@@ -88,7 +88,7 @@ struct ProxyTests {
     let gateway = try ConfiguredGateway(
       doors: "origin: US-VA\n      token: {file: token}\n      rate: 2/min", server: "rate: 6/min\n    \(proxies)")
     #expect(!gateway.warnings.contains { $0.reason.contains("behind a proxy") }, "\(gateway.warnings)")
-    try await gateway.application().application().test(.live) { client in
+    try await gateway.application().application().live { client in
       for phone in 0..<300 {
         let fields = fields(phone, field: field)
         let taken = try await client.execute(
@@ -117,7 +117,7 @@ struct ProxyTests {
       gateway.warnings.filter { $0.reason.contains("behind a proxy") }.map(\.place) == [
         "server.rate", "server.uploads",
       ])
-    try await gateway.application().application().test(.live) { client in
+    try await gateway.application().application().live { client in
       var codes: Set<Int> = []
       for phone in 0..<10 {
         codes.insert(

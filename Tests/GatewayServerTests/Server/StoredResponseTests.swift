@@ -205,10 +205,10 @@ struct StoredResponseTests {
     let targets =
       files + ["/NL/index.txt", "/NL/manifest.json", "/BE/SHA256SUMS", "/v1/keys/index", "/v1/keys/2", "/"]
       + ["/api/series", "/health", "/ready", "/missing"]
-    try await app.application().test(.live) { client in
-      let port = try #require(client.port)
-      try await reference.application().test(.live) { other in
-        let job: [String: Any] = ["ports": [port, try #require(other.port)], "targets": targets]
+    try await app.application().live { client in
+      let port = client.port
+      try await reference.application().live { other in
+        let job: [String: Any] = ["ports": [port, other.port], "targets": targets]
         let input = try JSONSerialization.data(withJSONObject: job)
         let output = try await python(Scripts.compare, input: Array(input))
         #expect(output == "900 cases, 0 differ\n")
@@ -223,7 +223,7 @@ struct StoredResponseTests {
     let app = try application(metrics: metrics, logger: lines.logger())
     let bytes = try fixture.read(String(path.dropFirst()))
     let path = path
-    try await app.application().test(.live) { client in
+    try await app.application().live { client in
       for _ in 0..<5 {
         let response = try await client.execute(uri: path, method: .get)
         #expect(response.bytes == bytes)
@@ -251,7 +251,7 @@ struct StoredResponseTests {
     let metrics = GatewayMetrics()
     let app = try application(settings: settings, metrics: metrics)
     let path = path
-    try await app.application().test(.live) { client in
+    try await app.application().live { client in
       var codes: [Int] = []
       for _ in 0..<8 { codes.append(try await client.execute(uri: path, method: .get).code) }
       #expect(codes.prefix(6).allSatisfy { $0 == 200 } && codes.last == 429, "\(codes)")
@@ -270,7 +270,7 @@ struct StoredResponseTests {
     let folder = fixture.folder
     let metrics = GatewayMetrics()
     let app = try application(metrics: metrics, store: store)
-    try await app.application().test(.live) { client in
+    try await app.application().live { client in
       for _ in 0..<3 { #expect(try await client.execute(uri: "/NL/index.txt", method: .get).bytes == before[1]) }
       for (name, bytes) in zip(names, after) { try Data(bytes).write(to: folder.appending(path: name)) }
       store.reload()
@@ -286,8 +286,8 @@ struct StoredResponseTests {
     let metrics = GatewayMetrics()
     let app = try application(metrics: metrics, limits: limits)
     let path = path
-    try await app.application().test(.live) { client in
-      let port = try #require(client.port)
+    try await app.application().live { client in
+      let port = client.port
       let output = try await python(Scripts.idle, input: Array("\(port) \(path)".utf8))
       #expect(output == "8 answers, then closed\n")
     }
@@ -299,8 +299,8 @@ struct StoredResponseTests {
     let large = try #require(try fixture.publish("DE", bundles: 1, keys: 12_000).bundles.first)
     let metrics = GatewayMetrics()
     let app = try application(metrics: metrics)
-    try await app.application().test(.live) { client in
-      let port = try #require(client.port)
+    try await app.application().live { client in
+      let port = client.port
       let output = try await python(Scripts.slow, input: Array("\(port) /\(large.path) \(large.sha256) end".utf8))
       #expect(output == (0..<16).map(String.init).joined(separator: " ") + "\n")
     }

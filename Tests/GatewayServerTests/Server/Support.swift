@@ -83,7 +83,16 @@ extension GatewayApplication {
   }
 }
 
-extension TestResponse {
+/// What a server has answered, live or not.
+protocol AnsweredResponse {
+  var status: HTTPResponse.Status { get }
+  var headers: HTTPFields { get }
+  var body: ByteBuffer { get }
+}
+
+extension TestResponse: AnsweredResponse {}
+
+extension AnsweredResponse {
   var text: String { String(buffer: body) }
   var bytes: [UInt8] { Array(body.readableBytesView) }
   var code: Int { status.code }

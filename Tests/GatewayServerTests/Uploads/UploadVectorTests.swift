@@ -151,8 +151,8 @@ struct UploadVectorTests {
   @Test("Another server is asked within its time and its size", .timeLimit(.minutes(1)))
   func outside() async throws {
     let gateway = try ConfiguredGateway()
-    try await gateway.application().application().test(.live) { client in
-      let port = try #require(client.port)
+    try await gateway.application().application().live { (client) async throws -> Void in
+      let port = client.port
       func call(_ path: String, body: [UInt8]? = nil, byteLimit: Int = 1000) async throws -> WebAnswer {
         try await OutsideCaller().call(
           WebCall(
