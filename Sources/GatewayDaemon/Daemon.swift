@@ -119,10 +119,11 @@ package struct Daemon: Sendable {
       operators.desk.answer { try await office.report() }
       services.append(operators.service)
     }
-    if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
     let deadline = EndService(ledger: ledger, replica: own, overdue: overdue)
     services.append(deadline)
     if let serving { services.append(serving.leaving) }
+    // The end is told before anything is waited for.
+    if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
     defer { deadline.isOver.set() }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))

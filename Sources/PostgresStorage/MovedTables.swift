@@ -102,7 +102,7 @@ extension PostgresStore: MovableStore {
     switch row.result.type(of: column) {
     case 17: return .bytes(try [UInt8](row, column))
     case 25: return .text(try String(row, column))
-    default: return .number(try Int64(row, column))
+    default: return .number(try row.integer(column))
     }
   }
 }

@@ -254,9 +254,7 @@ final class PostgresSegments: ClaimSegments {
     if let known = known() { return known }
     guard asked < end else { return nil }
     try flush()
-    let next: Int64? = try database.value(
-      "SELECT id FROM \(blocks) WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 1", asked, end)
-    return next.map(BlockPlace.init)
+    return try database.value("SELECT id FROM \(blocks) WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 1", asked, end)
   }
 
   // MARK: Reading blocks together
@@ -281,8 +279,9 @@ final class PostgresSegments: ClaimSegments {
       ORDER BY found.id
       """, PostgresValue.ints(next.map(\.rawValue)), first, last)
     prepared.windows = try rows.map { row in
-      let (id, behind): (Int64, Int64?) = (try row[0], try row[2])
-      return Window(low: id, high: behind.map { $0 - 1 } ?? last, blocks: [(id, try row[1])])
+      let (place, behind): (BlockPlace, BlockPlace?) = (try row[0], try row[2])
+      return Window(
+        low: place.rawValue, high: behind.map { $0.rawValue - 1 } ?? last, blocks: [(place.rawValue, try row[1])])
     }
     return prepared.index(covering: place.rawValue)
   }
@@ -314,7 +313,7 @@ final class PostgresSegments: ClaimSegments {
       """, first, asked, last, ahead)
     var window = Window(low: asked, high: last)
     window.ahead = ahead
-    for row in rows { window.blocks.append((try row[0], try row[1])) }
+    for row in rows { window.blocks.append(((try row[0] as BlockPlace).rawValue, try row[1])) }
     window.blocks.sort { $0.place < $1.place }
     window.low = window.blocks.first.map { $0.place <= asked ? $0.place : first } ?? first
     let behind = window.blocks.count { $0.place > asked }
@@ -332,7 +331,7 @@ final class PostgresSegments: ClaimSegments {
     var window = Window(low: start, high: end)
     window.ahead = ahead
     window.wasUsed = true
-    for row in rows { window.blocks.append((try row[0], try row[1])) }
+    for row in rows { window.blocks.append(((try row[0] as BlockPlace).rawValue, try row[1])) }
     if rows.count == ahead, let last = window.blocks.last { window.high = last.place }
     windows[run] = window
   }
@@ -384,7 +383,7 @@ final class PostgresSegments: ClaimSegments {
         "SELECT id, filter FROM \(tables.prefix)_filters WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT $3", start, last,
         Self.filtersAtOnce)
       for row in rows {
-        let place = BlockPlace(rawValue: try row[0])
+        let place: BlockPlace = try row[0]
         guard let filter = try row.withBytes(1, { ClaimFilter($0) }) else {
           throw StorageFault(
             .corrupt,

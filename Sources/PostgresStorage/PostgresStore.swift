@@ -70,6 +70,7 @@ package final class PostgresStore: Store {
           if role.isGateway { try own(database) }
           // Nobody changes tables beside a gateway of the version that they are of.
           if !role.isGateway, case .steps(let count) = standing, count < Schema.version { throw earlier }
+          if standing == .steps(Schema.version) { try prepare(database, isCopy: isCopy) }
           return standing
         }
         if standing != .steps(Schema.version) {
@@ -77,10 +78,7 @@ package final class PostgresStore: Store {
           database.patience = nil
           try migration.run()
           database.patience = patience
-        }
-        try limited(database) {
-          if role.isGateway { try sweep(database) }
-          if !isCopy { try refuseUnfinishedCopy(database) }
+          try limited(database) { try prepare(database, isCopy: isCopy) }
         }
         if role != .reader { connection = database }
       }
@@ -97,6 +95,11 @@ package final class PostgresStore: Store {
       throw StorageFault(.inputOutput, "\(words.place): the store could not be opened")
     }
     return result
+  }
+
+  private func prepare(_ database: PostgresConnection, isCopy: Bool) throws {
+    if role.isGateway { try sweep(database) }
+    if !isCopy { try refuseUnfinishedCopy(database) }
   }
 
   private var earlier: StorageFault {

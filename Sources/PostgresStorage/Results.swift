@@ -69,7 +69,19 @@ struct PostgresRow {
     return try withExtendedLifetime(result) { try body(bytes) }
   }
 
-  fileprivate func integer(_ column: Int32) throws -> Int64 {
+  /// A count, the number of a row, or a time in seconds: who reads one may add to it and multiply it, and nothing overflows.
+  fileprivate func number(_ column: Int32) throws -> Int64 {
+    let number = try integer(column)
+    guard (-Self.most...Self.most).contains(number) else {
+      throw PostgresResult.wrong("a number is \(number), allowed -\(Self.most)...\(Self.most)")
+    }
+    return number
+  }
+
+  private static let most: Int64 = 1 << 53
+
+  /// Any number.
+  func integer(_ column: Int32) throws -> Int64 {
     guard let bytes = result.bytes(row, column) else { throw PostgresResult.wrong("a number is missing") }
     guard result.isBinary(column) else {
       guard let number = Int64(String(decoding: bytes, as: UTF8.self)) else {
@@ -93,11 +105,16 @@ protocol PostgresReadable {
 }
 
 extension Int64: PostgresReadable {
-  init(_ row: PostgresRow, _ column: Int32) throws { self = try row.integer(column) }
+  init(_ row: PostgresRow, _ column: Int32) throws { self = try row.number(column) }
 }
 
 extension Int: PostgresReadable {
-  init(_ row: PostgresRow, _ column: Int32) throws { self = Int(try row.integer(column)) }
+  init(_ row: PostgresRow, _ column: Int32) throws { self = Int(try row.number(column)) }
+}
+
+/// The number of a block has its run and its prefix in it, and nobody counts with it.
+extension BlockPlace: PostgresReadable {
+  init(_ row: PostgresRow, _ column: Int32) throws { self.init(rawValue: try row.integer(column)) }
 }
 
 extension Int32: PostgresReadable {
@@ -135,7 +152,7 @@ extension TemporaryExposureKey: PostgresReadable {
 }
 
 extension Instant: PostgresReadable {
-  init(_ row: PostgresRow, _ column: Int32) throws { self.init(secondsSince1970: try row.integer(column)) }
+  init(_ row: PostgresRow, _ column: Int32) throws { self.init(secondsSince1970: try row.number(column)) }
 }
 
 extension Optional: PostgresReadable where Wrapped: PostgresReadable {

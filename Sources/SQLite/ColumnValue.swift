@@ -43,19 +43,36 @@ extension ColumnValue where Self: FixedWidthInteger {
   }
 }
 
-extension Int64: ColumnValue {}
 extension Int32: ColumnValue {}
 extension UInt32: ColumnValue {}
 
-/// A count. Sums of what was counted do not overflow: nothing has as many of anything.
+/// A count, the number of a row, or a time in seconds: who reads one may add to it and multiply it, and nothing overflows. Nothing has as
+/// many of anything.
+extension Int64: ColumnValue {
+  package static var kind: String { "a whole number of \(-most)...\(most)" }
+  private static let most: Int64 = 1 << 53
+
+  package var databaseValue: DatabaseValue { .int64(self) }
+
+  package init?(_ value: DatabaseValue) {
+    let number: Int64?
+    switch value {
+    case .int64(let whole): number = whole
+    case .double(let real): number = Int64(exactly: real)
+    default: number = nil
+    }
+    guard let number, (-Self.most...Self.most).contains(number) else { return nil }
+    self = number
+  }
+}
+
 extension Int: ColumnValue {
-  package static var kind: String { "a count within ±\(most)" }
-  private static let most = 1 << 53
+  package static var kind: String { Int64.kind }
 
   package var databaseValue: DatabaseValue { .int64(Int64(self)) }
 
   package init?(_ value: DatabaseValue) {
-    guard let number = Int64(value), (-Self.most...Self.most).contains(Int(number)) else { return nil }
+    guard let number = Int64(value) else { return nil }
     self = Int(number)
   }
 }

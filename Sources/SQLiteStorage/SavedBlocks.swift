@@ -78,14 +78,14 @@ struct SavedBlocks {
     let before = try Row.fetchOne(
       database, sql: "SELECT id, claims FROM \(name) WHERE id <= ? ORDER BY id DESC LIMIT 1", arguments: [gap])
     let end =
-      try Int64.fetchOne(
-        database, sql: "SELECT id FROM \(name) WHERE id > ? ORDER BY id LIMIT 1", arguments: [gap]) ?? .max
+      try BlockPlace.fetchOne(
+        database, sql: "SELECT id FROM \(name) WHERE id > ? ORDER BY id LIMIT 1", arguments: [gap])?.rawValue ?? .max
     var start: Int64 = 0
     if let before {
-      let (number, content): (Int64, [UInt8]) = try (before["id"], before["claims"])
+      let (place, content): (BlockPlace, [UInt8]) = try (before["id"], before["claims"])
       // There is one already.
       if content.isEmpty { return }
-      start = Self.end(of: content, at: BlockPlace(rawValue: number))
+      start = Self.end(of: content, at: place)
     }
     let numbers = try Int64.fetchAll(
       database, sql: "SELECT id FROM \(runs) WHERE id BETWEEN ? AND ? ORDER BY id",

@@ -40,6 +40,30 @@ import Testing
     }
   }
 
+  /// Whoever has started it knows at once that it ends, and not when it has done so.
+  @Test(.timeLimit(.minutes(2)), arguments: ["run", "serve"])
+  func isToldOfTheEndFirst(command: String) async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("nl", origin: "NL")
+      let path = "nl/gateway.yaml"
+      let text = try String(contentsOfFile: place.path(path), encoding: .utf8)
+      try place.write(
+        text.replacing("{listen: \"127.0.0.1:0\"}", with: "{listen: \"127.0.0.1:0\", connections: {ending: 5 s}}"), path
+      )
+      try place.keyferry("pull", "--config", path)
+      let mailbox = try Mailbox(Array(place.path("notify").utf8))
+      let process = try place.start(
+        [command, "--config", path], log: "nl.log", environment: ["NOTIFY_SOCKET": place.path("notify")])
+      #expect(mailbox.next() == "READY=1")
+      let begun = ContinuousClock.now
+      kill(process.processIdentifier, SIGTERM)
+      #expect(mailbox.next() == "STOPPING=1")
+      #expect(ContinuousClock.now - begun < .seconds(4) && process.isRunning)
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0 && ContinuousClock.now - begun >= .seconds(5))
+    }
+  }
+
   /// Somebody else's journal is not ours.
   @Test func saysNoPriorityToAFile() async throws {
     try await Neighbourhood.visit { place in

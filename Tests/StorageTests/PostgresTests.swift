@@ -133,9 +133,9 @@
       let key = TemporaryExposureKey(high: 0x0102_0304_0506_0708, low: .max)
       let row = try #require(
         try database.row(
-          "SELECT $1 AS int, $2 AS text, $3 AS bytes, $4 AS none, $5 AS ints, $6 AS key", Int64.min, "é'\\\"",
+          "SELECT $1 AS int, $2 AS text, $3 AS bytes, $4 AS none, $5 AS ints, $6 AS key", -(Int64(1) << 53), "é'\\\"",
           [UInt8](0...255), nil as String?, PostgresValue.ints([7, nil]), key.bytes))
-      #expect(try row["int"] == Int64.min && row["text"] == "é'\\\"" && row["bytes"] == [UInt8](0...255))
+      #expect(try row["int"] == -(Int64(1) << 53) && row["text"] == "é'\\\"" && row["bytes"] == [UInt8](0...255))
       #expect(try row["none"] == nil as String? && row["key"] == key)
       #expect(throws: StorageFault.self) { try row["int"] as Int32 }
       #expect(throws: StorageFault.self) { try row["none"] as String }

@@ -49,10 +49,11 @@ struct ServeCommand: AsyncParsableCommand {
     if let watch = serving.watch { services.append(watch) }
     if let watch = serving.certificateWatch { services.append(watch) }
     if let copying = CopyService(PublicationPlace(plan), for: serving, plan: { plan }) { services.append(copying) }
+    services.append(serving.leaving)
+    // Services end in this order, backwards: the end is told before anything is waited for.
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
       services.append(NotifyService(manager, after: serving.listening))
     }
-    services.append(serving.leaving)
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry")))
