@@ -123,7 +123,9 @@ package struct Daemon: Sendable {
     services.append(deadline)
     if let serving { services.append(serving.leaving) }
     // The end is told before anything is waited for.
-    if let manager { services.append(NotifyService(manager, after: serving?.listening ?? operators?.listening)) }
+    if let manager {
+      services.append(NotifyService(manager, after: [serving?.listening, operators?.listening].compactMap(\.self)))
+    }
     defer { deadline.isOver.set() }
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))

@@ -64,19 +64,24 @@ package struct ServiceManager: Sendable {
 /// A sign of life says that the threads on which everything runs still take up work.
 package struct NotifyService: Service {
   private let manager: ServiceManager
-  private let listening: AsyncStream<Void>?
+  private let listening: [AsyncStream<Void>]
 
-  /// - Parameter listening: has an element once the server listens; `nil` where nothing is served.
-  package init(_ manager: ServiceManager, after listening: AsyncStream<Void>?) {
+  /// - Parameter listening: each has an element once something listens; empty where nothing is served.
+  package init(_ manager: ServiceManager, after listening: [AsyncStream<Void>]) {
     self.manager = manager
     self.listening = listening
   }
 
   package func run() async throws {
-    if let listening {
-      for await _ in listening.cancelOnGracefulShutdown() { break }
+    var count = 0
+    for place in listening {
+      for await _ in place.cancelOnGracefulShutdown() {
+        count += 1
+        break
+      }
     }
-    if !Task.isShuttingDownGracefully { manager.tell(.ready) }
+    // Where one cannot listen, the process ends.
+    if count == listening.count, !Task.isShuttingDownGracefully { manager.tell(.ready) }
     while await pause(manager.patience.map { $0 / 2 }) { manager.tell(.alive) }
     manager.tell(.stopping)
   }

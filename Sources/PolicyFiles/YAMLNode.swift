@@ -57,7 +57,8 @@ struct YAMLReader {
     defer { parser.deallocate() }
     guard yaml_parser_initialize(parser) == 1 else { throw YAMLFault(reason: "cannot be read: there is no memory") }
     defer { yaml_parser_delete(parser) }
-    let bytes = Array(text.utf8)
+    // A mark of byte order is no part of the first line.
+    let bytes = Array(text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) ? text.utf8.dropFirst(3) : text.utf8[...])
     let result: Result<YAMLNode?, YAMLFault> = bytes.withUnsafeBufferPointer { bytes in
       // Libyaml keeps the address until it has read to the end; an empty array may have none.
       yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)

@@ -180,6 +180,7 @@ package final class PostgresStore: Store {
       SELECT coalesce(application_name, '')::text AS name, coalesce(host(client_addr), '')::text AS host
       FROM pg_locks JOIN pg_stat_activity USING (pid)
       WHERE locktype = 'advisory' AND granted AND objsubid = 1
+        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND classid::bigint = ($1 >> 32) & 4294967295 AND objid::bigint = $1 & 4294967295
       """, number)
     let name: String = try other?["name"] ?? ""
@@ -256,11 +257,13 @@ package final class PostgresStore: Store {
     do {
       return try await writing.run { [self] connection in
         var attempt = 0
+        let begun = ContinuousClock.now
         while true {
           do {
             return try writeOnce(&connection, authority, body)
           } catch let error as PostgresError
             where error.isWorthRepeating && attempt < tuning.repeats && !haste.isOver
+            && ContinuousClock.now - begun < .seconds(patience + tuning.againSeconds)
           {
             attempt += 1
             // Others that collided wait as well, and not as long.
@@ -462,6 +465,8 @@ package struct PostgresTuning: Sendable {
   package var answerSeconds = 10
   /// How often a body is run again.
   package var repeats = 5
+  /// And for how long beyond the first time, where nobody answers: who has sent something waits meanwhile.
+  package var againSeconds = 5
   /// How long is tried to find out whether a transaction was kept.
   package var searchSeconds: Double = 30
 

@@ -182,7 +182,8 @@ extension PostgresRow {
   func choice<Choice: RawRepresentable>(_ column: String) throws -> Choice where Choice.RawValue == String {
     let text: String = try self[column]
     guard let choice = Choice(rawValue: text) else {
-      throw StorageFault(.corrupt, "\(column) \(text) is none that a store has")
+      throw StorageFault(
+        .corrupt, "\(column) \(text.isEmpty ? "of no letter" : String(text.prefix(40))) is none that a store has")
     }
     return choice
   }
@@ -200,7 +201,9 @@ enum JSONColumn {
     do {
       return try JSONDecoder().decode(type, from: Data(text.utf8))
     } catch {
-      throw StorageFault(.corrupt, "a list or counts in the store cannot be read: \(error)")
+      throw StorageFault(
+        .corrupt,
+        "a list or counts in the store cannot be read: \(text.count) characters that are not the JSON that was written")
     }
   }
 }

@@ -115,7 +115,7 @@ struct SchemaCheck {
     func tables(_ parts: [Part: Int]) -> Set<String> { Set(parts.keys.lazy.filter { $0.kind == "table" }.map(\.table)) }
     let (known, found) = (tables(expected), tables(there))
     var faults = known.subtracting(found).sorted().map { "\($0): there is no such table" }
-    faults += found.subtracting(known).sorted().map { "\($0): no version of Keyferry makes such a table" }
+    faults += found.subtracting(known).sorted().map { "\($0): \(StoreAddition.words) such a table" }
     var closed = known.subtracting(found)
     for part in expected.keys.sorted(by: precedes) where found.contains(part.table) {
       if there[part, default: 0] >= expected[part, default: 0] { continue }
@@ -126,7 +126,7 @@ struct SchemaCheck {
       // Whoever wants to find something faster may.
       if part.kind == "index", !part.words.hasPrefix("CREATE UNIQUE"), !part.words.hasSuffix("not valid") { continue }
       if there[part, default: 0] > expected[part, default: 0] {
-        faults.append("\(part.table): no version of Keyferry makes the \(part.kind) \(part.words)")
+        faults.append("\(part.table): \(StoreAddition.words) the \(part.kind) \(part.words)")
       }
     }
     return (closed, faults)
@@ -264,37 +264,13 @@ extension PostgresTransaction {
     let late: Int64? = try database.value(
       "SELECT count(*) FROM writers WHERE number > (SELECT last FROM counters WHERE name = 'writes') OR number < 1")
     if let late, late > 0 { faults.append("writers: \(late) have written more often than anybody has") }
-    for read in readings {
-      do {
-        try read()
-      } catch let fault as StorageFault where fault.code == .corrupt {
-        faults.append(fault.reason)
-      }
+    faults += try readingFaults()
+    do {
+      try eachName()
+    } catch let fault as StorageFault where fault.code == .corrupt {
+      faults.append(fault.reason)
     }
     return faults
-  }
-
-  /// Reads all rows as those read them who need them.
-  private var readings: [() throws -> Void] {
-    [
-      { _ = try self.sources() },
-      { _ = try self.documents(of: nil, in: Set(DocumentState.allCases), limit: .max) },
-      { _ = try self.pauses() },
-      { _ = try self.recalls() },
-      { try self.eachEvent() },
-      { _ = try self.bundles(of: nil, in: Set(BundleState.allCases)) },
-      { _ = try self.pushes(to: nil, in: Set(PushState.allCases)) },
-      { try self.eachName() },
-    ]
-  }
-
-  private func eachEvent() throws {
-    var start = EventID(rawValue: 0)
-    while true {
-      let events = try self.events(from: start, limit: 2000)
-      guard let last = events.last else { return }
-      start = EventID(rawValue: last.id.rawValue + 1)
-    }
   }
 
   private func eachName() throws {

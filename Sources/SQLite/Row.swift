@@ -40,11 +40,13 @@ final class ColumnNames: Sendable {
     self.sql = sql
   }
 
-  /// For messages: a column, and the first table that was asked.
+  /// For messages: a column, and the table that was asked where it was one alone.
   func place(of index: Int) -> String {
-    let words = sql.split { $0.isWhitespace || $0 == "(" || $0 == ")" || $0 == ";" }
-    let table = words.firstIndex { $0.lowercased() == "from" }.flatMap { words.dropFirst($0 + 1).first }
-    return "\(names[index])\(table.map { " of \($0)" } ?? "")"
+    let words = sql.split { $0.isWhitespace || $0 == "(" || $0 == ")" || $0 == ";" || $0 == "," }
+    let tables = words.indices.dropLast().filter { ["from", "join"].contains(words[$0].lowercased()) }.map {
+      words[$0 + 1]
+    }
+    return "\(names[index])\(Set(tables).count == 1 ? " of \(tables[0])" : "")"
   }
 }
 

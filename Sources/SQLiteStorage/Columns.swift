@@ -42,7 +42,8 @@ extension Row {
   func choice<Choice: RawRepresentable>(_ column: String) throws -> Choice where Choice.RawValue == String {
     let text: String = try self[column]
     guard let choice = Choice(rawValue: text) else {
-      throw StorageFault(.corrupt, "\(column) \(text) is none that a store has")
+      throw StorageFault(
+        .corrupt, "\(column) \(text.isEmpty ? "of no letter" : String(text.prefix(40))) is none that a store has")
     }
     return choice
   }

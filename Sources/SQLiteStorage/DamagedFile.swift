@@ -82,8 +82,8 @@ extension SQLiteStore {
     let lock = try StoreLock(path: folder + "/" + lockName, command: command, now: now)
     defer { withExtendedLifetime(lock) {} }
     let partial = path + ".partial"
-    let noted = keyferry_partial_note(partial)
-    defer { keyferry_partial_forget(noted) }
+    let noted = NotedFile(partial)
+    defer { withExtendedLifetime(noted) {} }
     do {
       try takeOver(path)
       try PageChecksums.install()
@@ -360,7 +360,10 @@ extension SQLiteStore {
       let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
       defer { try? queue.close() }
       return try queue.access { database in
-        guard try unreadableTableNames(in: database).allSatisfy(checkedTables.contains) else { return true }
+        let unreadable = try unreadableTableNames(in: database)
+        guard unreadable.allSatisfy(checkedTables.contains) else { return true }
+        if try !SchemaCheck.faults(in: database, .lacking).isEmpty { return true }
+        if try unreadable.isEmpty && !RowCheck(database).faults().isEmpty { return true }
         if let lost = try? lostRuns(in: database), !lost.isEmpty { return true }
         return try !tablesBehindIndexes(in: database).allSatisfy(checkedTables.contains)
       }

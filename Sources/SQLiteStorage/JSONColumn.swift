@@ -21,7 +21,9 @@ enum JSONColumn {
     } catch let fault as StorageFault {
       throw fault
     } catch {
-      throw StorageFault(.corrupt, "a list or counts in the store cannot be read: \(error)")
+      throw StorageFault(
+        .corrupt,
+        "a list or counts in the store cannot be read: \(text.count) characters that are not the JSON that was written")
     }
   }
 }

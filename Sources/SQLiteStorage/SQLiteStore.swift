@@ -205,11 +205,16 @@ package final class SQLiteStore: Store {
   }
 
   package func copy(to path: String) async throws {
-    guard FileIdentity(path) == nil else { throw StorageFault(.conflict, "\(path): there is a file already") }
-    let partial = path + ".partial"
-    try? FileManager.default.removeItem(atPath: partial)
-    let noted = keyferry_partial_note(partial)
-    defer { keyferry_partial_forget(noted) }
+    var status = stat()
+    guard lstat(path, &status) != 0, errno == ENOENT else {
+      throw StorageFault(.conflict, "\(path): there is a file already")
+    }
+    let folder = StoredFile.folder(of: path)
+    guard access(folder, F_OK) == 0 else { throw StorageFault(.inputOutput, "\(path): there is no folder \(folder)") }
+    // Somebody else may be making another copy of the same name.
+    let partial = "\(path).\(getpid()).partial"
+    let noted = NotedFile(partial)
+    defer { withExtendedLifetime(noted) {} }
     do {
       // Readable by its owner alone from its first byte.
       try StoredFile.make(partial)
@@ -220,7 +225,7 @@ package final class SQLiteStore: Store {
       }
       try Self.publish(partial, as: path)
     } catch {
-      try? FileManager.default.removeItem(atPath: partial)
+      Self.removePartial(partial)
       if error is StorageFault { throw error }
       // What is read is the store, and what has no room is the copy.
       let isOfStore = (error as? DatabaseError)?.extendedResultCode == .damagedPage
@@ -260,8 +265,8 @@ package final class SQLiteStore: Store {
     do {
       try takeOver(path)
       try? FileManager.default.removeItem(atPath: partial)
-      let noted = keyferry_partial_note(partial)
-      defer { keyferry_partial_forget(noted) }
+      let noted = NotedFile(partial)
+      defer { withExtendedLifetime(noted) {} }
       do {
         try PageChecksums.install()
         try checkReach(copy)
@@ -383,7 +388,7 @@ package final class SQLiteStore: Store {
     }
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    if let first = try queue.access({ try damage(of: path, in: $0, limit: 1) }).first {
+    if let first = try queue.access({ try damage(of: path, in: $0, comparing: .lacking, limit: 1) }).first {
       throw StorageFault.damaged(path, first)
     }
     do {
@@ -405,10 +410,11 @@ package final class SQLiteStore: Store {
 
   /// The first fault of a file that nobody writes; `nil` where it is whole.
   private static func firstDamage(ofFile path: String) throws -> String? {
-    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
+    // Of a file that is opened to be read alone SQLite does not look at what the tables allow.
+    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    return try queue.access { try damage(of: path, in: $0, limit: 1) }.first
+    return try queue.access { try damage(of: path, in: $0, comparing: .lacking, limit: 1) }.first
   }
 
   private static func synchronize(_ path: String) throws {
@@ -435,26 +441,34 @@ package final class SQLiteStore: Store {
   private static func publish(_ partial: String, as path: String) throws {
     try synchronize(partial)
     // A link never goes over a file that is there.
-    try FileManager.default.linkItem(atPath: partial, toPath: path)
+    guard link(partial, path) == 0 else {
+      throw errno == EEXIST
+        ? StorageFault(.conflict, "\(path): there is a file already")
+        : StorageFault(.inputOutput, "\(path): \(String(cString: strerror(errno)))")
+    }
     try FileManager.default.removeItem(atPath: partial)
   }
 
   package func damage(limit: Int) async throws -> [String] {
-    try await pool.read { [path] in try Self.damage(of: path, in: $0, comparingSchema: true, limit: limit) }
+    try await pool.read { [path] in try Self.damage(of: path, in: $0, comparing: .all, limit: limit) }
   }
 
-  /// - Parameter comparesSchema: whether a table or an index that somebody has added or taken away is damage, too.
   private static func damage(
-    of path: String, in database: Database, comparingSchema comparesSchema: Bool = false, limit: Int
+    of path: String, in database: Database, comparing parts: SchemaCheck.Kinds, limit: Int
   ) throws -> [String] {
     var pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
-      if comparesSchema { pages += try SchemaCheck.faults(in: database) }
+      pages += try SchemaCheck.faults(in: database, parts)
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
         let (table, parent): (String, String) = try (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
+      }
+      // Who reads claims reads such rows, too, and ends at the first.
+      if tables.isEmpty, try SchemaCheck.faults(in: database, .lacking).isEmpty {
+        let rows = try RowCheck(database).faults()
+        if !rows.isEmpty { return Array((pages + rows + found.filter { $0 != "ok" } + orphans).prefix(limit)) }
       }
       var numbers = try claimNumbers(in: database)
       let claims =
@@ -590,6 +604,15 @@ package final class SQLiteStore: Store {
       return try look(false)
     }
   }
+}
+
+/// A file of SQLite that is begun: a signal that ends the process removes it, with what SQLite has beside it.
+final class NotedFile {
+  private let numbers: [Int32]
+
+  init(_ path: String) { numbers = ["", "-wal", "-shm", "-journal"].map { keyferry_partial_note(path + $0) } }
+
+  deinit { for number in numbers { keyferry_partial_forget(number) } }
 }
 
 /// Which file stands under a path: its device and its number there.

@@ -272,6 +272,7 @@ import Testing
     let summary = String(repeating: "a [*b] &c", count: 10)
     let wild = "# " + String(repeating: "[&a *b", count: 100) + "\nname: a\nsummary: \(summary)\n"
     #expect(faults(wild) == [])
+    #expect(faults("\u{FEFF}name: a\nsummary: b\n") == [])
     let letters = "no character of UTF-8, which is what a file of settings is written in"
     let latin = String(decoding: Array("name: a\nsummary: caf".utf8) + [0xE9, 0x0A], as: UTF8.self)
     #expect(faults(latin) == ["2:13: YAML: \(letters)"])

@@ -1,8 +1,9 @@
 import Foundation
 import KeyStorage
 import SQLite
-import SQLiteStorage
 import Testing
+
+@testable import SQLiteStorage
 
 @Suite("SQLite: tables that somebody has changed")
 struct SchemaCheckTests {
@@ -62,6 +63,71 @@ struct SchemaCheckTests {
       #expect(try await SQLiteStore.restore(from: folder + "/copy.sqlite", into: other, now: Times.now) == nil)
       let kept = try await SQLiteStore.restore(from: folder + "/copy.sqlite", into: other, now: Times.now)
       #expect(kept.map { FileManager.default.fileExists(atPath: $0) } == true, "\(kept ?? "")")
+    }
+  }
+
+  @Test(
+    "a copy that lacks something is neither made nor restored",
+    arguments: ["DROP TABLE salts", "DROP INDEX documents_by_state"])
+  func lacking(sql: String) async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      try change(folder, sql)
+      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      let fault = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/copy.sqlite") }
+      #expect(fault?.code == .corrupt && fault?.reason.contains("there is no ") == true, "\(fault?.reason ?? "")")
+      let other = folder + "/other"
+      try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+      let refused = await #expect(throws: StorageFault.self) {
+        try await SQLiteStore.restore(from: folder + "/" + SQLiteStore.fileName, into: other, now: Times.now)
+      }
+      #expect(refused?.code == .corrupt, "\(refused?.reason ?? "")")
+      #expect(try SQLiteStore.isBeyondRepair(in: folder))
+    }
+  }
+
+  @Test("copies of one name at once get in nobody's way, and a file beside stays")
+  func atOnce() async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
+      let (copy, foreign) = (folder + "/copy.sqlite", folder + "/copy.sqlite.partial")
+      try Data("mine".utf8).write(to: URL(filePath: foreign))
+      try await store.copy(to: copy)
+      #expect(try String(contentsOfFile: foreign, encoding: .utf8) == "mine")
+      let fault = await #expect(throws: StorageFault.self) { try await store.copy(to: copy) }
+      #expect(fault?.code == .conflict)
+      try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: "nowhere")
+      let link = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/link") }
+      #expect(link?.reason.hasSuffix(": there is a file already") == true)
+      let none = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/none/copy.sqlite") }
+      #expect(none?.reason.contains("there is no folder ") == true)
+      let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+      #expect(
+        !files.contains { $0.hasSuffix(".partial") && $0 != "copy.sqlite.partial" || $0.contains("journal") },
+        "\(files)")
+    }
+  }
+
+  @Test("a note with a number that no store writes is a fault, whoever reads it")
+  func notes() async throws {
+    try await withFolder { folder in
+      try await made(in: folder)
+      let name = StoredNote.seriesState("NL")
+      func set(_ text: String) async throws -> SQLiteStore {
+        let store = try SQLiteStore(folder: folder, now: Times.now)
+        try await store.write { try $0.setNote(Array(text.utf8), named: name.name) }
+        return store
+      }
+      for text in ["{\"a\":9223372036854775807}", "{\"a\":-9223372036854775808}", "{\"a\":{\"b\":[1,1e18]}}"] {
+        let store = try await set(text)
+        #expect(try await store.damage(limit: 5).first?.contains("has a number that no store writes") == true)
+        await #expect(throws: StorageFault.self) { try await store.read { try $0.note(name) } }
+      }
+      let text = "{\"a\":\"9223372036854775807 \\\" 1e9\",\"b\":160000000000000}"
+      let store = try await set(text)
+      #expect(try await store.damage(limit: 5) == [])
+      #expect(try await store.read { try $0.note(name) } == Array(text.utf8))
     }
   }
 

@@ -31,7 +31,14 @@ extension PublishingState {
     try released(by: series, from: start, limit: limit, before: nil)
   }
 
-  package func note(_ note: StoredNote) throws -> [UInt8]? { try self.note(named: note.name) }
+  /// - Throws: ``StorageFault`` `corrupt` where it has numbers that no store writes.
+  package func note(_ note: StoredNote) throws -> [UInt8]? {
+    guard let value = try self.note(named: note.name) else { return nil }
+    guard StoredNote.hasPlainNumbers(value, named: note.name) else {
+      throw StorageFault(.corrupt, "the note \(note.name) has a number that no store writes")
+    }
+    return value
+  }
 }
 
 /// What publishing changes.

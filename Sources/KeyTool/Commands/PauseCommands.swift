@@ -127,7 +127,7 @@ struct ResumeCommand: AsyncParsableCommand {
       let done = PauseDocument(subject: name, isPaused: false, isChanged: wasPaused, word, at: now)
       try Console.document(line: try JSONText.render(done))
     } else {
-      Console.remark(wasPaused ? "\(name) goes on" : "\(name) was not paused")
+      if wasPaused { Console.remark("\(name) goes on") } else { Console.note("\(name) was not paused") }
     }
     try exit(wasPaused ? .done : .rejected)
   }

@@ -52,7 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
     services.append(serving.leaving)
     // Services end in this order, backwards: the end is told before anything is waited for.
     if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
-      services.append(NotifyService(manager, after: serving.listening))
+      services.append(NotifyService(manager, after: [serving.listening, operators?.listening].compactMap(\.self)))
     }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(

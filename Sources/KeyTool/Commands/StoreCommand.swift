@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
+internal import Glibc
 internal import KeyFormats
 internal import KeyIntake
 internal import KeyPublishing
@@ -97,6 +98,7 @@ struct StoreCommand: AsyncParsableCommand {
     private enum NextStep {
       case repair
       case endRepair
+      case leaveAdditions
       case restore
 
       func hint(_ plan: OperatorsPlan, _ configuration: String) -> String {
@@ -106,6 +108,8 @@ struct StoreCommand: AsyncParsableCommand {
             + (plan.store.database == nil
               ? "" : "; where that does not help, restore a copy of the database with its own means")
         case .endRepair: "stop the gateway, then: keyferry store repair --yes --config \(configuration)"
+        case .leaveAdditions:
+          "what somebody has added is in nobody's way; who has added it can take it away, and no copy does"
         case .restore: "stop the gateway, then: keyferry store restore COPY --config \(configuration)"
         }
       }
@@ -115,6 +119,7 @@ struct StoreCommand: AsyncParsableCommand {
       do {
         let damage = try await gateway.ledger(plan, as: .reader).damage(limit: 100)
         guard !damage.isEmpty else { return ([], nil) }
+        if damage.allSatisfy(StoreAddition.isTold) { return (damage, .leaveAdditions) }
         return (damage, try Stores.isBeyondRepair(plan.store) ? .restore : .repair)
       } catch let fault as StorageFault where fault.code == .corrupt {
         if UnfinishedRepair.isTold(by: fault) { return ([fault.reason], .endRepair) }
@@ -182,11 +187,11 @@ struct StoreCommand: AsyncParsableCommand {
         return Console.remark("the store was copied to \(file)")
       }
       // The open copy is where the store itself is, and nowhere else.
-      let open = "\(plan.stateFolder)/copy-\(ProcessInfo.processInfo.processIdentifier).sqlite"
-      try await ledger.copyStore(to: open)
-      defer { try? FileManager.default.removeItem(atPath: open) }
+      let open = try OpenCopy(in: plan.stateFolder)
+      defer { open.remove() }
+      try await ledger.copyStore(to: open.path)
       let output = try OutputFile(path: file, permissions: 0o600, replacing: false)
-      try SealedCopy.seal(for: recipient, reading: try parts(of: open)) { try output.write($0) }
+      try SealedCopy.seal(for: recipient, reading: try parts(of: open.path)) { try output.write($0) }
       try output.commit()
       Console.remark("the store was copied to \(file), sealed for \(counted(recipient.count, "key"))")
     }
@@ -231,13 +236,13 @@ struct StoreCommand: AsyncParsableCommand {
       }
       let keys = try CopyIdentity(
         file: String(decoding: try FileSource.contents(of: identity, limit: 65_536), as: UTF8.self))
-      let open = "\(plan.stateFolder)/copy-\(ProcessInfo.processInfo.processIdentifier).sqlite"
       try makeFolders(plan.stateFolder)
-      let output = try OutputFile(path: open, permissions: 0o600, replacing: false)
+      let open = try OpenCopy(in: plan.stateFolder)
+      defer { open.remove() }
+      let output = try OutputFile(path: open.path, permissions: 0o600, replacing: false)
       try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
       try output.commit()
-      defer { try? FileManager.default.removeItem(atPath: open) }
-      done(plan, keeping: try await Stores.restore(from: open, named: file, into: plan.stateFolder, now: now))
+      done(plan, keeping: try await Stores.restore(from: open.path, named: file, into: plan.stateFolder, now: now))
     }
 
     private func done(_ plan: OperatorsPlan, keeping kept: String?) {
@@ -245,6 +250,31 @@ struct StoreCommand: AsyncParsableCommand {
       Console.remark("\(file) is the store in \(plan.stateFolder) now\(old)")
       Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
     }
+  }
+}
+
+/// A copy that is not sealed, where the store itself is and nowhere else, for as long as it takes to seal or to restore it. A signal that ends
+/// the process removes it; where it was killed, who makes the next one does.
+private struct OpenCopy {
+  let path: String
+  private let noted: PartialFile
+  private static let prefix = "copy-"
+
+  init(in folder: String) throws {
+    path = "\(folder)/\(Self.prefix)\(ProcessInfo.processInfo.processIdentifier).sqlite"
+    noted = PartialFile(path)
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+      guard name.hasPrefix(Self.prefix), let end = name.firstRange(of: ".sqlite"),
+        let process = Int32(name[name.index(name.startIndex, offsetBy: Self.prefix.count)..<end.lowerBound]),
+        process == getpid() || (kill(process, 0) != 0 && errno == ESRCH)
+      else { continue }
+      try? FileManager.default.removeItem(atPath: "\(folder)/\(name)")
+    }
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(atPath: path)
+    withExtendedLifetime(noted) {}
   }
 }
 

@@ -171,7 +171,9 @@ extension StoreCommand {
         receipt = try await recovery.carryOut(
           in: ledger, releases: releases, renewingAll: renewsAll, isKept: isKept, by: said.word, at: now)
       }
-      let other = isKept || receipt == nil ? try await ledger.damage(limit: 100) : []
+      // What somebody has added is in nobody's way.
+      let other =
+        isKept || receipt == nil ? try await ledger.damage(limit: 100).filter { !StoreAddition.isTold(by: $0) } : []
       return Outcome(pages: pages, kept: kept, receipt: receipt, other: other)
     }
   }

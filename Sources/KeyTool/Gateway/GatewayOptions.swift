@@ -177,7 +177,7 @@ struct GatewayOptions: ParsableArguments {
         try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
-    ) { Console.note("serving at \($0)") }
+    ) { Console.remark("serving at \($0)") }
   }
 
   /// The address of operators; `nil` where they have none of their own.

@@ -1,0 +1,50 @@
+/// What somebody has added to the tables of a store. It is in nobody's way, and no copy takes it away.
+package enum StoreAddition {
+  package static let words = "no version of Keyferry makes"
+
+  package static func isTold(by line: String) -> Bool {
+    ["such a", "the column", "the index"].contains { line.contains(": \(words) \($0) ") }
+  }
+}
+
+extension StoredState {
+  /// Reads the rows of each kind as those read them who need them.
+  ///
+  /// - Parameter words: of an error that the store itself throws; `nil` where that is no fault of a row.
+  /// - Returns: what cannot be read, the first of each kind.
+  package func readingFaults(_ words: (any Error) -> String? = { _ in nil }) throws -> [String] {
+    var faults: [String] = []
+    for read in readings {
+      do {
+        try read()
+      } catch let fault as StorageFault where fault.code == .corrupt {
+        faults.append(fault.reason)
+      } catch {
+        guard let words = words(error) else { throw error }
+        faults.append(words)
+      }
+    }
+    return faults
+  }
+
+  private var readings: [() throws -> Void] {
+    [
+      { _ = try self.sources() },
+      { _ = try self.documents(of: nil, in: Set(DocumentState.allCases), limit: .max) },
+      { _ = try self.pauses() },
+      { _ = try self.recalls() },
+      { try self.eachEvent() },
+      { _ = try self.bundles(of: nil, in: Set(BundleState.allCases)) },
+      { _ = try self.pushes(to: nil, in: Set(PushState.allCases)) },
+    ]
+  }
+
+  private func eachEvent() throws {
+    var start = EventID(rawValue: 0)
+    while true {
+      let events = try self.events(from: start, limit: 2000)
+      guard let last = events.last else { return }
+      start = EventID(rawValue: last.id.rawValue + 1)
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import KeyStorage
+import SQLite
+
+/// Reads all rows as those read them who need them: what a table allows may be more than that.
+struct RowCheck {
+  private let database: Database
+
+  init(_ database: Database) { self.database = database }
+
+  /// The numbers of blocks have two numbers in them.
+  private static let blocks: Set<String> = ["claim_blocks", "claim_filters", "release_blocks", "release_filters"]
+  private static let most: Int64 = 1 << 53
+
+  func faults() throws -> [String] {
+    var faults = try numbers() + checks()
+    for row in try Row.fetchAll(database, sql: "SELECT name, value FROM notes ORDER BY name") {
+      let (name, value): (String, [UInt8]) = try (row["name"], row["value"])
+      if let fault = StoredNote.fault(in: value, named: name) { faults.append("notes: \(fault)") }
+    }
+    // They would say the same in other words.
+    guard faults.isEmpty else { return faults }
+    let transaction = SQLiteTransaction(database, names: Names())
+    faults += try transaction.readingFaults { error in
+      guard let error = error as? DatabaseError, error.resultCode == .mismatch else { return nil }
+      return error.message
+    }
+    do {
+      _ = try Names.load(from: database)
+    } catch let fault as StorageFault where fault.code == .corrupt {
+      faults.append(fault.reason)
+    }
+    return faults
+  }
+
+  /// Counts, numbers of rows and times beyond what a store writes.
+  private func numbers() throws -> [String] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT tables.name AS "table", columns.name AS "column"
+        FROM pragma_table_list AS tables, pragma_table_xinfo(tables.name) AS columns
+        WHERE tables.schema = 'main' AND tables.strict AND columns.type = 'INTEGER' ORDER BY 1, 2
+        """)
+    var columns: [String: [String]] = [:]
+    for row in rows {
+      let (table, column): (String, String) = try (row["table"], row["column"])
+      if column != "id" || !Self.blocks.contains(table) { columns[table, default: []].append(column) }
+    }
+    var faults: [String] = []
+    for (table, names) in columns.sorted(by: { $0.key < $1.key }) {
+      let sums = names.map { "total(\"\($0)\" NOT BETWEEN -\(Self.most) AND \(Self.most))" }.joined(separator: ", ")
+      guard let row = try Row.fetchOne(database, sql: "SELECT \(sums) FROM \"\(table)\"") else { continue }
+      for (index, name) in names.enumerated() {
+        let count: Int = try row[index]
+        if count > 0 { faults.append("\(table): \(Self.rows(count)) with a number in \(name) that no store writes") }
+      }
+    }
+    return faults
+  }
+
+  /// What the steps ask of rows. SQLite looks at it when rows are written, and not in a file that is only read.
+  private func checks() throws -> [String] {
+    let memory = try DatabaseQueue(path: ":memory:")
+    defer { try? memory.close() }
+    let tables = try memory.access { database in
+      try Schema.migrator.migrate(database)
+      return try Row.fetchAll(
+        database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%CHECK%' ORDER BY name")
+    }
+    return try tables.flatMap { row -> [String] in
+      let (table, sql): (String, String) = try (row["name"], row["sql"])
+      return try Self.conditions(in: sql).compactMap { condition in
+        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" WHERE NOT \(condition)") ?? 0
+        return count > 0 ? "\(table): \(Self.rows(count)) against \(condition)" : nil
+      }
+    }
+  }
+
+  /// What stands behind each CHECK, with its brackets. Our texts have none that do not belong together.
+  private static func conditions(in sql: String) -> [String] {
+    sql.ranges(of: "CHECK (").map { range in
+      var depth = 0
+      let rest = sql[sql.index(before: range.upperBound)...]
+      let end = rest.firstIndex { character in
+        depth += character == "(" ? 1 : character == ")" ? -1 : 0
+        return depth == 0
+      }
+      return String(rest[...(end ?? rest.index(before: rest.endIndex))])
+    }
+  }
+
+  private static func rows(_ count: Int) -> String { count == 1 ? "a row" : "\(count) rows" }
+}
