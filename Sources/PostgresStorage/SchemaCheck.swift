@@ -264,13 +264,7 @@ extension PostgresTransaction {
     let late: Int64? = try database.value(
       "SELECT count(*) FROM writers WHERE number > (SELECT last FROM counters WHERE name = 'writes') OR number < 1")
     if let late, late > 0 { faults.append("writers: \(late) have written more often than anybody has") }
-    faults += try readingFaults()
-    do {
-      try eachName()
-    } catch let fault as StorageFault where fault.code == .corrupt {
-      faults.append(fault.reason)
-    }
-    return faults
+    return try faults + readingFaults(and: [{ try self.readAllDocuments() }, { try self.eachName() }])
   }
 
   private func eachName() throws {

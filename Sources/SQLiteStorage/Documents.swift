@@ -19,6 +19,18 @@ extension SQLiteTransaction {
     return try rows.reversed().map(DocumentRecord.init)
   }
 
+  /// Reads every document as those read it who need it, and keeps none: there may be very many.
+  func readAllDocuments() throws {
+    var last = Int64.min
+    while true {
+      let rows = try Row.fetchAll(
+        database, sql: "\(Self.selection) WHERE documents.id > ? ORDER BY documents.id LIMIT 1000", arguments: [last])
+      guard let end = rows.last else { return }
+      for row in rows { _ = try DocumentRecord(row) }
+      last = try end["id"]
+    }
+  }
+
   func documents(of source: String, rejecting reason: String) throws -> [DocumentRecord] {
     let rows = try Row.fetchAll(
       database,

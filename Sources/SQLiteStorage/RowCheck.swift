@@ -20,16 +20,11 @@ struct RowCheck {
     // They would say the same in other words.
     guard faults.isEmpty else { return faults }
     let transaction = SQLiteTransaction(database, names: Names())
-    faults += try transaction.readingFaults { error in
+    let others: [() throws -> Void] = [{ try transaction.readAllDocuments() }, { _ = try Names.load(from: database) }]
+    return try transaction.readingFaults(and: others) { error in
       guard let error = error as? DatabaseError, error.resultCode == .mismatch else { return nil }
       return error.message
     }
-    do {
-      _ = try Names.load(from: database)
-    } catch let fault as StorageFault where fault.code == .corrupt {
-      faults.append(fault.reason)
-    }
-    return faults
   }
 
   /// Counts, numbers of rows and times beyond what a store writes.

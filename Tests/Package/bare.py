@@ -48,9 +48,12 @@ class Bare:
         if status != 0: fail("not run: debootstrap makes no Debian here: " + text[-1000:], 2)
         run("mount", "-t", "proc", "proc", self.path / "proc")
         self.mounted.append(self.path / "proc")
-        # As a machine that was installed has them: terminals, and a name for itself.
+        # As a machine that was installed has them: terminals, memory as a file system, and a name for itself.
         run("mount", "-t", "devpts", "-o", "newinstance,ptmxmode=0666,mode=0620", "devpts", self.path / "dev/pts")
         self.mounted.append(self.path / "dev/pts")
+        (self.path / "dev/shm").mkdir(exist_ok=True)
+        run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", self.path / "dev/shm")
+        self.mounted.append(self.path / "dev/shm")
         (self.path / "dev/ptmx").unlink(missing_ok=True)
         (self.path / "dev/ptmx").symlink_to("pts/ptmx")
         (self.path / "etc/hosts").write_text("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")

@@ -10,11 +10,15 @@ package enum StoreAddition {
 extension StoredState {
   /// Reads the rows of each kind as those read them who need them.
   ///
-  /// - Parameter words: of an error that the store itself throws; `nil` where that is no fault of a row.
+  /// - Parameters:
+  ///   - others: what the store itself can read in parts, or has alone.
+  ///   - words: of an error that the store itself throws; `nil` where that is no fault of a row.
   /// - Returns: what cannot be read, the first of each kind.
-  package func readingFaults(_ words: (any Error) -> String? = { _ in nil }) throws -> [String] {
+  package func readingFaults(
+    and others: [() throws -> Void], _ words: (any Error) -> String? = { _ in nil }
+  ) throws -> [String] {
     var faults: [String] = []
-    for read in readings {
+    for read in readings + others {
       do {
         try read()
       } catch let fault as StorageFault where fault.code == .corrupt {
@@ -30,7 +34,6 @@ extension StoredState {
   private var readings: [() throws -> Void] {
     [
       { _ = try self.sources() },
-      { _ = try self.documents(of: nil, in: Set(DocumentState.allCases), limit: .max) },
       { _ = try self.pauses() },
       { _ = try self.recalls() },
       { try self.eachEvent() },
