@@ -131,6 +131,19 @@ struct SchemaCheckTests {
     }
   }
 
+  @Test("a row that a repair makes anew is found, and needs no copy; any other one does")
+  func repairable() async throws {
+    for (sql, isBeyond) in [("UPDATE agenda SET count = -5", false), ("UPDATE documents SET attempts = -1", true)] {
+      try await withFolder { folder in
+        try await made(in: folder)
+        try change(folder, "PRAGMA ignore_check_constraints = ON; " + sql)
+        let found = try await SQLiteStore(folder: folder, role: .reader, now: Times.now).damage(limit: 5)
+        #expect(found.contains { $0.contains(" against (") }, "\(sql): \(found)")
+        #expect(try SQLiteStore.isBeyondRepair(in: folder) == isBeyond, "\(sql)")
+      }
+    }
+  }
+
   @Test("of a damaged store no copy is made, and nothing is left")
   func damaged() async throws {
     try await withFolder { folder in
