@@ -362,7 +362,7 @@ extension SQLiteStore {
       return try queue.access { database in
         let unreadable = try unreadableTableNames(in: database)
         guard unreadable.allSatisfy(checkedTables.contains) else { return true }
-        if try !SchemaCheck.faults(in: database, .lacking).isEmpty { return true }
+        if try !SchemaCheck.faults(in: database).lacking.isEmpty { return true }
         if try unreadable.isEmpty && !RowCheck(database, besides: checkedTables).faults().isEmpty { return true }
         if let lost = try? lostRuns(in: database), !lost.isEmpty { return true }
         return try !tablesBehindIndexes(in: database).allSatisfy(checkedTables.contains)

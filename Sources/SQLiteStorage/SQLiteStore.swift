@@ -388,7 +388,7 @@ package final class SQLiteStore: Store {
     }
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    if let first = try queue.access({ try damage(of: path, in: $0, comparing: .lacking, limit: 1) }).first {
+    if let first = try queue.access({ try damage(of: path, in: $0, limit: 1) }).first {
       throw StorageFault.damaged(path, first)
     }
     do {
@@ -414,7 +414,7 @@ package final class SQLiteStore: Store {
     let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    return try queue.access { try damage(of: path, in: $0, comparing: .lacking, limit: 1) }.first
+    return try queue.access { try damage(of: path, in: $0, limit: 1) }.first
   }
 
   private static func synchronize(_ path: String) throws {
@@ -450,15 +450,17 @@ package final class SQLiteStore: Store {
   }
 
   package func damage(limit: Int) async throws -> [String] {
-    try await pool.read { [path] in try Self.damage(of: path, in: $0, comparing: .all, limit: limit) }
+    try await pool.read { [path] in try Self.damage(of: path, in: $0, listingAdditions: true, limit: limit) }
   }
 
+  /// - Parameter listsAdditions: whether what somebody has added to the tables is told, which is in nobody's way.
   private static func damage(
-    of path: String, in database: Database, comparing parts: SchemaCheck.Kinds, limit: Int
+    of path: String, in database: Database, listingAdditions listsAdditions: Bool = false, limit: Int
   ) throws -> [String] {
     var pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
-      pages += try SchemaCheck.faults(in: database, parts)
+      let shape = try SchemaCheck.faults(in: database)
+      pages += shape.lacking + (listsAdditions ? shape.added : [])
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
@@ -466,7 +468,7 @@ package final class SQLiteStore: Store {
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
       // Who reads claims reads such rows, too, and ends at the first.
-      if tables.isEmpty, try SchemaCheck.faults(in: database, .lacking).isEmpty {
+      if tables.isEmpty, shape.lacking.isEmpty {
         let rows = try RowCheck(database).faults()
         if !rows.isEmpty { return Array((pages + rows + found.filter { $0 != "ok" } + orphans).prefix(limit)) }
       }

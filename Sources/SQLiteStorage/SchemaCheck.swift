@@ -5,14 +5,6 @@ import SQLite
 ///
 /// The steps are taken once more, in memory: whatever a later version makes is compared as well.
 enum SchemaCheck {
-  /// What is compared.
-  enum Kinds {
-    /// What the steps make and the file does not have.
-    case lacking
-    /// And what somebody has added, which is in nobody's way.
-    case all
-  }
-
   private struct Part: Hashable {
     let kind: String
     let table: String
@@ -20,7 +12,7 @@ enum SchemaCheck {
   }
 
   /// - Returns: what lacks, and what no step makes, in the order of the tables.
-  static func faults(in database: Database, _ kinds: Kinds) throws -> [String] {
+  static func faults(in database: Database) throws -> (lacking: [String], added: [String]) {
     let there = try parts(of: database)
     let memory = try DatabaseQueue(path: ":memory:")
     defer { try? memory.close() }
@@ -34,7 +26,6 @@ enum SchemaCheck {
       if part.kind == "table" { return "\(part.table): there is no such table" }
       return missing.contains(part.table) ? nil : "\(part.table): there is no \(part.kind) \(part.words)"
     }
-    guard kinds == .all else { return lacking.sorted() }
     let added = there.subtracting(expected).compactMap { part -> String? in
       if part.kind == "table" || part.kind == "view" {
         return "\(part.table): \(StoreAddition.words) such a \(part.kind)"
@@ -42,7 +33,7 @@ enum SchemaCheck {
       return foreign.contains(part.table)
         ? nil : "\(part.table): \(StoreAddition.words) the \(part.kind) \(part.words)"
     }
-    return lacking.sorted() + added.sorted()
+    return (lacking.sorted(), added.sorted())
   }
 
   private static func parts(of database: Database) throws -> Set<Part> {

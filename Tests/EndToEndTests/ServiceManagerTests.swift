@@ -64,6 +64,33 @@ import Testing
     }
   }
 
+  /// Where somebody else listens already, it never was ready.
+  @Test(.timeLimit(.minutes(1)), arguments: ["run", "serve"])
+  func isNotReadyWhereItCannotListen(command: String) async throws {
+    try await Neighbourhood.visit { place in
+      try place.gateway("nl", origin: "NL")
+      try place.keyferry("pull", "--config", "nl/gateway.yaml")
+      let taken = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(taken) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          #expect(bind(taken, $0, length) == 0 && listen(taken, 1) == 0 && getsockname(taken, $0, &length) == 0)
+        }
+      }
+      let mailbox = try Mailbox(Array(place.path("notify").utf8))
+      let process = try place.start(
+        [command, "--config", "nl/gateway.yaml", "--port", "\(address.sin_port.bigEndian)"], log: "nl.log",
+        environment: ["NOTIFY_SOCKET": place.path("notify")])
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 2)
+      #expect(mailbox.next() == "STOPPING=1")
+    }
+  }
+
   /// Somebody else's journal is not ours.
   @Test func saysNoPriorityToAFile() async throws {
     try await Neighbourhood.visit { place in

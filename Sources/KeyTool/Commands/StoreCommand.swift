@@ -187,7 +187,7 @@ struct StoreCommand: AsyncParsableCommand {
         return Console.remark("the store was copied to \(file)")
       }
       // The open copy is where the store itself is, and nowhere else.
-      let open = try OpenCopy(in: plan.stateFolder)
+      let open = OpenCopy(in: plan.stateFolder)
       defer { open.remove() }
       try await ledger.copyStore(to: open.path)
       let output = try OutputFile(path: file, permissions: 0o600, replacing: false)
@@ -237,7 +237,7 @@ struct StoreCommand: AsyncParsableCommand {
       let keys = try CopyIdentity(
         file: String(decoding: try FileSource.contents(of: identity, limit: 65_536), as: UTF8.self))
       try makeFolders(plan.stateFolder)
-      let open = try OpenCopy(in: plan.stateFolder)
+      let open = OpenCopy(in: plan.stateFolder)
       defer { open.remove() }
       let output = try OutputFile(path: open.path, permissions: 0o600, replacing: false)
       try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
@@ -260,7 +260,7 @@ private struct OpenCopy {
   private let noted: PartialFile
   private static let prefix = "copy-"
 
-  init(in folder: String) throws {
+  init(in folder: String) {
     path = "\(folder)/\(Self.prefix)\(ProcessInfo.processInfo.processIdentifier).sqlite"
     noted = PartialFile(path)
     for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
