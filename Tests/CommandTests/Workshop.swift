@@ -13,17 +13,7 @@ struct Workshop {
     try withTemporaryFolder { try body(Workshop(folder: $0)) }
   }
 
-  /// The built program stands beside the test bundle.
-  static let program: String? = {
-    let places = CommandLine.arguments.filter { $0.contains(".xctest") }.map { URL(filePath: $0) }
-    let folders = places.flatMap { place in
-      // Linux: the bundle is a file in the folder of products; elsewhere a folder in it.
-      (1...4).map { (0..<$0).reduce(place) { folder, _ in folder.deletingLastPathComponent() } }
-    }
-    let candidates = folders + [PackageFolder.root.appending(path: ".build/debug")]
-    return candidates.map { $0.appending(path: "keyferry").path() }
-      .first { FileManager.default.isExecutableFile(atPath: $0) }
-  }()
+  static let program = ProgramUnderTest.path
 
   /// Runs `keyferry` in the folder.
   @discardableResult

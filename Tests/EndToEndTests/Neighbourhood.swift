@@ -19,16 +19,7 @@ struct Neighbourhood {
     try await body(Neighbourhood(folder: folder))
   }
 
-  /// The built program stands beside the test bundle.
-  static let program: String? = {
-    let places = CommandLine.arguments.filter { $0.contains(".xctest") }.map { URL(filePath: $0) }
-    let folders = places.flatMap { place in
-      (1...4).map { (0..<$0).reduce(place) { folder, _ in folder.deletingLastPathComponent() } }
-    }
-    let candidates = folders + [PackageFolder.root.appending(path: ".build/debug")]
-    return candidates.map { $0.appending(path: "keyferry").path() }
-      .first { FileManager.default.isExecutableFile(atPath: $0) }
-  }()
+  static let program = ProgramUnderTest.path
 
   /// The day on which everything happens.
   static let noon = "2020-12-01T12:00:00Z"
