@@ -10,11 +10,24 @@ import Testing
     return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
   }()
 
+  /// Typed with what was built in place of the package. `Tests/Package/run` types it where the package alone is.
   @Test func theSessionIsTrue() throws {
     let session = PageSession(Self.readme)
-    #expect(PageSession.blocks("console", of: Self.readme).count == 1)
-    #expect(session.steps.count >= 5)
-    try Workshop.run { try session.run(in: $0) }
+    #expect(session.steps.count >= 8)
+    #expect(session.steps.contains { $0.command.hasPrefix("keyferry run") })
+    try Workshop.run { workshop in
+      try session.run(
+        in: workshop,
+        replacing: [
+          ("/usr/share/doc/keyferry/examples", PackageFolder.root.appending(path: "interop/deploy").path()),
+          ("cd nl", #"cd nl && sed -i 's/listen: 127[^ }]*/listen: "127.0.0.1:0"/' gateway.yaml"#),
+          ("keyferry run ", "timeout --preserve-status 5 keyferry run "),
+        ])
+    }
+  }
+
+  @Test func itNamesTheTwoCommandsOfAClone() {
+    for command in ["make demo", "make test", "make deb"] { #expect(Self.readme.contains("\(command) "), "\(command)") }
   }
 
   @Test func theMatcherTellsDifferences() {
@@ -27,16 +40,20 @@ import Testing
   }
 
   @Test func theTableOfFormatsIsTheCatalogue() {
-    let rows = FormatCatalog.all.map { row in
-      "| `\(row.format.rawValue)` | \(row.isWritten ? "read, write" : "read") | \(row.summary) |"
+    for (head, isWritten) in [("Read and written", true), ("Read only", false)] {
+      let names = FormatCatalog.all.filter { $0.isWritten == isWritten }.map { "`\($0.format.rawValue)`" }
+      let row = "| \(head) | \(names.joined(separator: ", ")) |\n"
+      #expect(Self.readme.contains(row), "expected:\n\(row)")
     }
-    #expect(Self.readme.contains(rows.joined(separator: "\n")), "expected:\n\(rows.joined(separator: "\n"))")
+    #expect(FormatCatalog.all.count == 20 && Self.readme.contains("in twenty\nformats"))
   }
 
   @Test func theExitCodesAreThoseOfTheHelp() throws {
+    let page = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/Findings.md")
+    let text = try String(contentsOf: page, encoding: .utf8)
     try Workshop.run { workshop in
       let help = try workshop.keyferry("--help").text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      let rows = Self.readme.split(separator: "\n").filter { row in
+      let rows = text.split(separator: "\n").filter { row in
         row.hasPrefix("| `") && row.dropFirst(3).first?.isNumber == true
       }
       #expect(rows.count == 4)
@@ -48,25 +65,48 @@ import Testing
   }
 
   @Test func whatItNamesIsThere() throws {
-    for piece in Self.readme.split(whereSeparator: { " \n()|`".contains($0) }) {
+    let root = PackageFolder.root.path()
+    for piece in Self.readme.split(whereSeparator: { " \n()|`\"".contains($0) }) {
       let word = piece.last.map(",.;".contains) == true ? piece.dropLast() : piece
-      guard word.contains("/"), word.first?.isLetter == true, !word.contains(":"), !word.contains("…") else { continue }
+      let isLinked = Self.readme.contains("](\(word))") && !word.hasPrefix("#")
+      guard word.contains("/") || isLinked, word.first?.isLetter == true, !word.contains(":"), !word.contains("…")
+      else {
+        continue
+      }
       let top = word.prefix { $0 != "/" }
-      guard ["Sources", "Tests", "interop", "schemas", "Benchmarks"].contains(top) else { continue }
-      let path = PackageFolder.root.appending(path: String(word)).path()
-      #expect(FileManager.default.fileExists(atPath: path), "\(word)")
+      guard isLinked || ["Sources", "Tests", "interop", "schemas", "Benchmarks", "docs"].contains(top) else { continue }
+      #expect(FileManager.default.fileExists(atPath: root + word), "\(word)")
+    }
+    for page in ["CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE"] {
+      #expect(Self.readme.contains("](\(page))"), "\(page)")
     }
   }
 
+  /// The page that ARCHITECTURE.md calls the list of permissions has all of them.
   @Test func everyTargetHasItsPlace() throws {
-    let sources = PackageFolder.root.appending(path: "Sources").path()
-    let row = Self.readme.split(separator: "\n").first { $0.hasPrefix("| Sources |") } ?? ""
-    for target in try FileManager.default.contentsOfDirectory(atPath: sources) where !target.hasPrefix(".") {
-      #expect(row.contains(target), "\(target)")
+    let root = PackageFolder.root
+    let page = try String(contentsOf: root.appending(path: "ARCHITECTURE.md"), encoding: .utf8)
+    for target in try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "Sources").path())
+    where !target.hasPrefix(".") {
+      #expect(page.contains("`\(target)`"), "\(target)")
     }
   }
 
   @Test func itIsShort() {
-    #expect(Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 170)
+    #expect(Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 155)
+  }
+
+  /// One version's changes fit on a screen or two, by the headings of Keep a Changelog.
+  @Test func theChangesAreShort() throws {
+    let text = try String(contentsOf: PackageFolder.root.appending(path: "CHANGELOG.md"), encoding: .utf8)
+    for version in text.components(separatedBy: "\n## ").dropFirst() {
+      #expect(version.split(whereSeparator: \.isWhitespace).count <= 300, "\(version.prefix(20))")
+    }
+    let headings = text.split(separator: "\n").filter { $0.hasPrefix("### ") }
+    #expect(text.contains("## [Unreleased]") && !headings.isEmpty)
+    for heading in headings {
+      let known = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Upgrade notes"]
+      #expect(known.contains(String(heading.dropFirst(4))), "\(heading)")
+    }
   }
 }

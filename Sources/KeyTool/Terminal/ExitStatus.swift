@@ -10,7 +10,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
   /// The command line is wrong.
   case usage = 64
 
-  /// As the README and the reference page have it.
+  /// As the help and the reference page print it.
   package var meaning: String {
     switch self {
     case .done: "done"
