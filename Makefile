@@ -41,7 +41,7 @@ package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
+.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs pictures licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
@@ -109,6 +109,12 @@ federation: packages ## let four countries exchange keys through two gateways, w
 
 docs: packages ## write one site of all pages to build/docs: the manual, and the libraries
 	interop/docs $(documented)
+
+pictures: packages ## take the pictures of README again, in docs/images; needs chromium
+	@.ci/packages chromium
+	swift build --product keyferry
+	swift build --product recipes
+	PATH="$$(swift build --show-bin-path):$$PATH" interop/pictures
 
 licences: packages release ## list what the program is linked with, and the licences, as SPDX in build/keyferry.spdx.json
 	interop/licences "$$($(release) --show-bin-path)" build/keyferry.spdx.json
