@@ -461,9 +461,13 @@ package enum SettingsTable {
         "The source whose archives this series shows byte for byte, as their origin has signed and named them. Besides, "
           + "it has `name`, `title`, `every` and `grace` alone.", none,
         "a source with `protocol: index` and keys as `trust`"),
-      Row("series[].include", "Keys for any of these regions.", "all keys", codes),
+      Row(
+        "series[].include",
+        "Keys for any of these regions: they name it, or it is their origin. By the default policy, keys that name no "
+          + "region are for all.",
+        "all keys", codes),
       Row("series[].exclude", "Not keys for these, unless they are for an included one as well.", none, codes),
-      Row("series[].origins", "Only keys of these origins.", "any", codes),
+      Row("series[].origins", "Only keys of these origins, whatever regions they are for.", "any", codes),
       Row(
         "series[].travellers-only", "Only keys for more than one region.", "`\(series.selection.travellersOnly)`",
         "`true`, `false`"),

@@ -75,6 +75,9 @@ import Testing
           US      2 hours  US       default  310 v1 until 2021-01-01T00:00:00Z  us.example
                                              310 v2                             us.example
 
+          series  publishes                                   from
+          US      keys for US, and those that name no region  north drop
+
           """)
       #expect(try workshop.files == files, "a check writes nothing")
     }

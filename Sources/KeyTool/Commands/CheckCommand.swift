@@ -163,10 +163,13 @@ struct ConfigurationCheck {
   let faults: [GatewayFault]
   /// Sources whose stored claims were read by another policy.
   var stale: [StaleReading] = []
+  /// When policies are judged that change with time.
+  private let now: Instant
 
   /// - Throws: `FileFault` when the configuration itself cannot be read.
   init(_ options: GatewayOptions, isOnline: Bool) async throws {
     path = options.config
+    now = options.clock()
     do {
       let (plan, warnings) = try options.read()
       faults =
@@ -190,6 +193,9 @@ struct ConfigurationCheck {
     return plan.series.flatMap { PhoneLoad.loads(of: $0, servedAs: server.layouts) }
   }
 
+  /// Where the keys of a series come from.
+  func supplies(of series: SeriesSettings) -> [SeriesSupply] { plan?.supplies(of: series, at: now) ?? [] }
+
   // MARK: JSON
 
   func document(_ probes: Probes, _ published: PublicationCheck?) -> Document {
@@ -208,6 +214,7 @@ struct ConfigurationCheck {
       series: (plan?.series ?? []).map { series in
         .init(
           name: series.name, title: series.title, everySeconds: series.period, publishing: series.publishing.name,
+          supplies: supplies(of: series).map { .init(keys: $0.share.rawValue, sources: $0.sources) },
           keys: series.identities.map { scheduled in
             .init(
               id: scheduled.identity.keyID, version: scheduled.identity.keyVersion,
@@ -396,12 +403,19 @@ struct ConfigurationCheck {
       var title: String
       var everySeconds: Int64
       var publishing: String
+      /// Where its keys come from.
+      var supplies: [Supply]
       var keys: [Key]
 
       enum CodingKeys: String, CodingKey {
-        case name, title, publishing, keys
+        case name, title, publishing, supplies, keys
         case everySeconds = "every_seconds"
       }
+    }
+
+    struct Supply: Encodable {
+      var keys: String
+      var sources: [String]
     }
 
     struct Key: Encodable {

@@ -17,7 +17,8 @@ extension ConfigurationCheck {
     let sources = counted(plan.sources.count, "source")
     let series = grouped(plan.series.count + plan.mirrors.count)
     return lines + stale.map(\.text).joined() + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
-      + Self.table(of: plan.sources) + Self.table(of: plan.series) + Self.table(of: plan.mirrors)
+      + Self.table(of: plan.sources) + Self.table(of: plan.series) + supplyTable(of: plan.series)
+      + Self.table(of: plan.mirrors)
       + Self.table(of: phones) + Self.table(of: plan.federation) + Self.table(of: plan.destinations)
   }
 
@@ -114,6 +115,39 @@ extension ConfigurationCheck {
           }
         }
       ).text
+  }
+}
+
+extension ConfigurationCheck {
+  /// Where the keys of each series come from.
+  private func supplyTable(of series: [SeriesSettings]) -> String {
+    guard !series.isEmpty else { return "" }
+    let rows = series.flatMap { series in
+      let supplies = supplies(of: series)
+      guard !supplies.isEmpty else { return [[series.name, "none", "no source"]] }
+      return supplies.enumerated().map { index, supply in
+        [
+          index == 0 ? series.name : "", supply.share.words(in: series.selection),
+          supply.sources.joined(separator: " "),
+        ]
+      }
+    }
+    return "\n" + TextTable(heads: ["series", "publishes", "from"], rows: rows).text
+  }
+}
+
+extension SeriesSupply.Share {
+  fileprivate func words(in selection: RegionSelection) -> String {
+    let included = (selection.include ?? []).sorted().joined(separator: " ")
+    return switch self {
+    case .all: "all keys"
+    case .included: "keys for \(included)"
+    case .includedOrUnnamed: "keys for \(included), and those that name no region"
+    case .unnamed: "keys that name no region"
+    case .notExcluded: "keys not for \(selection.exclude.sorted().joined(separator: " "))"
+    case .travellers: "keys for several regions"
+    case .travellersOrUnnamed: "keys for several regions, and those that name none"
+    }
   }
 }
 
