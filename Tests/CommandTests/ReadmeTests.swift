@@ -45,7 +45,7 @@ import Testing
       let row = "| \(head) | \(names.joined(separator: ", ")) |\n"
       #expect(Self.readme.contains(row), "expected:\n\(row)")
     }
-    #expect(FormatCatalog.all.count == 20 && Self.readme.contains("in twenty\nformats"))
+    #expect(FormatCatalog.all.count == 20 && Self.readme.contains("in twenty formats"))
   }
 
   @Test func theExitCodesAreThoseOfTheHelp() throws {
