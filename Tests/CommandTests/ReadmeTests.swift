@@ -65,7 +65,6 @@ import Testing
   }
 
   @Test func whatItNamesIsThere() throws {
-    let root = PackageFolder.root.path()
     for piece in Self.readme.split(whereSeparator: { " \n()|`\"".contains($0) }) {
       let word = piece.last.map(",.;".contains) == true ? piece.dropLast() : piece
       let isLinked = Self.readme.contains("](\(word))") && !word.hasPrefix("#")
@@ -75,7 +74,8 @@ import Testing
       }
       let top = word.prefix { $0 != "/" }
       guard isLinked || ["Sources", "Tests", "interop", "schemas", "Benchmarks", "docs"].contains(top) else { continue }
-      #expect(FileManager.default.fileExists(atPath: root + word), "\(word)")
+      #expect(
+        FileManager.default.fileExists(atPath: PackageFolder.root.appending(path: String(word)).path()), "\(word)")
     }
     for page in ["CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE"] {
       #expect(Self.readme.contains("](\(page))"), "\(page)")
