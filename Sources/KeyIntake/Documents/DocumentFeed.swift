@@ -48,7 +48,8 @@ package struct LeftOutDocument: Sendable {
     case let fault as DocumentRefusal: code = fault.code
     default: return nil
     }
-    self.name = PathText.onOneLine(name)
+    let missing = (fault as? FileFault).flatMap { $0.path == name ? $0.shownPath : nil }
+    self.name = missing ?? PathText.onOneLine(name)
     self.fault = fault
   }
 

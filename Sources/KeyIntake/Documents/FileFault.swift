@@ -23,5 +23,13 @@ package struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
     words = reason
   }
 
-  package var description: String { "\(PathText.onOneLine(path)): cannot \(operation): \(words)" }
+  package var description: String { "\(shownPath): cannot \(operation): \(words)" }
+
+  /// The path; of one that leads nowhere, what ``PathText/shownAsMissing(_:)`` shows.
+  package var shownPath: String {
+    switch number {
+    case ENOENT, ENOTDIR, ENAMETOOLONG: PathText.shownAsMissing(path)
+    default: PathText.onOneLine(path)
+    }
+  }
 }

@@ -5,7 +5,7 @@
 /// In messages a line feed of a name stands as U+10FF0A, so that nobody's name begins a line of ours.
 package enum PathText {
   private static let escapes: ClosedRange<UInt32> = 0x10FF80...0x10FFFF
-  private static let lineFeed: Unicode.Scalar = "\u{10FF0A}"
+  static let lineFeed: Unicode.Scalar = "\u{10FF0A}"
 
   /// The text of a name. ``bytes(_:)`` gives back exactly these bytes.
   package static func text(_ bytes: some Sequence<UInt8>) -> String {
