@@ -87,6 +87,25 @@ struct CSVTests {
     #expect(sink.bytes == bytes)
   }
 
+  @Test(
+    "A list of regions is read with every usual separator, and no region with one of these becomes two",
+    arguments: ["DE,US", "DE, US", "DE;US", "DE US", "DE|US", "{DE,US}", "['DE', 'US']"])
+  func lists(_ list: String) throws {
+    let names = "key_data,visited_regions"
+    for shape in ["\(names)\n\(hex),\"\(list)\"\n", "\(names)\n\(hex), \"\(list)\" \n\(hex),\"\(list)\"\n"] {
+      #expect(try read(shape).keys.allSatisfy { $0.regions.visited == ["DE", "US"] }, "\(shape)")
+    }
+    #expect(
+      try read("\(names.replacing(",", with: "\t"))\n\(hex)\t\(list)\n").keys.first?.regions.visited == ["DE", "US"])
+    var regions = RegionTable()
+    var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 1))
+    let id = regions.intern(RegionClaim(visited: ["D,E", "U;S"]))
+    key.regions = try #require(id)
+    let text = String(decoding: try write([key], regions, UnknownFieldTable()), as: UTF8.self)
+    #expect(text.contains("D\\x2cE U\\x3bS"), "\(text)")
+    #expect(try read(text).keys.first?.regions.visited == ["D,E", "U;S"])
+  }
+
   @Test("Rows with CR LF, spaces, quotes or upper case digits say the same as canonical rows", arguments: [1, 2, 3])
   func slowRowsAgree(seed: UInt64) throws {
     let claims = try RowClaims(count: 400, seed: seed, odd: false)

@@ -58,8 +58,8 @@ enum CSVText {
     }
   }
 
-  /// The elements of a list, which are separated by blanks or `|`; or an array as databases and notebooks print it,
-  /// `{DE,IT}` or `['DE', 'IT']`.
+  /// The elements of a list, which are separated by blanks, `|`, commas or semicolons; or an array as databases and
+  /// notebooks print it, `{DE,IT}` or `['DE', 'IT']`.
   static func list(_ text: some Collection<UInt8>) -> [String] {
     let isArray =
       text.first == UInt8(ascii: "{") && text.reversed().first == UInt8(ascii: "}")
@@ -134,7 +134,7 @@ enum CSVText {
     }
   }
 
-  private static let listSeparators = [UInt8(ascii: " "), UInt8(ascii: "|")]
+  private static let listSeparators = [UInt8(ascii: " "), UInt8(ascii: "|"), UInt8(ascii: ","), UInt8(ascii: ";")]
 
   /// The cells of origin and visited regions with a comma behind each. A quoted empty cell is stated, but empty.
   static func writeCells(_ claim: RegionClaim, to row: inout [UInt8]) {
