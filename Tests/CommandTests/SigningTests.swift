@@ -175,4 +175,27 @@ import Testing
       try refused(["odd.bin", "-o", "out.zip"] + key, "a bundle with such a key is not signed")
     }
   }
+
+  /// Messages say why an earlier signature is gone: bytes are said to have changed only if they have.
+  @Test func whyEarlierSignaturesAreGone() throws {
+    try Workshop.run { workshop in
+      try makeBundle(workshop)
+      let before = try workshop.entry("export.bin", of: "bundle.zip")
+      // Another key under the same id and version, and the same key once more.
+      try workshop.write(SigningKey.generate().pemRepresentation, "new.pem")
+      for (key, mode) in [("new.pem", ["--add"]), ("310-v1.key.pem", ["--add"]), ("new.pem", [])] {
+        let outcome = try workshop.keyferry(["sign", "bundle.zip", "-o", "out.zip"] + mode + sign(key, "310"))
+        #expect(outcome.status == 0 && !outcome.errors.contains("have changed"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("1 earlier signature of the same key id and version replaced"))
+        #expect(try workshop.entry("export.bin", of: "out.zip") == before)
+        #expect(try signatures(workshop, "out.zip").count == 1)
+      }
+      try workshop.makeSigner("262")
+      let other = try workshop.keyferry(["sign", "bundle.zip", "-o", "out.zip"] + sign("262-v1.key.pem", "262"))
+      #expect(other.errors.contains("1 earlier signature dropped; --add keeps"), "\(other.errors)")
+      let awaited = try workshop.keyferry(
+        ["sign", "bundle.zip", "--add", "--await-others", "-o", "out.zip"] + sign("262-v1.key.pem", "262"))
+      #expect(awaited.errors.contains("the bytes that it covered have changed"), "\(awaited.errors)")
+    }
+  }
 }

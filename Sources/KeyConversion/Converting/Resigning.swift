@@ -20,8 +20,13 @@ package struct Resigning {
     package let digests: ExportDigests
     package let keys: Int
     package let signatures: Int
+    /// Earlier signatures that name the key id and version of a new one, which took their place.
+    package let replaced: Int
+    /// Signatures of others that were dropped, since nobody asked to keep them.
+    package let left: Int
     /// Signatures of others that were dropped, because the bytes they cover have changed.
-    package let dropped: Int
+    package let fallen: Int
+    package var dropped: Int { replaced + left + fallen }
   }
 
   /// - Throws: `FormatError` when the document is no sound export: a key that cannot be read cannot be signed.
@@ -45,16 +50,17 @@ package struct Resigning {
     }
 
     var others: [ExportSignature] = []
+    let foreign = survey.signatures.filter { !infos.contains($0.info) }
     let bundle = BundleWriter(signers: signers, packing: packing)
     let digests = try bundle.write(header, to: output) { written in
       guard mode != .replace else { return [] }
-      let foreign = survey.signatures.filter { !infos.contains($0.info) }
       if written.fileBytes == survey.digests.fileBytes {
         others = foreign
       } else if mode == .add, !foreign.isEmpty {
         throw FallenSignatures(
           count: foreign.count,
-          names: foreign.map { $0.info.verificationKeyID.map { "the key \($0)" } ?? "a key without an id" })
+          names: foreign.map { $0.info.verificationKeyID.map { "the key \($0)" } ?? "a key without an id" },
+          isOfOtherSpelling: header.signatureInfos == survey.header.signatureInfos)
       }
       return others
     } keys: { encoder in
@@ -69,7 +75,8 @@ package struct Resigning {
     }
     return Result(
       digests: digests, keys: survey.keys, signatures: signers.count + others.count,
-      dropped: survey.signatures.count - others.count)
+      replaced: survey.signatures.count - foreign.count, left: mode == .replace ? foreign.count : 0,
+      fallen: mode == .replace ? 0 : foreign.count - others.count)
   }
 
   /// Others signed bytes that would change; nothing was written.
@@ -77,9 +84,12 @@ package struct Resigning {
     let count: Int
     /// Whose they are.
     let names: [String]
+    /// Whether the bytes change since another program spells the same fields otherwise, and not since a key is added.
+    let isOfOtherSpelling: Bool
 
     package var description: String {
-      "nothing was written: \(names.prefix(4).joined(separator: ", ")) signed export.bin as it is, and naming another key"
+      "nothing was written: \(names.prefix(4).joined(separator: ", ")) signed export.bin as it is, and "
+        + (isOfOtherSpelling ? "keyferry encodes its fields otherwise, which" : "naming another key")
         + " changes its bytes, so \(count == 1 ? "this signature falls" : "these signatures fall") and devices refuse the"
         + " bundle. Without --add our signature replaces all others. For several signatures use --add --await-others, and"
         + " let each other holder sign the bundle that comes of it with --add"

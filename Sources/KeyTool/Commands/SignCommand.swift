@@ -81,10 +81,16 @@ struct SignCommand: ParsableCommand {
     Console.note(
       "\(counted(result.keys, "key")) signed with \(counted(result.signatures, "signature")): \(destination.name), "
         + "export.bin SHA-256 \(result.digests.hexadecimal)")
-    if result.dropped > 0 {
+    if result.replaced > 0 {
+      Console.note("\(counted(result.replaced, "earlier signature")) of the same key id and version replaced")
+    }
+    if result.left > 0 {
+      Console.note("\(counted(result.left, "earlier signature")) dropped; --add keeps the signatures of others")
+    }
+    if result.fallen > 0 {
       Console.note(
-        "\(counted(result.dropped, "earlier signature")) dropped: the bytes that they covered have changed"
-          + (awaitOthers ? "; each holder signs \(destination.name) with --add next" : ""))
+        "\(counted(result.fallen, "earlier signature")) dropped: the bytes that \(result.fallen == 1 ? "it" : "they") covered "
+          + "have changed; each holder signs \(destination.name) with --add next")
     }
   }
 }

@@ -86,7 +86,7 @@ struct SigningDocument: Encodable {
   let output: String
   let keys: Int
   let signatures: Int
-  /// Earlier signatures that were dropped, because the bytes that they covered have changed.
+  /// Earlier signatures that are not in the output: replaced, not kept, or over bytes that have changed.
   let dropped: Int
   let exportSHA256: String
 
