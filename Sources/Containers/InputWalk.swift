@@ -25,6 +25,9 @@ package final class InputWalk {
   /// Of the walk that ended last.
   package private(set) var passedOver = PassedOver()
 
+  /// The names in archives under which more than one content was seen, of the walk that ended last.
+  package private(set) var changedNames: [String] = []
+
   /// How many documents were handed over on that walk, and on one that has not ended.
   package private(set) var count = 0
 
@@ -66,6 +69,7 @@ package final class InputWalk {
     _ take: (FoundDocument) throws -> Void, leaveOut: (LeftOutDocument) throws -> Void = { throw $0.fault }
   ) throws {
     passedOver = PassedOver()
+    changedNames = []
     count = 0
     for (argument, path) in paths.enumerated() {
       if let documents = fetched[path] {
@@ -155,6 +159,9 @@ package final class InputWalk {
     let catalogue = try archive.read().catalogue
     let name = archive.path.split(separator: "/").last.map(String.init) ?? archive.path
     let place = DocumentPlace(file: path, argument: argument, path: name)
+    // The lists of bundles, which are no key files, change all the time.
+    let keyFiles = Set(catalogue.sightings.filter { catalogue[$0.digest]?.facts.format != nil }.map(\.name))
+    changedNames += catalogue.changedNames.filter(keyFiles.contains).map { PathText.onOneLine("\(path)!\($0)") }
     for sighting in catalogue.files {
       // It is evidence, and no keys are looked for in it.
       if !keepsUnreadable, format == nil, catalogue[sighting.digest]?.facts.format == nil {

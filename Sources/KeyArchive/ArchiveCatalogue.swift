@@ -88,6 +88,13 @@ package struct ArchiveCatalogue: Sendable {
       .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
+  /// The names under which more than one content was seen, sorted.
+  package var changedNames: [String] {
+    var counts: [String: Int] = [:]
+    for sighting in sightings { counts[sighting.name, default: 0] += 1 }
+    return counts.filter { $0.value > 1 }.map(\.key).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
   // MARK: Days and hours
 
   private static func regionDay(_ facts: ContentFacts) -> RegionDay? {

@@ -10,6 +10,50 @@ import Testing
 @Suite struct ArchiveTests {
   private static let python = ProcessInfo.processInfo.environment["KEYFERRY_PYTHON"] ?? "python3"
 
+  /// The catalogue names the format that a file is in, which of JSON shows only in its keys.
+  @Test func formatsAreThoseOfTheFiles() throws {
+    try Workshop.run { workshop in
+      let formats = FormatCatalog.all.map(\.format).filter(\.definition.isWritten)
+      for format in formats {
+        var document = Sample.document
+        _ = try document.fit(to: format)
+        try workshop.write(try document.bytes(as: format), "\(format.rawValue).file")
+      }
+      #expect(try workshop.keyferry(["archive", "add", "kept"] + formats.map { "\($0.rawValue).file" }).status == 0)
+      let listing = try workshop.keyferry("archive", "list", "kept", "--json")
+      let found = try JSONDecoder().decode(Formats.self, from: Data(listing.output)).sightings
+      #expect(Set(found.map(\.name)).count == formats.count)
+      for file in found { #expect(file.name == "\(file.format ?? "none").file") }
+    }
+  }
+
+  private struct Formats: Decodable {
+    struct Sighting: Decodable {
+      let name: String
+      let format: String?
+    }
+    let sightings: [Sighting]
+  }
+
+  /// `report` knows of every change that `archive list` shows.
+  @Test func changesUnderANameAreReported() throws {
+    try Workshop.run { workshop in
+      let rows = (0..<2).map { "key_data,rolling_start\n0001020304050607080900000000\(10 + $0)00,2676096\n" }
+      // The second content was seen under another name first.
+      for (name, content) in [("a.csv", rows[0]), ("b.csv", rows[1]), ("a.csv", rows[1])] {
+        try workshop.write(content, name)
+        try workshop.keyferry("archive", "add", "kept", name)
+      }
+      #expect(try workshop.keyferry("archive", "list", "kept").text.contains("changed under its name"))
+      let json = try workshop.keyferry("report", "kept", "--json").text
+      #expect(json.contains("\"changed-names\"") && json.contains("kept!a.csv"), "\(json)")
+      let page = try workshop.keyferry("report", "kept", "-o", "-").text
+      #expect(!page.contains("none was changed") && page.contains("changed-names"))
+      try workshop.keyferry("archive", "add", "other", "b.csv")
+      #expect(try workshop.keyferry("report", "other", "-o", "-").text.contains("none was changed"))
+    }
+  }
+
   private struct Report: Decodable {
     struct Change: Decodable {
       let name: String

@@ -6,13 +6,20 @@ struct HistoryAnomalies {
   /// So many documents are named; the others are counted.
   private static let named = 20
 
-  init(_ found: HistoryStudy.Findings) {
+  init(_ found: HistoryStudy.Findings, changedNames: [String]) {
     self.found = found
     let documents = found.documents
     tell(
       "unsigned", .error, "exports without a signature", "phones refuse them, and anybody can have made them",
       of: documents.indices.filter { documents[$0].isExport && documents[$0].signers.isEmpty })
     changedContents()
+    if !changedNames.isEmpty {
+      all.append(
+        HistoryReport.Anomaly(
+          code: "changed-names", severity: .error, title: "names under which more than one content was seen",
+          reason: "what was published was changed afterwards: phones that had the first do not fetch the second",
+          count: changedNames.count, documents: Array(changedNames.prefix(Self.named))))
+    }
     tell(
       "impossible-windows", .error, "documents whose window cannot be",
       "it ends before it begins or at once, or lies before 2019 or after 2099: apps pass them over, and no plot has them",

@@ -116,8 +116,10 @@ package struct HistoryCollector {
 
   /// Adds up.
   ///
-  /// - Parameter cases: positive tests a day, for estimates of how many people shared their keys.
-  package consuming func report(cases: CaseCounts? = nil) -> HistoryReport {
+  /// - Parameters:
+  ///   - cases: positive tests a day, for estimates of how many people shared their keys.
+  ///   - changedNames: the names of files of which an archive has more than one content.
+  package consuming func report(cases: CaseCounts? = nil, changedNames: [String] = []) -> HistoryReport {
     var study = HistoryStudy(documents, shapes)
     var group: [KeyRepetitions.Record] = []
     occurrences.forEachSorted { record in
@@ -128,7 +130,9 @@ package struct HistoryCollector {
       group.append(record)
     }
     if !group.isEmpty { study.take(&group) }
-    return HistoryReport(study.finish(), unreadable: unreadable, isComplete: occurrences.isComplete, cases: cases)
+    return HistoryReport(
+      study.finish(), changedNames: changedNames, unreadable: unreadable, isComplete: occurrences.isComplete,
+      cases: cases)
   }
 }
 

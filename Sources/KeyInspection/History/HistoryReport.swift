@@ -185,7 +185,9 @@ package struct HistoryReport: Encodable, Sendable {
     case reportTypes = "report_types"
   }
 
-  init(_ found: HistoryStudy.Findings, unreadable: Int, isComplete: Bool, cases: CaseCounts?) {
+  init(
+    _ found: HistoryStudy.Findings, changedNames: [String], unreadable: Int, isComplete: Bool, cases: CaseCounts?
+  ) {
     let all = found.documents
     self.documents = all.count + unreadable
     self.unreadable = unreadable
@@ -223,7 +225,7 @@ package struct HistoryReport: Encodable, Sendable {
     let persons = Self.persons(found, multipliers)
     self.persons = persons
     shortfall = cases.map { $0.shortfall(persons) } ?? []
-    anomalies = HistoryAnomalies(found).all
+    anomalies = HistoryAnomalies(found, changedNames: changedNames).all
   }
 
   // MARK: Figures

@@ -49,6 +49,16 @@ package struct SourceDocument {
     }
   }
 
+  /// Of which format the document is. Which JSON it is shows only in its keys, so JSON is read for them.
+  package func findFormat() throws -> KeyFormat {
+    let document = try open()
+    guard document.format == .codableJSON, format == nil else { return document.format }
+    var chunk = KeyChunk()
+    // What is not sound to its end is what it looked like until there.
+    while (try? document.decoder.decode(into: &chunk)) == true { chunk.advance() }
+    return document.format
+  }
+
   /// Runs `body` and puts the document's name in front of what goes wrong.
   package func located<Result>(_ body: () throws -> Result) throws -> Result {
     do {

@@ -180,8 +180,7 @@ struct ArchiveListing: Encodable {
   init(_ archive: String, _ catalogue: ArchiveCatalogue, _ sightings: [ArchiveSighting], isOfKey: Bool) {
     self.archive = archive
     self.isOfKey = isOfKey
-    var counts: [String: Int] = [:]
-    for sighting in catalogue.sightings { counts[sighting.name, default: 0] += 1 }
+    let changedNames = Set(catalogue.changedNames)
     func time(_ seconds: Int64) -> String { Instant(secondsSince1970: seconds).description }
     self.sightings = sightings.sorted {
       $0.name == $1.name ? $0.first < $1.first : $0.name.utf8.lexicographicallyPrecedes($1.name.utf8)
@@ -191,7 +190,7 @@ struct ArchiveListing: Encodable {
         name: sighting.name, sha256: sighting.digest, signature: sighting.signature, first: time(sighting.first),
         last: time(sighting.last), byteCount: content?.byteCount ?? 0, format: content?.facts.format,
         region: content?.facts.region, start: content?.facts.start.map(time), end: content?.facts.end.map(time),
-        signers: content?.facts.signers ?? [], isChanged: counts[sighting.name] ?? 0 > 1)
+        signers: content?.facts.signers ?? [], isChanged: changedNames.contains(sighting.name))
     }
     first = isOfKey ? sightings.map(\.first).min().map(time) : nil
     last = isOfKey ? sightings.map(\.last).max().map(time) : nil
@@ -335,8 +334,8 @@ extension ContentFacts {
   /// What a file says of itself; nothing where it cannot be read.
   init(_ document: SourceDocument) {
     self.init()
-    guard let opened = try? document.open() else { return }
-    format = opened.format.rawValue
+    guard let format = try? document.findFormat() else { return }
+    self.format = format.rawValue
     guard let survey = (try? document.survey())?.survey else { return }
     region = survey.header.region.flatMap(Self.short)
     (start, end) = (Self.time(survey.header.startTimestamp), Self.time(survey.header.endTimestamp))

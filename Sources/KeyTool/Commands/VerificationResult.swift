@@ -70,7 +70,7 @@ struct VerificationResult: Encodable {
     name = document.name
     attestation = UncheckedAttestation(beside: document)
     guard let report = try document.verify(trusting: ring, at: instant) else {
-      let format = try document.open().format.rawValue
+      let format = try document.findFormat().rawValue
       isTrusted = false
       self.log = nil
       self.profile = try Self.judge(document, profile, .unknown, at: instant)

@@ -110,7 +110,7 @@ struct ReportCommand: AsyncParsableCommand {
       sum.tell()
       try exit(status)
     }
-    let report = collector.report(cases: counts)
+    let report = collector.report(cases: counts, changedNames: walk.changedNames)
     let text =
       json ? try JSONText.render(report) + "\n" : csv ? ReportFigures(report).csv : ReportPage(report, sum.leftOut).html
     if let file {

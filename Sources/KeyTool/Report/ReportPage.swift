@@ -70,7 +70,7 @@ struct ReportPage {
   private var anomalies: String {
     guard !report.anomalies.isEmpty else {
       return
-        "<p>Nothing: every document is signed where it can be, none was changed under its window, and no key stands out.</p>"
+        "<p>Nothing: every document is signed where it can be, none was changed under its window or its name, and no key stands out.</p>"
     }
     return report.anomalies.map { anomaly in
       let names = anomaly.documents.map { "<li>\(shown($0))</li>" }.joined()
