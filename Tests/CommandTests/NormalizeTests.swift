@@ -177,6 +177,22 @@ import Testing
     }
   }
 
+  /// Nobody has published what lies in a file, and nobody has looked at its signature.
+  @Test func explainPromisesNothingOfAFile() throws {
+    try regions { workshop in
+      let arguments = ["explain", Self.key, "de.csv"] + Self.now
+      let outcome = try workshop.keyferry(arguments)
+      #expect(
+        outcome.text.split(separator: "\n").first?.hasSuffix("; no signature was verified") == true, "\(outcome.text)")
+      #expect(outcome.text.contains("key \(Self.key): would be published, "), "\(outcome.text)")
+      #expect(outcome.text.contains("\n  outcome: would be published: "))
+      #expect(!outcome.text.contains("vouched for") && !outcome.text.contains(": published"), "\(outcome.text)")
+      let json = try workshop.keyferry(arguments + ["--json"]).text
+      #expect(json.contains("\"vouched_by\" : \"operator; no signature was verified\""), "\(json)")
+      #expect(json.contains("\"answer\" : \"would be published, "), "\(json)")
+    }
+  }
+
   @Test func explain() throws {
     try regions { workshop in
       let inputs = ["--input", "DE=de.csv,origin=DE", "--input", "IT=it.csv,origin=IT"] + Self.now

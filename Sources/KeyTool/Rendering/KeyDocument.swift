@@ -778,7 +778,10 @@ extension KeyDocument {
     var claims: [Claim] = []
     for line in story.explanations.flatMap(\.lines) where numbers[line.claim] == nil {
       numbers[line.claim] = claims.count + 1
-      claims.append(Claim(line.claim, number: claims.count + 1))
+      claims.append(
+        Claim(
+          line.claim, number: claims.count + 1,
+          vouchedBy: "\(line.claim.source.provenance.description); \(KeyStory.isUnverified)"))
     }
     self.claims = claims
     decisions = story.explanations.map { explanation in

@@ -9,15 +9,18 @@ extension KeyStory {
     mentions.map(\.text).joined() + explanations.map { "\n" + text(of: $0) }.joined() + deliveryText
   }
 
+  /// Files are taken at the operator's word: `explain` is given no keys to verify them with.
+  static let isUnverified = "no signature was verified"
+
   /// What becomes of the key, in one line.
   var answer: String {
     guard explanations.isEmpty else {
       return explanations.map { explanation in
         switch explanation.outcome {
-        case .publish: "published" + (explanation.regions.map { ", \($0.text)" } ?? "")
+        case .publish: "would be published" + (explanation.regions.map { ", \($0.text)" } ?? "")
         case .hold, .leaveOut: explanation.outcome.text
         }
-      }.joined(separator: "; ")
+      }.joined(separator: "; ") + "; \(Self.isUnverified)"
     }
     for mention in mentions {
       switch mention.reading {
@@ -65,7 +68,7 @@ extension KeyMention {
     case .admitted(let claim):
       let origin = claim.origin.map { "origin \(printableText($0))" } ?? "origin not known"
       text += "  admitted by policy \(policy): \(claim.key.text); \(origin); "
-      text += "vouched for by \(printableText(claim.source.provenance.description))\n"
+      text += "\(KeyStory.isUnverified)\n"
     }
     for allowance in allowances { text += "  allowed, \(allowance.code): \(allowance.text)\n" }
     return text
@@ -92,7 +95,7 @@ extension Explanation.Line.Standing {
 extension BeliefOutcome {
   var text: String {
     switch self {
-    case .publish(let key): "published: \(key.forFederation.text)"
+    case .publish(let key): "would be published: \(key.forFederation.text)"
     case .hold(let instant, let reason): "held until \(instant), \(reason.rawValue)"
     case .leaveOut(let reason): "left out, \(reason.rawValue)"
     }
