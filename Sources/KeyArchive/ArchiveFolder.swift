@@ -143,10 +143,11 @@ package struct ArchiveFolder: Sendable {
   }
 
   private func readOrigin() throws -> String {
+    let shownPath = FileIdentity(path: path) == nil ? PathText.shownAsMissing(path) : path
     guard Self.isArchive(path) else {
       throw ArchiveFault(
-        .notAnArchive, "\(path): there is no archive, it has no file \(Self.markName)",
-        hint: "keyferry archive add \(path) FILE… begins one")
+        .notAnArchive, "\(shownPath): there is no archive, it has no file \(Self.markName)",
+        hint: "keyferry archive add \(shownPath) FILE… begins one")
     }
     let text = String(decoding: try FileSource.contents(of: place(Self.markName), limit: 4096), as: UTF8.self)
     let lines = text.split(separator: "\n")

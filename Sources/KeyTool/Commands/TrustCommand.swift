@@ -117,7 +117,8 @@ struct TrustCommand: ParsableCommand {
       if isNew {
         guard let anchor else {
           throw TrustFileFault(
-            path: file, faults: [FederationFault(.notTrustFile, "is not there; begin it with --anchor operator.pem")])
+            path: PathText.shownAsMissing(file),
+            faults: [FederationFault(.notTrustFile, "is not there; begin it with --anchor operator.pem")])
         }
         let trust = FederationTrust(anchor: try TrustFile.certificate(anchor))
         // What could not be read again is not written.

@@ -18,7 +18,8 @@ enum LogPlace {
   static func source(_ place: String, _ clients: PeerClients) throws -> any LogSource {
     guard isAddress(place) else {
       guard InputWalk.isFolder(place) else {
-        throw LogFault(.inputOutput, "\(place): there is no such folder, and it is no http or https address")
+        let shown = FileIdentity(path: place) == nil ? PathText.shownAsMissing(place) : place
+        throw LogFault(.inputOutput, "\(shown): there is no such folder, and it is no http or https address")
       }
       return LogFolder(place)
     }

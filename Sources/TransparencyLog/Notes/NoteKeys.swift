@@ -31,8 +31,10 @@ package struct NoteVerifier: Hashable, Sendable, CustomStringConvertible {
 
   /// - Throws: ``LogFault`` `bad-key`.
   package init(_ text: String) throws {
-    func fault(_ reason: String) -> LogFault {
-      LogFault(.badKey, "the key \(quoted(text)) \(reason); a key is NAME+HEX+BASE64")
+    // What is no public key may be a secret.
+    func fault(_ reason: String, of front: String? = nil) -> LogFault {
+      let shown = front ?? "\(text.prefix(4).prefix { !$0.isNewline })..."
+      return LogFault(.badKey, "the key \(quoted(shown)) \(reason); a key is NAME+HEX+BASE64")
     }
     guard !text.hasPrefix("PRIVATE+") else {
       throw LogFault(.badKey, "a private key was given where the public one belongs; a public key is NAME+HEX+BASE64")
@@ -42,14 +44,17 @@ package struct NoteVerifier: Hashable, Sendable, CustomStringConvertible {
     guard parts.count == 3 else { throw fault("has \(parts.count) parts") }
     guard KeyName.isValid(parts[0]) else { throw fault("has no name that is allowed") }
     guard let stated = KeyID(hexadecimal: parts[1]) else { throw fault("has no eight lower-case digits for its ID") }
-    guard let bytes = Base64Text.decode(parts[2]), let type = bytes.first else { throw fault("ends in no base64") }
-    guard let kind = Kind(rawValue: type) else {
-      throw fault("is of type \(type), known are 1 (Ed25519) and 4 (Ed25519 with a time)")
+    let front = "\(parts[0])+\(parts[1])+..."
+    guard let bytes = Base64Text.decode(parts[2]), let type = bytes.first else {
+      throw fault("ends in no base64", of: front)
     }
-    guard bytes.count == 33 else { throw fault("has \(bytes.count - 1) bytes, allowed are 32") }
+    guard let kind = Kind(rawValue: type) else {
+      throw fault("is of type \(type), known are 1 (Ed25519) and 4 (Ed25519 with a time)", of: front)
+    }
+    guard bytes.count == 33 else { throw fault("has \(bytes.count - 1) bytes, allowed are 32", of: front) }
     self.init(name: String(parts[0]), kind: kind, publicKey: Array(bytes.dropFirst()))
     guard keyID == stated else {
-      throw fault("says the ID \(stated.hexadecimal), but its bytes have \(keyID.hexadecimal)")
+      throw fault("says the ID \(stated.hexadecimal), but its bytes have \(keyID.hexadecimal)", of: front)
     }
   }
 
