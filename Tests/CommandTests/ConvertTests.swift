@@ -320,4 +320,80 @@ import Testing
       #expect(try workshop.keys("out").keys.count == 30)
     }
   }
+
+  private static let emptyTable = "key_data,rolling_start_interval_number\n"
+
+  /// Without a key nothing takes the place of what was there; a new output may be empty.
+  @Test(arguments: [emptyTable, emptyTable + "00,1\n"])
+  func noKeysLeaveAnOutputAlone(_ table: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write(table, "empty.csv")
+      try workshop.write("good", "out.json")
+      for command in ["convert", "normalize"] {
+        let kept = try workshop.keyferry(command, "empty.csv", "--to", "json", "-o", "out.json")
+        #expect(kept.status == 2 && kept.errors.contains("out.json stays as it is, since no key was written"))
+        #expect(try workshop.text("out.json") == "good")
+      }
+      let quiet = try workshop.keyferry("convert", "empty.csv", "--to", "json", "-o", "out.json", "-q", "--json")
+      #expect(quiet.status == 2 && quiet.errors.contains("out.json stays as it is"))
+      #expect(quiet.text.contains("\"outputs\" : []") || quiet.text.contains("\"outputs\" : [\n"), "\(quiet.text)")
+      try FileManager.default.createDirectory(atPath: workshop.path("folder"), withIntermediateDirectories: true)
+      try workshop.write("good", "folder/empty.json")
+      let replaced = try workshop.keyferry("convert", "empty.csv", "--to", "json", "-o", "folder/", "--replace")
+      #expect(replaced.status == 2 && replaced.errors.contains("folder/empty.json stays as it is"))
+      #expect(try workshop.text("folder/empty.json") == "good")
+      let new = try workshop.keyferry("convert", "empty.csv", "--to", "json", "-o", "new.json")
+      #expect(new.status == (table == Self.emptyTable ? 0 : 1) && workshop.exists("new.json"), "\(new.errors)")
+    }
+  }
+
+  /// What fails leaves no folder behind, nor, where nothing may be left out, what came before the fault.
+  @Test func failuresLeaveNothingBehind() throws {
+    try Workshop.run { workshop in
+      try workshop.write(Sample.csv, "a.csv")
+      try workshop.write("no archive", "c.zip")
+      for arguments in [["c.zip"], ["nowhere.csv"], ["a.csv", "c.zip", "--no-keep-going"]] {
+        for output in ["out/", "t.sqlite"] {
+          let command = output == "out/" ? ["convert", "--to", "json"] : ["tables"]
+          let run = try workshop.keyferry(command + ["-o", output] + arguments)
+          #expect(run.status == 2, "\(arguments): \(run.errors)")
+          #expect(try workshop.files == ["a.csv", "c.zip"], "\(arguments)")
+        }
+        let tables = try workshop.keyferry(["tables", "-o", "tables/"] + arguments)
+        #expect(tables.status == 2 && !workshop.exists("tables"), "\(arguments): \(tables.errors)")
+      }
+      // What was there before stays.
+      try FileManager.default.createDirectory(atPath: workshop.path("out"), withIntermediateDirectories: true)
+      #expect(try workshop.keyferry("convert", "c.zip", "--to", "json", "-o", "out/").status == 2)
+      #expect(workshop.exists("out"))
+      try workshop.write("good", "t.sqlite")
+      #expect(try workshop.keyferry("tables", "c.zip", "-o", "t.sqlite", "--replace").status == 2)
+      #expect(try workshop.text("t.sqlite") == "good")
+    }
+  }
+
+  /// Key servers take thirty keys at once.
+  @Test func requestsOfManyKeys() throws {
+    try Workshop.run { workshop in
+      let rows = (10..<85).map { "0001020304050607080900000000\($0)00,2676096,144,3\n" }.joined()
+      try workshop.write("key_data,rolling_start,rolling_period,transmission_risk\n" + rows, "keys.csv")
+      let convert = ["convert", "keys.csv", "--to", "publish-json", "-o"]
+      for output in ["one.json", "-"] {
+        let refused = try workshop.keyferry(convert + [output])
+        #expect(refused.status == 2 && refused.errors.contains("at most 30") && refused.errors.contains("-o out/"))
+        #expect(refused.output.isEmpty && !workshop.exists("one.json"))
+      }
+      let written = try workshop.keyferry(convert + ["out/"])
+      #expect(written.status == 0 && written.errors.contains("written as 3 requests"), "\(written.errors)")
+      let names = ["keys", "keys-2", "keys-3"]
+      #expect(try names.map { try workshop.keys("out/\($0).json").keys.count } == [30, 30, 15])
+      #expect(try workshop.files.count == 5)
+      #expect(
+        try workshop.keys("keys.csv").keys.map(\.key)
+          == names.flatMap { try workshop.keys("out/\($0).json").keys.map(\.key) })
+      // Thirty are one request.
+      try workshop.write(Sample.csv, "thirty.csv")
+      #expect(try workshop.keyferry("convert", "thirty.csv", "--to", "publish-json", "-o", "thirty.json").status == 0)
+    }
+  }
 }

@@ -81,4 +81,67 @@ import Testing
       #expect(outcome.errors.contains("key 3") && outcome.errors.contains("key 4"))
     }
   }
+
+  /// Documents of different regions have no region together, whatever they become.
+  @Test(arguments: ["csv", "json", "codable-json", "gaen-export"])
+  func regionsThatDifferAreALoss(_ format: String) throws {
+    try Workshop.run { workshop in
+      for region in ["DE", "SI"] {
+        try write("# region=\(region)\n\(Self.names)\n\(Self.row)\n", to: "\(region).csv", in: workshop)
+      }
+      let unsigned = format == "gaen-export" ? ["--unsigned"] : []
+      let convert = ["convert", "DE.csv", "SI.csv", "--to", format, "-o", "out"] + unsigned
+      let strict = try workshop.keyferry(convert + ["--strict"])
+      #expect(strict.status == 2 && strict.errors.contains("different regions (DE, SI)"), "\(strict.errors)")
+      #expect(!FileManager.default.fileExists(atPath: workshop.path("out")))
+      let quiet = try workshop.keyferry(convert + ["-q"])
+      #expect(quiet.status == 0 && quiet.errors.contains("different regions (DE, SI)"), "\(quiet.errors)")
+      if format == "gaen-export" || format == "csv" {
+        let chosen = try workshop.keyferry(convert + ["--strict", "--region", "EU"])
+        #expect(chosen.status == 0, "\(chosen.errors)")
+      }
+      if format == "csv" || format == "json" {
+        #expect(try workshop.keyferry(convert + ["--strict", "--with-source"]).status == 0)
+      }
+    }
+  }
+
+  @Test func batchesOfWhichPartsAreMissingAreALoss() throws {
+    try Workshop.run { workshop in
+      for batch in 1...3 {
+        try write(
+          "# batch_num=\(batch)\n# batch_size=3\n\(Self.names)\n\(Self.row.replacing("00010203", with: "0001020\(batch)"))\n",
+          to: "\(batch).csv", in: workshop)
+      }
+      func strict(_ inputs: [String], _ format: String) throws -> Tool.Outcome {
+        let unsigned = format == "gaen-export" ? ["--unsigned"] : []
+        return try workshop.keyferry(["convert"] + inputs + ["--to", format, "-o", "out", "--strict"] + unsigned)
+      }
+      for format in ["csv", "gaen-export"] {
+        let part = try strict(["1.csv", "2.csv"], format)
+        #expect(part.status == 2 && part.errors.contains("batches 1 of 3, 2 of 3"), "\(part.errors)")
+        let whole = try strict(["1.csv", "2.csv", "3.csv"], format)
+        #expect(whole.status == 0, "\(whole.errors)")
+      }
+      #expect(try strict(["1.csv"], "gaen-export").errors.contains("batch 1 of 3"))
+      #expect(try strict(["1.csv"], "csv").status == 0)
+    }
+  }
+
+  /// `-q` leaves out what was done, and not what was lost.
+  @Test func quietLossesOnReadingAreTold() throws {
+    try Workshop.run { workshop in
+      try write("\(Self.names),colour\n\(Self.row),blue\n", to: "keys.csv", in: workshop)
+      for command in [["convert"], ["normalize", "--now", "2020-11-20"]] {
+        let options = ["keys.csv", "--to", "json", "-o", "out", "-q"]
+        let quiet = try workshop.keyferry(command + options)
+        #expect(quiet.errors.contains("colour"), "\(command): \(quiet.errors)")
+        let strict = try workshop.keyferry(command + options + ["--strict"])
+        #expect(strict.status == 2 && strict.errors.contains("colour"), "\(command): \(strict.errors)")
+      }
+      try write("key_data,rolling_start\n000102030405060708090a0b0c0d0e0f,2676096\n", to: "bare.csv", in: workshop)
+      let filled = try workshop.keyferry("convert", "bare.csv", "--to", "publish-json", "-o", "request.json", "-q")
+      #expect(filled.errors.contains("rolling period absent, written as 144"), "\(filled.errors)")
+    }
+  }
 }

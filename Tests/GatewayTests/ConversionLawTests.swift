@@ -282,10 +282,10 @@ import Testing
     #expect(
       try read(merged.source).header
         == ExportHeader(startTimestamp: 50, endTimestamp: 200, region: "DE", batchNum: 1, batchSize: 1))
-    #expect(merged.receipt.warnings.contains("a document was batch 2 of 7; the result says 1 of 1"))
+    #expect(merged.receipt.losses.contains("a document was batch 2 of 7; the result says 1 of 1"))
     let mixed = try Converted(to: .gaenExport, input(ExportHeader(region: "DE")), input(ExportHeader(region: "IT")))
     #expect(try read(mixed.source).header.region == nil)
-    #expect(mixed.receipt.warnings.contains { $0.contains("different regions (DE, IT)") })
+    #expect(mixed.receipt.losses.contains { $0.contains("different regions (DE, IT)") })
   }
 
   /// Streams take the keys of all inputs in turn, and the tables of one do not leak into those of another.

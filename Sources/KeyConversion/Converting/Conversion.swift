@@ -21,6 +21,8 @@ package struct ConversionPlan: Sendable {
   package var statesSources = false
   /// Write SHA-256 digests instead of keys, in these two formats. Nobody can turn them back, us included.
   package var hashesKeys = false
+  /// The most keys of one document of the target; more go to several documents. `nil` is any number.
+  package var keysPerDocument: Int?
   /// Leave out documents that cannot be read whole, or that nobody stands behind; otherwise they end it.
   package var keepsGoing = false
 
@@ -112,6 +114,28 @@ package struct RepeatedKeyRefusal: Error, Sendable, CustomStringConvertible {
   }
 }
 
+/// The keys do not fit into as many requests as there is room for; nothing was written.
+package struct ManyKeysRefusal: Error, Sendable, CustomStringConvertible {
+  /// The most keys of a request.
+  let keys: Int
+  /// How many requests may be written; 1 where one file was named.
+  let requests: Int
+
+  /// Each is an open file until all are whole.
+  package static let mostRequests = 500
+
+  package var description: String {
+    guard requests > 1 else {
+      return
+        "nothing was written: there are more than \(keys) keys, and key servers take at most \(keys) in one request; "
+        + "give a folder, such as -o out/, for several requests"
+    }
+    return
+      "nothing was written: there are more than \(grouped(keys * requests)) keys, and at most \(requests) requests of "
+      + "\(keys) keys are written at once; convert the keys in parts"
+  }
+}
+
 /// Something would be lost, and the operator asked for a strict conversion; nothing was written.
 package struct LossRefusal: Error, Sendable, CustomStringConvertible {
   /// One line for each thing.
@@ -180,7 +204,7 @@ package struct Conversion {
     conversion.receipt.leftOut = leftOut
     if saysHeaderFirst, writer.hasBegun, conversion.headers.count > 1 { throw SeveralDocuments() }
     let written = try writer.finish(conversion.headers.merged)
-    conversion.receipt.close(written, conversion.headers)
+    conversion.receipt.close(written, conversion.headers, plan)
     let lost = conversion.receipt.lost
     if plan.isStrict, !lost.isEmpty { throw LossRefusal(losses: lost) }
     return conversion.receipt

@@ -32,21 +32,16 @@ package struct ConversionReceipt: Sendable {
   /// Keys that stand in the output.
   package var written: Int { documents.reduce(0) { $0 + $1.written } - repeated }
 
-  mutating func close(_ written: WrittenDocument, _ headers: HeaderMerge) {
+  mutating func close(_ written: WrittenDocument, _ headers: HeaderMerge, _ plan: ConversionPlan) {
     repeated = written.repeated
     conflicting = written.conflicting
     header = written.header
     digests = written.digests
-    losses = written.losses
+    losses = written.losses + headers.losses(as: plan)
     fillings = written.report.fillings
     unchosenFillings = written.report.unchosenFillings
     warnings = written.repeated > 0 ? ["\(counted(written.repeated, "repeated key")) written once"] : []
-    if headers.regions.count > 1, header?.region == nil {
-      warnings.append(
-        "the documents name different regions (\(headers.regions.sorted().joined(separator: ", "))); "
-          + "the result names none")
-    }
-    if header != nil {
+    if header != nil, headers.arePartsWhole {
       for batch in headers.partialBatches {
         warnings.append("a document was batch \(batch.number) of \(batch.size); the result says 1 of 1")
       }
@@ -72,10 +67,7 @@ package struct DocumentSummary: Sendable {
 
   /// One line for each thing that was not read, and one for keys that were rejected. Padding is no key.
   package var lost: [String] {
-    let unread = notes.sorted.filter(\.note.isLoss).map { note, count in
-      let named = note.subject.isEmpty || note.text.contains(note.subject) ? "" : " (\(note.subject))"
-      return "\(name): \(note.text)\(named)\(count > 1 ? ", \(grouped(count)) times" : "")"
-    }
+    let unread = notes.losses(of: name)
     let keys = rejectionCounts.reduce(0) { $0 + ($1.key == .markedFake ? 0 : $1.value) }
     return unread + (keys > 0 ? ["\(name): \(counted(keys, "key")) rejected"] : [])
   }
@@ -85,5 +77,51 @@ package struct DocumentSummary: Sendable {
       rejectionCounts[rejection.reason, default: 0] += 1
       if self.rejections.count < RejectedKey.shownCount { self.rejections.append(rejection) }
     }
+  }
+}
+
+extension ReadingNotes {
+  /// One line for each thing that was not read.
+  package func losses(of document: String) -> [String] {
+    sorted.filter(\.note.isLoss).map { note, count in
+      let named = note.subject.isEmpty || note.text.contains(note.subject) ? "" : " (\(note.subject))"
+      return "\(document): \(note.text)\(named)\(count > 1 ? ", \(grouped(count)) times" : "")"
+    }
+  }
+}
+
+extension HeaderMerge {
+  /// One line for each statement of several documents that their common header does not make.
+  fileprivate func losses(as plan: ConversionPlan) -> [String] {
+    let isExport = plan.target == .gaenExport
+    // With these columns each key has its document's region and batch.
+    if plan.statesSources { return [] }
+    var losses: [String] = []
+    let isRegionChosen = plan.capabilities.carriesHeader && plan.header.region != nil
+    if regions.count > 1, !isRegionChosen {
+      let ways = [
+        plan.capabilities.carriesHeader ? "--region chooses one" : nil,
+        plan.target == .csv || plan.target == .json ? "--with-source writes that of each key" : nil,
+      ].compactMap(\.self)
+      losses.append(
+        "the documents name different regions (\(regions.sorted().joined(separator: ", "))); the result names none"
+          + (ways.isEmpty ? "" : "; \(ways.joined(separator: ", "))"))
+    }
+    // One document keeps its header, and what a format cannot carry of that is reported as lost by fitting.
+    if isExport || count > 1, !arePartsWhole {
+      let batches = partialBatches.map { "\($0.number) of \($0.size)" }
+      let some = batches.prefix(4).joined(separator: ", ") + (batches.count > 4 ? ", …" : "")
+      losses.append(
+        (batches.count == 1 ? "a document was batch \(some)" : "\(batches.count) documents were batches \(some)")
+          + (isExport ? "; the result says 1 of 1" : "; the result does not say so"))
+    }
+    return losses
+  }
+
+  /// Whether the documents that were parts of a batch are all of its parts, so that the result is whole.
+  fileprivate var arePartsWhole: Bool {
+    var numbers: [Int32: Set<Int32>] = [:]
+    for batch in partialBatches { numbers[batch.size, default: []].insert(batch.number) }
+    return numbers.allSatisfy { size, found in size > 0 && found.count == Int(size) }
   }
 }

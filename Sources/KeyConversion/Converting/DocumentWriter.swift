@@ -9,7 +9,10 @@ struct DocumentWriter: ~Copyable {
   private let output: ConversionOutput
   private var fitting: Fitting
   /// Writes keys as they come in; `nil` for exports, whose keys are collected and sorted first.
-  private let stream: (any KeyEncoder)?
+  private var stream: (any KeyEncoder)?
+  /// Where the plan limits the keys of a document: how many documents were begun, and the keys of the last one.
+  private var parts = 1
+  private var keysInPart = 0
   /// In front of `rows`, for tables that say more than the format.
   private let buffer: OutputBuffer?
   private let rows: SourcedRows?
@@ -46,8 +49,37 @@ struct DocumentWriter: ~Copyable {
   mutating func write(_ chunk: inout KeyChunk, regions: inout RegionTable, header: ExportHeader) throws {
     fitting.fit(&chunk, regions: &regions)
     guard let stream else { return collection.append(chunk) }
+    if let limit = plan.keysPerDocument { return try write(chunk, regions, header: header, atMost: limit) }
     try begin(stream, plan.header.applied(to: header))
     try chunk.keys.withKeys { try stream.encode($0, regions: regions, unknownFields: chunk.unknownFields) }
+  }
+
+  /// Writes a chunk's keys into as many documents as they need.
+  private mutating func write(
+    _ chunk: borrowing KeyChunk, _ regions: RegionTable, header: ExportHeader, atMost limit: Int
+  ) throws {
+    let header = plan.header.applied(to: header)
+    var place = 0
+    while place < chunk.keys.count {
+      if keysInPart == limit {
+        guard let further = output.further, parts < ManyKeysRefusal.mostRequests else {
+          throw ManyKeysRefusal(keys: limit, requests: output.further == nil ? 1 : ManyKeysRefusal.mostRequests)
+        }
+        try stream?.finish(header)
+        parts += 1
+        stream = try plan.encoder(OutputBuffer(try further(parts).document))
+        (keysInPart, hasBegun) = (0, false)
+      }
+      guard let stream else { return }
+      try begin(stream, header)
+      let end = min(chunk.keys.count, place + limit - keysInPart)
+      try chunk.keys.withKeys { keys in
+        try stream.encode(
+          UnsafeBufferPointer(rebasing: keys[place..<end]), regions: regions, unknownFields: chunk.unknownFields)
+      }
+      keysInPart += end - place
+      place = end
+    }
   }
 
   /// What the keys are read from.
@@ -68,6 +100,7 @@ struct DocumentWriter: ~Copyable {
   /// Ends the document.
   mutating func finish(_ header: ExportHeader) throws -> WrittenDocument {
     var written = WrittenDocument(target: fitting.target)
+    written.parts = parts
     if let stream {
       let header = fitting.fit(plan.header.applied(to: header))
       if plan.target == .csv, !plan.csvStatesMetadata, !header.unknownFields.isEmpty { fitting.countHeaderFields() }
@@ -124,6 +157,8 @@ struct WrittenDocument {
   var conflicting = 0
   /// In how many bundles the keys stand.
   var bundles = 1
+  /// In how many documents the keys of another format stand.
+  var parts = 1
   /// The header of the export that was written.
   var header: ExportHeader?
   var digests: ExportDigests?
@@ -132,7 +167,9 @@ struct WrittenDocument {
 
   /// What the operator should know about an export, though nothing was lost.
   var warnings: [String] {
-    guard let header else { return [] }
+    guard let header else {
+      return parts > 1 ? ["the keys are written as \(counted(parts, "request")), the first of which is named here"] : []
+    }
     var warnings: [String] = []
     if conflicting > 0 {
       warnings.append(

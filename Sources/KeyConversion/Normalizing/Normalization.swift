@@ -136,7 +136,10 @@ package enum Normalization {
     enter(.writing)
     var target = NormalizationReceipt.Target(name: name, format: plan.writing.target)
     try target.write(believed, by: plan, header: incoming.headers.published, to: output, report)
-    if plan.writing.isStrict, !target.losses.isEmpty { throw LossRefusal(losses: target.losses) }
+    let lost =
+      incoming.documents.flatMap { $0.intake.notes.losses(of: $0.intake.name) } + target.losses
+      + target.unchosenFillings
+    if plan.writing.isStrict, !lost.isEmpty { throw LossRefusal(losses: lost) }
     var receipt = NormalizationReceipt(plan, incoming.documents, believed, target)
     receipt.leftOut = incoming.leftOut
     return receipt

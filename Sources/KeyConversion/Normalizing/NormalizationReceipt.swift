@@ -51,6 +51,8 @@ package struct NormalizationReceipt: Sendable {
     package private(set) var losses: [String] = []
     /// One line for each default that was filled in.
     package private(set) var fillings: [String] = []
+    /// One line for each value that was filled in though nobody chose it.
+    package private(set) var unchosenFillings: [String] = []
     /// What the operator should know, though nothing was lost.
     package private(set) var warnings: [String] = []
     package private(set) var digests: ExportDigests?
@@ -72,6 +74,7 @@ package struct NormalizationReceipt: Sendable {
       written = document.keys
       losses = document.losses
       fillings = document.report.fillings
+      unchosenFillings = document.report.unchosenFillings
       warnings = document.warnings
       digests = document.digests
     }

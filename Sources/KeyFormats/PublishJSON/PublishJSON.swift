@@ -79,6 +79,9 @@ extension JSONKeyDecoder {
 /// The server refuses a key without rolling period, so a caller fills in what a key does not state; what is still
 /// absent is left out. Report type and days since onset have no member: the certificate tells them.
 public final class PublishJSONEncoder: KeyEncoder {
+  /// The most keys that Google's key server takes in one request, unless its operator sets `MAX_KEYS_ON_PUBLISH`.
+  public static let usualKeyLimit = 30
+
   private let output: OutputBuffer
   private let envelope: PublishEnvelope
   private var count = 0

@@ -20,12 +20,15 @@ struct ConvertCommand: ParsableCommand {
 
       A bundle (gaen-export) is signed with --sign-key, or written with --unsigned. An output that ends in .bin gets \
       its .sig beside it; any other is a zip archive. A bundle holds key data once: keys that share it go to several \
-      bundles in a folder, and are refused for one file. Tables keep every row.
+      bundles in a folder, and are refused for one file. Tables keep every row. Key servers take at most 30 keys in one \
+      request: into a folder publish-json writes several (keys.json, keys-2.json), and more than 30 keys are refused for \
+      one file.
 
       A folder stands for all files in it, an archive (zip, tar, and what gzip, bzip2, xz and zstd made of them) for \
       all documents in it, archives in archives included; messages name them as archive.tgz!2020/de.zip. Into a \
       folder each document becomes a file, in folders as those it was in. A file that is there \
-      already stays as it is there, unless --replace is given; a file that -o names is replaced, and it is said.
+      already stays as it is there, unless --replace is given; a file that -o names is replaced, and it is said. If no key \
+      is written, a file that was there stays as it is, and the exit code is 2.
 
       Examples:
         keyferry convert dump.json --to csv -o keys.csv
@@ -109,8 +112,17 @@ struct ConvertCommand: ParsableCommand {
           writing: writing
         ).run())
     }
-    guard let folder = try WritingOptions.folder(output) else { return try exit(try convertAll()) }
-    try exit(try convertEach(into: folder))
+    let made = MadeOutputs()
+    defer { made.removeEmptyFolders() }
+    guard let folder = try WritingOptions.folder(output, noting: made) else { return try exit(try convertAll()) }
+    do {
+      try exit(try convertEach(into: folder, made))
+    } catch let code as ExitCode {
+      throw code
+    } catch {
+      made.removeFiles()
+      throw error
+    }
   }
 
   private func plan() throws -> ConversionPlan {
@@ -136,7 +148,7 @@ struct ConvertCommand: ParsableCommand {
     }
     let receipt: ConversionReceipt
     do {
-      receipt = try destination.write { try Conversion.run(plan, from: feed, to: $0) }
+      receipt = try destination.write(counting: \.written) { try Conversion.run(plan, from: feed, to: $0) }
     } catch  where !plan.keepsGoing && LeftOutDocument("", error) != nil && (walk.mayHoldSeveral || walk.count > 1) {
       progress.clear()
       let status = KeyferryCommand.report(error)
@@ -144,17 +156,22 @@ struct ConvertCommand: ParsableCommand {
       throw ExitCode(status)
     }
     progress.clear()
-    report(receipt, destination)
+    let keptOutput = destination.keepsFile(insteadOf: receipt.written) ? KeptOutput(path: destination.name) : nil
+    report(receipt, destination, isWritten: keptOutput == nil)
     try tell(
       ConversionDocument(
-        outputs: [ConversionDocument.Output(receipt, writtenTo: destination.name, as: to)], unreadable: receipt.leftOut)
-    )
+        outputs: keptOutput == nil ? [ConversionDocument.Output(receipt, writtenTo: destination.name, as: to)] : [],
+        unreadable: receipt.leftOut))
     tell(receipt.leftOut, of: receipt.documents.count + receipt.leftOut.count, walk)
+    if let keptOutput {
+      Console.note("\(keptOutput)")
+      return .failed
+    }
     return receipt.rejected > 0 || !receipt.leftOut.isEmpty ? .rejected : .done
   }
 
   /// Each input becomes an output, in folders as those of the inputs.
-  private func convertEach(into folder: String) throws -> ExitStatus {
+  private func convertEach(into folder: String, _ made: MadeOutputs) throws -> ExitStatus {
     var outputs = try OutputNames(folder, ending: to.definition.fileExtension, arguments: inputs)
     let plan = try self.plan()
     let keepsGoing = containers.keepGoing ?? true
@@ -174,15 +191,19 @@ struct ConvertCommand: ParsableCommand {
         do {
           Console.reading(found.document)
           let arrival = Arrival(progress.watching(found.document), vouching: vouching, at: now)
-          let output = try outputs.make(for: found.place)
+          let output = try outputs.make(for: found.place, noting: made)
           let destination = try writing.destination(
             output, inputs: found.place.file == "-" ? [] : [found.place.file], isInFolder: true,
             replacing: replace)
           var plan = plan
           plan.packing = destination.packing
-          let receipt = try destination.write { try Conversion.run(plan, from: [arrival], to: $0) }
+          let receipt = try destination.write(counting: \.written, noting: made) {
+            try Conversion.run(plan, from: [arrival], to: $0)
+          }
           progress.clear()
-          report(receipt, destination)
+          let isWritten = !destination.keepsFile(insteadOf: receipt.written)
+          report(receipt, destination, isWritten: isWritten)
+          guard isWritten else { throw KeptOutput(path: destination.name) }
           if publishing.json { written.append(ConversionDocument.Output(receipt, writtenTo: destination.name, as: to)) }
           done += 1
           if receipt.rejected > 0 { status = .rejected }
@@ -206,7 +227,9 @@ struct ConvertCommand: ParsableCommand {
     switch error {
     case let error as LossRefusal: LeftOutDocument(found.document.name, code: "loss", error)
     case let error as RepeatedKeyRefusal: LeftOutDocument(found.document.name, code: "repeated-keys", error)
+    case let error as ManyKeysRefusal: LeftOutDocument(found.document.name, code: "many-keys", error)
     case let error as ExistingOutput: LeftOutDocument(found.document.name, code: "output-exists", error)
+    case let error as KeptOutput: LeftOutDocument(found.document.name, code: "no-keys", error)
     // Its own name is what cannot be: too long, or a folder's where a file is.
     case let error as FileFault where [ENAMETOOLONG, EEXIST, ENOTDIR, EISDIR, EILSEQ].contains(error.number):
       LeftOutDocument(found.document.name, code: "no-output-name", error)
@@ -227,7 +250,7 @@ struct ConvertCommand: ParsableCommand {
     if !Loudness.isQuiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
   }
 
-  private func report(_ receipt: ConversionReceipt, _ destination: Destination) {
+  private func report(_ receipt: ConversionReceipt, _ destination: Destination, isWritten: Bool) {
     for document in receipt.documents {
       for line in document.rejectionLines { Console.note(line) }
       if document.rejectionCounts[.fieldRequired] != nil {
@@ -236,7 +259,15 @@ struct ConvertCommand: ParsableCommand {
       }
     }
     for loss in receipt.losses { Console.note(loss) }
-    guard !Loudness.isQuiet else { return }
+    guard !Loudness.isQuiet else {
+      let unread = receipt.documents.flatMap { $0.notes.losses(of: $0.name) }
+      for loss in unread + receipt.unchosenFillings { Console.note(loss) }
+      return
+    }
+    guard isWritten else {
+      for line in receipt.documents.flatMap({ $0.notes.lines(of: $0.name) }) { Console.note(line) }
+      return
+    }
     if destination.replacesFile { Console.note("\(destination.name): the file that was there is replaced") }
     let notes = receipt.documents.flatMap { $0.notes.lines(of: $0.name) }
     for line in notes + receipt.lines(writtenTo: destination.name, as: to) { Console.note(line) }

@@ -120,7 +120,9 @@ struct NormalizationRun {
     let documents = try sources.feed(
       inputs, walk, at: now, origin: writing.defaults.origin, vouching: try writing.vouching(), progress: progress)
     let paths = sources.paths(inputs)
-    let folder = try WritingOptions.folder(output)
+    let made = MadeOutputs()
+    defer { made.removeEmptyFolders() }
+    let folder = try WritingOptions.folder(output, noting: made)
     let destination = try writing.destination(
       folder.map { "\($0)/keys.\(writing.to.definition.fileExtension)" } ?? output, inputs: paths,
       isInFolder: folder != nil)
@@ -133,7 +135,7 @@ struct NormalizationRun {
     plan.writing.keepsGoing = containers.keepGoing ?? false
     if let audience = publishing.audience { plan.audience = audience.audience }
 
-    let receipt = try destination.write { output in
+    let receipt = try destination.write(counting: \.target.written) { output in
       let receipt = try Normalization.run(plan, from: documents, to: output, named: destination.name) { stage in
         progress.enter(stage)
       } report: { key in
@@ -150,6 +152,10 @@ struct NormalizationRun {
       Console.note(line)
     }
     if !Loudness.isQuiet, let line = LeftOutText.line(walk.passedOver) { Console.note(line) }
+    guard !destination.keepsFile(insteadOf: receipt.target.written) else {
+      Console.note("\(KeptOutput(path: destination.name))")
+      return .failed
+    }
     let isWhole = receipt.counts.rejected + receipt.target.refused == 0 && receipt.leftOut.isEmpty
     return isWhole ? .done : .rejected
   }
@@ -167,7 +173,10 @@ struct NormalizationRun {
         "fields that keys do not state can be filled in; see \"What keys do not state\" in keyferry help normalize")
     }
     for loss in target.losses { Console.note(loss) }
-    if !Loudness.isQuiet {
+    if Loudness.isQuiet {
+      let unread = receipt.documents.flatMap { $0.intake.notes.losses(of: $0.intake.name) }
+      for loss in unread + target.unchosenFillings { Console.note(loss) }
+    } else {
       let notes = receipt.documents.flatMap { $0.intake.notes.lines(of: $0.intake.name) }
       for line in notes + receipt.lines { Console.note(line) }
     }

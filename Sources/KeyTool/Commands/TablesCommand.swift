@@ -61,13 +61,21 @@ struct TablesCommand: ParsableCommand {
   func validate() throws {
     try InputOptions.checkPaths(inputs)
     guard output.hasSuffix("/") || TableOutput.isDatabase(output) || InputWalk.isFolder(output) else {
-      throw ValidationError("\(output): allowed is a file that ends in .sqlite or .db, or a folder (ending in /)")
+      throw ValidationError(
+        "\(PathText.shownAsMissing(output)): allowed is a file that ends in .sqlite or .db, or a folder (ending in /)")
     }
   }
 
   func run() throws {
+    let made = MadeOutputs()
+    defer { made.removeEmptyFolders() }
+    try write(made)
+  }
+
+  /// A function of its own, so that unfinished tables are gone when their folder is to be removed.
+  private func write(_ made: MadeOutputs) throws {
     let walk = input.walk(inputs, containers)
-    let place = try TableOutput(output, replacing: replace)
+    let place = try TableOutput(output, replacing: replace, noting: made)
     let tables = try KeyTableRows(place.store, hashesKeys: hashKeys, hasDates: dates)
     var sum = DocumentSum(walk, isAlways: false)
     var hasRejections = false
@@ -78,6 +86,11 @@ struct TablesCommand: ParsableCommand {
       return (report, nil)
     } leftOut: {
       try tables.add($0)
+    }
+    let status = sum.status(hasRejections: hasRejections)
+    guard status != .failed else {
+      sum.tell()
+      return try exit(status)
     }
     try place.commit()
     sum.tell()
@@ -91,7 +104,7 @@ struct TablesCommand: ParsableCommand {
         "\(counted(tables.keyCount, "key")) of \(counted(tables.fileCount - sum.leftOut.count, "document")) written to \(output)"
       )
     }
-    try exit(sum.status(hasRejections: hasRejections))
+    try exit(status)
   }
 }
 
@@ -124,9 +137,9 @@ private final class TableOutput {
   }
 
   /// - Parameter replacing: whether what is there already may be written over.
-  init(_ path: String, replacing: Bool) throws {
+  init(_ path: String, replacing: Bool, noting made: MadeOutputs) throws {
     self.path = path
-    if let folder = Self.isDatabase(path) ? nil : try WritingOptions.folder(path) {
+    if let folder = Self.isDatabase(path) ? nil : try WritingOptions.folder(path, noting: made) {
       partialPath = nil
       let opened = OpenedFiles()
       store = ParquetTables(creator: "keyferry \(KeyferryCommand.version)") { table in

@@ -86,6 +86,7 @@ struct WritingOptions: ParsableArguments {
     plan.jsonStyle.layout = layout
     plan.jsonStyle.hasRollingPeriod = !beta
     plan.csvStatesMetadata = !noMetadata
+    if to == .publishJSON { plan.keysPerDocument = PublishJSONEncoder.usualKeyLimit }
     plan.signers = try signing.identities()
     plan.isStrict = strict
     return plan
@@ -106,15 +107,13 @@ struct WritingOptions: ParsableArguments {
   }
 
   /// The folder that an output names, which is made where it is not there; `nil` where it is a file.
-  static func folder(_ output: String) throws -> String? {
+  static func folder(_ output: String, noting made: MadeOutputs) throws -> String? {
     var status = stat()
     guard output.hasSuffix("/") || (stat(PathText.system(output), &status) == 0 && status.st_mode & S_IFMT == S_IFDIR)
     else {
       return nil
     }
-    guard mkdir(PathText.system(output), 0o777) == 0 || errno == EEXIST else {
-      throw FileFault("create", output, number: errno)
-    }
+    try made.makeFolder(output)
     return output.hasSuffix("/") ? String(output.dropLast()) : output
   }
 }

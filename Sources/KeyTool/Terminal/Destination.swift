@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Containers
 internal import Glibc
 internal import KeyConversion
 internal import KeyFormats
@@ -55,8 +56,18 @@ struct Destination {
 
   fileprivate static func signaturePath(beside bin: String) -> String { bin.dropLast(3) + "sig" }
 
+  /// Whether a file that was there before stays, since nothing was written that could take its place.
+  func keepsFile(insteadOf keys: Int) -> Bool { keys == 0 && replacesFile }
+
   /// Runs `body` with the sinks; only when it returns does anything appear.
-  func write<Result>(_ body: (ConversionOutput) throws -> Result) throws -> Result {
+  ///
+  /// - Parameters:
+  ///   - keys: counts the keys of the result. Without one a file that was there before stays as it is.
+  ///   - made: is told which files appeared where none was.
+  func write<Result>(
+    counting keys: (Result) -> Int = { _ in 1 }, noting made: MadeOutputs? = nil,
+    _ body: (ConversionOutput) throws -> Result
+  ) throws -> Result {
     guard let path else {
       let spool = try SpoolFile()
       let result = try body(ConversionOutput(document: spool))
@@ -72,7 +83,8 @@ struct Destination {
     var output = try open(path)
     if isInFolder { output.further = { try open(Self.path(number: $0, of: path)) } }
     let result = try body(output)
-    for one in files { try one.commit() }
+    guard !keepsFile(insteadOf: keys(result)) else { return result }
+    for one in files { try one.commit(noting: made) }
     return result
   }
 
@@ -105,16 +117,22 @@ struct Destination {
       throw ExistingOutput(path: path)
     }
 
-    func commit() throws {
+    func commit(noting made: MadeOutputs?) throws {
       // The signature first: a .bin without its .sig is worse than the other way round, and so is one with another's.
       if let signature {
         guard signature.byteCount > 0 || FileIdentity(path: signature.path) == nil else {
           throw FileFault(
             "write", document.path, reason: "\(signature.path) stands beside it and would not belong to it")
         }
-        if signature.byteCount > 0 { try signature.commit() }
+        if signature.byteCount > 0 { try Self.commit(signature, made) }
       }
-      try document.commit()
+      try Self.commit(document, made)
+    }
+
+    private static func commit(_ file: OutputFile, _ made: MadeOutputs?) throws {
+      let isNew = FileIdentity(path: file.path) == nil
+      try file.commit()
+      if isNew { made?.files.append(file.path) }
     }
   }
 }
@@ -124,4 +142,38 @@ struct ExistingOutput: Error, CustomStringConvertible {
   let path: String
 
   var description: String { "\(path) is there already, and stays as it is; --replace writes over it" }
+}
+
+/// No key was written, and the file that was there before stays.
+struct KeptOutput: Error, CustomStringConvertible {
+  let path: String
+
+  var description: String {
+    "\(path) stays as it is, since no key was written; remove it first for an output without keys"
+  }
+}
+
+/// What a command has made for its outputs, so that a command that fails leaves nothing behind.
+final class MadeOutputs {
+  fileprivate(set) var files: [String] = []
+  private var folders: [String] = []
+
+  /// Makes a folder where none is.
+  func makeFolder(_ path: String) throws {
+    guard mkdir(PathText.system(path), 0o777) != 0 else { return folders.append(path) }
+    let number = errno
+    guard InputWalk.isFolder(path) else { throw FileFault("create", path, number: number) }
+  }
+
+  /// Removes the files that appeared where none was.
+  func removeFiles() {
+    for path in files { unlink(PathText.system(path)) }
+    files = []
+  }
+
+  /// Removes the folders that were made and have nothing in them.
+  func removeEmptyFolders() {
+    for path in folders.reversed() { rmdir(PathText.system(path)) }
+    folders = []
+  }
 }

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import Containers
-internal import Glibc
 internal import KeyIntake
 
 /// The names of many outputs in one folder: those of their documents, in folders as those of the documents, with the ending
@@ -34,10 +33,10 @@ struct OutputNames {
   /// The output of a document. Its folders are made.
   ///
   /// Where `a.csv` has taken the name, `a.json` becomes `a.json.csv`, and the next one `a.json-2.csv`.
-  mutating func make(for place: DocumentPlace) throws -> String {
+  mutating func make(for place: DocumentPlace, noting made: MadeOutputs) throws -> String {
     let parts = place.outputPath.split(separator: "/").map(String.init)
     let name = parts.last ?? "keys"
-    try makeFolders(parts.dropLast())
+    try makeFolders(parts.dropLast(), made)
     let prefix = parts.dropLast().map { "\($0)/" }.joined()
     for candidate in [Self.stem(name), name] {
       let path = "\(prefix)\(candidate).\(ending)"
@@ -54,15 +53,12 @@ struct OutputNames {
     }
   }
 
-  private mutating func makeFolders(_ parts: ArraySlice<String>) throws {
+  private mutating func makeFolders(_ parts: ArraySlice<String>, _ made: MadeOutputs) throws {
     var path = ""
     for part in parts {
       path += path.isEmpty ? part : "/\(part)"
       guard folders.insert(path).inserted else { continue }
-      let place = "\(folder)/\(path)"
-      guard mkdir(PathText.system(place), 0o777) == 0 || InputWalk.isFolder(place) else {
-        throw FileFault("create", place, number: errno)
-      }
+      try made.makeFolder("\(folder)/\(path)")
     }
   }
 
