@@ -157,6 +157,8 @@ package struct KeyferryCommand: ParsableCommand {
   /// whoever named it would have turned a verification into a page of help.
   private static func misread(in arguments: [String]) -> String? {
     for word in arguments.prefix(while: { $0 != "--" }) where word.utf8.count > 1 && word.hasPrefix("-") {
+      // The parser would repeat a whole private key.
+      if word.hasPrefix("-----BEGIN") { return "PEM text was given where the name of its file is expected" }
       if FileIdentity(path: word) != nil {
         return
           "\(word) is a file here, and would be read as an option: write ./\(word), or -- before the names of files"

@@ -391,6 +391,14 @@ import Testing
       #expect(
         try workshop.keys("keys.csv").keys.map(\.key)
           == names.flatMap { try workshop.keys("out/\($0).json").keys.map(\.key) })
+      // The second request of one document does not give way to another document of its name.
+      try FileManager.default.createDirectory(atPath: workshop.path("both"), withIntermediateDirectories: true)
+      for name in ["keys.csv", "keys-2.csv"] { try workshop.write(try workshop.bytes("keys.csv"), "both/\(name)") }
+      let both = try workshop.keyferry([
+        "convert", "both/keys.csv", "both/keys-2.csv", "--to", "publish-json", "-o", "out/", "--replace",
+      ])
+      #expect(both.status == 1 && both.errors.contains("out/keys-2.json was written for another document"))
+      #expect(try workshop.keys("out/keys-2.json").keys.count == 30)
       // Thirty are one request.
       try workshop.write(Sample.csv, "thirty.csv")
       #expect(try workshop.keyferry("convert", "thirty.csv", "--to", "publish-json", "-o", "thirty.json").status == 0)

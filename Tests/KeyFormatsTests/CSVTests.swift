@@ -92,7 +92,7 @@ struct CSVTests {
     arguments: ["DE,US", "DE, US", "DE;US", "DE US", "DE|US", "{DE,US}", "['DE', 'US']"])
   func lists(_ list: String) throws {
     let names = "key_data,visited_regions"
-    for shape in ["\(names)\n\(hex),\"\(list)\"\n", "\(names)\n\(hex), \"\(list)\" \n\(hex),\"\(list)\"\n"] {
+    for shape in ["\(names)\n\(hex),\"\(list)\"\n", "\(names)\n\(hex),\"\(list)\"\n\(hex),\"\(list)\"\n"] {
       #expect(try read(shape).keys.allSatisfy { $0.regions.visited == ["DE", "US"] }, "\(shape)")
     }
     #expect(

@@ -76,6 +76,7 @@ struct Destination {
     }
     var files: [Files] = []
     func open(_ path: String) throws -> ConversionOutput {
+      if let made, made.written.contains(path) { throw ExistingOutput(path: path, isOfThisRun: true) }
       let one = try Files(path, hasSignature: packing == .bareFiles, replacing: isReplacing)
       files.append(one)
       return ConversionOutput(document: one.document, signatureFile: one.signature)
@@ -132,6 +133,7 @@ struct Destination {
     private static func commit(_ file: OutputFile, _ made: MadeOutputs?) throws {
       let isNew = FileIdentity(path: file.path) == nil
       try file.commit()
+      made?.written.insert(file.path)
       if isNew { made?.files.append(file.path) }
     }
   }
@@ -140,8 +142,14 @@ struct Destination {
 /// A file stands where an output is to go.
 struct ExistingOutput: Error, CustomStringConvertible {
   let path: String
+  /// Whether the same command has written it, for another document.
+  var isOfThisRun = false
 
-  var description: String { "\(path) is there already, and stays as it is; --replace writes over it" }
+  var description: String {
+    isOfThisRun
+      ? "\(path) was written for another document; convert them into separate folders"
+      : "\(path) is there already, and stays as it is; --replace writes over it"
+  }
 }
 
 /// No key was written, and the file that was there before stays.
@@ -155,6 +163,8 @@ struct KeptOutput: Error, CustomStringConvertible {
 
 /// What a command has made for its outputs, so that a command that fails leaves nothing behind.
 final class MadeOutputs {
+  /// Files that appeared, and those of them that took no other's place.
+  fileprivate(set) var written: Set<String> = []
   fileprivate(set) var files: [String] = []
   private var folders: [String] = []
 
