@@ -7,7 +7,7 @@ import Testing
     "drop", "keys/privat.pem", "/etc/keyferry/key.pem", "/nowhere/keyferry/key.pem", "missing.zip", "../private.pem",
     "./x",
     "~/keys/1f2e3d", "day-1/DE.zip", "2021-05-01.tar.gz", "TemporaryExposureKeyExport.zip", "my keys/test (2).json",
-    "out/pg15/v2.sqlite", "schl\u{FC}ssel/datei.pem", "/tmp/0f1e2d3c4b5a69788796a5b4c3d2e1f0", "a/b/",
+    "out/pg15/v2.sqlite", "schl\u{FC}ssel/datei.pem", "/tmp/0f1e2d3c4b5a69788796a5b4c3d2e1f0", "a/b/", "--color",
   ]) func mistypedPathIsShownWhole(_ path: String) { #expect(PathText.shownAsMissing(path) == path) }
 
   @Test(arguments: [
@@ -16,6 +16,7 @@ import Testing
     "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "AKIAIOSFODNN7EXAMPLE",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJrZXlmZXJyeSJ9.c2lnbmF0dXJlLW9mLXRva2Vu",
     "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg\n-----END PRIVATE KEY-----\n",
+    "-----BEGIN PRIVATE KEY----- MIGHAgEAMBMGByqGSM49 -----END PRIVATE KEY-----",
     "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg", "keys.example.org/log+0a1b2c3d+AfKx8wBz",
     "https://user:secret@example.org/x.zip", "Bearer 0a1b2c3d4e5f", "/tmp\u{1}/key.pem",
   ]) func secretIsCutOff(_ secret: String) {

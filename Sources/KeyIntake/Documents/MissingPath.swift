@@ -32,7 +32,9 @@ extension PathText {
       if first == "." || first == ".." || first == "~" { return true }
       if isFolder(text.hasPrefix("/") ? "/\(first)" : String(first)) { return true }
     }
-    return (text.contains("/") || hasExtension(last)) && names.allSatisfy(consistsOfWords)
+    // An option behind `--` is taken for a file.
+    let isPath = text.contains("/") || hasExtension(last) || text.hasPrefix("--")
+    return isPath && names.allSatisfy(consistsOfWords)
   }
 
   private static func isFolder(_ path: String) -> Bool {
