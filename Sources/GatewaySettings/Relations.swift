@@ -251,8 +251,25 @@ extension GatewayReader {
       + settings.roaming.sorted { $0.key < $1.key }.map {
         (document.place(of: "\(section.place.path).roaming.\($0.key)"), Optional($0.value))
       }
+      + settings.countries.sorted { $0.key < $1.key }.flatMap { layout, countries in
+        countries.sorted { $0.key < $1.key }.map {
+          (document.place(of: "\(section.place.path).countries.\(layout).\($0.key)"), Optional($0.value))
+        }
+      }
     for case (let place, let name?) in named where !names.contains(name) {
       document.add(place, "no series \"\(printable(name))\", \(allowed)")
+    }
+    if let layouts = settings.layouts {
+      for (layout, _) in settings.countries.sorted(by: { $0.key < $1.key }) where !layouts.contains(layout) {
+        warn(
+          document.place(of: "\(section.place.path).countries.\(layout)"),
+          "has no effect: server.layouts leaves out the layout \(layout)")
+      }
+      if section.states("roaming"), layouts.isDisjoint(with: ["google", "dp3t"]) {
+        warn(
+          section.place(of: "roaming"),
+          "has no effect without the layout google or dp3t; countries of other layouts are in server.countries")
+      }
     }
     if settings.layouts?.contains("dp3t") == true {
       for name in series.filter({ !$0.settings.makesKeyDays }).map(\.settings.name) {

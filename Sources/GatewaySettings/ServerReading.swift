@@ -58,9 +58,16 @@ extension GatewayReader {
     section.section("roaming") { section in
       section.readAll { name, setting in
         guard name.utf8.count == 2, name.unicodeScalars.allSatisfy({ ("A"..."Z").contains($0) }) else {
-          return setting.add("allowed the code of a country: DE")
+          return setting.add(
+            "must be a country's two letters: DE; codes of Corona-Warn-App and Immuni, such as EUR, belong in server.countries"
+          )
         }
         settings.roaming[name] = setting.text()
+      }
+    }
+    section.section("countries") { section in
+      for layout in LayoutCatalog.layoutsOfCountries {
+        section.section(layout) { settings.countries[layout] = countries($0) }
       }
     }
     settings.exposureConfiguration = section.take("exposure-configuration").flatMap(exposureConfiguration)
@@ -86,6 +93,19 @@ extension GatewayReader {
     }
     settings.uploads = uploads.compactMap(\.settings)
     return StatedServer(settings: settings, section: section, uploads: uploads)
+  }
+
+  /// Codes as a layout's apps ask for them, to the series of each.
+  private func countries(_ section: Section) -> [String: String] {
+    var countries: [String: String] = [:]
+    section.readAll { name, setting in
+      let letters = name.unicodeScalars
+      guard (2...16).contains(name.utf8.count), letters.allSatisfy({ ("A"..."Z").contains($0) || $0 == "-" }) else {
+        return setting.add("must be a code in capital letters: DE, EUR")
+      }
+      countries[name] = setting.text()
+    }
+    return countries
   }
 
   /// - Parameter isNamed: whether there may be others, from which a name tells it.

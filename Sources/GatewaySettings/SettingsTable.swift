@@ -566,8 +566,20 @@ package enum SettingsTable {
       Row("server.layouts", "What is served.", "all layouts", "a list of layouts"),
       Row("server.default-series", "The series for an app that asks for none.", "the first", "a series"),
       Row("server.travel", "The series of travellers, in the roaming map.", none, "a series"),
-      Row("server.roaming", "The series of each country, for the roaming map.", none, "a section"),
-      Row("server.roaming.*", "A country by its code: `DE`.", none, "a series"),
+      Row(
+        "server.roaming",
+        "The series of each country, in the roaming map of Google's app and the countries of DP-3T's.",
+        "none; in the roaming map, each series but `travel` is a country of its name", "a section"),
+      Row("server.roaming.*", "A country by its two letters: `DE`.", none, "a series"),
+      Row(
+        "server.countries", "The series of each country, for the layouts whose addresses name a country.", none,
+        "a section"),
+      Row(
+        "server.countries.corona-warn-app", "The countries of Corona-Warn-App.", "each series is a country of its name",
+        "a section"),
+      Row("server.countries.corona-warn-app.*", "A country by the code that apps ask for: `EUR`.", none, "a series"),
+      Row("server.countries.immuni", "The countries of Immuni.", "each series is a country of its name", "a section"),
+      Row("server.countries.immuni.*", "A country by the code that apps ask for: `DE`.", none, "a series"),
       Row("server.exposure-configuration", "The exposure configuration to serve.", "a default", "a JSON file"),
       Row(
         "server.dp3t-configuration",

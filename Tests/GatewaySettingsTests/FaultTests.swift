@@ -315,7 +315,8 @@ import TransparencyLog
         8:21: error: server.layouts.1: "goggle", allowed apple, corona-warn-app, dp3t, google, immuni
         9:3: error: server.default-series: no series "DE", allowed NL
         10:3: error: server.travel: no series "travel", allowed NL
-        11:21: error: server.roaming.Germany: allowed the code of a country: DE
+        11:21: error: server.roaming.Germany: must be a country's two letters: DE; codes of Corona-Warn-App and Immuni, \
+        such as EUR, belong in server.countries
         11:34: error: server.roaming.DE: no series "DE", allowed NL
         12:3: error: server.exposure-configuration: the file is no JSON object
         13:3: error: server.rate: "600", allowed none, 1/min...1000000/min
@@ -324,6 +325,29 @@ import TransparencyLog
         14:25: error: server.uploads.token: a token is 16...4096 letters, digits and marks; openssl rand -hex 32 \
         makes one
         14:33: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
+        """),
+    Case(
+      name: "countries of layouts",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server:
+          layouts: [corona-warn-app]
+          rate: none
+          roaming: {NL: NL}
+          countries:
+            corona-warn-app: {EUR: NL, de: NL, DE: DE}
+            immuni: {NL: NL}
+            google: {NL: NL}
+        """,
+      faults: """
+        7:3: warning: server.roaming: has no effect without the layout google or dp3t; countries of other layouts are in \
+        server.countries
+        9:32: error: server.countries.corona-warn-app.de: must be a code in capital letters: DE, EUR
+        9:40: error: server.countries.corona-warn-app.DE: no series "DE", allowed NL
+        10:5: warning: server.countries.immuni: has no effect: server.layouts leaves out the layout immuni
+        11:5: error: server.countries.google: no such setting
         """),
     Case(
       name: "doors for uploads",

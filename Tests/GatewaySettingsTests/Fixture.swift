@@ -230,10 +230,11 @@ enum Fixture {
       certificate: roots.pem
       key: {file: a.key, }
       response-key: {file: a.key}
-      layouts: [google, dp3t]
+      layouts: [google, dp3t, corona-warn-app, immuni]
       default-series: NL
       travel: travel
       roaming: {NL: NL, DE: travel}
+      countries: {corona-warn-app: {NL: NL, EUR: travel}, immuni: {DE: travel}}
       exposure-configuration: exposure.json
       dp3t-configuration: dp3t.json
       rate: 600/min

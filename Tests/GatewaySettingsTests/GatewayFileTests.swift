@@ -88,8 +88,11 @@ import Testing
     let server = try #require(plan.server)
     #expect(server.host == "::1" && server.port == 0 && server.publicURL == "https://keys.example.org/en")
     #expect(server.certificatePEM != nil && server.privateKeyPEM != nil && server.responseKeyPEM != nil)
-    #expect(server.layouts == ["google", "dp3t"] && server.defaultSeries == "NL" && server.travelSeries == "travel")
+    #expect(
+      server.layouts == ["google", "dp3t", "corona-warn-app", "immuni"] && server.defaultSeries == "NL"
+        && server.travelSeries == "travel")
     #expect(server.roaming == ["NL": "NL", "DE": "travel"])
+    #expect(server.countries == ["corona-warn-app": ["NL": "NL", "EUR": "travel"], "immuni": ["DE": "travel"]])
     #expect(server.exposureConfiguration == .default && server.requestsPerMinute == 600)
     let proxies = TrustedProxies(
       [AddressBlock("127.0.0.1"), AddressBlock("10.0.0.0/8"), AddressBlock("fd00::/8")].compactMap(\.self),

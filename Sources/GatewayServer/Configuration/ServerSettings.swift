@@ -20,8 +20,11 @@ package struct ServerSettings: Hashable, Sendable {
   package var defaultSeries: String?
   /// The series of the merged keys for travellers, in the roaming map.
   package var travelSeries: String?
-  /// Country codes to the series of each, for the roaming map.
+  /// Country codes (ISO 3166-1 alpha-2) to the series of each, for the roaming map of Google's app.
   package var roaming: [String: String]
+  /// Codes to the series of each, by the name of a layout whose addresses name a country; in a layout without a map of its
+  /// own, series are countries.
+  package var countries: [String: [String: String]]
   /// The exposure configuration to serve; `nil` is the default.
   package var exposureConfiguration: ExposureConfiguration?
   /// JSON with what the DP-3T layout tells apps instead of the defaults.
@@ -47,6 +50,7 @@ package struct ServerSettings: Hashable, Sendable {
     self.port = port
     layouts = nil
     roaming = [:]
+    countries = [:]
     proxies = TrustedProxies()
   }
 }

@@ -12,12 +12,15 @@ package struct LayoutCatalog: Sendable {
         national: $0.server.defaultSeries, federated: $0.server.travelSeries, application: $0.dp3tApplication)
     },
     describe(CoronaWarnAppLayout.self, CoronaWarnAppLayout.Address.self, "by day and hour: Corona-Warn-App") {
-      CoronaWarnAppLayout(countries: $0.server.roaming)
+      CoronaWarnAppLayout(countries: $0.server.countries[CoronaWarnAppLayout.name] ?? [:])
     },
     describe(ImmuniLayout.self, ImmuniLayout.Address.self, "by number: Immuni") {
-      ImmuniLayout(countries: $0.server.roaming)
+      ImmuniLayout(countries: $0.server.countries[ImmuniLayout.name] ?? [:])
     },
   ]
+
+  /// Layouts whose addresses name a country, so that `server.countries` can have a map for each.
+  package static let layoutsOfCountries = [CoronaWarnAppLayout.name, ImmuniLayout.name]
 
   package let layouts: [any Layout]
 

@@ -26,8 +26,6 @@ struct AppAddressing {
 
   /// What an app that is served this series is configured with.
   func addresses(of series: String) -> [AppAddress] {
-    let countries = settings.roaming.filter { $0.value == series }.map(\.key).sorted()
-    let country = countries.first ?? (settings.roaming.isEmpty ? series : nil)
     let ofLayouts = layouts.flatMap { layout in
       switch layout {
       case "google":
@@ -43,8 +41,11 @@ struct AppAddressing {
         ]
       case "dp3t": [address(layout, "Bucket and config address", "dp3t/\(series)")]
       case "corona-warn-app":
-        country.map { [address(layout, "Days", "version/v1/diagnosis-keys/country/\($0)/date")] } ?? []
-      case "immuni": country.map { [address(layout, "Index", "v1/keys/eu/\($0)/index")] } ?? []
+        country(of: series, in: layout).map {
+          [address(layout, "Days", "version/v1/diagnosis-keys/country/\($0)/date")]
+        } ?? []
+      case "immuni":
+        country(of: series, in: layout).map { [address(layout, "Index", "v1/keys/eu/\($0)/index")] } ?? []
       default: [AppAddress]()
       }
     }
@@ -53,6 +54,12 @@ struct AppAddressing {
       address("files", "Public keys for keyferry verify --trust", "\(series)/\(PublicKeyRing.fileName)"),
       address("files", "Digests for sha256sum -c", "\(series)/SHA256SUMS"),
     ]
+  }
+
+  /// The first country of a layout that is served this series; `nil` where none is.
+  private func country(of series: String, in layout: String) -> String? {
+    guard let countries = settings.countries[layout], !countries.isEmpty else { return series }
+    return countries.filter { $0.value == series }.map(\.key).sorted().first
   }
 
   private func address(_ layout: String, _ purpose: String, _ path: String) -> AppAddress {
