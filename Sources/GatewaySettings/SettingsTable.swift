@@ -738,8 +738,8 @@ package enum SettingsTable {
         TimeSpan.text(dp3t.validitySeconds), Allowed.dp3tValiditySeconds.durations),
       Row(
         "server.uploads.revision-key",
-        "What revision tokens are sealed with, 32 characters or more; without it none are given, and nobody can say "
-          + "something new about his keys.", none, secret),
+        "What seals the revision tokens, 32 characters or more; must be stated where `certificates` open the door "
+          + "`publish`. Without it nobody can change what was said about a key.", none, secret),
       Row("server.uploads.revision-key.file", "The file that holds it.", none, path),
       Row("server.uploads.revision-key.env", "The variable that holds it.", none, "a name"),
       Row(

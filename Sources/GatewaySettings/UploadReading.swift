@@ -38,6 +38,14 @@ extension GatewayReader {
     section.read("rate") { settings.requestsPerMinute = rate($0) }
     set(&settings.path, section.take("path").flatMap(doorPath))
     section.read("protocols") { settings.protocols = doorProtocols($0) }
+    if section.states("certificates"), !section.states("revision-key"),
+      settings.protocols?.contains("publish") ?? true
+    {
+      document.add(
+        section.place(of: "revision-key"),
+        "missing: phones with Google's app fail each upload whose answer has no revision token, and this key seals them; "
+          + "openssl rand -hex 32 makes one, state it as {file: secrets/revision.key}")
+    }
     let isOpen =
       !settings.token.disclosed.isEmpty || !settings.clients.isEmpty || !settings.certificates.isEmpty
       || settings.codes != nil || settings.dp3t != nil

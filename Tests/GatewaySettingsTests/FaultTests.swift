@@ -327,6 +327,24 @@ import TransparencyLog
         14:33: warning: server.uploads.token: mode 0660: its group may write it; chmod g-w it
         """),
     Case(
+      name: "a door for Google's app without a key for its revision tokens",
+      text: """
+        state: /s
+        publication: {folder: /p}
+        series: [{name: NL, sign: [{key: {file: a.key}, id: "204", version: v1}]}]
+        server:
+          rate: none
+          uploads:
+            - {name: a, origin: NL, rate: none, certificates: [{issuer: i, audience: a, key-set: jwks.json}]}
+            - {name: b, path: /b, origin: NL, rate: none, protocols: [publish-v1alpha1],
+               certificates: [{issuer: i, audience: a, key-set: jwks.json}]}
+            - {name: c, path: /c, origin: NL, rate: none, token: {env: TOKEN}}
+        """,
+      faults: """
+        7:7: error: server.uploads.a.revision-key: missing: phones with Google's app fail each upload whose answer has no \
+        revision token, and this key seals them; openssl rand -hex 32 makes one, state it as {file: secrets/revision.key}
+        """),
+    Case(
       name: "countries of layouts",
       text: """
         state: /s

@@ -77,6 +77,7 @@ import Testing
           origin: DE
           certificates:
             - {issuer: verify.example.org, audience: keys.example.org, keys: {v1: verifier.pem}}
+          revision-key: {file: revision}
           rate: none
       """, trusting: authority, from: "2020-12-01T09:00:00Z"
     ) { gateway in

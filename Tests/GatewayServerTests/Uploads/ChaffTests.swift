@@ -58,6 +58,7 @@ struct ChaffTests {
     origin: US-VA
         rate: none
         certificates: [{issuer: verify.example.org, audience: keys.example.org, key-set: keys.jwks}]
+        revision-key: {file: revision}
     """
 
   /// `KEYFERRY_CHAFF_ROUNDS=1000` measures longer.

@@ -93,6 +93,12 @@ final class ConfiguredGateway {
     return self
   }
 
+  /// As an entrance is that gives out no tokens.
+  func withoutRevisionKey() -> ConfiguredGateway {
+    for index in plan.uploads.indices { plan.server?.uploads[index].revisionKey = nil }
+    return self
+  }
+
   deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// The lines of a section, as deep as they belong.

@@ -78,7 +78,9 @@ struct RevisionTokenTests {
         origin: US-VA
             rate: none
             certificates: [{issuer: verify.example.org, audience: keys.example.org, key-set: keys.jwks}]
-        """)
+            revision-key: {file: revision}
+        """
+    ).withoutRevisionKey()
     for _ in 0..<2 {
       let response = try await post("likely", to: gateway)
       #expect(response.code == 200 && response.json["revisionToken"] == nil)

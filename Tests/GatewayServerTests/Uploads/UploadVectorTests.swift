@@ -95,6 +95,7 @@ struct UploadVectorTests {
         origin: US-VA
             rate: none
             certificates: [{issuer: verify.example.org, audience: keys.example.org, key-set: keys.jwks}]
+            revision-key: {file: revision}
         """)
     let app = try gateway.application()
     #expect(try await UploadVector("publish_confirmed").post(to: app).code == 200)
