@@ -369,25 +369,45 @@ extension GatewayReader {
       )
     }
     for load in PhoneLoad.loads(of: series.settings, servedAs: layouts) where !load.fits {
-      // Whoever calls a series like this serves the app.
-      if load.phone == PhoneLoad.covidwise, series.settings.name.hasPrefix("exposureKeyExport-") {
-        warn(
-          series.section.place(of: "every"),
-          "\(load.phone) reads only the newest 14 entries of an index, and this one has up to \(load.firstFiles): state "
-            + "every: 1 day and listed: 14 days, or phones that were off for a while lose keys")
-      }
-      if load.phone == PhoneLoad.secondSDK, layouts?.contains(load.layout) == true {
-        warn(
-          series.section.place(of: "rollups"),
-          "\(load.phone) is given one bundle a visit and visits 6 times a day, and this series has up to "
-            + "\(load.filesPerDay) a day: its phones fall behind and lose keys; add since to rollups")
-      }
-      guard load.phone == "iOS 13.5" else { continue }
-      let stated = ["editions", "listed"].first { series.section.states($0) } ?? "every"
-      warn(
-        series.section.place(of: stated),
+      let (name, reason) = Self.advice(for: load)
+      warn(series.section.place(of: name.first { series.section.states($0) } ?? "every"), reason)
+    }
+  }
+
+  /// What to change for a phone that does not get on: the settings that mean it, and why.
+  private static func advice(for load: PhoneLoad) -> (settings: [String], reason: String) {
+    let takes = "\(load.phone) takes \(load.limit.text)"
+    if load.takesArchives, let keys = load.keysPerDay {
+      return (
+        ["split"],
+        "\(takes), and split makes more files than that above \(counted(keys, "key")) a day: raise split, or leave the "
+          + "layout \(load.layout) out of server.layouts"
+      )
+    }
+    switch load.phone {
+    case PhoneLoad.covidwise:
+      return (
+        ["every"],
+        "\(load.phone) reads only the newest 14 entries of an index, and this one has up to \(load.firstFiles): state "
+          + "every: 1 day and listed: 14 days, or phones that were off for a while lose keys"
+      )
+    case PhoneLoad.secondSDK:
+      return (
+        ["rollups"],
+        "\(load.phone) is given one bundle a visit and visits 6 times a day, and this series has up to "
+          + "\(load.filesPerDay) a day: its phones fall behind and lose keys; add since to rollups"
+      )
+    case PhoneLoad.firstFramework:
+      return (
+        ["editions", "listed"],
         "a new phone with iOS 13.5 is given \(load.firstFiles) files by the layout apple in one call, which takes "
           + "15 in 24 hours: it never gets further; make editions: 1 and listed: 14 days, or leave apple out of server.layouts"
+      )
+    default:
+      return (
+        ["editions"],
+        "\(takes) a day, and an app that checks whenever there is something new makes \(load.callsPerDay): make fewer "
+          + "editions, or leave the layout \(load.layout) out of server.layouts"
       )
     }
   }

@@ -148,6 +148,36 @@ import Testing
     #expect(!others.contains("iOS 13.5") && others.contains("Android with exposure windows"))
   }
 
+  /// Archives that are split are more files, and iOS 13.5 takes none of a call with more than fifteen.
+  @Test func whatSplitMeansForPhones() throws {
+    let split = Self.sound.replacing("{name: US, ", with: "{name: US, split: {keys: 12}, ")
+    let (status, output) = try checked(split)
+    #expect(status == 0)
+    let row = output.split(separator: "\n").first { $0.hasPrefix("US ") && $0.contains(" iOS 13.5 ") }
+    #expect(row?.hasSuffix("15 files     too many above 12 keys a day") == true, "\(output)")
+    #expect(
+      output.contains(
+        "warning: series.US.split: iOS 13.5 takes 15 files, and split makes more files than that above 12 keys a day"),
+      "\(output)")
+    #expect(output.contains("US      iOS 13.6 and later "), "\(output)")
+    let rows = output.split(separator: "\n").filter { $0.hasPrefix("US ") && $0.contains("too many") }
+    #expect(rows.count == 1, "\(output)")
+  }
+
+  /// It reads the newest fourteen entries every twelve hours, and is served by a series of this name alone.
+  @Test func covidwiseVisitsTwiceADay() throws {
+    let (_, other) = try checked(Self.sound)
+    #expect(!other.contains("COVIDWISE"), "\(other)")
+    let text = Self.sound.replacing("name: US,", with: "name: exposureKeyExport-US, every: 1 day,")
+    let (status, output) = try checked(text)
+    let row = output.split(separator: "\n").first { $0.contains("COVIDWISE") } ?? ""
+    #expect(
+      status == 0 && row.split(separator: " ").suffix(6) == ["28", "14", "2", "newest", "14", "entries"], "\(output)")
+    let often = try checked(text.replacing("every: 1 day", with: "every: 2 hours")).text
+    #expect(often.contains("COVIDWISE on iOS reads only the newest 14 entries of an index"), "\(often)")
+    #expect(often.contains("too many"), "\(often)")
+  }
+
   @Test func phonesInJSONAreAsTheSchemaSays() throws {
     try Workshop.run { workshop in
       try workshop.makeSigner()

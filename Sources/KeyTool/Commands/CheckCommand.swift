@@ -226,7 +226,8 @@ struct ConfigurationCheck {
       phones: phones.map { load in
         .init(
           series: load.series, phone: load.phone, layout: load.layout, filesPerDay: load.filesPerDay,
-          firstFiles: load.firstFiles, callsPerDay: load.callsPerDay, limit: load.limit.text, fits: load.fits)
+          firstFiles: load.firstFiles, callsPerDay: load.callsPerDay, limit: load.limit.text,
+          keysPerDay: load.keysPerDay, fits: load.fits)
       },
       readings: stale.map { stale in
         .init(
@@ -360,6 +361,8 @@ struct ConfigurationCheck {
       var firstFiles: Int
       var callsPerDay: Int
       var limit: String
+      /// `nil` where the number of keys makes no difference.
+      var keysPerDay: Int?
       var fits: Bool
 
       enum CodingKeys: String, CodingKey {
@@ -367,6 +370,7 @@ struct ConfigurationCheck {
         case filesPerDay = "files_per_day"
         case firstFiles = "first_files"
         case callsPerDay = "calls_per_day"
+        case keysPerDay = "keys_per_day"
       }
     }
 

@@ -73,7 +73,7 @@ extension ConfigurationCheck {
         rows: phones.map { load in
           [
             load.series, load.phone, load.layout, grouped(load.filesPerDay), grouped(load.firstFiles),
-            grouped(load.callsPerDay), load.limit.text, load.fits ? "" : "too many",
+            grouped(load.callsPerDay), load.limit.text, load.verdict,
           ]
         }
       ).text
@@ -160,6 +160,13 @@ extension SourceSettings {
     case .origins: "the signatures of the origins"
     case .operator: "the operator"
     }
+  }
+}
+
+extension PhoneLoad {
+  fileprivate var verdict: String {
+    if fits { return "" }
+    return takesArchives ? "too many above \(counted(keysPerDay ?? 0, "key")) a day" : "too many"
   }
 }
 
