@@ -232,7 +232,7 @@ let package = Package(
     .target(
       name: "PeerTransport",
       dependencies: [
-        "NetworkFaults", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats",
+        "NetworkFaults", "KeyPeers", "KeyIntake", "BundleTrust", "ExposureKeys", "KeyFormats", "CZlib",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "NIOCore", package: "swift-nio", condition: gateway),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),

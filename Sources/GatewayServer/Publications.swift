@@ -8,13 +8,19 @@ package struct Publications: Sendable {
   /// For apps that ask for no series.
   package let defaultSeries: String?
 
-  package init(series: [PublishedSeries], defaultSeries: String? = nil) {
+  /// - Parameter configured: the names of all series that are to be published, or are already.
+  package init(series: [PublishedSeries], defaultSeries: String? = nil, configured: [String] = []) {
     self.series = series
     self.defaultSeries = defaultSeries
+    self.configured = Set(configured.map { $0.lowercased() })
     byName = Dictionary(series.map { ($0.manifest.series.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   private let byName: [String: PublishedSeries]
+  private let configured: Set<String>
+
+  /// Whether there is a series of this name, in any case, or there will be when something of it is published.
+  func knows(_ name: String) -> Bool { byName[name.lowercased()] != nil || configured.contains(name.lowercased()) }
 
   /// By its name in any case; `nil` asks for the default one.
   package subscript(name: String?) -> PublishedSeries? {

@@ -28,7 +28,13 @@ extension GatewayReader {
     var unread: Set<String> = []
     section.section("options") { section in
       section.readAll { name, setting in
-        if peer?.description.isSecret(name) != true {
+        if peer?.description.options.contains(where: { $0.name == name && $0.isPublicKey }) == true {
+          guard let key = publicKeyOption(setting) else {
+            unread.insert(name)
+            return
+          }
+          options[name] = key
+        } else if peer?.description.isSecret(name) != true {
           options[name] = self.line(setting)
         } else if let secret = self.secret(setting) {
           secrets[name] = secret
@@ -69,6 +75,21 @@ extension GatewayReader {
       add(reason, toOptionsOf: section)
     }
     return StatedSource(settings: settings, section: section)
+  }
+
+  /// The key itself, or the text of the file that has it; `nil` adds a fault.
+  private func publicKeyOption(_ setting: Setting) -> String? {
+    guard let text = setting.text() else { return nil }
+    // Base64 of a SubjectPublicKeyInfo begins so, and is longer than most paths.
+    if text.contains("-----BEGIN") || (text.hasPrefix("MF") && text.utf8.count >= 80) { return text }
+    guard let bytes = contents(setting, limit: Allowed.publicKeyBytes) else { return nil }
+    let contents = String(decoding: bytes, as: UTF8.self)
+    do throws(KeyFault) {
+      _ = try P256PublicKey(text: contents)
+      return contents
+    } catch {
+      return setting.fault(inFile(at: setting.place, "\(error)"))
+    }
   }
 
   /// Places `NAME: reason` at that option.

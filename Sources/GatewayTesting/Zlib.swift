@@ -14,9 +14,20 @@ package enum Zlib {
   package static func deflate(
     _ bytes: [UInt8], level: Int32, strategy: Strategy = .automatic
   ) throws -> [UInt8] {
+    try deflate(bytes, level: level, strategy: strategy, windowBits: -15)
+  }
+
+  /// A member of gzip (RFC 1952).
+  package static func gzip(_ bytes: [UInt8]) throws -> [UInt8] {
+    try deflate(bytes, level: 6, strategy: .automatic, windowBits: 15 + 16)
+  }
+
+  private static func deflate(
+    _ bytes: [UInt8], level: Int32, strategy: Strategy, windowBits: Int32
+  ) throws -> [UInt8] {
     var stream = z_stream()
     var status = deflateInit2_(
-      &stream, level, Z_DEFLATED, -15, 8, strategy.rawValue, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+      &stream, level, Z_DEFLATED, windowBits, 8, strategy.rawValue, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { throw Fault(status: status) }
     defer { deflateEnd(&stream) }
     var result: [UInt8] = []

@@ -20,7 +20,9 @@ struct DP3TPeer: PeerSync {
       PeerOption(
         "version", .choice(["v1", "v2"]), isRequired: true,
         "v1: a bundle for each day of the keys; v2: one bundle for all days"),
-      PeerOption("key", .publicKey, "the P-256 key that signs the header Signature; unchecked where not given"),
+      PeerOption(
+        "key", .publicKey,
+        "the P-256 key that signs the header Signature, or the path of its PEM file; unchecked if omitted"),
       PeerOption("days", .number(1...21), "v1: how many days are asked for, today included; 14 where not given"),
       PeerOption("withFederationGateway", .flag, "v2: whether keys of other countries are asked for"),
     ], trusts: [.ring, .host, .operator]

@@ -126,6 +126,11 @@ package struct PeerOption: Sendable {
     return true
   }
 
+  package var isPublicKey: Bool {
+    guard case .publicKey = values else { return false }
+    return true
+  }
+
   init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
     self.name = name
     self.meaning = meaning

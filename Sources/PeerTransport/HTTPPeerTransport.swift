@@ -87,6 +87,39 @@ private struct BodyDestination: Sendable {
   let byteLimit: Int
 }
 
+/// A body as it is received, which becomes a file or stays in memory.
+private struct ReceivedBody: ~Copyable {
+  private let address: WebAddress
+  private let byteLimit: Int
+  private var file: PartFile?
+  private var kept: [UInt8] = []
+  private var count = 0
+
+  init(_ destination: BodyDestination, from address: WebAddress) throws {
+    self.address = address
+    byteLimit = destination.byteLimit
+    file = try destination.path.map { try PartFile($0) }
+  }
+
+  mutating func take(_ piece: ByteBuffer) throws {
+    count += piece.readableBytes
+    guard count <= byteLimit else {
+      throw TransportFault.tooLarge(address, "\(count) or more", limit: byteLimit)
+    }
+    if file != nil {
+      try file?.write(piece)
+    } else {
+      piece.withUnsafeReadableBytes { kept.append(contentsOf: $0) }
+    }
+  }
+
+  /// The bytes that are kept in memory; a file gets its name.
+  consuming func finish() throws -> [UInt8] {
+    try file.take()?.commit()
+    return kept
+  }
+}
+
 private typealias HeadAndBody = (head: ResponseHead, body: [UInt8])
 
 // MARK: - Retries and redirects
@@ -226,7 +259,7 @@ extension HTTPPeerTransport {
     for header in isHome ? Self.disclosed(secretHeaders) + headers.map(secrets.disclosed) : headers {
       request.headers.replaceOrAdd(name: header.name, value: header.value)
     }
-    // Limits and digests count the bytes that are sent, so nothing may be compressed on the way.
+    // Files of keys gain little by it, and a document that is not encoded needs no second limit.
     request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
     return request
   }
@@ -235,12 +268,14 @@ extension HTTPPeerTransport {
     headers.map { PeerRequest.Header($0.name, $0.value.disclosed) }
   }
 
-  /// The body of a 200, or of a 207 to what was handed over: whole, within its limit, as it is.
+  /// The body of a 200, or of a 207 to what was handed over: whole, and within its limit. One in `gzip` is decoded; the limit
+  /// holds for the bytes on the way and for the decoded ones.
   private func body(
     of response: HTTPClientResponse, at address: WebAddress, _ destination: BodyDestination,
     since start: ContinuousClock.Instant
   ) async throws -> [UInt8] {
-    if let encoding = response.contentEncoding {
+    let isGzip = response.isGzip
+    if !isGzip, let encoding = response.contentEncoding {
       throw TransportFault.malformed(
         address, "its Content-Encoding is \(encoding.prefix(40)), although none was asked for")
     }
@@ -250,8 +285,9 @@ extension HTTPPeerTransport {
     }
     let progress = BodyProgress()
     return try await progress.watching(address, limits, since: start) { [onEvent] in
-      var kept: [UInt8] = []
-      var file = try destination.path.map { try PartFile($0) }
+      // Some servers and caches compress whatever is asked for.
+      let gzip = isGzip ? GzipDecoding() : nil
+      var body = try ReceivedBody(destination, from: address)
       var count = 0
       var reported = 0
       for try await piece in response.body {
@@ -259,10 +295,15 @@ extension HTTPPeerTransport {
         guard count <= destination.byteLimit else {
           throw TransportFault.tooLarge(address, "\(count) or more", limit: destination.byteLimit)
         }
-        if file != nil {
-          try file?.write(piece)
+        if let gzip {
+          gzip.take(piece)
+          do {
+            while let decoded = try gzip.next() { try body.take(decoded) }
+          } catch let damage as GzipDecoding.Damage {
+            throw TransportFault.malformed(address, "its gzip is damaged: \(damage.reason)")
+          }
         } else {
-          piece.withUnsafeReadableBytes { kept.append(contentsOf: $0) }
+          try body.take(piece)
         }
         progress.add(piece.readableBytes)
         if count - reported >= Self.eventStep {
@@ -273,9 +314,9 @@ extension HTTPPeerTransport {
       // A cancelled sequence may end as if it were whole.
       try Task.checkCancellation()
       guard count == expected ?? count else { throw TransportFault.closed(address) }
-      try file.take()?.commit()
+      guard gzip?.isWhole ?? true else { throw TransportFault.malformed(address, "its gzip ends in the middle") }
       onEvent(.received(byteCount: count, expected: expected, address: address.description))
-      return kept
+      return try body.finish()
     }
   }
 
@@ -318,9 +359,13 @@ extension HTTPPeerTransport {
 }
 
 extension HTTPClientResponse {
-  /// What the body is encoded with, where it is.
+  /// Whether the body is encoded with gzip alone.
+  var isGzip: Bool { contentEncoding.map { ["gzip", "x-gzip"].contains($0.lowercased()) } ?? false }
+
+  /// What the body is encoded with, one behind the other; `nil` where it is not.
   fileprivate var contentEncoding: String? {
-    headers[canonicalForm: "content-encoding"].first { !$0.isEmpty && $0.lowercased() != "identity" }.map(String.init)
+    let encodings = headers[canonicalForm: "content-encoding"].filter { !$0.isEmpty && $0.lowercased() != "identity" }
+    return encodings.isEmpty ? nil : encodings.joined(separator: ", ")
   }
 
   fileprivate func announcedByteCount(at address: WebAddress) throws -> Int? {

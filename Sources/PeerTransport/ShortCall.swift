@@ -46,6 +46,8 @@ package struct ShortCall: Sendable {
       return try await wholeAnswer()
     } catch is NIOTooManyBytesError {
       throw NetworkFault(.notHTTP, "it answers more than the \(byteLimit) bytes that are read")
+    } catch let damage as GzipDecoding.Damage {
+      throw NetworkFault(.notHTTP, "its gzip is damaged: \(damage.reason)")
     } catch {
       // A task that was cancelled is told so by the client in its own words.
       try Task.checkCancellation()
@@ -74,8 +76,10 @@ package struct ShortCall: Sendable {
     // The time of a request ends with its head. A body that comes byte by byte would hold up whoever asked.
     return try await withThrowingTaskGroup(of: (status: Int, body: [UInt8]).self) { [byteLimit] group in
       group.addTask {
-        let bytes = try await response.body.collect(upTo: byteLimit)
-        return (Int(response.status.code), Array(bytes.readableBytesView))
+        let body = try await response.body.collect(upTo: byteLimit)
+        let bytes =
+          response.isGzip ? try GzipDecoding.decoded(body, limit: byteLimit) : Array(body.readableBytesView)
+        return (Int(response.status.code), bytes)
       }
       group.addTask {
         try await Task.sleep(until: end, clock: .continuous)

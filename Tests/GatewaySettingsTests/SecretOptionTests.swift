@@ -96,4 +96,27 @@ import Testing
     settings.secrets = ["key": Secret("hunter2-hunter2")]
     #expect(PeerCatalog.faults(of: settings) == [])
   }
+
+  /// The key of a DP-3T server's answers, as a path like other public keys, or as it is.
+  @Test func aPublicKeyIsInAFileOrWrittenHere() throws {
+    func text(_ key: String) -> String {
+      """
+      state: /s
+      sources:
+        - {name: a, protocol: dp3t, location: "https://a.example", origin: CH, trust: operator, options: {version: v2, key: "\(key)"}}
+      """
+    }
+    let pem = Fixture.keys[0].publicKey.pem
+    let base64 = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
+    for (stated, key) in [("keys/de.pem", pem), ("/etc/k/keys/de.pem", pem), (base64, base64)] {
+      #expect(try Fixture.parse(text(stated)).plan.sources.first?.options["key"] == key)
+    }
+    for (stated, reason) in [
+      ("keys/bad.pem", "/etc/k/keys/bad.pem: neither a PEM block nor base64"), ("keys/none.pem", "cannot open"),
+    ] {
+      let faults = Fixture.faults(text(stated))
+      #expect(faults.count == 1 && faults[0].contains("error: sources.a.options.key: "), "\(faults)")
+      #expect(faults.first?.contains(reason) == true, "\(faults)")
+    }
+  }
 }

@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["gzip", "br", "aws-chunked"])
+  @Test(arguments: ["br", "aws-chunked", "deflate", "gzip, gzip"])
   func refusesEncodedDocuments(encoding: String) async throws {
     try await Bench.run { _, connection in
       try await connection.respond("200 OK", ["Content-Encoding: \(encoding)"], body: [0x1F, 0x8B, 8])
@@ -147,6 +147,87 @@ import Testing
       let fault = try await fault { _ = try await bench.transport(server).ask(PeerRequest(url: "a")) }
       #expect(fault.code == "malformed-response")
       #expect(fault.reason.contains("Content-Encoding is \(encoding)"))
+    }
+  }
+
+  /// Some servers and caches compress although `identity` is asked for.
+  @Test(arguments: ["gzip", "x-gzip", "GZIP"])
+  func decodesGzip(encoding: String) async throws {
+    let packed = try Zlib.gzip(Self.keys)
+    try await Bench.run { request, connection in
+      guard request.target == "/chunks" else {
+        return try await connection.respond("200 OK", ["Content-Encoding: \(encoding)"], body: packed)
+      }
+      try await connection.send(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: \(encoding)\r\nTransfer-Encoding: chunked\r\n\r\n")
+      for start in stride(from: 0, to: packed.count, by: 1000) {
+        let chunk = Array(packed[start..<min(start + 1000, packed.count)])
+        try await connection.send(Array("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Array("\r\n".utf8))
+      }
+      try await connection.send("0\r\n\r\n")
+    } _: { bench, server in
+      let transport = try bench.transport(server)
+      for url in ["length", "chunks"] {
+        _ = try await transport.fetch(PeerRequest(url: url), into: bench.target, byteLimit: Self.keys.count)
+        #expect(try bench.document == Self.keys)
+        #expect(try await transport.ask(PeerRequest(url: url, byteLimit: Self.keys.count)).body == Self.keys)
+      }
+      #expect(server.log.requests.allSatisfy { $0["accept-encoding"] == "identity" })
+    }
+  }
+
+  /// The answers of witnesses, of services of codes, and key sets of verification servers.
+  @Test func decodesAShortAnswer() async throws {
+    let packed = try Zlib.gzip(Array(repeating: 0x20, count: 5000))
+    try await StubServer.run { _, connection in
+      try await connection.respond("200 OK", ["Content-Encoding: gzip"], body: packed)
+    } _: { server in
+      func call(_ limit: Int) -> ShortCall {
+        ShortCall(
+          address: "http://127.0.0.1:\(server.port)/keys", body: nil, token: nil, timeoutSeconds: 10, byteLimit: limit)
+      }
+      let answer = try await call(5000).answer()
+      #expect(answer.body == Array(repeating: 0x20, count: 5000))
+      await #expect(throws: (any Error).self) { try await call(4999).answer() }
+    }
+  }
+
+  /// The limit of a document counts what is decoded: a small answer may hold gigabytes.
+  @Test func stopsDecodingAtTheLimit() async throws {
+    let packed = try Zlib.gzip([UInt8](repeating: 0, count: 64 << 20))
+    try await Bench.run { _, connection in
+      try await connection.respond("200 OK", ["Content-Encoding: gzip"], body: packed)
+    } _: { bench, server in
+      let transport = try bench.transport(server)
+      let fetched = try await fault {
+        _ = try await transport.fetch(PeerRequest(url: "a"), into: bench.target, byteLimit: 1 << 20)
+      }
+      #expect(fetched.code == "too-large" && fetched.reason.hasSuffix("at most 1048576 are read"), "\(fetched.reason)")
+      #expect(try bench.files.isEmpty)
+      let asked = try await fault { _ = try await transport.ask(PeerRequest(url: "a", byteLimit: 1 << 20)) }
+      #expect(asked.code == "too-large")
+    }
+  }
+
+  @Test(arguments: ["damaged", "short", "tail", "none"])
+  func refusesGzipThatIsNone(kind: String) async throws {
+    let packed = try Zlib.gzip(Self.keys)
+    let bytes: [UInt8]
+    switch kind {
+    case "damaged": bytes = Array(packed.prefix(packed.count / 2)) + [1, 2, 3] + Array(packed.suffix(packed.count / 2))
+    case "short": bytes = packed.dropLast(9)
+    case "tail": bytes = packed + [1, 2, 3]
+    default: bytes = Array("keys".utf8)
+    }
+    try await Bench.run { _, connection in
+      try await connection.respond("200 OK", ["Content-Encoding: gzip"], body: bytes)
+    } _: { bench, server in
+      let transport = try bench.transport(server)
+      let fetched = try await fault {
+        _ = try await transport.fetch(PeerRequest(url: "a"), into: bench.target, byteLimit: 1 << 20)
+      }
+      #expect(fetched.code == "malformed-response" && fetched.reason.contains("its gzip "), "\(fetched.reason)")
+      #expect(try bench.files.isEmpty)
     }
   }
 

@@ -48,12 +48,15 @@ package struct AppleLayout: Layout {
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }
+    // It is the same for every series, and apps ask for it before anything is published.
+    if address == .defaultConfiguration || (address == .configuration && publications.knows(values[0])) {
+      return LayoutAnswer(.bytes(configuration.json, mediaType: "application/json"), cache: .list)
+    }
     guard let series = publications[values.first] else { return .noSeries(publications) }
     switch address {
     case .defaultFiles, .files: return files(of: series, request)
     case .defaultKeys, .keys: return keys(of: series, request)
-    case .defaultConfiguration, .configuration:
-      return LayoutAnswer(.bytes(configuration.json, mediaType: "application/json"), cache: .list)
+    case .defaultConfiguration, .configuration: return .noSeries(publications)
     case .archive: return bundle(values[1], of: series) { .archive($0) }
     case .export: return bundle(values[1], of: series) { .member($0, .export) }
     case .signature: return bundle(values[1], of: series) { .member($0, .signature) }

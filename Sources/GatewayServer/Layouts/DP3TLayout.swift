@@ -87,7 +87,7 @@ package struct DP3TLayout: Layout {
       }
     case .seriesBundle: return series(values[0]) { bundle(of: $0, request) }
     case .configuration: return .json(application)
-    case .seriesConfiguration: return series(values[0]) { _ in .json(application) }
+    case .seriesConfiguration: return publications.knows(values[0]) ? .json(application) : .noSeries(publications)
     }
   }
 

@@ -161,7 +161,8 @@ package final class PublicationStore: Sendable {
       for (path, document) in loaded.documents { files[path] = .document(document) }
     }
     return PublicationSnapshot(
-      publications: Publications(series: inOrder.map(\.series), defaultSeries: defaultSeries), files: files,
+      publications: Publications(series: inOrder.map(\.series), defaultSeries: defaultSeries, configured: order),
+      files: files,
       generation: generation)
   }
 }

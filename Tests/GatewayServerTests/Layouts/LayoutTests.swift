@@ -156,6 +156,24 @@ private func server(_ layout: any Layout, _ series: PublishedSeries..., now: Int
     let asked = server(AppleLayout(configuration: Array("{}".utf8)), series([]))
     #expect(asked.ask("/apple/configuration")?.text == "{}")
     #expect(asked.ask("/apple/NL/configuration")?.text == "{}")
+    #expect(asked.ask("/apple/XX/configuration")?.status == 404)
+  }
+
+  /// A new gateway is asked for it before there is a key.
+  @Test func configurationsNeedNoPublication() {
+    for (layout, address) in [
+      (AppleLayout(configuration: Array("{}".utf8)), "/apple/configuration"),
+      (AppleLayout(configuration: Array("{}".utf8)), "/apple/nl/configuration"), (DP3TLayout(), "/v1/config"),
+      (DP3TLayout(), "/dp3t/NL/v1/config"),
+    ] as [(any Layout, String)] {
+      var asked = server(layout)
+      asked.publications = Publications(series: [], configured: ["NL"])
+      #expect(asked.ask(address)?.status == 200, "\(address)")
+      #expect(
+        asked.ask(address.replacing("/nl/", with: "/de/").replacing("/NL/", with: "/DE/"))?.status
+          == (address.lowercased().contains("/nl/") ? 404 : 200))
+      #expect(asked.ask("/apple/NL/files")?.status ?? 404 == 404)
+    }
   }
 
   @Test func pagesPassOverExpiredKeys() {
