@@ -66,6 +66,52 @@ import Testing
     }
   }
 
+  /// The region of every bundle is the code, so that nothing else is taken for it.
+  @Test(arguments: [
+    ("NL", "nl.rijksoverheid.en", "204 for NL"), ("GB-NIR", "GB", "234 for GB-NIR"), ("US-VA", "104", "310 for US-VA"),
+    ("FJ", "54", "such as 204"),
+  ])
+  func aMobileCountryCodeHasThreeDigits(region: String, code: String, suggestion: String) throws {
+    try Workshop.run { workshop in
+      let refused = try workshop.keyferry("init", "gateway", "--region", region, "--key-id", code)
+      #expect(refused.status == 64)
+      #expect(
+        refused.errors.contains(
+          "--key-id \"\(code)\": allowed is the three digits of a mobile country code, \(suggestion)"),
+        "\(refused.errors)")
+      #expect(!workshop.exists("gateway"))
+    }
+  }
+
+  @Test func aCodeOfAnotherCountryIsNoted() throws {
+    try Workshop.run { workshop in
+      let made = try workshop.keyferry("init", "gateway", "--region", "NL", "--key-id", "310")
+      #expect(made.status == 0)
+      #expect(
+        made.errors == "keyferry: bundles will name 310, which is no mobile country code of NL: 204\n", "\(made.errors)"
+      )
+    }
+  }
+
+  /// Google's app needs a revision token in each answer, so its key is there before anybody uploads.
+  @Test func theDoorForUploadsNeedsNoMoreThanItsLines() throws {
+    try Workshop.run { workshop in
+      #expect(try workshop.keyferry(["init", "gateway"] + Self.flags).status == 0)
+      #expect(try mode(workshop.path("gateway/secrets/revision.key")) == 0o600)
+      let key = try workshop.text("gateway/secrets/revision.key")
+      #expect(key.wholeMatch(of: /[0-9a-f]{64}\n/) != nil)
+      let text = try workshop.text("gateway/gateway.yaml")
+      let start = try #require(text.range(of: "#   uploads:")?.lowerBound)
+      let opened = text[..<start] + text[start...].replacing("# ", with: "")
+      try workshop.write(String(opened), "gateway/gateway.yaml")
+      let check = try workshop.keyferry("check", "--config", "gateway/gateway.yaml")
+      #expect(check.status == 0 && check.text.contains("sound, 1 source, 1 series"), "\(check.text)")
+      try workshop.write(String(opened.replacing(/\n.*revision-key.*\n/, with: "\n")), "gateway/gateway.yaml")
+      let missing = try workshop.keyferry("check", "--config", "gateway/gateway.yaml")
+      #expect(missing.status == 2 && missing.text.contains("server.uploads.revision-key: missing"), "\(missing.text)")
+    }
+  }
+
   @Test func whatStandsThereStays() throws {
     try Workshop.run { workshop in
       try workshop.write("precious", "gateway.yaml")

@@ -15,7 +15,8 @@ struct InitCommand: ParsableCommand {
     discussion: """
       Five questions are asked on a terminal, of which options answer some or all. Without a terminal the options alone \
       count. What is made is what keyferry check calls sound: gateway.yaml, with one source that reads key files from the \
-      folder drop, and one series; a signing key in secrets, which only its owner can open; its public half in keys. \
+      folder drop, and one series; a signing key in secrets, which only its owner can open; its public half in keys; and a key \
+      for the revision tokens of uploads, with the settings that use it as comments. \
       Nothing that is there already is written over.
 
       Examples:
@@ -34,7 +35,7 @@ struct InitCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The id of the signing key and the region in bundles, by convention the mobile country code.", valueName: "id"))
+      "The mobile country code, three digits: the region in bundles and the id of the signing key.", valueName: "code"))
   var keyID: String?
 
   @Option(name: .customLong("app-bundle-id"), help: "The iOS app that will read the bundles; empty for none.")
@@ -59,9 +60,10 @@ struct InitCommand: ParsableCommand {
     try checkFree("\(root)/\(GatewayOptions.defaultConfiguration)")
     let answers = try Answers(self)
     let (key, publicKey) = ("secrets/\(answers.region)-v1.key.pem", "keys/\(answers.keyID)-v1.pem")
+    let revisionKey = "secrets/revision.key"
     let configuration = GatewayOptions.defaultConfiguration
     // Before anything is made.
-    for file in [key, publicKey] { try checkFree("\(root)/\(file)") }
+    for file in [key, publicKey, revisionKey] { try checkFree("\(root)/\(file)") }
     try make(root)
     for (name, mode) in [("drop", 0o777), ("keys", 0o777), ("secrets", 0o700), ("state", 0o700)] {
       try make("\(root)/\(name)", mode: mode_t(mode))
@@ -69,7 +71,8 @@ struct InitCommand: ParsableCommand {
     let signer = SigningKey.generate()
     try write(signer.pemRepresentation, "\(root)/\(key)", permissions: 0o600)
     try write(signer.publicKey.pem, "\(root)/\(publicKey)")
-    try write(answers.settings(key: key), "\(root)/\(configuration)")
+    try write(Self.randomDigits(count: 64) + "\n", "\(root)/\(revisionKey)", permissions: 0o600)
+    try write(answers.settings(key: key, revisionKey: revisionKey), "\(root)/\(configuration)")
     // What is said to be sound was read.
     let (_, warnings) = try GatewayConfiguration.read(
       "\(root)/\(configuration)", environment: ProcessInfo.processInfo.environment, now: Clock.now)
@@ -77,7 +80,7 @@ struct InitCommand: ParsableCommand {
     if json {
       let made = InitDocument(
         configuration: "\(root)/\(configuration)", signingKey: "\(root)/\(key)", publicKey: "\(root)/\(publicKey)",
-        drop: "\(root)/drop", warnings: warnings.map(\.description))
+        revisionKey: "\(root)/\(revisionKey)", drop: "\(root)/drop", warnings: warnings.map(\.description))
       return try Console.document(line: try JSONText.render(made))
     }
     let option = "--config \(Self.quoted("\(root)/\(configuration)"))"
@@ -86,6 +89,7 @@ struct InitCommand: ParsableCommand {
       \(root)/\(configuration)  the configuration; every setting of it can be changed
       \(root)/\(key)  the signing key; keep it secret, and keep a copy
       \(root)/\(publicKey)  its public half, for whoever verifies
+      \(root)/\(revisionKey)  seals the revision tokens of phones that upload; keep it secret
       \(root)/drop/  put key files here
 
       Next:
@@ -102,6 +106,7 @@ struct InitCommand: ParsableCommand {
     let configuration: String
     let signingKey: String
     let publicKey: String
+    let revisionKey: String
     /// Where key files are put.
     let drop: String
     let warnings: [String]
@@ -110,6 +115,7 @@ struct InitCommand: ParsableCommand {
       case reportVersion = "report_version"
       case signingKey = "signing_key"
       case publicKey = "public_key"
+      case revisionKey = "revision_key"
       case configuration, drop, warnings
     }
   }
@@ -132,6 +138,10 @@ struct InitCommand: ParsableCommand {
   private static func quoted(_ path: String) -> String {
     if path.wholeMatch(of: /[A-Za-z0-9_\/.,:@%+=\-]+/) != nil { return path }
     return "'\(path.replacing("'", with: "'\\''"))'"
+  }
+
+  private static func randomDigits(count: Int) -> String {
+    String((0..<count).map { _ in Character(String(Int.random(in: 0..<16), radix: 16)) })
   }
 
   private func write(_ text: String, _ path: String, permissions: UInt32 = 0o666) throws {
@@ -178,17 +188,25 @@ struct InitCommand: ParsableCommand {
           Console.note("\(word.debugDescription) is not \(allowed)")
         }
       }
-      region = try answer(
+      let region = try answer(
         options.region, "--region", "Region whose keys these are", isOptional: false,
         "an ISO 3166 code such as NL or US-VA"
       ) {
         $0.wholeMatch(of: /[A-Z]{2}(-[A-Z0-9]{1,3})?/) != nil
           && UnusualCode.reason(String($0), shown: String($0)) == nil
       }
-      keyID = try answer(
-        options.keyID, "--key-id", "Mobile country code, for the id of the signing key", isOptional: false,
-        "letters, digits and . _ -, such as 204"
-      ) { $0.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._\-]{0,63}/) != nil }
+      self.region = region
+      let codes = MobileCountryCodes.codes(of: region)
+      let suggestion = codes.first.map { "\($0) for \(region)" } ?? "such as 204"
+      let keyID = try answer(
+        options.keyID, "--key-id", "Mobile country code, for bundles and the id of the signing key", isOptional: false,
+        "the three digits of a mobile country code, \(suggestion)"
+      ) { $0.wholeMatch(of: /[2-7][0-9]{2}/) != nil }
+      self.keyID = keyID
+      if !codes.isEmpty, !codes.contains(keyID) {
+        Console.note(
+          "bundles will name \(keyID), which is no mobile country code of \(region): \(codes.joined(separator: ", "))")
+      }
       let app = "letters, digits and . _ -, such as nl.example.app"
       appBundleID = try answer(
         options.appBundleID, "--app-bundle-id", "Bundle id of the iOS app", isOptional: true, app
@@ -202,7 +220,7 @@ struct InitCommand: ParsableCommand {
       ) { $0.wholeMatch(of: /https?:\/\/[A-Za-z0-9._~:\/\-\[\]]{1,200}/) != nil }
     }
 
-    func settings(key: String) -> String {
+    func settings(key: String, revisionKey: String) -> String {
       var lines = """
         # A gateway for \(region). keyferry check says everything that is wrong with this file.
         # Relative paths are relative to this file's folder.
@@ -229,7 +247,7 @@ struct InitCommand: ParsableCommand {
             minimum: {keys: 100, too-few: pad}
             sign:
               - key: {file: \(key)}
-                id: "\(keyID)"
+                id: "\(keyID)"              # as registered with Apple and Google
                 version: v1
 
         """
@@ -246,7 +264,15 @@ struct InitCommand: ParsableCommand {
 
         """
       if !url.isEmpty { lines += "  url: \"\(url)\"\n" }
-      return lines
+      return lines + """
+        # To take uploads of phones, remove "# " from these lines and state your verification server.
+        #   uploads:
+        #     origin: "\(region)"
+        #     certificates:
+        #       - {issuer: verify.example.org, audience: keys.example.org, key-set: "https://verify.example.org/jwks"}
+        #     revision-key: {file: \(revisionKey)}
+
+        """
     }
   }
 }
