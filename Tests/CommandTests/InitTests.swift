@@ -37,6 +37,8 @@ import Testing
       let noon = ["--now", "2020-11-25T12:00:00Z"] + config
       #expect(try workshop.keyferry(["pull"] + noon).status <= 1)
       #expect(try workshop.keyferry(["publish"] + noon).status == 0)
+      let status = try workshop.keyferry(["status"] + noon).text
+      #expect(status.contains(#/ 1[0-9]{2} keys, padding included, published /#), "\(status)")
       let bundles = try #require(FileManager.default.enumerator(atPath: workshop.path("gateway/public")))
         .compactMap { $0 as? String }.filter { $0.hasSuffix(".zip") }
       let bundle = try #require(bundles.first)

@@ -198,7 +198,8 @@ package final class GatewayMetrics: Sendable {
     publishedBundles = registry.add(
       .counter, "keyferry_published_bundles_total", "Bundles published.", labels: ["series", "kind"])
     publishedKeys = registry.add(
-      .counter, "keyferry_published_keys_total", "Published keys: first releases, revisions, and padding.",
+      .counter, "keyferry_published_keys_total",
+      "Published keys by outcome: first releases, revisions, and padding, which no phone used.",
       labels: ["series", "outcome"])
     listedBundles = registry.add(
       .gauge, "keyferry_listed_bundles", "Bundles that indexes name now.", labels: ["series", "kind"])

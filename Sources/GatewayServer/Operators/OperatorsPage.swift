@@ -156,7 +156,7 @@ struct OperatorsPage {
 
   private static func bundle(_ last: (keys: Int, published: String)) -> String {
     "\(time(last.published)) <span class=\"soft\">\(ReadableNumber.grouped(last.keys)) "
-      + "\(last.keys == 1 ? "key" : "keys")</span>"
+      + "\(last.keys == 1 ? "key" : "keys"), padding included</span>"
   }
 
   private static func waiting(_ keys: OperatorsReport.WaitingKeys?) -> String {

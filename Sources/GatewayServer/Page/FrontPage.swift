@@ -27,7 +27,8 @@ struct FrontPage {
         """,
       footer: """
         <p>The same as <a href="/api/series">JSON</a>; <a href="/openapi.json">OpenAPI</a> describes every address that answers here.
-        All times are UTC. <em>Keys by day</em> counts keys in the window in which they were published.</p>
+        All times are UTC. <em>Keys by day</em> counts keys in the window in which they were published. All numbers of keys include
+        padding: keys that no phone used, with which a series may fill up small windows, so that nobody can tell which keys belong together.</p>
         """
     ).html
   }
@@ -54,7 +55,7 @@ struct FrontPage {
       <dl class="overview">
       <div><dt>Series</dt><dd>\(ReadableNumber.grouped(report.series.count))</dd></div>
       <div><dt>Listed bundles</dt><dd>\(ReadableNumber.grouped(bundles))</dd></div>
-      <div><dt>Listed keys</dt><dd>\(ReadableNumber.grouped(keys))</dd></div>
+      <div><dt>Listed keys, padding included</dt><dd>\(ReadableNumber.grouped(keys))</dd></div>
       <div><dt>Last change</dt><dd>\(updated.map { Self.time($0) } ?? "—")</dd></div>
       </dl>
       """
@@ -107,7 +108,7 @@ struct FrontPage {
       <h3>Keys by day</h3>
       <figure>
       \(KeyPicture(series.days, id: id).svg)\
-      <figcaption><span class="swatch keys"></span>published <span class="swatch revised"></span>revised</figcaption>
+      <figcaption><span class="swatch keys"></span>published, padding included <span class="swatch revised"></span>revised</figcaption>
       </figure>
       <details><summary>Numbers of the picture</summary>\(dayTable(series))</details>
       \(series.keysBy.map { shares($0, of: series, id: id) } ?? "")\
@@ -129,7 +130,7 @@ struct FrontPage {
     let revised = series.listedRevisedKeys
     rows.append(
       (
-        "Listed keys",
+        "Listed keys, padding included",
         ReadableNumber.grouped(series.listedKeys) + (revised > 0 ? " + \(ReadableNumber.grouped(revised)) revised" : "")
       ))
     rows.append(("Changed", Self.time(series.updated)))
@@ -143,7 +144,7 @@ struct FrontPage {
         + "<td class=\"number\">\(ReadableNumber.grouped(day.revisedKeys))</td></tr>"
     }
     return """
-      <table><caption>Keys of \(escaped(series.title)) by day</caption>
+      <table><caption>Keys of \(escaped(series.title)) by day, padding included</caption>
       <thead><tr><th scope="col">Day</th><th scope="col" class="number">Published</th>\
       <th scope="col" class="number">Revised</th></tr></thead>
       <tbody>\(rows.joined(separator: "\n"))</tbody></table>
@@ -217,7 +218,7 @@ struct FrontPage {
       """
     }
     return """
-      <div class="wide" tabindex="0" role="region" aria-label="Bundles of \(escaped(series.title))"><table><caption>The newest bundles of \(escaped(series.title))</caption>
+      <div class="wide" tabindex="0" role="region" aria-label="Bundles of \(escaped(series.title))"><table><caption>The newest bundles of \(escaped(series.title)); keys include padding</caption>
       <thead><tr><th scope="col">Window</th><th scope="col">Kind</th><th scope="col" class="number">Keys</th>\
       <th scope="col" class="number">Revised</th><th scope="col" class="number">Size</th>\
       <th scope="col">Published</th></tr></thead>

@@ -403,9 +403,6 @@ let openAPIText = #"""
   "304": {
   "$ref": "#/components/responses/NotModified"
   },
-  "404": {
-  "$ref": "#/components/responses/Missing"
-  },
   "429": {
   "$ref": "#/components/responses/TooMany"
   }
@@ -2303,7 +2300,7 @@ let openAPIText = #"""
   "summary": "What is published, for programs",
   "responses": {
   "200": {
-  "description": "Each series with its bundles and its addresses.",
+  "description": "Each series with its bundles and its addresses. All numbers of keys include padding.",
   "content": {
   "application/json": {
   "schema": {

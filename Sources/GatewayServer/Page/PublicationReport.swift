@@ -12,6 +12,8 @@ struct PublicationReport: Encodable, Hashable {
   var addresses: [AppAddress]
   /// `nil` where there is none.
   var log: Log?
+  /// All numbers of keys include padding. Their share is not public, since it would tell what padding hides.
+  var keysIncludePadding = true
 
   /// The public log, as it is shown. Who relies on it verifies it, by a key that he was told by another way.
   struct Log: Encodable, Hashable {
@@ -149,6 +151,7 @@ struct PublicationReport: Encodable, Hashable {
   enum CodingKeys: String, CodingKey {
     case series, addresses, log
     case defaultSeries = "default_series"
+    case keysIncludePadding = "keys_include_padding"
   }
 
   static let days: Int64 = 14

@@ -16,7 +16,10 @@ extension SeriesStatus {
     ]
     if let lastBundle {
       rows.append(
-        ("last bundle", "\(lastBundle.path), \(counted(lastBundle.keys, "key")), published \(lastBundle.published)"))
+        (
+          "last bundle",
+          "\(lastBundle.path), \(counted(lastBundle.keys, "key")), padding included, published \(lastBundle.published)"
+        ))
     }
     rows.append(("listed", counted(listedBundles, "bundle")))
     if let next {
@@ -25,6 +28,7 @@ extension SeriesStatus {
           "waiting",
           "\(grouped(next.new)) new + \(grouped(next.revised)) revised + \(grouped(next.held)) held"
             + (next.paused > 0 ? " + \(grouped(next.paused)) paused" : "")
+            + (next.lookalikes > 0 ? ", and \(grouped(next.lookalikes)) of padding" : "")
         ))
     }
     if let next, case let rest = next.waiting + next.recalledWaiting, rest > 0 {

@@ -48,6 +48,15 @@ struct PageTests {
       #expect(page.contains(text), "\(text)")
     }
     #expect(!page.contains("dp3t"))
+    // Padding keys are no diagnosis keys, and wherever they are counted the page says so.
+    for words in [
+      "<dt>Listed keys, padding included</dt>", "Netherlands by day, padding included", "published, padding included",
+      "The newest bundles of Netherlands; keys include padding",
+    ] {
+      #expect(page.contains(words), "\(words)")
+    }
+    let report = try await application().ask("/api/series").json
+    #expect(report["keys_include_padding"] as? Bool == true)
   }
 
   @Test("The description of all addresses is served, is what schemas/openapi.json says, and the page links to it")
