@@ -30,7 +30,6 @@ public final class Server: @unchecked Sendable {
   private let lock = NSLock()
   private var current: ServerConfiguration?
   private var verifier: TestVerifier?
-  private var posted: [CodableDiagnosisKey] = []
   private let session: URLSession
   private let transfer = BoundedTransfer()
 
@@ -68,11 +67,8 @@ public final class Server: @unchecked Sendable {
   }
 
   /// What this process has posted and the server has taken, each key once; in memory alone. The sample's stub kept its
-  /// keys under this name, and its debugging screen shows them and empties it.
-  public var diagnosisKeys: [CodableDiagnosisKey] {
-    get { lock.withLock { posted } }
-    set { lock.withLock { posted = newValue } }
-  }
+  /// keys under this name, and its debugging screens show them, empty it, and watch it by `$diagnosisKeys`.
+  @PostedKeys public var diagnosisKeys: [CodableDiagnosisKey]
 
   // MARK: Files of keys
 
@@ -147,11 +143,7 @@ public final class Server: @unchecked Sendable {
     let receipt = try? JSONDecoder().decode(Receipt.self, from: answer.body)
     let refused = (receipt?.rejected ?? []).map(RefusedKey.init)
     let positions = Set(refused.compactMap(\.position))
-    lock.withLock {
-      for (position, key) in keys.enumerated() where !positions.contains(position) && !posted.contains(key) {
-        posted.append(key)
-      }
-    }
+    $diagnosisKeys.add(keys.enumerated().filter { !positions.contains($0.offset) }.map(\.element))
     if let receipt, !refused.isEmpty { throw ServerError.keysRefused(refused, accepted: receipt.accepted) }
   }
 

@@ -62,3 +62,32 @@ import KeyferryClient
     return keys.map { "\($0.position ?? -1): \($0.reason)" }
   }
 }
+
+/// The debugging screen of the keys.
+@MainActor final class DiagnosisKeysScreen {
+  var observers = [NSObjectProtocol]()
+  var rows = 0
+
+  init() {
+    observers.append(
+      Server.shared.$diagnosisKeys.addObserver { [unowned self] in
+        self.rows = Server.shared.diagnosisKeys.count
+      })
+    Server.shared.$diagnosisKeys.addObserver { [weak self] in
+      self?.rows = 0
+    }
+    observers.append(
+      NotificationCenter.default.addObserver(
+        forName: Server.shared.$diagnosisKeys.notificationName, object: nil, queue: .main
+      ) { _ in })
+  }
+
+  func close() {
+    observers.forEach(NotificationCenter.default.removeObserver)
+  }
+
+  func delete(at row: Int) {
+    Server.shared.diagnosisKeys.remove(at: row)
+    Server.shared.diagnosisKeys.removeAll()
+  }
+}

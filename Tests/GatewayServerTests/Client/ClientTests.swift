@@ -280,6 +280,28 @@ import Testing
     }
   }
 
+  /// The debugging screens of the sample watch the keys that were posted.
+  @Test(.timeLimit(.minutes(1))) func changesOfPostedKeysAreObserved() async throws {
+    let keys = (UInt8(0)..<2).map {
+      CodableDiagnosisKey(keyData: Data(repeating: $0, count: 16), rollingStartNumber: 2_678_400)
+    }
+    try await withServer("refusing") { client, _ in
+      let (changes, told) = AsyncStream.makeStream(of: Int.self)
+      let observer = client.$diagnosisKeys.addObserver {
+        dispatchPrecondition(condition: .onQueue(.main))
+        told.yield(client.diagnosisKeys.count)
+      }
+      let other = Client()
+      other.diagnosisKeys = keys
+      _ = await failure { try await client.postDiagnosisKeys(keys) }
+      var next = changes.makeAsyncIterator()
+      #expect(await next.next() == 1)
+      client.diagnosisKeys = []
+      #expect(await next.next() == 0)
+      NotificationCenter.default.removeObserver(observer)
+    }
+  }
+
   /// Completions come one after the other, whatever thread an answer came on, so that they may change what they share.
   @Test func completionsComeOnTheirQueue() async throws {
     let queue = DispatchQueue(label: "completions")
