@@ -20,6 +20,11 @@ package struct StandingFaults: Sendable {
   ) {
     var reasons = [clockDoubt].compactMap(\.self)
     reasons += report.sources.flatMap(Self.reasons)
+    if report.heldDocuments > 0 {
+      reasons.append(
+        "keys of \(counted(report.heldDocuments, "document")) are held until an operator decides: keyferry quarantine list"
+      )
+    }
     for series in series { reasons += series.faults.map { "series \(series.series): \($0)" } }
     for mirror in report.mirrors where mirror.lost > 0 {
       reasons.append(

@@ -54,6 +54,8 @@ package struct StatusReport: Sendable {
   /// The documents whose bytes are kept, and how many bytes that are.
   package let keptDocuments: Int
   package let keptBytes: Int
+  /// The recorded documents with keys that are held until the operator decides.
+  package let heldDocuments: Int
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
@@ -100,6 +102,8 @@ package struct StatusReport: Sendable {
     let kept = try state.keptContents()
     keptDocuments = kept.count
     keptBytes = kept.reduce(0) { $0 + $1.byteCount }
+    let quarantined = sources.reduce(0) { $0 + ($1.summary.documents[.quarantined] ?? 0) }
+    heldDocuments = max(0, try state.waitingDocuments(limit: 0).count - quarantined)
   }
 }
 

@@ -15,8 +15,9 @@ struct StatusCommand: AsyncParsableCommand {
       For each series: its last window, when the next one is over, what waits for it, and why it would have nothing. With \
       --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
 
-      It works beside a gateway that runs, and needs none of its secrets. The exit code is 1 when a source is failing, \
-      behind or has a quarantine, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
+      It works beside a gateway that runs, and needs none of its secrets. Each reason for exit code 1 is a line on \
+      standard error. The exit code is 1 when a source is failing, behind or has a quarantine, keys are held until an \
+      operator decides, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
       callback is suspended, there is work that no replica does, an upload waits too long for a download batch, the public log cannot go on, a TLS certificate ends \
       within two days or its file is broken, or the clock is in doubt.
 
@@ -106,16 +107,16 @@ struct StatusCommand: AsyncParsableCommand {
     }
     if !json { for line in replicas?.lines ?? [] { try Console.result(line: line) } }
     if !json { for certificate in certificates { try Console.result(line: certificate.line) } }
-    for reason in [doubt?.reason].compactMap(\.self) + folderFaults { Console.note(reason) }
+    let faults = StandingFaults(
+      report, series: series, destinations: destinations, federation: federation, callbacks: callbacks, log: log,
+      certificates: certificates, folderFaults: folderFaults, clockDoubt: doubt?.reason,
+      unheldWork: replicas?.unheld ?? [])
+    for reason in faults.reasons { Console.note(reason) }
     for name in plan.leftSeries {
       Console.note(
         "series \(name) is in the publication folder and not in the configuration, and is served as it stands: move its folder away"
       )
     }
-    let faults = StandingFaults(
-      report, series: series, destinations: destinations, federation: federation, callbacks: callbacks, log: log,
-      certificates: certificates, folderFaults: folderFaults, clockDoubt: doubt?.reason,
-      unheldWork: replicas?.unheld ?? [])
     try exit(faults.isEmpty ? .done : .rejected)
   }
 }
