@@ -36,6 +36,7 @@ package struct Serving {
   ///   - folder: where bundles are published.
   ///   - uploads: whose uploads are taken, in the order of the settings, and the ledger that records them; `nil` where
   ///     there is no door.
+  ///   - stateFolder: holds the store's file that uploads are written to; `nil` where there is none.
   ///   - federation: what countries federate through; `nil` where they do not.
   ///   - callbacks: keeps where countries want to be called; `nil` where nobody is.
   ///   - answersOperators: whether who watches over the gateway is answered at the address of phones.
@@ -45,7 +46,7 @@ package struct Serving {
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
     mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
-    federation: FederationCounter? = nil, callbacks: CallbackOffice? = nil,
+    storedIn stateFolder: String? = nil, federation: FederationCounter? = nil, callbacks: CallbackOffice? = nil,
     answersOperators: Bool = true, publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
@@ -64,6 +65,8 @@ package struct Serving {
     }
     let health = UploadHealth()
     readiness.ask { health.reasons }
+    // A full disk is reported before an upload fails, and for as long as it is full.
+    if let stateFolder { readiness.ask { FolderRoom.faults(of: [("state", stateFolder)]) } }
     exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
     let application = try GatewayApplication(

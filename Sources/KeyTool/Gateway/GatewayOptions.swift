@@ -170,6 +170,7 @@ struct GatewayOptions: ParsableArguments {
       settings, publishedIn: try plan.requirePublicationFolder(of: config), series: plan.series,
       mirrors: plan.mirrors,
       uploads: plan.uploads.isEmpty ? nil : kept.map { (plan.uploads, $0) },
+      storedIn: kept == nil || plan.database != nil ? nil : plan.stateFolder,
       federation: plan.federation.flatMap { settings in
         kept.map { FederationCounter(settings, of: plan, ledger: $0, clock: clock.time) }
       },
