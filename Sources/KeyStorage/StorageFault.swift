@@ -38,11 +38,12 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
 
   package var description: String { reason }
 
-  /// Whether the same may be possible a moment later, or at another replica: the database is away or busy, a disk is full.
+  /// Whether the same may be possible later, or at another replica: the database is away or busy, a disk is full, or its
+  /// tables are gone until the operator restores a copy.
   package var mayPass: Bool {
     switch code {
-    case .held, .gone, .full, .fenced, .inputOutput, .publicationUnread: true
-    case .notFound, .earlier, .later, .incompatible, .corrupt, .unsupported, .conflict, .beginsAnew: false
+    case .held, .gone, .full, .fenced, .inputOutput, .publicationUnread, .earlier, .later, .incompatible: true
+    case .notFound, .corrupt, .unsupported, .conflict, .beginsAnew: false
     }
   }
 }

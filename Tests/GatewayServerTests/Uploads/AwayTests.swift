@@ -11,6 +11,7 @@ import Testing
 
 @testable import GatewayDaemon
 @testable import GatewayServer
+@testable import GatewaySettings
 
 /// A database that is away for some seconds, or fails over: who uploads is told to come again, in the words of his protocol, and
 /// loses nothing by it.
@@ -20,6 +21,7 @@ struct AwayTests {
     StorageFault(.inputOutput, "postgresql://db.example.org:5432/keys: connection refused"),
     StorageFault(.held, "somebody else keeps the store busy"), StorageFault(.gone, "the database has gone back"),
     StorageFault(.full, "no room to write"),
+    StorageFault(.incompatible, "not a store of this version of Keyferry: relation \"documents\" does not exist"),
   ]
 
   private func keys(_ app: GatewayApplication, token: String = "secret-token-of-all") async throws -> TestResponse {
@@ -67,6 +69,17 @@ struct AwayTests {
     store.fail(with: nil)
     for (name, _) in vectors { #expect(try await UploadVector(name).post(to: app).code == 200, "\(name)") }
     #expect(try await keys(app).code == 200)
+  }
+
+  @Test("/ready reports a full disk before an upload fails")
+  func noRoom() throws {
+    let gateway = try ConfiguredGateway()
+    // No file system of processes has a free block.
+    let serving = try Serving(
+      try #require(gateway.plan.server), publishedIn: gateway.folder.path, series: gateway.plan.series,
+      uploads: (gateway.plan.uploads, gateway.ledger), storedIn: "/proc", clock: { ConfiguredGateway.now }
+    ) { _ in }
+    #expect(serving.readiness.reasons == ["the state folder /proc has no room to write: 0 bytes are free"])
   }
 
   @Test("the log has one line, however many phones try again, and how many it left out")
