@@ -70,10 +70,11 @@ struct ClockService: Service {
       var look = clock.look()
       if look.doubt != nil, await isSettled() { look = clock.look() }
       metrics.setClock(step: look.doubt?.step ?? 0)
-      if let doubt = look.doubt, !wasInDoubt {
-        logger.error("the clock is in doubt", metadata: ["reason": .string(doubt.reason)])
+      if let doubt = look.doubt {
+        // The system's clock may be set again while it is in doubt.
         readiness.hold("clock", because: doubt.reason)
-      } else if look.doubt == nil, wasInDoubt {
+        if !wasInDoubt { logger.error("the clock is in doubt", metadata: ["reason": .string(doubt.reason)]) }
+      } else if wasInDoubt {
         logger.notice("the clock is believed again", metadata: ["time": .string("\(look.now)")])
         readiness.release("clock")
       }
