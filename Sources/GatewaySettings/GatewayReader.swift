@@ -201,7 +201,8 @@ final class GatewayReader {
   func resolvedPath(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
     guard !text.isEmpty, text.utf8.count <= 4096, !text.utf8.contains(0) else {
-      return setting.fault("\(setting.shown), allowed a path")
+      // A long text may be a whole private key.
+      return setting.fault("\(text.utf8.count > 4096 ? "\(text.utf8.count) bytes" : setting.shown), allowed a path")
     }
     return FilePath.resolved(text, in: FilePath.folder(of: path))
   }
@@ -240,8 +241,16 @@ final class GatewayReader {
     do throws(FileFault) {
       return try files.contents(of: path, limit: limit)
     } catch {
-      return setting.fault("\(error)")
+      return setting.fault(words(error, of: setting))
     }
+  }
+
+  /// What is wrong with the file that a setting names. The value may be a secret that was written in place of the path of
+  /// its file, so the message shows it whole only if it looks like a path. The resolved path always does.
+  func words(_ fault: FileFault, of setting: Setting) -> String {
+    guard fault.operation == "open", let text = setting.text() else { return "\(fault)" }
+    let shown = PathText.shownAsMissing(text)
+    return shown == text ? "\(fault)" : "\(shown)\(fault.description.dropFirst(fault.shownPath.count))"
   }
 
   /// What is wrong with what a setting names, behind the path of the file, if it is one.

@@ -256,6 +256,8 @@ extension GatewayReader {
       return ring
     } catch let error as TrustRingError {
       for fault in error.faults { setting.add("\(path): \(fault)") }
+    } catch let error as FileFault {
+      setting.add(words(error, of: setting))
     } catch {
       setting.add("\(error)")
     }

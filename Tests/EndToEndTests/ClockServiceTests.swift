@@ -12,11 +12,11 @@ struct ClockServiceTests {
   /// A machine whose clock somebody sets. The lock owns the reading.
   private final class Machine: Sendable {
     private static let start = Instant(secondsSince1970: 1_606_780_800)
-    private let held = Mutex(ClockReading(wall: start, uptime: 1000, boot: "one"))
+    private let held = Mutex(ClockReading(wall: Machine.start, uptime: 1000, boot: "one"))
     var reading: ClockReading { held.withLock { $0 } }
 
     func set(daysAhead days: Int64) {
-      held.withLock { $0.wall = Instant(secondsSince1970: Self.start.secondsSince1970 + days * 86_400) }
+      held.withLock { $0.wall = Instant(secondsSince1970: Machine.start.secondsSince1970 + days * 86_400) }
     }
   }
 

@@ -173,7 +173,7 @@ import TransparencyLog
         10:9: error: sources.a.http.headers.Authorization: a secret is never written here, allowed {file: PATH, \
         prefix: "Bearer "} or {env: NAME}
         11:9: error: sources.a.http.headers.X-Token: allowed one of {file: PATH} or {env: NAME}
-        12:18: error: sources.a.http.headers.Accept: /etc/k/missing: cannot open: no such file or directory
+        12:18: error: sources.a.http.headers.Accept: miss... (7 characters that do not look like a path): cannot open: no such file or directory
         13:18: warning: sources.a.http.headers.Cookie: mode 0660: its group may write it; chmod g-w it
         14:9: error: sources.a.http.headers.X Y: allowed the name of a header: Authorization
         16:9: error: sources.a.http.headers.X-Empty: the secret is empty

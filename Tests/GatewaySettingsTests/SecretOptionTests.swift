@@ -119,4 +119,37 @@ import Testing
       #expect(faults.first?.contains(reason) == true, "\(faults)")
     }
   }
+
+  /// Each as YAML, and a part of it that no message may show.
+  private static let secrets = [
+    ("\"hunter2hunter2hunter2\"", "hunter2hunter2"),
+    ("\"-----BEGIN PRIVATE KEY-----\\nMIGHAgEAMBMGByqG\\n-----END PRIVATE KEY-----\"", "MIGHAgEAMBMGByqG"),
+    ("\"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJvcGVyYXRvciJ9.c2lnbmF0dXJlLW9mLXRva2Vu\"", "eyJzdWIiOiJvcGVyYXRvciJ9"),
+  ]
+
+  @Test("a secret in place of the path of its file is not repeated", arguments: secrets)
+  func inPlaceOfAPath(written: String, part: String) {
+    for http in [
+      "headers: {Authorization: {file: \(written)}}", "client-certificate: roots.pem, client-key: {file: \(written)}",
+      "roots: \(written)",
+    ] {
+      let faults = Fixture.faults(
+        """
+        state: /s
+        sources:
+          - name: a
+            protocol: index
+            location: https://a.example
+            trust: operator
+            http: {\(http)}
+        """
+      ).joined(separator: "\n")
+      #expect(faults.contains("do not look like a path"), "\(http)")
+      #expect(!faults.contains(part), "\(http)")
+    }
+    let ring = Fixture.faults(
+      "state: /s\nsources:\n  - {name: a, protocol: index, location: https://a.example, trust: \(written)}\n"
+    ).joined(separator: "\n")
+    #expect(ring.contains("do not look like a path") && !ring.contains(part))
+  }
 }
