@@ -27,7 +27,8 @@ extension GatewayReader {
     switch (file, variable) {
     case (let file?, nil):
       text = secret(inFile: file)
-      secretFiles[setting.place.path] = resolvedPath(file)
+      // What led to no file may be the secret itself.
+      if text != nil { secretFiles[setting.place.path] = resolvedPath(file) }
     case (nil, let variable?): text = secret(inVariable: variable)
     default: return setting.fault("allowed one of \(Self.secretForm)")
     }
