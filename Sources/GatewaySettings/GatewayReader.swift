@@ -144,7 +144,10 @@ final class GatewayReader {
     plan.log = log?.settings
     plan.federation = federation?.settings
     plan.operators = operators
-    for index in plan.series.indices { plan.series[index].rehearsals = plan.rehearsals }
+    for index in plan.series.indices {
+      plan.series[index].rehearsals = plan.rehearsals
+      plan.series[index].ownOrigins = ownOrigins
+    }
     let doors = Set(entrances.compactMap { $0.1?.name })
     plan.log?.doors = doors.sorted()
     plan.log?.evidenceDays = retention.evidenceDays

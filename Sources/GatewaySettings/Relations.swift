@@ -42,6 +42,14 @@ extension GatewayReader {
     if settings.isRelay, settings.origin != nil {
       document.add(section.place(of: "origin"), "a relay's keys have no origin; leave out origin, or relay")
     }
+    let uncarried = settings.carries.map { ownOrigins.subtracting($0).sorted() } ?? []
+    if !uncarried.isEmpty {
+      let names = uncarried.joined(separator: ", ")
+      warn(
+        section.place(of: "relay"),
+        "does not list \(names) of own-origins: own keys that this relay returns count as another origin's until they are "
+          + "revoked; add \(names) to the list")
+    }
     // What is stated and cannot be read has its fault already.
     let isStated = ["origin", "relay", "speaks-for"].contains(where: section.states)
     if !isStated, settings.speaksForWhoeverIsNamed, settings.trust.kind != .origins {

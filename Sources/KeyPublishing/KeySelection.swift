@@ -650,8 +650,8 @@ struct Selector {
   private func fold(_ claims: ClaimSet, _ embargo: Embargo) -> Beliefs {
     let selection = selection
     return Beliefs(
-      of: claims, policy: policy, embargo: embargo, now: instant, needsOrigins: selection.origins != nil,
-      isWanted: selection.wants)
+      of: claims, policy: policy, ownOrigins: settings.ownOrigins, embargo: embargo, now: instant,
+      needsOrigins: selection.origins != nil, isWanted: selection.wants)
   }
 }
 

@@ -238,8 +238,8 @@ extension Selector {
   ) -> [KeySubject: Explanation] {
     let selection = selection
     let explanations = KeyNormalization.explain(
-      key, claims, policy: policy, embargo: embargo, now: instant, needsOrigins: selection.origins != nil,
-      isWanted: selection.wants)
+      key, claims, policy: policy, ownOrigins: settings.ownOrigins, embargo: embargo, now: instant,
+      needsOrigins: selection.origins != nil, isWanted: selection.wants)
     return Dictionary(uniqueKeysWithValues: explanations.map { ($0.subject, $0) })
   }
 }

@@ -45,6 +45,8 @@ package struct SeriesSettings: Sendable {
   package var graceSeconds: Int64
   /// Sources that are rehearsed: their claims are none for this series.
   package var rehearsals: Set<String> = []
+  /// The gateway's own origins: once they have revoked a key, a copy that a peer returns does not keep it alive.
+  package var ownOrigins: Set<String> = []
 
   package init(
     name: String, title: String? = nil, selection: RegionSelection, publishing: Policy, headerRegion: String? = nil,

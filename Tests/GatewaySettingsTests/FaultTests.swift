@@ -147,6 +147,20 @@ import TransparencyLog
         9:79: warning: sources.e.speaks-for: has no effect: a relay's keys have no origin
         """),
     Case(
+      name: "a relay that does not list an own origin",
+      text: """
+        state: /s
+        own-origins: [DE]
+        sources:
+          - {name: a, protocol: files, location: in, trust: operator, relay: [NL]}
+          - {name: b, protocol: files, location: other, trust: operator, relay: [NL, DE]}
+          - {name: c, protocol: files, location: third, trust: operator, relay: true}
+        """,
+      faults: """
+        4:63: warning: sources.a.relay: does not list DE of own-origins: own keys that this relay returns count as \
+        another origin's until they are revoked; add DE to the list
+        """),
+    Case(
       name: "secrets and the files that hold them",
       text: """
         state: /s

@@ -17,8 +17,9 @@ import Testing
 @Suite struct GatewayFileTests {
   @Test func everySettingIsRead() throws {
     let (plan, warnings) = try Fixture.parse(Fixture.full)
-    // Its certificates are of a later year.
-    #expect(warnings.map(\.place) == ["log", "operators", "federation.trust", "federation.trust"])
+    // Its relay lists no own origin, and its certificates are of a later year.
+    #expect(
+      warnings.map(\.place) == ["sources.drop.relay", "log", "operators", "federation.trust", "federation.trust"])
     #expect(plan.stateFolder == "/etc/k/state" && plan.publicationFolder == "/srv/keys")
     #expect(plan.ownOrigins == ["NL", "BQ"])
     #expect(

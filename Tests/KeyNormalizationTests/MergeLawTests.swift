@@ -9,6 +9,7 @@ import Testing
 private struct Scene {
   var policy: PublishingPolicy
   var selection: RegionSelection?
+  var ownOrigins: Set<String> = []
 
   /// Those that ship, as they are on any day.
   static let policies: [PublishingPolicy] = ((try? ShippedPolicies.all()) ?? []).flatMap { policy in
@@ -38,14 +39,16 @@ private struct Scene {
   func outcomes(
     _ claims: ClaimSet, embargo: Embargo = Embargo(), now: Instant
   ) -> [KeySubject: PlainFold.Outcome] {
-    var beliefs = Beliefs(of: claims, policy: policy, embargo: embargo, now: now, needsOrigins: true, isWanted: wants)
+    var beliefs = Beliefs(
+      of: claims, policy: policy, ownOrigins: ownOrigins, embargo: embargo, now: now, needsOrigins: true,
+      isWanted: wants)
     var all: [KeySubject: PlainFold.Outcome] = [:]
     while let (subject, outcome) = beliefs.next() { all[subject] = PlainFold.Outcome(outcome, in: beliefs.regions) }
     return all
   }
 
   func plain(_ claims: ClaimSet, embargo: ClaimSet = ClaimSet(), now: Instant) -> [KeySubject: PlainFold.Outcome] {
-    let model = PlainFold(policy: policy, now: now, wants: wants)
+    let model = PlainFold(policy: policy, now: now, ownOrigins: ownOrigins, wants: wants)
     let further = Dictionary(grouping: embargo.statedClaims, by: \.subject)
     return Dictionary(grouping: claims.statedClaims, by: \.subject).mapValues { said in
       model.outcome(of: said, further: further[said[0].subject]?.compactMap(\.key.rollingPeriod) ?? [])
@@ -95,7 +98,8 @@ private enum Voices {
   /// The fold says what the rules say when they are applied by hand.
   @Test func theFoldIsWhatThePlainRulesSay() throws {
     try forRandomCases { random in
-      let scene = Scene(&random, precedence: ["DE", "CH", "IT"])
+      var scene = Scene(&random, precedence: ["DE", "CH", "IT"])
+      scene.ownOrigins = [[], ["DE"], ["DE", "IT"]].randomElement(using: &random) ?? []
       let claims = claimSet(Voices.batches(&random, by: ["DE", "IT", "CH", nil], through: Voices.senders))
       let paused =
         random.chance(1, in: 2)
@@ -116,7 +120,8 @@ private enum Voices {
   /// Relays whose word becomes an echo by the addition are the limit that the manual names.
   @Test func noOriginTakesAnythingFromAnothersKey() throws {
     try forRandomCases { random in
-      let scene = Scene(&random, precedence: ["DE", "CH"])
+      var scene = Scene(&random, precedence: ["DE", "CH"])
+      scene.ownOrigins = [[], ["DE"], ["DE", "CH"]].randomElement(using: &random) ?? []
       let honest = claimSet(Voices.batches(&random, by: ["DE", "CH", nil], through: Voices.senders))
       let added = Voices.batches(
         &random, by: ["IT"], through: [Sender(name: "efgs"), Sender(name: "signed", origin: "IT")])
@@ -129,6 +134,35 @@ private enum Voices {
         let said = honest.statedClaims.filter { $0.subject == subject }
         guard !becomesEcho(said, by: "IT") else { continue }
         try check(scene, subject, outcome, after[subject], honest, both, now)
+      }
+    }
+  }
+
+  /// Once the own origin has revoked its key, no copy that comes back keeps the key alive, whoever the sender says made
+  /// it. A sender that is not an own source cannot bring about such a revocation.
+  @Test func noCopyOutvotesTheRevocationOfAnOwnKey() throws {
+    try forRandomCases { random in
+      var scene = Scene(&random, precedence: [])
+      (scene.ownOrigins, scene.selection, scene.policy.precedence) = (["DE"], nil, [])
+      var key = Voices.key(&random)
+      key.reportType = [nil, 2, 3, 4].randomElement(using: &random) ?? nil
+      key.rollingPeriod = 144
+      var revocation = key
+      revocation.reportType = ReportType.revoked.rawValue
+      let own = Sender(name: "own", origin: "DE")
+      let copies = Voices.senders.filter { $0.origin != "DE" }
+      let copy = Said(key: key, origin: "NL", visited: ["FR"])
+      let returned = admit([copy], from: copies.randomElement(using: &random) ?? own)
+      let forged = admit([Said(key: revocation, origin: "DE", visited: nil)], from: copies[0], own: ["DE"])
+      #expect(forged.claims.isEmpty)
+      let first = admit([Said(key: key, origin: "DE", visited: nil)], from: own)
+      let last = admit([Said(key: revocation, origin: "DE", visited: nil)], from: own)
+      let orders = [[first, returned, forged, last], [last, first, returned], [returned, last, first]]
+      let now = Cases.firstDay.start(hours: 24 * 14)
+      let outcomes = orders.map { scene.outcomes(claimSet($0), now: now) }
+      #expect(Set(outcomes).count == 1)
+      for case .publish(let published) in outcomes[0].values {
+        #expect(published.apps.type == ReportType.revoked.rawValue && !published.outvotesRevocation)
       }
     }
   }
@@ -373,6 +407,45 @@ extension Day {
       return
     }
     #expect(both.apps.risk == 8 && both.apps.type == 1)
+  }
+
+  // MARK: Own keys
+
+  /// A hub returns an own key as NL's, by `origin: NL` or by `relay: [NL]`: the revocation goes out, also in the regions
+  /// where the copy carried the key.
+  @Test(arguments: [Sender(name: "hub", origin: "NL"), Sender(name: "hub", isRelay: true, carries: ["NL"])])
+  func anOwnKeyIsRevokedWhateverOriginItsCopyNames(hub: Sender) throws {
+    let own = Sender(name: "own", origin: "DE")
+    let mine = said("DE", visited: ["DE"]) { $0.reportType = 3 }
+    let revocation = said("DE", visited: ["DE"]) { ($0.reportType, $0.isRevised) = (5, true) }
+    let copy = said(nil, visited: ["FR"]) { $0.reportType = 3 }
+    let set = claimSet([admit([mine, revocation], from: own), admit([copy], from: hub)])
+    func outcome(own: Set<String>, in region: String) throws -> PlainFold.Outcome {
+      var beliefs = Beliefs(
+        of: set, policy: PublishingPolicy(), ownOrigins: own, now: Cases.now, needsOrigins: false,
+        isWanted: { $0.goesEverywhere || ($0.visited ?? []).contains(region) })
+      return PlainFold.Outcome(try #require(beliefs.next()?.outcome), in: beliefs.regions)
+    }
+    for region in ["DE", "FR"] {
+      guard case .publish(let published) = try outcome(own: ["DE"], in: region) else {
+        Issue.record("\(region) is not told of the revocation")
+        continue
+      }
+      #expect(published.apps.type == 5 && !published.outvotesRevocation)
+    }
+    // Between origins that are both foreign the key still stands.
+    guard case .publish(let published) = try outcome(own: ["ES"], in: "FR") else {
+      Issue.record("not published")
+      return
+    }
+    #expect(published.apps.type == 3 && published.outvotesRevocation)
+    let explanation = try #require(
+      explain(
+        key.key, set, policy: PublishingPolicy(), ownOrigins: ["DE"], embargo: Embargo(), now: Cases.now,
+        needsOrigins: false, isWanted: { _ in true }
+      ).first)
+    #expect(explanation.lines.filter { $0.claim.source.name == "hub" }.map(\.standing) == [.notCounted])
+    #expect(!explanation.lines.map(\.standing).contains(.revocationOutvoted))
   }
 
   // MARK: Precedence

@@ -7,6 +7,7 @@ import ExposureKeys
 struct PlainFold {
   var policy = PublishingPolicy()
   var now = Cases.now
+  var ownOrigins: Set<String> = []
   /// Whether the keys are wanted that one origin's opinion sends there.
   var wants: (KeyDestination) -> Bool = { _ in true }
 
@@ -65,6 +66,10 @@ struct PlainFold {
       voices[index].isWanted = wants(voices[index].destination)
     }
 
+    let mine = voices.filter { $0.origin.map(ownOrigins.contains) ?? false }
+    if !mine.isEmpty, mine.allSatisfy(\.isRevocation) {
+      for index in voices.indices where !voices[index].isRevocation { voices[index].isEcho = true }
+    }
     let isUpheld = voices.contains { !$0.isEcho && !$0.isRevocation }
     let isRevoked = voices.contains { !$0.isEcho && $0.isRevocation }
     let standing = voices.filter { !$0.isRevocation && $0.told != nil && (!$0.isEcho || isUpheld) }

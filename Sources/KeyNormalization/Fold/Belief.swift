@@ -121,7 +121,7 @@ struct Together {
 
   mutating func add(_ other: Together, origins: [String]) {
     said.rollingPeriod = max(said.rollingPeriodWord, other.said.rollingPeriodWord)
-    if other.route != route { furtherRoutes.append(other.route) }
+    furtherRoutes += ([other.route] + other.furtherRoutes).filter { $0 != route }
     notes.formUnion(other.notes)
     if other.isEcho { return }
     if isEcho {

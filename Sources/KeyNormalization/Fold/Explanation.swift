@@ -18,7 +18,8 @@ package struct Explanation: Hashable, Sendable {
       case revocationOutvoted
       /// A revocation by an origin that has also said something that weighs more: a confirmed test is not taken back.
       case revocationWeighsLess
-      /// The relays' word about a key that every origin with a claim of its own has revoked; or their revocation.
+      /// The relays' word about a key that every origin with a claim of its own has revoked; or their revocation; or
+      /// anyone's word about a key that the gateway's own origins have revoked.
       case notCounted
       /// An origin with precedence has claimed the key.
       case setAside
@@ -58,31 +59,32 @@ package func explain(
   _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, region: String? = nil,
   embargo: Embargo = Embargo(), now: Instant
 ) -> [Explanation] {
-  explain(key, claims, policy: policy, embargo: embargo, now: now, target: .init(region: region))
+  explain(key, claims, policy: policy, ownOrigins: [], embargo: embargo, now: now, target: .init(region: region))
 }
 
 /// Explains what is believed about a key for those who want some destinations alone.
 ///
 /// - Parameters:
+///   - ownOrigins: the gateway's own origins.
 ///   - needsOrigins: whether `isWanted` looks at the origins.
 ///   - isWanted: whether keys that one origin sends to this destination are wanted.
 package func explain(
-  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant,
-  needsOrigins: Bool, isWanted: @escaping (KeyDestination) -> Bool
+  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, ownOrigins: Set<String> = [],
+  embargo: Embargo, now: Instant, needsOrigins: Bool, isWanted: @escaping (KeyDestination) -> Bool
 ) -> [Explanation] {
   explain(
-    key, claims, policy: policy, embargo: embargo, now: now,
+    key, claims, policy: policy, ownOrigins: ownOrigins, embargo: embargo, now: now,
     target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
 }
 
 private func explain(
-  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant,
-  target: RegionRouter.Target
+  _ key: TemporaryExposureKey, _ claims: ClaimSet, policy: PublishingPolicy, ownOrigins: Set<String>,
+  embargo: Embargo, now: Instant, target: RegionRouter.Target
 ) -> [Explanation] {
   let said = claims.rows.filter { $0.key == key }.map { claims.claim($0) }
   let starts = Set(said.map(\.subject.rollingStart)).sorted()
   return starts.map { start in
-    var judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
+    var judge = BeliefJudge(claims: claims, policy: policy, ownOrigins: ownOrigins, target: target, now: now)
     let about = said.filter { $0.subject.rollingStart == start }.sorted { $0.origin.rawValue < $1.origin.rawValue }
     return judge.explain(about[...], claims: claims, embargo: embargo)
   }

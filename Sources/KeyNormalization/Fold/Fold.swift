@@ -51,30 +51,33 @@ package struct Beliefs: Sequence, IteratorProtocol {
   package init(
     of claims: ClaimSet, policy: PublishingPolicy, region: String? = nil, embargo: Embargo = Embargo(), now: Instant
   ) {
-    self.init(of: claims, policy: policy, embargo: embargo, now: now, target: .init(region: region))
+    self.init(
+      of: claims, policy: policy, ownOrigins: [], embargo: embargo, now: now, target: .init(region: region))
   }
 
   /// - Parameters:
+  ///   - ownOrigins: the gateway's own origins. Once all of them that claimed a key revoke it, no other claim outvotes them.
   ///   - embargo: what else is stated about how long keys are valid.
   ///   - needsOrigins: whether `isWanted` looks at the origins.
   ///   - isWanted: whether keys that one origin sends to this destination are wanted. It is asked of each opinion alone:
   ///     a key is wanted where one of them is.
   package init(
-    of claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo = Embargo(), now: Instant, needsOrigins: Bool,
-    isWanted: @escaping (KeyDestination) -> Bool
+    of claims: ClaimSet, policy: PublishingPolicy, ownOrigins: Set<String> = [], embargo: Embargo = Embargo(),
+    now: Instant, needsOrigins: Bool, isWanted: @escaping (KeyDestination) -> Bool
   ) {
     self.init(
-      of: claims, policy: policy, embargo: embargo, now: now,
+      of: claims, policy: policy, ownOrigins: ownOrigins, embargo: embargo, now: now,
       target: .init(needsOrigins: needsOrigins, isWanted: isWanted))
   }
 
   private init(
-    of claims: ClaimSet, policy: PublishingPolicy, embargo: Embargo, now: Instant, target: RegionRouter.Target
+    of claims: ClaimSet, policy: PublishingPolicy, ownOrigins: Set<String>, embargo: Embargo, now: Instant,
+    target: RegionRouter.Target
   ) {
     self.claims = claims
     self.embargo = embargo
     hasEmbargo = !embargo.isEmpty
-    judge = BeliefJudge(claims: claims, policy: policy, target: target, now: now)
+    judge = BeliefJudge(claims: claims, policy: policy, ownOrigins: ownOrigins, target: target, now: now)
     memory = OutcomeMemory(forClaims: claims.count)
     buckets = KeyBuckets(claims.rows)
   }
@@ -166,9 +169,11 @@ struct BeliefJudge {
   var router: RegionRouter
   private let origins: [String]
 
-  init(claims: ClaimSet, policy: PublishingPolicy, target: RegionRouter.Target, now: Instant) {
+  init(
+    claims: ClaimSet, policy: PublishingPolicy, ownOrigins: Set<String>, target: RegionRouter.Target, now: Instant
+  ) {
     order = FieldOrder(policy)
-    speakers = Speakers(policy: policy, names: claims.names)
+    speakers = Speakers(policy: policy, names: claims.names, ownOrigins: ownOrigins)
     context = BeliefContext(policy: policy, now: now, origins: claims.names.origins)
     router = RegionRouter(policy: policy, claims: claims, target: target)
     origins = claims.names.origins
@@ -211,12 +216,14 @@ struct BeliefJudge {
     var longestPeriod = statedPeriod
     for claim in said { longestPeriod = max(longestPeriod, claim.statement.rollingPeriod) }
     let deciding = speakers.deciding(said)
-    let isEchoed = speakers.isEchoed(deciding)
+    let echoes = speakers.echoes(in: deciding)
     var start = deciding.startIndex
     while start < deciding.endIndex {
       var end = start + 1
       while end < deciding.endIndex, deciding[end].origin == deciding[start].origin { end += 1 }
-      let opinion = Opinion(of: deciding[start..<end], isEchoed: isEchoed, by: order, routing: &router)
+      let opinion = Opinion(
+        of: deciding[start..<end], echoes: echoes, isOwn: speakers.isOwn(deciding[start].origin), by: order,
+        routing: &router)
       let (belief, verdict) = judge(opinion, longestPeriod: longestPeriod)
       take(opinion, belief, verdict, origins)
       start = end
@@ -234,9 +241,11 @@ struct BeliefJudge {
   func isContradicted(_ said: ArraySlice<AdmittedClaim>) -> Bool {
     guard said.count > 1 else { return false }
     let deciding = speakers.deciding(said)
-    let isEchoed = speakers.isEchoed(deciding)
+    let echoes = speakers.echoes(in: deciding)
     var first: AdmittedClaim?
-    for claim in deciding where !isEchoed || claim.origin != .lost {
+    for claim in deciding {
+      if echoes.ofRelays, claim.origin == .lost { continue }
+      if echoes.ofOthers, !speakers.isOwn(claim.origin), !claim.isRevocation { continue }
       if let first, !claim.saysTheSame(as: first) { return true }
       first = claim
     }

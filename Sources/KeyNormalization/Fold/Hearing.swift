@@ -3,7 +3,7 @@ struct Hearing {
   /// The published opinions that say that the key stands, and those that revoke it.
   private var standing: Together?
   private var revoked: Together?
-  /// The relays' word, where it is an echo.
+  /// The published opinions that are echoes.
   private var echo: Together?
   /// Revocations that would be published, but for their regions.
   private var revokedElsewhere: Together?
@@ -25,7 +25,7 @@ struct Hearing {
   /// - Parameter origins: the names, by their number.
   mutating func take(_ opinion: Opinion, _ belief: Belief, _ verdict: OpinionVerdict, origins: [String]) {
     if opinion.isEcho {
-      takeEcho(opinion, belief, verdict)
+      takeEcho(opinion, belief, verdict, origins: origins)
     } else if opinion.isRevocation {
       hasRevocation = true
       switch verdict {
@@ -48,10 +48,12 @@ struct Hearing {
   }
 
   /// An echo revokes nothing; whose claim it echoes says so himself.
-  private mutating func takeEcho(_ opinion: Opinion, _ belief: Belief, _ verdict: OpinionVerdict) {
+  private mutating func takeEcho(
+    _ opinion: Opinion, _ belief: Belief, _ verdict: OpinionVerdict, origins: [String]
+  ) {
     guard !opinion.isRevocation else { return }
     switch verdict {
-    case .publish(let hold): echo = Together(opinion, belief, hold: hold)
+    case .publish(let hold): echo.add(Together(opinion, belief, hold: hold), origins: origins)
     case .elsewhere: isEchoPublishedElsewhere = true
     case .leaveOut: break
     }

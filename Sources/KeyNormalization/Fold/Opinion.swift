@@ -8,8 +8,8 @@ struct Opinion {
   let origin: OriginID
   /// The regions of all its claims, "none named" read by the policy first.
   let route: RegionRouter.Route
-  /// The relays' word about a key of which one of the origins they carry has made a claim of its own. It publishes the
-  /// key and gives validity and regions, and nothing else.
+  /// The relays' word about a key that one of the origins they carry has claimed itself, or anyone's word about a key that
+  /// the gateway's own origins have revoked. It publishes the key and gives validity and regions, and nothing else.
   let isEcho: Bool
 
   /// What one claim says.
@@ -20,16 +20,17 @@ struct Opinion {
 
   /// What all claims of one origin say, of which there is at least one.
   init(
-    of claims: ArraySlice<AdmittedClaim>, isEchoed: Bool, by order: FieldOrder, routing router: inout RegionRouter
+    of claims: ArraySlice<AdmittedClaim>, echoes: Speakers.Echoes, isOwn: Bool, by order: FieldOrder,
+    routing router: inout RegionRouter
   ) {
     let first = claims[claims.startIndex]
     origin = first.origin
-    isEcho = isEchoed && origin == .lost
     if claims.count == 1 {
       (said, route) = (first.said.asOpinion, router.route(of: first))
     } else {
       (said, route) = (Self.together(claims, by: order), router.route(of: claims))
     }
+    isEcho = echoes.ofRelays && origin == .lost || echoes.ofOthers && !isOwn && !said.isRevocation
   }
 
   private static func together(_ claims: ArraySlice<AdmittedClaim>, by order: FieldOrder) -> StatedFields {

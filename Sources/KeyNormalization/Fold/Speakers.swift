@@ -9,6 +9,9 @@ struct Speakers {
   /// By origin: whether the policy gives it precedence.
   private let precedes: [Bool]
   private let hasPrecedence: Bool
+  /// By origin: whether it is one of this gateway's own.
+  private let owns: [Bool]
+  private let hasOwn: Bool
 
   private enum Signer: Equatable {
     case nobody
@@ -17,7 +20,16 @@ struct Speakers {
     case eachOrigin
   }
 
-  init(policy: PublishingPolicy, names: ClaimNames) {
+  /// Whose opinions about a key are echoes.
+  struct Echoes {
+    /// The relays' opinion.
+    var ofRelays = false
+    /// The opinions of all but the own origins, except revocations: the own origins have revoked the key.
+    var ofOthers = false
+  }
+
+  /// - Parameter ownOrigins: the gateway's own origins.
+  init(policy: PublishingPolicy, names: ClaimNames, ownOrigins: Set<String> = []) {
     func ids(_ origins: Set<String>) -> Set<OriginID> {
       Set(origins.compactMap { names.id(ofKnownOrigin: $0.uppercased()) })
     }
@@ -34,12 +46,32 @@ struct Speakers {
     let named = Set(policy.precedence.map { $0.uppercased() })
     precedes = names.origins.map(named.contains)
     hasPrecedence = precedes.contains(true)
+    let own = Set(ownOrigins.map { $0.uppercased() })
+    owns = names.origins.map(own.contains)
+    hasOwn = owns.contains(true)
+  }
+
+  /// Whether the origin is one of this gateway's own.
+  func isOwn(_ origin: OriginID) -> Bool { origin != .lost && owns[Int(origin.rawValue)] }
+
+  /// - Parameter said: all claims about a key, sorted by origin, the lost one first.
+  func echoes(in said: ArraySlice<AdmittedClaim>) -> Echoes {
+    Echoes(ofRelays: isEchoed(said), ofOthers: isRevokedByOwnOrigins(said))
+  }
+
+  /// Whether every own origin that has claimed the key revokes it, and at least one has. Only an own source can make such
+  /// a claim: admission rejects own origins from every other sender.
+  private func isRevokedByOwnOrigins(_ said: ArraySlice<AdmittedClaim>) -> Bool {
+    guard hasOwn, said.contains(where: { isOwn($0.origin) && $0.isRevocation }) else { return false }
+    let own = said.filter { isOwn($0.origin) }
+    let revoking = Set(own.lazy.filter(\.isRevocation).map(\.origin))
+    return own.allSatisfy { revoking.contains($0.origin) && $0.said.typeWeight <= ReportType.revoked.weight }
   }
 
   /// Whether the relays' word may be an echo: they carry the keys of an origin whose own claim is known.
   ///
   /// - Parameter said: all claims about a key, sorted by origin, the lost one first.
-  func isEchoed(_ said: ArraySlice<AdmittedClaim>) -> Bool {
+  private func isEchoed(_ said: ArraySlice<AdmittedClaim>) -> Bool {
     guard said.first?.origin == .lost, said.last?.origin != .lost else { return false }
     let own = said.drop { $0.origin == .lost }
     return said.prefix(said.count - own.count).contains { relayed in
