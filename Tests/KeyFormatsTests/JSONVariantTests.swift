@@ -20,6 +20,22 @@ import Testing
     return key
   }
 
+  /// A national upload names the visited countries beside its keys, which makes no federation batch of it.
+  @Test(arguments: [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
+  func membersBesideTheKeysTellNoDialect(order: [Int]) throws {
+    let key =
+      #"{"keyData":"\#(Self.data)","rollingStartIntervalNumber":2649024,"rollingPeriod":144,"transmissionRiskLevel":5}"#
+    for count in [1, 1000] {
+      let members = [
+        #""keys":[\#(Array(repeating: key, count: count).joined(separator: ","))]"#,
+        #""visitedCountries":{"DE":1,"IT":0}"#, #""consentToShareWithEfgs":0"#,
+      ]
+      let document = try readJSON("{" + order.map { members[$0] }.joined(separator: ",") + "}")
+      #expect(document.dialect != .efgs)
+      #expect(document.keys == Array(repeating: Self.claimed(risk: 5), count: count))
+    }
+  }
+
   // swift-format-ignore: the documents stay in one piece
   @Test(arguments: [
     (#"[{"keyData":"@","rollingStartNumber":2649024,"transmissionRiskLevel":0}]"#, claimed(period: nil, risk: 0)),

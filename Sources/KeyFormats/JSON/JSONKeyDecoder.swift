@@ -381,13 +381,14 @@ public final class JSONKeyDecoder: KeyDecoder {
     notes.count(ReadingNote(code: code, subject: subject, text: text), count)
   }
 
-  /// Looks for the names of members that tell a dialect, in what follows the start of the first key: a key of proto3 has
+  /// Looks for the names of members that tell a dialect in the entries of the list that begins here: a key of proto3 has
   /// none of those whose values are zero.
   private func lookAhead() throws {
     guard parser.dialect == nil, !parser.hasLookedAhead else { return }
     _ = try window.require(min(1 << 16, limits.recordBytes / 4))
-    let bytes = UnsafeRawBufferPointer(rebasing: window.unread.prefix(1 << 16))
-    parser.lookAhead(bytes)
+    let ahead = JSONCursor(
+      base: window.base, position: window.position, end: min(window.end, window.position + (1 << 16)))
+    parser.lookAhead(ahead, limit: limits.nesting - (listIsDocument ? 2 : 3))
   }
 
   private func beginList(_ name: String, of entries: JSONEntries, _ dialect: JSONDialect?) throws {

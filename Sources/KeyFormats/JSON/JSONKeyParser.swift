@@ -453,12 +453,38 @@ struct JSONKeyParser {
 
   // MARK: The whole object
 
-  /// Takes note of the telling names that stand in quotes in what lies ahead.
-  mutating func lookAhead(_ bytes: UnsafeRawBufferPointer) {
+  /// Notes the telling names among the members of the entries from the cursor to the end of their list, or to the end
+  /// of the bytes. Members around the list, values and nested objects do not count.
+  mutating func lookAhead(_ start: JSONCursor, limit: Int) {
     hasLookedAhead = true
-    for dialect in JSONDialect.all.map(\.dialect) {
-      for name in dialect.tellingNames where bytes.containsQuoted(name) { namesAhead.append(name) }
-    }
+    var cursor = start
+    // The reading itself reports what breaks off here.
+    try? readNamesAhead(&cursor, limit: limit)
+  }
+
+  private mutating func readNamesAhead(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
+    var telling: [StaticString] = []
+    for (_, dialect) in JSONDialect.all { telling += dialect.tellingNames }
+    var skipper = JSONSkipper()
+    repeat {
+      guard try cursor.peek() == UInt8(ascii: "{") else {
+        skipper.begin(limit: limit)
+        try skipper.skip(&cursor)
+        continue
+      }
+      cursor.position += 1
+      if try cursor.peek() == UInt8(ascii: "}") {
+        cursor.position += 1
+        continue
+      }
+      repeat {
+        let span = try cursor.name()
+        let name = cursor.bytes(span.start, span.end)
+        if let found = telling.firstIndex(where: { $0.matches(name) }) { namesAhead.append(telling.remove(at: found)) }
+        skipper.begin(limit: limit)
+        try skipper.skip(&cursor)
+      } while try separator(&cursor)
+    } while try cursor.next() == UInt8(ascii: ",")
   }
 
   private mutating func conclude() {
