@@ -36,6 +36,12 @@ import Testing
     }
   }
 
+  @Test func blanksInFrontOfADocumentAreReadOver() throws {
+    let text = #"[{"keyData":"\#(Self.data)","rollingStartNumber":2649024,"rollingPeriod":144}]"#
+    let document = try DecodedDocument(Array(repeating: 0x20, count: 3 << 20) + Array(text.utf8))
+    #expect(document.keys == [Self.claimed()])
+  }
+
   // swift-format-ignore: the documents stay in one piece
   @Test(arguments: [
     (#"[{"keyData":"@","rollingStartNumber":2649024,"transmissionRiskLevel":0}]"#, claimed(period: nil, risk: 0)),

@@ -32,8 +32,14 @@ public final class KeyDocument {
     _ source: any SeekableSource, format forced: KeyFormat? = nil, signatureFile: [UInt8]? = nil,
     limits: ReadLimits = ReadLimits(), observeExport: ((UnsafeRawBufferPointer) -> Void)? = nil
   ) throws {
-    var front = try SequentialSource(source, range: 0..<min(DocumentFront.reach, source.byteCount))
-      .readAll(limit: DocumentFront.reach)
+    var front = try Self.front(of: source, from: 0)
+    // Blanks in front of a document say nothing about it, however many they are.
+    var start = front.count
+    while start < source.byteCount, front.allSatisfy(isJSONSpace) {
+      front = try Self.front(of: source, from: start)
+      guard !front.isEmpty else { break }
+      start += front.count
+    }
     let isUTF16 = UTF16Source.begins(front) && forced?.definition.isBinary != true
     if isUTF16 { front = try UTF16Source(MemorySource(front), isFront: true).readAll(limit: 2 * DocumentFront.reach) }
     let guess = FormatDetection.guess(DocumentFront(front))
@@ -80,6 +86,11 @@ public final class KeyDocument {
       decoder = JSONKeyDecoder(window(sequential(), observed: false), limits: limits)
     case (.unrecognized(let reason), nil): throw FormatError(.unrecognizedFormat, reason)
     }
+  }
+
+  private static func front(of source: any SeekableSource, from start: Int) throws -> [UInt8] {
+    try SequentialSource(source, range: start..<min(start + DocumentFront.reach, source.byteCount))
+      .readAll(limit: DocumentFront.reach)
   }
 
   /// Whether an archive is one document: `export.bin` stands at its top and beside it nothing that is called like a key file
