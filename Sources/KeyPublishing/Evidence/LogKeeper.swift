@@ -386,7 +386,10 @@ package actor LogKeeper {
       for (record, isProved) in zip(bundles, isProved) where !isProved { missing[record.bundle.path] = record }
       if folder.width > 1 { looked.formUnion(bundles.map { $0.bundle.path + ProofFile.ending }) }
       if missing.isEmpty { return [] }
-      if taker == .another { return try await proofs(of: missing, by: verifier, at: now) }
+      if taker == .another {
+        // The key is read again, since the optimizer loses a local verifier across an `await`: see `LogWriter.adopt`.
+        return try await proofs(of: missing, by: try LogWriter.signer(of: state.keys).verifier, at: now)
+      }
       let writer = try await opened()
       try await find(missing, writer.checkpoint.size)
       let unlogged = missing.values.filter { places[$0.bundle.path] == nil }.sorted { $0.id < $1.id }

@@ -101,15 +101,21 @@ package final class LogWriter {
   /// - Returns: the newest checkpoint that was signed.
   /// - Throws: as ``open(state:folder:)``, but for `in-use`.
   package static func look(state: any LogStatePlace, folder: any LogShelf) async throws -> SignedCheckpoint {
-    let signer = try signer(of: state.keys)
+    try await look(state, folder, try signer(of: state.keys).verifier)
+  }
+
+  /// The verifier is a parameter for the reason that ``adopt(state:folder:copy:)`` has.
+  private static func look(
+    _ state: any LogStatePlace, _ folder: any LogShelf, _ verifier: NoteVerifier
+  ) async throws -> SignedCheckpoint {
     while true {
-      guard let signed = try await state.signed(by: signer.verifier) else { throw lostState(state) }
+      guard let signed = try await state.signed(by: verifier) else { throw lostState(state) }
       do {
-        _ = try await growth(of: signed.checkpoint, signer.verifier, folder)
+        _ = try await growth(of: signed.checkpoint, verifier, folder)
         return signed.checkpoint
       } catch {
         // Somebody has signed meanwhile, and what was read belongs to two trees.
-        guard try await state.signed(by: signer.verifier) != signed else { throw error }
+        guard try await state.signed(by: verifier) != signed else { throw error }
       }
     }
   }
@@ -205,8 +211,15 @@ package final class LogWriter {
   ) async throws -> SignedCheckpoint {
     let lock = try state.takeLock()
     defer { _ = lock }
-    let signer = try signer(of: state.keys)
-    guard let shown = try await shown(signer.verifier, folder) else {
+    return try await adopt(state, folder, copy, try signer(of: state.keys).verifier)
+  }
+
+  /// The verifier is a parameter, and not a local value of the function that reads the key: the optimizer of Swift 6.3.1 does
+  /// not keep `kind` and `keyID` of such a value across an `await`, and a release looked for another key's signature.
+  private static func adopt(
+    _ state: any LogStatePlace, _ folder: any LogShelf, _ copy: (name: String, size: Int)?, _ verifier: NoteVerifier
+  ) async throws -> SignedCheckpoint {
+    guard let shown = try await shown(verifier, folder) else {
       throw LogFault(
         .badState, "\(folder.name)/\(checkpointPath) is not there: there is nothing to be taken over")
     }
@@ -218,7 +231,7 @@ package final class LogWriter {
         hint: "bring the files of the copy back into \(folder.name) first; never remove the copy")
     }
     let reader = TreeReader(folder, size: shown.size)
-    let old = try await state.signed(by: signer.verifier)
+    let old = try await state.signed(by: verifier)
     if let old {
       if old.checkpoint.size > shown.size {
         throw LogFault(
@@ -231,7 +244,7 @@ package final class LogWriter {
     try await LogVerification(reader, root: shown.root).run { _, _ in }
     if old?.checkpoint != shown {
       try await state.commit(
-        LogState.Signed(checkpoint: shown, cursor: old?.cursor ?? ""), over: old, by: signer.verifier)
+        LogState.Signed(checkpoint: shown, cursor: old?.cursor ?? ""), over: old, by: verifier)
     }
     return shown
   }
