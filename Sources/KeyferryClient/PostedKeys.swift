@@ -44,11 +44,13 @@ public import Foundation
     if isChange { notify() }
   }
 
-  /// At once where this is the main thread, as the sample does.
+  /// Posts at once on the main thread, as the sample does. The main queue may run on another thread, as it does behind
+  /// `dispatchMain()` on Linux, so the block on that queue does not ask again.
   private func notify() {
-    guard Thread.isMainThread else { return DispatchQueue.main.async { self.notify() } }
-    NotificationCenter.default.post(name: notificationName, object: self)
+    if Thread.isMainThread { post() } else { DispatchQueue.main.async { self.post() } }
   }
+
+  private func post() { NotificationCenter.default.post(name: notificationName, object: self) }
 
   /// A block on its way to the main queue. It is made by the app, and called there alone.
   private struct Watcher: @unchecked Sendable {

@@ -123,7 +123,7 @@ struct RealDataTests {
     let other: Set<String> = [
       "cocoa", "covid-alert-app", "retrieve-canadian", "crypto-vectors", "covid-alert-dashboard", "dka",
       "tek_transparency", "operator-signature", "policies", "public-keys.json", "transparency-vectors.json",
-      "efgs/CSharpTestdata.head100.txt", "MANIFEST.md",
+      "efgs/CSharpTestdata.head100.txt", "MANIFEST.md", "device", "federation-vectors",
     ]
     let unlisted = Folder.files(endingWith: ["zip", "bin", "pb", "json", "textproto", "txt"]).filter { path in
       !known.contains(path) && !other.contains { path == $0 || path.hasPrefix("\($0)/") }
