@@ -5,13 +5,15 @@
 
 import PackageDescription
 
-let strict: [SwiftSetting] = [
+var strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
   .treatAllWarnings(as: Context.environment["CI"] == nil ? .warning : .error),
 ]
+// Nobody debugs what CI builds. The package manager puts its own `-g` behind; the front end takes the last word.
+if Context.environment["CI"] != nil { strict.append(.unsafeFlags(["-Xfrontend", "-gnone"])) }
 
 /// Packages that only the gateway and the program need are used where this trait is on, and resolved only then. It is on by
 /// default; who depends on Keyferry for its formats, signatures or client turns it off with `traits: []`. A dependency of a

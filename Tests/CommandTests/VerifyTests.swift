@@ -125,7 +125,7 @@ import Testing
       try workshop.write("no key", "bad.pem")
       try FileManager.default.createDirectory(
         at: workshop.folder.appending(path: "none"), withIntermediateDirectories: true)
-      for ring in ["bad.json", "bad.pem", "none", "nowhere"] {
+      for ring in ["bad.json", "bad.pem", "none", "./nowhere"] {
         let outcome = try workshop.keyferry("verify", "good.bin", "--trust", ring)
         #expect(outcome.status == 2 && outcome.output.isEmpty, "\(ring)")
         #expect(outcome.errors.contains(ring))
