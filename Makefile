@@ -14,28 +14,9 @@ JOBS ?= 2
 TEST ?=
 HOT_PATHS ?=
 
-# The program starts faster when it exports no symbols and looks for no libraries beside itself. What the linker fills in is read-only
-# before the first line runs (full RELRO); that costs less than a millisecond of the start. Types are made by calls, not looked up by their
-# names among all that the program has.
-# What nothing calls is left out: each function has a section of its own. Of Foundation the part is linked that needs no ICU, so a function
-# of the rest is an error; one that both have would bring the rest by chance. Places to be filled in are told in few bytes, there are no tables
-# for exceptions, what C++, GCC and libyaml bring is inside, and what CLazyLibraries loads later is not linked: a function that it lacks is an
-# error. What runs at a start stands side by side. All is lld's work.
 # `--version` says the commit and its date.
 release := KEYFERRY_BUILD="$$(interop/package/revision)" \
-  swift build --configuration release --product keyferry --static-swift-stdlib --disable-local-rpath \
-  -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfrontend -Xswiftc -internalize-at-link \
-  -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors -Xcc -ffunction-sections -Xcc -fdata-sections \
-  -Xlinker --no-export-dynamic -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker -z -Xlinker pack-relative-relocs \
-  -Xlinker --no-eh-frame-hdr -Xlinker '$(CURDIR)/interop/package/no-unwinding.ld' \
-  -Xlinker '--remap-inputs=*/libFoundation.a=/dev/null' -Xlinker '--remap-inputs=*/libFoundationInternationalization.a=/dev/null' \
-  -Xlinker '--remap-inputs=*/libCoreFoundation.a=/dev/null' -Xlinker '--remap-inputs=*/lib_FoundationICU.a=/dev/null' \
-  -Xlinker "--remap-inputs=*/libstdc++.so=$$(clang --print-file-name=libstdc++.a)" \
-  -Xlinker "--remap-inputs=*/libgcc_s.so.1=$$(clang --print-file-name=libgcc_eh.a)" \
-  -Xlinker '--remap-inputs=*/libarchive.so=/dev/null' -Xlinker '--remap-inputs=*/libcrypto.so=/dev/null' \
-  -Xlinker '--remap-inputs=*/libpq.so=/dev/null' -Xlinker '--remap-inputs=*/libsqlite3.so=/dev/null' \
-  -Xlinker "--remap-inputs=*/libyaml.so=$$(clang --print-file-name=libyaml.a)" \
-  -Xlinker '--symbol-ordering-file=$(CURDIR)/interop/package/start-order.txt' -Xlinker --no-warn-symbol-ordering
+  swift build --configuration release --product keyferry --static-swift-stdlib
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
@@ -70,6 +51,7 @@ build: packages ## build everything for debugging
 
 release: packages ## build the program as it is installed
 	$(release)
+	strip $(program)
 
 format: ## bring the sources into the house style
 	swift format format --recursive --parallel --in-place Package.swift Sources Tests interop Benchmarks/Package.swift Benchmarks/Sources Benchmarks/HotPaths

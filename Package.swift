@@ -339,13 +339,11 @@ let package = Package(
     // What was the program started with? Kept by C, because Swift asks /proc.
     .target(name: "CArguments"),
 
-    // Which libraries of the system need not be loaded at the start? Functions of libarchive's, libcrypto's and libpq's names, of the
-    // program alone, which load them at the first call.
-    .target(name: "CLazyLibraries", dependencies: [.target(name: "CPostgres", condition: postgres)]),
-
     // Assemble and run.
     .executableTarget(
-      name: "keyferry", dependencies: ["KeyTool", "CArguments", "CLazyLibraries"], swiftSettings: strict),
+      name: "keyferry", dependencies: ["KeyTool", "CArguments"], swiftSettings: strict,
+      // With these the linker's tables are read-only before the first line runs (full RELRO).
+      linkerSettings: [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])]),
 
     // Vector reader, recipes, random keys, the generated protobuf code as a reference. Only Tests depend on it.
     .target(

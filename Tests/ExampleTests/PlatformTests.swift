@@ -64,28 +64,6 @@ import Testing
     }
   }
 
-  /// A release has the part of Foundation that needs no ICU. Of these that part says something else, or nothing: it knows no time zone but
-  /// GMT, and gives a file's size as a number that is cast to nothing else. Tests have all of it, and would not notice.
-  @Test("Nothing is asked that a release's part of Foundation answers otherwise")
-  func smallFoundation() throws {
-    let words = [
-      "attributesOfItem", "attributesOfFileSystem", "setAttributes", "posixPermissions", "resourceValues", "NSNumber",
-      "TimeZone(",
-      "Calendar(", "Locale(", "DateFormatter", ".formatted(", "JSONSerialization",
-    ]
-    let sources = PageTests.root.appending(path: "Sources").path()
-    let targets = try FileManager.default.contentsOfDirectory(atPath: sources)
-      .filter { !["GatewayTesting", "GatewaySimulation", "KeyferryClient"].contains($0) && !$0.hasPrefix("C") }
-    #expect(targets.count > 25)
-    for target in targets {
-      for (path, text) in try Self.files(of: target) {
-        for line in text.split(separator: "\n") where !line.drop(while: { $0 == " " }).hasPrefix("//") {
-          for word in words { #expect(!line.contains(word), "\(path): \(line)") }
-        }
-      }
-    }
-  }
-
   @Test("Where Linux's Foundation is asked for by parts, Apple's is there instead", arguments: libraries)
   func foundation(_ library: String) throws {
     for (path, text) in try Self.files(of: library) where text.contains("import FoundationEssentials") {

@@ -171,20 +171,6 @@ def stripped(program, work):
     return target.read_bytes()
 
 
-def lazy_libraries(work):
-    """A library that asks for what the program loads while it runs, for the tools that tell what is asked for."""
-    names, wanted = [], []
-    for source in sorted((root / "Sources/CLazyLibraries").glob("*.c")):
-        text = source.read_text()
-        wanted += re.findall(r'^#define LIBRARY "(.+)"$', text, re.M)
-        names += re.findall(r"^  F\([^,]+, (\w+),", text, re.M)
-    if len(wanted) < 2 or len(names) < 50: fail("Sources/CLazyLibraries names too few functions")
-    source, target = work / "lazy.c", work / "lazy.so"
-    source.write_text("".join(f"extern char {name}[];\n" for name in names) + f"void *all[] = {{{', '.join(names)}}};\n")
-    output("clang", "-shared", "-fPIC", "-o", target, source, *(f"-l:{name}" for name in wanted))
-    return target
-
-
 def pages(program, work):
     """The manual pages, by their names."""
     import importlib.machinery, importlib.util
