@@ -113,8 +113,11 @@ let package = Package(
 
     // How is a policy written down? YAML, and the policies that ship.
     .target(
-      name: "PolicyFiles", dependencies: ["ExposureKeys", "KeyNormalization", "CLibyaml"],
-      exclude: ["Policies", "embed"], swiftSettings: strict),
+      name: "PolicyFiles", dependencies: ["ExposureKeys", "KeyNormalization", "CLibyaml", "CTexts"],
+      exclude: ["Policies"], swiftSettings: strict),
+
+    // Which files does the program carry? The compiler embeds them.
+    .target(name: "CTexts"),
 
     // What does the gateway need from a store? The contract, and the store in memory.
     .target(name: "KeyStorage", dependencies: ["ExposureKeys", "KeyNormalization"], swiftSettings: strict),
@@ -266,7 +269,8 @@ let package = Package(
     .target(
       name: "GatewayServer",
       dependencies: [
-        "NetworkFaults", "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "ExposureKeys",
+        "NetworkFaults", "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "CTexts",
+        "ExposureKeys",
         "KeyFormats", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
@@ -285,7 +289,7 @@ let package = Package(
         .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
       ],
-      exclude: ["Page/embed"], swiftSettings: strict),
+      swiftSettings: strict),
 
     // What an app calls: the method shapes of the sample app's server, over URLSession.
     .target(name: "KeyferryClient", swiftSettings: strict),

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import CTexts
 internal import Crypto
 internal import ExposureKeys
 internal import HTTPTypes
@@ -219,7 +220,9 @@ struct RetrievalResponder: Sendable {
   }
 
   /// What is answered at which address; it is the same for all.
-  private static let description = text(Array(openAPIText.utf8), "application/json", cache: .seconds(3600))
+  private static let description = text(
+    Array(UnsafeRawBufferPointer(start: keyferry_openapi(), count: keyferry_openapi_length())), "application/json",
+    cache: .seconds(3600))
 
   private func page(_ report: PublicationReport) -> Representation {
     Self.text(Array(FrontPage(report).html.utf8), "text/html; charset=utf-8", cache: .seconds(60))

@@ -1,9 +1,10 @@
+internal import CTexts
 package import KeyNormalization
 
 /// The policies that the program carries with it, so that their names work anywhere.
 package enum ShippedPolicies {
   /// `default` first, the others by name.
-  package static let names: [String] = shippedPolicyTexts.map(\.name)
+  package static let names: [String] = (0..<keyferry_policy_count()).map { String(cString: keyferry_policy_name($0)) }
 
   /// All of them, in the order of ``names``.
   package static func all() throws(PolicyFileFault) -> [Policy] {
@@ -14,7 +15,9 @@ package enum ShippedPolicies {
 
   /// The commented file of a policy; `nil` when there is none of that name.
   package static func text(of name: String) -> String? {
-    shippedPolicyTexts.first { $0.name == name }.map { $0.text + "\n" }
+    guard let index = names.firstIndex(of: name) else { return nil }
+    let bytes = UnsafeRawBufferPointer(start: keyferry_policy(index), count: keyferry_policy_length(index))
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The policy of this name; `nil` when there is none.

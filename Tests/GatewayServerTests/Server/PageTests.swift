@@ -65,10 +65,7 @@ struct PageTests {
     let response = try await application.ask("/openapi.json")
     #expect(response.code == 200 && response["Content-Type"] == "application/json")
     let file = PackageFolder.root.appending(path: "schemas/openapi.json")
-    var stated = try #require(JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
-    // Below the address that was asked, whatever it is called.
-    stated["servers"] = [["url": "./", "description": "this server"]]
-    #expect(response.json as NSDictionary == stated as NSDictionary, "run Sources/GatewayServer/Page/embed")
+    #expect(try Array(response.body.readableBytesView) == Array(Data(contentsOf: file)))
     #expect(try await application.ask("/").text.contains("href=\"/openapi.json\""))
     let tag = try #require(response["ETag"])
     #expect(try await application.ask("/openapi.json", headers: [.ifNoneMatch: tag]).code == 304)
