@@ -247,11 +247,15 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The system's libxml2, for what a bucket answers.
+    .systemLibrary(name: "CLibxml2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+
     // How does an object store speak? Signatures, requests, answers, and where credentials come from. It knows no bundle.
     .target(
       name: "S3Objects",
       dependencies: [
-        "NetworkFaults", "ExposureKeys", "BundleTrust", "KeyIntake", .product(name: "Crypto", package: "swift-crypto"),
+        "CLibxml2", "NetworkFaults", "ExposureKeys", "BundleTrust", "KeyIntake",
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: gateway),
         .product(name: "NIOCore", package: "swift-nio", condition: gateway),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),

@@ -1,11 +1,12 @@
-/// Scans the small documents that S3 answers with: elements, text, the five entities and numeric ones. Whatever else XML
-/// can be is refused: a document type, whose entities could be anything, before all.
-///
-/// No library of the system is asked: the answers are flat, and what is not parsed cannot be attacked.
+internal import CLibxml2
+internal import KeyIntake
+
+/// An element of the small documents that S3 answers with. libxml2 reads them, without the network and without a document type,
+/// whose entities could be anything.
 package struct XMLElement: Hashable, Sendable {
-  package var name: String
-  package var text = ""
-  package var children: [XMLElement] = []
+  package let name: String
+  package private(set) var text = ""
+  package private(set) var children: [XMLElement] = []
 
   /// What the first element of this name says, that lies directly in this one.
   package subscript(name: String) -> String? { children.first { $0.name == name }?.text }
@@ -14,141 +15,45 @@ package struct XMLElement: Hashable, Sendable {
   package struct Malformed: Error, Hashable { package let reason: String }
 
   private static let mostDepth = 16
+  private static let mostBytes = 64 << 20
 
   /// The root of a document.
   package init(document: [UInt8]) throws(Malformed) {
-    guard let text = String(validating: document, as: UTF8.self) else { throw Malformed(reason: "it is not UTF-8") }
-    var scanner = Scanner(text: Array(text.unicodeScalars))
-    try scanner.skipProlog()
-    self = try scanner.element(depth: 0)
-    scanner.skipSpace()
-    guard scanner.isAtEnd else { throw Malformed(reason: "something stands behind the root") }
+    guard document.count <= Self.mostBytes else { throw Malformed(reason: "\(document.count) bytes are too many") }
+    guard let context = xmlNewParserCtxt() else { throw Malformed(reason: "libxml2 has too little memory") }
+    defer { xmlFreeParserCtxt(context) }
+    let options = Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOERROR.rawValue | XML_PARSE_NOWARNING.rawValue)
+    let parsed = document.withUnsafeBytes { bytes in
+      xmlCtxtReadMemory(
+        context, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count), nil, nil, options)
+    }
+    guard let parsed else { throw Malformed(reason: Self.reason(in: context)) }
+    defer { xmlFreeDoc(parsed) }
+    guard parsed.pointee.intSubset == nil else { throw Malformed(reason: "it has a document type") }
+    guard let root = xmlDocGetRootElement(parsed) else { throw Malformed(reason: "it has no element") }
+    try self.init(root, depth: 0)
   }
 
-  private init(name: String) { self.name = name }
-
-  private struct Scanner {
-    let text: [Unicode.Scalar]
-    var place = 0
-
-    var isAtEnd: Bool { place == text.count }
-
-    func starts(_ word: String) -> Bool {
-      var index = place
-      for scalar in word.unicodeScalars {
-        guard index < text.count, text[index] == scalar else { return false }
-        index += 1
+  private init(_ node: xmlNodePtr, depth: Int) throws(Malformed) {
+    guard depth < Self.mostDepth else { throw Malformed(reason: "elements nest deeper than \(Self.mostDepth) levels") }
+    name = Self.string(node.pointee.name)
+    var next = node.pointee.children
+    while let child = next {
+      switch child.pointee.type {
+      case XML_ELEMENT_NODE: children.append(try XMLElement(child, depth: depth + 1))
+      case XML_TEXT_NODE, XML_CDATA_SECTION_NODE: text += Self.string(child.pointee.content)
+      case XML_COMMENT_NODE, XML_PI_NODE: break
+      default: throw Malformed(reason: "\(name) has an entity that is not defined")
       }
-      return true
+      next = child.pointee.next
     }
+  }
 
-    mutating func skipSpace() {
-      while place < text.count, [" ", "\t", "\r", "\n"].contains(text[place]) { place += 1 }
-    }
+  private static func string(_ text: UnsafePointer<xmlChar>?) -> String { text.map { String(cString: $0) } ?? "" }
 
-    mutating func skip(past word: String) throws(Malformed) {
-      while !isAtEnd {
-        if starts(word) {
-          place += word.unicodeScalars.count
-          return
-        }
-        place += 1
-      }
-      throw Malformed(reason: "\(word) is missing")
-    }
-
-    mutating func skipProlog() throws(Malformed) {
-      if starts("\u{FEFF}") { place += 1 }
-      skipSpace()
-      while starts("<?") || starts("<!--") {
-        try skip(past: starts("<?") ? "?>" : "-->")
-        skipSpace()
-      }
-    }
-
-    mutating func name() throws(Malformed) -> String {
-      var name = ""
-      while place < text.count, text[place].isASCII,
-        text[place].properties.isAlphabetic || ("0"..."9").contains(text[place])
-          || [":", "-", "_", "."].contains(text[place])
-      {
-        name.unicodeScalars.append(text[place])
-        place += 1
-      }
-      guard !name.isEmpty else { throw Malformed(reason: "an element has no name") }
-      // Of a name with a prefix the second part counts.
-      return name.split(separator: ":").last.map(String.init) ?? name
-    }
-
-    mutating func element(depth: Int) throws(Malformed) -> XMLElement {
-      guard depth < XMLElement.mostDepth else { throw Malformed(reason: "elements lie too deep in each other") }
-      guard starts("<"), !starts("<!"), !starts("</") else { throw Malformed(reason: "an element is missing") }
-      place += 1
-      var element = XMLElement(name: try name())
-      // Attributes say nothing that is asked.
-      while true {
-        skipSpace()
-        if starts("/>") {
-          place += 2
-          return element
-        }
-        if starts(">") {
-          place += 1
-          break
-        }
-        _ = try name()
-        skipSpace()
-        guard starts("=") else { throw Malformed(reason: "an attribute has no value") }
-        place += 1
-        skipSpace()
-        guard starts("\"") || starts("'") else { throw Malformed(reason: "an attribute has no value") }
-        let quote = String(text[place])
-        place += 1
-        try skip(past: quote)
-      }
-      while !isAtEnd {
-        if starts("</") {
-          place += 2
-          guard try name() == element.name else { throw Malformed(reason: "\(element.name) does not end") }
-          skipSpace()
-          guard starts(">") else { throw Malformed(reason: "\(element.name) does not end") }
-          place += 1
-          return element
-        } else if starts("<!--") {
-          try skip(past: "-->")
-        } else if starts("<") {
-          element.children.append(try self.element(depth: depth + 1))
-        } else if starts("&") {
-          element.text.unicodeScalars.append(try entity())
-        } else {
-          element.text.unicodeScalars.append(text[place])
-          place += 1
-        }
-      }
-      throw Malformed(reason: "\(element.name) does not end")
-    }
-
-    mutating func entity() throws(Malformed) -> Unicode.Scalar {
-      place += 1
-      var name = ""
-      while place < text.count, text[place] != ";", name.utf8.count < 10 {
-        name.unicodeScalars.append(text[place])
-        place += 1
-      }
-      guard starts(";") else { throw Malformed(reason: "an entity does not end") }
-      place += 1
-      switch name {
-      case "amp": return "&"
-      case "lt": return "<"
-      case "gt": return ">"
-      case "quot": return "\""
-      case "apos": return "'"
-      default:
-        let digits = name.hasPrefix("#x") ? name.dropFirst(2) : name.hasPrefix("#") ? name.dropFirst() : ""
-        guard let number = UInt32(digits, radix: name.hasPrefix("#x") ? 16 : 10), let scalar = Unicode.Scalar(number)
-        else { throw Malformed(reason: "an entity nobody has defined") }
-        return scalar
-      }
-    }
+  private static func reason(in context: xmlParserCtxtPtr) -> String {
+    guard let error = xmlCtxtGetLastError(context), let message = error.pointee.message else { return "it is no XML" }
+    let words = String(cString: message).split(separator: "\n").first ?? ""
+    return "line \(error.pointee.line): \(printableText(String(words)))"
   }
 }
