@@ -2,7 +2,7 @@
 #define KEYFERRY_CLIBXML2_H
 
 #include <libxml/xmlversion.h>
-// Debian's libxml2 includes the headers of ICU, and Foundation has its own of another version: no module can import both.
+// ICU's headers are not those of the ICU that Foundation brings, and nothing of ICU is used here.
 #undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>
 #include <libxml/tree.h>
