@@ -118,7 +118,7 @@ package struct FolderTransport: Transport {
   }
 
   private func names(in folder: borrowing Descriptor) throws -> [[UInt8]] {
-    let copy = dup(folder.number)
+    let copy = fcntl(folder.number, F_DUPFD_CLOEXEC, 0)
     guard copy >= 0, let stream = fdopendir(copy) else { throw failure("read") }
     defer { closedir(stream) }
     var names: [[UInt8]] = []
