@@ -29,7 +29,7 @@ demo: packages ## run three regional servers, a gateway between them, an app tha
 	swift build --product recipes
 	PATH="$$(swift build --show-bin-path):$$PATH" KEYFERRY_DEMO_REPORT=build/demo-report.html interop/demo/run
 
-test: packages ## run all tests; TEST=NAME runs those that match
+test: packages ## run the tests; TEST=NAME runs those that match, KEYFERRY_LONG=1 runs every case of slow laws
 	Tests/run '$(TEST)'
 
 must-not-compile: packages ## show that some mistakes do not compile

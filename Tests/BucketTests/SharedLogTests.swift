@@ -21,7 +21,7 @@ import TransparencyLog
     while true {
       let isOver = try await replace(at: step, end, isFenced: isFenced)
       if isOver { break }
-      step += 1
+      step += LongList.size(5, long: 1)
     }
     #expect(step > 20)
   }
@@ -35,7 +35,7 @@ import TransparencyLog
       let witness = try LiteralWitness("witness.example/w1")
       let isOver = try await replace(at: step, end, isFenced: true, witness)
       if isOver { break }
-      step += 1
+      step += LongList.size(5, long: 1)
     }
     #expect(step > 20)
   }

@@ -220,8 +220,10 @@ struct FederationSignatureTests {
     ] {
       #expect(trust.refusal(signature, batch) == nil)
       let issuer = try namePlaces(in: signature)
+      // CI flips every bit, as KEYFERRY_LONG=1 says.
+      let isLong = ProcessInfo.processInfo.environment["KEYFERRY_LONG"] != nil
       for place in signature.indices where !issuer.contains(place) {
-        for bit in 0..<8 {
+        for bit in isLong ? 0..<8 : place % 8..<place % 8 + 1 {
           var changed = signature
           changed[place] ^= 1 << bit
           #expect(trust.refusal(changed, batch, SignatureAllowances(rawValue: 63)) != nil, "byte \(place), bit \(bit)")

@@ -241,7 +241,7 @@ import Testing
   }
 
   /// An archive that was cut is never taken for a whole one, wherever it was cut.
-  @Test(arguments: ["all.tar", "all.tgz", "all.tar.bz2", "all.tar.xz", "all.zip", "all.tar.zst"])
+  @Test(arguments: LongList.cases(["all.tar", "all.tgz", "all.tar.bz2", "all.tar.xz", "all.zip", "all.tar.zst"], 2))
   func cutArchives(name: String) throws {
     try Workshop.run { workshop in
       try Self.fill(workshop)
@@ -259,12 +259,12 @@ import Testing
         #expect(!workshop.exists("out") && outcome.errors.contains("cut"))
       }
       // Two bytes are no longer what they were.
+      let report = try workshop.keyferry("inspect", name, "--summary")
       for place in stride(from: 20, to: name == "all.tar" ? 20 : whole.count, by: whole.count / 16) {
         var damaged = whole
         damaged[place] ^= 0x41
         try workshop.write(damaged, "damaged")
         let outcome = try workshop.keyferry("inspect", "damaged", "--summary")
-        let report = try workshop.keyferry("inspect", name, "--summary")
         #expect(outcome.status != 0 || outcome.text == report.text, "byte \(place)")
       }
     }

@@ -107,13 +107,14 @@ import TransparencyLog
   /// Each is a line of a shell, in which `"$@"` is the command.
   @Test(
     "No place makes a failure a success",
-    arguments: [
-      ("exec \"$@\" >/dev/full", false), ("exec \"$@\" >&-", false), ("exec \"$@\" 2>&-", true),
-      ("exec \"$@\" <&- >&- 2>&-", false), ("ulimit -n 4; exec \"$@\"", nil), ("ulimit -f 0; exec \"$@\"", nil),
-      // From too little to begin with to nearly enough.
-      ("ulimit -v 40000; exec \"$@\"", nil), ("ulimit -v 100000; exec \"$@\"", nil),
-      ("ulimit -v 200000; exec \"$@\"", nil),
-    ] as [(String, Bool?)])
+    arguments: LongList.cases(
+      [
+        ("exec \"$@\" >/dev/full", false), ("exec \"$@\" >&-", false), ("exec \"$@\" 2>&-", true),
+        ("exec \"$@\" <&- >&- 2>&-", false), ("ulimit -n 4; exec \"$@\"", nil), ("ulimit -f 0; exec \"$@\"", nil),
+        // From too little to begin with to nearly enough.
+        ("ulimit -v 40000; exec \"$@\"", nil), ("ulimit -v 100000; exec \"$@\"", nil),
+        ("ulimit -v 200000; exec \"$@\"", nil),
+      ] as [(String, Bool?)], 4))
   func everywhere(_ line: String, canShow: Bool?) throws {
     try Workshop.run { workshop in
       try prepare(workshop)
@@ -147,7 +148,7 @@ import TransparencyLog
       let program = try #require(Workshop.program)
       let (shell, limit) = (try #require(Tool(named: "sh")), try #require(Tool(named: "timeout")))
       let whole = try workshop.keyferry(command).text
-      for kilobytes in stride(from: least, through: 260_000, by: 4000) {
+      for kilobytes in stride(from: least, through: 260_000, by: LongList.size(24_000, long: 4000)) {
         let outcome = try limit.run(
           ["20", shell.path, "-c", "ulimit -v \(kilobytes); exec \"$@\"", "sh", program] + command,
           in: workshop.folder)

@@ -71,7 +71,7 @@ import Testing
     try Workshop.run { workshop in
       let commands = try Self.commands(workshop)
       #expect(commands.count >= 60, "\(commands)")
-      for words in commands {
+      for words in LongList.cases(commands, 12) {
         let help = try workshop.keyferry(words + ["--help"]).text
         #expect(help.contains("-q, --quiet") && help.contains("-v, --verbose"), "\(words)")
         let both = try workshop.keyferry(words + ["-q", "-v"])
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test("On a terminal no line is wider than it that could be broken", arguments: [40, 80, 200])
+  @Test("On a terminal no line is wider than it that could be broken", arguments: LongList.cases([40, 80, 200]))
   func width(_ columns: Int) throws {
     let script = try #require(Tool(named: "script"))
     try Workshop.run { workshop in

@@ -33,7 +33,9 @@ import Testing
   /// built for tests.
   /// Making them again took 111 and signing them again 135 when they held what was published in memory (204 and 229 of 450,000
   /// keys), and both take about as much as publishing.
-  @Test("150,000 keys of one document come in, go out, are made again and signed again in 112 MiB")
+  @Test(
+    "150,000 keys of one document come in, go out, are made again and signed again in 112 MiB",
+    .enabled(if: LongList.isRun, Comment(rawValue: LongList.advice)))
   func manyKeys() throws {
     #if os(Linux)
       try Workshop.run { workshop in

@@ -101,7 +101,7 @@ struct PageSession {
 
   /// A port on which nobody listens now.
   static func freePort() throws -> UInt16 {
-    let place = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let place = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     try #require(place >= 0)
     defer { close(place) }
     var address = sockaddr_in()

@@ -38,7 +38,7 @@ import Testing
     with zipfile.ZipFile("one-in-one.zip", "w") as z: z.write("all.dump")
     """
 
-  @Test(arguments: concatenated)
+  @Test(arguments: LongList.cases(concatenated, 3))
   func oneFileOrMany(format: KeyFormat) throws {
     try Workshop.run { workshop in
       let parts = try Self.documents().map { document in

@@ -49,7 +49,7 @@
     }
 
     private func connect(to port: Int) throws -> Int32 {
-      let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
       address.sin_port = UInt16(port).bigEndian

@@ -70,7 +70,7 @@ import Testing
     try await Neighbourhood.visit { place in
       try place.gateway("nl", origin: "NL")
       try place.keyferry("pull", "--config", "nl/gateway.yaml")
-      let taken = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      let taken = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
       defer { close(taken) }
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)

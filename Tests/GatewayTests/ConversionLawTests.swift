@@ -26,7 +26,7 @@ import Testing
   }
 
   /// There and back: each step does what the catalogue's row says, counts all of it, and changes nothing else.
-  @Test(arguments: KeyFormat.written, KeyFormat.written)
+  @Test(arguments: LongList.pairs(KeyFormat.written, KeyFormat.written, 50))
   func thereAndBack(first: KeyFormat, second: KeyFormat) throws {
     var random = SeededRandom(for: "thereAndBack \(first.rawValue) \(second.rawValue)")
     for style in RandomKeys.Style.allCases {

@@ -89,7 +89,9 @@ import Testing
     #expect(!report.findings.contains { $0.code == .keyRepeated })
   }
 
-  @Test func moreKeysThanRecommendedIsAFinding() throws {
+  @Test(.enabled(if: LongList.isRun, Comment(rawValue: LongList.advice))) func moreKeysThanRecommendedIsAFinding()
+    throws
+  {
     var bundle = SampleBundle()
     bundle.keys = (UInt64(0)...750_000).map {
       SampleBundle.key(1).with(

@@ -22,7 +22,7 @@ final class CuttingProxy: Sendable {
     self.server = "\(server)/.s.PGSQL.5432"
     folder = FileManager.default.temporaryDirectory.appending(path: "kf-cut-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     let path = "\(folder)/.s.PGSQL.5432"
     guard listener >= 0, Self.with(path, { bind(listener, $0, $1) }) == 0, listen(listener, 16) == 0 else {
       throw CocoaError(.fileWriteUnknown)
@@ -45,7 +45,7 @@ final class CuttingProxy: Sendable {
     while true {
       let client = accept(listener, nil, nil)
       guard client >= 0 else { return }
-      let behind = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+      let behind = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
       guard Self.with(server, { connect(behind, $0, $1) }) == 0 else {
         close(client)
         continue

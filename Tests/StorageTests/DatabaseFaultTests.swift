@@ -222,58 +222,59 @@
 
     @Test(
       "what somebody has changed in a database is found",
-      arguments: [
-        ("DELETE FROM counters WHERE name = 'documents'", "counters: there is no row documents"),
-        ("UPDATE counters SET last = 0 WHERE name = 'events'", "counters: the row events has 0, and its table has"),
-        ("UPDATE counters SET last = -1 WHERE name = 'events'", "counters: the row events has -1"),
-        ("INSERT INTO counters VALUES ('mine', 1)", "counters: no version makes the row mine"),
-        ("DROP TABLE pauses", "pauses: there is no such table"),
-        ("DROP TABLE leases", "leases: there is no such table"),
-        ("CREATE TABLE mine (x int)", "mine: no version of Keyferry makes such a table"),
-        ("DROP INDEX documents_by_state", "documents: there is no index CREATE INDEX documents_by_state"),
-        ("DROP INDEX claim_sources_by_value", "claim_sources: there is no index CREATE UNIQUE INDEX"),
-        ("ALTER TABLE sources DROP CONSTRAINT sources_name_key", "sources: there is no constraint UNIQUE (name)"),
-        (
-          "ALTER TABLE documents DROP CONSTRAINT documents_source_fkey",
-          "documents: there is no constraint FOREIGN KEY (source) REFERENCES sources(id)"
-        ),
-        (
-          "ALTER TABLE leases DROP CONSTRAINT leases_number_check; UPDATE leases SET number = 0",
-          "leases: 1 rows against (number > 0)"
-        ),
-        (
-          "ALTER TABLE documents DROP CONSTRAINT documents_source_fkey; UPDATE documents SET source = 99",
-          "rows against FOREIGN KEY (source) REFERENCES sources(id)"
-        ),
-        (
-          "ALTER TABLE notes DROP CONSTRAINT notes_pkey; INSERT INTO notes SELECT * FROM notes",
-          "notes: 4 rows against PRIMARY KEY (name)"
-        ),
-        ("ALTER TABLE notes ALTER value DROP NOT NULL", "notes: there is no column value bytea NOT NULL"),
-        ("ALTER TABLE events ADD mine text", "events: no version of Keyferry makes the column mine text"),
-        ("ALTER TABLE events ALTER COLUMN kind TYPE varchar(99)", "events: there is no column kind text NOT NULL"),
-        ("ALTER TABLE notes SET UNLOGGED", "notes: no version of Keyferry makes the property UNLOGGED"),
-        ("ALTER TABLE notes ENABLE ROW LEVEL SECURITY", "the property ROW LEVEL SECURITY, which hides rows"),
-        ("ALTER TABLE documents DISABLE TRIGGER ALL", "the trigger a constraint is switched off"),
-        (
-          "ALTER TABLE log_heads DISABLE TRIGGER log_heads_go_forward",
-          "the trigger log_heads_go_forward, which is switched off"
-        ),
-        ("DROP TRIGGER log_heads_stay ON log_heads", "there is no trigger log_heads_stay"),
-        ("UPDATE notes SET value = 'x' WHERE name = 'operating/drained'", "notes: the note operating/drained is not"),
-        ("UPDATE notes SET value = '' WHERE name = 'publishing/padding-secret'", "padding-secret is empty"),
-        ("UPDATE leases SET holder = 'a b'", "leases: the holder of pull/DE is no name of a replica"),
-        ("UPDATE leases SET until = 'infinity'", "leases: pull/DE is held for longer than a day"),
-        ("UPDATE writers SET number = 1000000", "writers: 1 have written more often than anybody has"),
-        ("UPDATE documents SET rejections = '{' WHERE rejections IS NOT NULL", "counts in the store cannot be read"),
-        ("UPDATE regions SET names = 'x' WHERE id = 1", "a list or counts in the store cannot be read"),
-        ("DELETE FROM regions WHERE id = 1", "refer to regions that is not in the store"),
-        ("UPDATE events SET kind = 'mine'", "kind mine is none that a store has"),
-        ("UPDATE keyferry_steps SET name = 'mine' WHERE number = 1", "keyferry_steps: its rows are not the steps"),
-        ("DELETE FROM claim_blocks", "claims: "),
-        ("UPDATE claim_runs SET claims = 9223372036854775807", "a number is 9223372036854775807, allowed"),
-        ("UPDATE events SET time = -9223372036854775808 WHERE id = 1", "a number is -9223372036854775808, allowed"),
-      ])
+      arguments: LongList.cases(
+        [
+          ("DELETE FROM counters WHERE name = 'documents'", "counters: there is no row documents"),
+          ("UPDATE counters SET last = 0 WHERE name = 'events'", "counters: the row events has 0, and its table has"),
+          ("UPDATE counters SET last = -1 WHERE name = 'events'", "counters: the row events has -1"),
+          ("INSERT INTO counters VALUES ('mine', 1)", "counters: no version makes the row mine"),
+          ("DROP TABLE pauses", "pauses: there is no such table"),
+          ("DROP TABLE leases", "leases: there is no such table"),
+          ("CREATE TABLE mine (x int)", "mine: no version of Keyferry makes such a table"),
+          ("DROP INDEX documents_by_state", "documents: there is no index CREATE INDEX documents_by_state"),
+          ("DROP INDEX claim_sources_by_value", "claim_sources: there is no index CREATE UNIQUE INDEX"),
+          ("ALTER TABLE sources DROP CONSTRAINT sources_name_key", "sources: there is no constraint UNIQUE (name)"),
+          (
+            "ALTER TABLE documents DROP CONSTRAINT documents_source_fkey",
+            "documents: there is no constraint FOREIGN KEY (source) REFERENCES sources(id)"
+          ),
+          (
+            "ALTER TABLE leases DROP CONSTRAINT leases_number_check; UPDATE leases SET number = 0",
+            "leases: 1 rows against (number > 0)"
+          ),
+          (
+            "ALTER TABLE documents DROP CONSTRAINT documents_source_fkey; UPDATE documents SET source = 99",
+            "rows against FOREIGN KEY (source) REFERENCES sources(id)"
+          ),
+          (
+            "ALTER TABLE notes DROP CONSTRAINT notes_pkey; INSERT INTO notes SELECT * FROM notes",
+            "notes: 4 rows against PRIMARY KEY (name)"
+          ),
+          ("ALTER TABLE notes ALTER value DROP NOT NULL", "notes: there is no column value bytea NOT NULL"),
+          ("ALTER TABLE events ADD mine text", "events: no version of Keyferry makes the column mine text"),
+          ("ALTER TABLE events ALTER COLUMN kind TYPE varchar(99)", "events: there is no column kind text NOT NULL"),
+          ("ALTER TABLE notes SET UNLOGGED", "notes: no version of Keyferry makes the property UNLOGGED"),
+          ("ALTER TABLE notes ENABLE ROW LEVEL SECURITY", "the property ROW LEVEL SECURITY, which hides rows"),
+          ("ALTER TABLE documents DISABLE TRIGGER ALL", "the trigger a constraint is switched off"),
+          (
+            "ALTER TABLE log_heads DISABLE TRIGGER log_heads_go_forward",
+            "the trigger log_heads_go_forward, which is switched off"
+          ),
+          ("DROP TRIGGER log_heads_stay ON log_heads", "there is no trigger log_heads_stay"),
+          ("UPDATE notes SET value = 'x' WHERE name = 'operating/drained'", "notes: the note operating/drained is not"),
+          ("UPDATE notes SET value = '' WHERE name = 'publishing/padding-secret'", "padding-secret is empty"),
+          ("UPDATE leases SET holder = 'a b'", "leases: the holder of pull/DE is no name of a replica"),
+          ("UPDATE leases SET until = 'infinity'", "leases: pull/DE is held for longer than a day"),
+          ("UPDATE writers SET number = 1000000", "writers: 1 have written more often than anybody has"),
+          ("UPDATE documents SET rejections = '{' WHERE rejections IS NOT NULL", "counts in the store cannot be read"),
+          ("UPDATE regions SET names = 'x' WHERE id = 1", "a list or counts in the store cannot be read"),
+          ("DELETE FROM regions WHERE id = 1", "refer to regions that is not in the store"),
+          ("UPDATE events SET kind = 'mine'", "kind mine is none that a store has"),
+          ("UPDATE keyferry_steps SET name = 'mine' WHERE number = 1", "keyferry_steps: its rows are not the steps"),
+          ("DELETE FROM claim_blocks", "claims: "),
+          ("UPDATE claim_runs SET claims = 9223372036854775807", "a number is 9223372036854775807, allowed"),
+          ("UPDATE events SET time = -9223372036854775808 WHERE id = 1", "a number is -9223372036854775808, allowed"),
+        ], 6))
     func damage(sql: String, expected: String) async throws {
       let schema = PostgresServer.newSchema()
       let store = try store(schema)

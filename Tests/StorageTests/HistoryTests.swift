@@ -16,7 +16,7 @@ struct HistoryTests {
 
   @Test("every event of a random history is folded again", arguments: StoreKind.allCases)
   func history(kind: StoreKind) async throws {
-    for round in 0..<3 {
+    for round in 0..<LongList.size(1, long: 3) {
       var arrivals = Arrivals(random: SeededRandom(for: "history \(kind) \(round)"))
       try await withStore(kind) { store in
         let ledger = Ledger(store)

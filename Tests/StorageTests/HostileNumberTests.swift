@@ -92,8 +92,9 @@ struct HostileNumberTests {
       let columns = try self.columns(of: path)
       #expect(columns.count > 60, "\(columns.count)")
       var refused = 0
-      for (table, column) in columns {
-        for number in [Int64.max, .min, 1 << 53, -(1 << 53), 1 << 32] {
+      let numbers = [Int64.max, .min, 1 << 53, -(1 << 53), 1 << 32]
+      for (place, (table, column)) in columns.enumerated() {
+        for number in LongList.isRun ? numbers : [numbers[place % numbers.count]] {
           try? FileManager.default.removeItem(atPath: log)
           try whole.write(to: URL(filePath: path))
           guard try set(column, of: table, to: number, in: path) else { continue }
@@ -118,7 +119,7 @@ struct HostileNumberTests {
         }
       }
       // Most are no numbers that a store has.
-      #expect(refused > 40, "\(refused)")
+      #expect(refused > LongList.size(15, long: 40), "\(refused)")
     }
   }
 }

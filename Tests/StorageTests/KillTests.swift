@@ -64,7 +64,7 @@ struct KillTests {
   @Test(
     "whole batches are there or not at all", .enabled(if: environment[folderName] == nil), .timeLimit(.minutes(5)))
   func kill() async throws {
-    let rounds = environment["KEYFERRY_KILL_ROUNDS"].flatMap { Int($0) } ?? 6
+    let rounds = environment["KEYFERRY_KILL_ROUNDS"].flatMap { Int($0) } ?? LongList.size(3, long: 6)
     var random = SeededRandom(for: "kill")
     let seed = random.next() >> 1
     try await withFolder { folder in

@@ -89,7 +89,7 @@ import Testing
   {
     try await withRemains { folder, remains in
       var random = SeededRandom(seed: 8)
-      for number in 0..<remains.frameCount {
+      for number in LongList.cases(0..<remains.frameCount, 15) {
         // Of a page, of its number, of the salts, of the sum.
         for place in [[24 + Int.random(in: 0..<4096, using: &random), 1], [9, 18]][number % 2] {
           var damaged = remains
@@ -116,7 +116,7 @@ import Testing
     try await withRemains { folder, remains in
       var remains = remains
       remains.index = nil
-      for number in 0..<remains.frameCount {
+      for number in LongList.cases(0..<remains.frameCount, 15) {
         var damaged = remains
         damaged.log[Self.header + number * Self.frame + 24 + 2000] ^= 0x10
         try damaged.write(into: folder)
@@ -162,7 +162,7 @@ import Testing
       remains.index = nil
       let blocks = remains.log.count / 4096
       // Behind the first one, which has the header. A block that is nearly one page alone touches no salts, and looks like damage.
-      for block in 1..<blocks where (block * 4096 - Self.header) % Self.frame > 40 {
+      for block in LongList.cases(1..<blocks, 20) where (block * 4096 - Self.header) % Self.frame > 40 {
         var torn = remains
         torn.log.replaceSubrange(block * 4096..<block * 4096 + 4096, with: Data(count: 4096))
         try torn.write(into: folder)

@@ -15,7 +15,7 @@ import Testing
 
   @Test(
     "what is known is known again, and what is asked about is found, wherever it stands",
-    arguments: StoreKind.allCases.filter { $0 != .repeating })
+    arguments: LongList.isRun ? StoreKind.allCases.filter { $0 != .repeating } : [.sqlite])
   func known(kind: StoreKind) async throws {
     // As many as make runs with filters, and one that is merged of others.
     let batches = (0..<20).map { batch in (0..<1500).map { Self.key(UInt64(batch * 1500 + $0 + 1)) } }

@@ -132,12 +132,14 @@ struct RepairTests {
     try store.letGo()
   }
 
-  @Test("a flipped bit in any piece is taken out, and what was in it is put back", arguments: Piece.allCases)
+  @Test(
+    "a flipped bit in any piece is taken out, and what was in it is put back",
+    arguments: LongList.cases(Piece.allCases, 2))
   func sqlite(piece: Piece) async throws { try await Self.check(piece, .right) }
 
   @Test(
     "what a recall has withdrawn is put back so, and nothing else, whichever way the clock went",
-    arguments: ClockStep.allCases)
+    arguments: LongList.cases(ClockStep.allCases))
   func clock(step: ClockStep) async throws { try await Self.check(.block, step) }
 
   private static func check(_ piece: Piece, _ clock: ClockStep) async throws {
@@ -160,7 +162,7 @@ struct RepairTests {
   #if PostgreSQL
     @Test(
       "the same in PostgreSQL", .enabled(if: StoreKind.hasPostgres, "PostgresTests says what it needs"),
-      arguments: Piece.allCases)
+      arguments: LongList.cases(Piece.allCases))
     func postgres(piece: Piece) async throws {
       let words = try ConnectionWords(try PostgresServer.shared.words)
       let schema = PostgresServer.newSchema()
@@ -284,7 +286,7 @@ struct RepairTests {
       #expect(try SQLiteStore.damagedTables(in: folder, now: Times.now) == [])
       var random = SeededRandom(for: "damaged pages")
       var (mended, refused) = (0, 0)
-      for round in 0..<12 {
+      for round in 0..<LongList.size(5, long: 12) {
         var bytes = whole
         let page = random.pick(blocks.sorted())
         // The first ones in what holds the page together.
@@ -400,7 +402,7 @@ struct RepairTests {
 
   @Test(
     "a page of blocks, filters or agenda that is gone costs what stood on it alone, and what is known otherwise comes back",
-    arguments: Piece.allCases, PageLoss.allCases)
+    arguments: LongList.pairs(Piece.allCases, PageLoss.allCases, 4))
   func lostPages(piece: Piece, loss: PageLoss) async throws {
     try await withFolder { folder in
       let path = folder + "/" + SQLiteStore.fileName
@@ -528,7 +530,7 @@ struct RepairTests {
     }
   }
 
-  @Test("a damaged index is made anew, and nothing is lost", arguments: IndexDamage.allCases)
+  @Test("a damaged index is made anew, and nothing is lost", arguments: LongList.cases(IndexDamage.allCases, 2))
   func indexes(damage: IndexDamage) async throws {
     try await withFolder { folder in
       let path = folder + "/" + SQLiteStore.fileName
@@ -679,7 +681,7 @@ struct RepairTests {
     try await withFolder { folder in
       try await Self.makeStore(in: folder)
       var told: Set<String> = []
-      for round in 0..<6 {
+      for round in 0..<LongList.size(2, long: 6) {
         // An operator's commands, one behind the other, each of which opens the store by itself.
         let commands = Task.detached {
           var kept: Set<String> = []

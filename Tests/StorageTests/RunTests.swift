@@ -84,7 +84,7 @@ final class MemorySegments: ClaimSegments {
 @Suite("Segments: runs of claims")
 struct RunTests {
   /// Whatever happens to runs, they have what a plain set has.
-  @Test("runs have what a set has, in its order, over random histories", arguments: 0..<12)
+  @Test("runs have what a set has, in its order, over random histories", arguments: LongList.cases(0..<12, 3))
   func law(seed: Int) throws {
     var random = SeededRandom(seed: UInt64(seed))
     let segments = MemorySegments()

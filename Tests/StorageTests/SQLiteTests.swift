@@ -148,13 +148,14 @@ struct SQLiteTests {
           sql: """
             DROP INDEX claim_sources_by_value;
             DROP INDEX held_by_key;
+            ALTER TABLE claim_sources DROP COLUMN upload;
             ALTER TABLE claim_sources DROP COLUMN carries;
             ALTER TABLE claim_sources DROP COLUMN host;
             ALTER TABLE claim_sources DROP COLUMN vouched_by;
             CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
               name, is_relay, origin IS NULL, ifnull(origin, ''), signed_by IS NULL, ifnull(signed_by, ''));
             DELETE FROM grdb_migrations
-            WHERE identifier IN ('how sources are vouched for', 'whose keys relays carry');
+            WHERE identifier IN ('how sources are vouched for', 'whose keys relays carry', 'what uploads showed');
             """)
       }
       try old.close()
@@ -218,7 +219,7 @@ struct SQLiteTests {
       let whole = try Data(contentsOf: URL(filePath: path))
       #expect(whole[20] == 8 && whole.count % 4096 == 0)
       var random = SeededRandom(seed: 77)
-      for page in 1...whole.count / 4096 {
+      for page in LongList.cases(1...whole.count / 4096, 20) {
         var bytes = whole
         let place = (page - 1) * 4096 + (page == 1 ? 100 : 0) + Int.random(in: 0..<3900, using: &random)
         bytes[place] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)
@@ -448,7 +449,7 @@ struct SQLiteTests {
         try SQLiteStore(folder: folder, now: Times.now),
         try SQLiteStore(folder: folder, role: .operator, now: Times.now),
       ]
-      for turn in 0..<22 {
+      for turn in 0..<LongList.size(10, long: 22) {
         // Of the large batches, those of one writer overlap those of the other.
         let batch = Self.manyClaims(turn % 5 == 4 ? 9000 : 500, from: 300 * turn)
         let known = try await writers[turn % 2].read { state in

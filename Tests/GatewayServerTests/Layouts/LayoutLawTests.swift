@@ -36,7 +36,7 @@ import Testing
 
   private static let seeds: [UInt64] = {
     var random = SeededRandom(for: "layouts")
-    return (0..<12).map { _ in random.next() }
+    return LongList.cases((0..<12).map { _ in random.next() }, 3)
   }()
 
   private func hasEverything(_ client: some LayoutClient, _ history: PublishingHistory) {

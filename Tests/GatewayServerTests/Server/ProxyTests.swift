@@ -1,6 +1,7 @@
 import ExposureKeys
 import Foundation
 import GatewaySettings
+import GatewayTesting
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -89,7 +90,7 @@ struct ProxyTests {
       doors: "origin: US-VA\n      token: {file: token}\n      rate: 2/min", server: "rate: 6/min\n    \(proxies)")
     #expect(!gateway.warnings.contains { $0.reason.contains("behind a proxy") }, "\(gateway.warnings)")
     try await gateway.application().application().live { client in
-      for phone in 0..<300 {
+      for phone in 0..<LongList.size(80, long: 300) {
         let fields = fields(phone, field: field)
         let taken = try await client.execute(
           uri: "/apple/VA/keys", method: .post, headers: fields, body: ByteBuffer(bytes: Self.upload))

@@ -177,7 +177,7 @@ struct VersionTests {
 
   @Test(
     "Whatever is asked, a stored response is the one that would be made, over HTTP/1.1 and over HTTP/2",
-    .timeLimit(.minutes(5)), arguments: [nil, "https://keys.example.org"])
+    .timeLimit(.minutes(5)), arguments: LongList.cases([nil, "https://keys.example.org"]))
   func law(publicURL: String?) async throws {
     let metrics = GatewayMetrics()
     let change = { (settings: inout ServerSettings) in

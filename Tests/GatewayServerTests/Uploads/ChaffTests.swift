@@ -18,6 +18,8 @@ struct ChaffTests {
     return wins / Double(real.count * fake.count)
   }
 
+  private typealias Answer = (isReal: Bool, seconds: Double, bytes: Int, code: Int)
+
   private struct Measurement {
     var time = 0.0
     var length = 0.0
@@ -32,20 +34,29 @@ struct ChaffTests {
     let body = ByteBuffer(string: vector.body)
     let app = try gateway.application(keepsPace: keepsPace).application()
     let answers = try await app.live { [fake] client in
-      var answers: [(isReal: Bool, seconds: Double, bytes: Int, code: Int)] = []
-      for round in 0..<rounds * 2 {
-        let isReal = round % 2 == 0
-        let begin = ContinuousClock.now
-        let response = try await client.execute(
-          uri: "/v1/publish", method: .post, headers: isReal ? real : fake, body: body)
-        answers.append(
-          (isReal, (ContinuousClock.now - begin) / .seconds(1), response.bytes.count, response.code))
+      // Some phones at once, which mostly wait; half of them begin with a fake upload.
+      let (port, phones) = (client.port, 4)
+      return try await withThrowingTaskGroup(of: [Answer].self) { group in
+        for phone in 0..<phones {
+          group.addTask {
+            let client = LiveClient(port: port)
+            var answers: [Answer] = []
+            for round in 0..<rounds * 2 / phones {
+              let isReal = (round + phone) % 2 == 0
+              let begin = ContinuousClock.now
+              let response = try await client.execute(
+                uri: "/v1/publish", method: .post, headers: isReal ? real : fake, body: body)
+              answers.append(
+                (isReal, (ContinuousClock.now - begin) / .seconds(1), response.bytes.count, response.code))
+            }
+            try await client.close()
+            return answers
+          }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
       }
-      return answers
     }
-    func numbers(_ isReal: Bool, _ number: ((isReal: Bool, seconds: Double, bytes: Int, code: Int)) -> Double)
-      -> [Double]
-    {
+    func numbers(_ isReal: Bool, _ number: (Answer) -> Double) -> [Double] {
       answers.filter { $0.isReal == isReal }.map(number)
     }
     return Measurement(

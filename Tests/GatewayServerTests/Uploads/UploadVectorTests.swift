@@ -165,7 +165,7 @@ struct UploadVectorTests {
       await #expect(throws: (any Error).self) { try await call("/health", byteLimit: 1) }
     }
     // Somebody listens, and never answers.
-    let silent = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let silent = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     defer { close(silent) }
     // A `sockaddr_in` by its bytes: which module defines its members depends on what else is compiled beside this file.
     var address = [UInt8](repeating: 0, count: 16)

@@ -74,7 +74,7 @@ import Testing
       count = store.seen.count
     }
     #expect(count > 60)
-    let stride = ProcessInfo.processInfo.environment["KEYFERRY_EVERY_STEP"] == nil ? 6 : 1
+    let stride = ProcessInfo.processInfo.environment["KEYFERRY_EVERY_STEP"] == nil ? LongList.size(24, long: 6) : 1
     var random = SeededRandom(for: "bucket steps \(answerIsLost)")
     for step in Swift.stride(from: Int.random(in: 1...stride, using: &random), through: count, by: stride) {
       try await prepared { press in

@@ -151,7 +151,7 @@ import Testing
     }
     #expect(steps > 100)
     // A few of the steps, others each time; KEYFERRY_EVERY_STEP=1 takes all.
-    let stride = ProcessInfo.processInfo.environment["KEYFERRY_EVERY_STEP"] == nil ? 12 : 1
+    let stride = ProcessInfo.processInfo.environment["KEYFERRY_EVERY_STEP"] == nil ? LongList.size(36, long: 12) : 1
     var random = SeededRandom(for: "crash steps")
     let first = Int.random(in: 0..<stride, using: &random)
     for step in Swift.stride(from: first, to: steps, by: stride) {

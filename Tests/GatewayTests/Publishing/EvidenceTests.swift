@@ -501,7 +501,7 @@ import TransparencyLog
     let count = steps.withLock { $0 }
     #expect(count > 100)
     // Some of them, in turns: each kind of step is met many times.
-    for step in stride(from: isKilled ? 0 : 5, to: count, by: 13) {
+    for step in stride(from: isKilled ? 0 : 5, to: count, by: LongList.size(47, long: 13)) {
       try await Press.run(CrashTests.series) { press in
         try await press.beginLog()
         try await CrashTests.prepare(press)

@@ -97,10 +97,11 @@ import Testing
       let before = try Self.descriptors()
       let shelf = ArchiveShelf()
       var random = SeededRandom(seed: 5)
+      let bytes = random.bytes(1_200_300)
       func contents(_ number: Int) -> [UInt8] {
         let size =
           [0, 1, 1000, 65_535, 65_536, 65_537, 131_072, 1_200_000][number % 8] + number / 8
-        return (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number &+ $0 >> 8) }
+        return Array(bytes[number..<number + size])
       }
       var archives: [ArchiveSpool?] = []
       for number in 0..<200 {
