@@ -115,6 +115,16 @@ extension PostgresTransaction {
     ).map(ReleasedKey.init)
   }
 
+  func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
+    let row = try database.rows(
+      "SELECT bundle, first_bundle, revision_bundle FROM released WHERE series = $1 AND key = $2 AND rolling_start = $3",
+      series, subject.key.bytes, subject.rollingStart
+    ).first
+    guard let row else { return [] }
+    let numbers: [Int64?] = [try row[0], try row[1], try row[2]]
+    return Set(numbers.compactMap(\.self).map(BundleID.init))
+  }
+
   private static let releasedColumns = """
     SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
       origins

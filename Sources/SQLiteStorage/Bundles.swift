@@ -140,6 +140,21 @@ extension SQLiteTransaction {
     return found
   }
 
+  func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
+    let statement = try RawStatement(
+      database,
+      "SELECT bundle, first_bundle, revision_bundle FROM released WHERE series = ? AND key = ? AND rolling_start = ?")
+    defer { statement.reset() }
+    return try withBytes(of: subject.key) { bytes in
+      statement.bind(series, at: 1)
+      statement.bind(key: bytes, at: 2)
+      statement.bind(subject.rollingStart, at: 3)
+      guard try statement.step() else { return [] }
+      // Numbers begin with 1, and 0 is read where there is none.
+      return Set((0..<3).map { BundleID(rawValue: statement.int(at: $0)) }.filter { $0.rawValue != 0 })
+    }
+  }
+
   private static let releasedColumns = """
     SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
       origins

@@ -300,6 +300,51 @@ import Testing
     }
   }
 
+  /// A recall changes no published bundle, so it lists those that carry its keys, and for how long they do.
+  @Test func aRecallNamesTheBundles() throws {
+    try withGateway { workshop in
+      func recall(_ now: String, _ more: String...) throws -> Tool.Outcome {
+        try workshop.keyferry(["recall", "DE", "--config", "gateway.yaml", "--now", now] + more)
+      }
+      #expect(try !recall("2020-11-25T11:00:00Z").text.contains("bundle"))
+      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
+      // The edition of the day before is closed.
+      let next = "2020-11-26T12:00:00Z"
+      #expect(try workshop.keyferry("publish", "--now", next).status == 0)
+      let shown = try recall(next)
+      let lines = shown.text.split(separator: "\n").map(String.init)
+      let start = try #require(lines.firstIndex { $0.contains("bundle") }, "\(shown.text)")
+      #expect(
+        lines[start] == "3 published bundles carry withdrawn keys; the last file is removed after 2020-12-11T00:00:00Z")
+      let until = "listed until 2020-12-09T12:00:00Z, file removed after 2020-12-10T12:00:00Z"
+      #expect(lines.count == start + 4, "\(shown.text)")
+      let names = lines[(start + 1)...].map { String($0.dropFirst(2).prefix { $0 != ":" }) }
+      for (name, end) in zip(
+        names, [until, until, "listed until 2020-12-10T00:00:00Z, file removed after 2020-12-11T00:00:00Z"])
+      {
+        #expect(lines.contains("  \(name): 2 keys, \(end)"), "\(shown.text)")
+        #expect(workshop.exists("public/\(name)"), "\(name)")
+      }
+      let document = try recall(next, "--json")
+      #expect(try DocumentSchema(named: "recall.schema.json").faults(in: Data(document.output)) == [])
+      #expect(document.text.contains("\"served_until\":\"2020-12-10T12:00:00Z\""), "\(document.text)")
+
+      // What no index names any more stays for a while; what is done says the same as what was shown.
+      let listed = try workshop.text("gateway.yaml").replacing(
+        "region: \"262\",", with: "region: \"262\", listed: 1d, grace: 2d,")
+      try workshop.write(listed, "gateway.yaml")
+      let later = "2020-11-26T14:00:00Z"
+      #expect(try workshop.keyferry("publish", "--now", later).status == 0)
+      let done = try recall("2020-11-26T14:30:00Z", "--yes")
+      #expect(done.text.contains("2 claims of 1 document withdrawn\n"), "\(done.text)")
+      for name in names[..<2] {
+        #expect(
+          done.text.contains("  \(name): 2 keys, not listed any longer, file removed after 2020-11-28T14:00:00Z\n"),
+          "\(done.text)")
+      }
+    }
+  }
+
   @Test func distancesAreFromNow() throws {
     try Workshop.run { workshop in
       for text in ["-2h", "+1d", "now", "-3w"] {

@@ -333,14 +333,31 @@ struct ClaimTests {
         origin: arrivals.random.pick(["DE", "it", "XX"]), since: arrivals.random.pick([nil, Times.days(2)]),
         document: arrivals.random.pick([nil, DocumentID(rawValue: 3)]), source: arrivals.random.pick([nil, "b"]))
       try await withStore(kind) { store in
-        try await store.write { transaction in
+        let carriers = try await store.write { transaction in
+          var carriers: [KeySubject: Set<BundleID>] = [:]
           for (number, batch) in batches.enumerated() {
             let document = try transaction.document("\(number)", of: number % 2 == 0 ? "a" : "b")
             _ = try transaction.record(batch, of: document, at: Times.days(Int64(number)))
           }
           let keys = batches.flatMap(\.claims).prefix(40).map(\.key)
-          let bundle = try transaction.stage(NewBundle("NL", 0), [1], at: Times.now)
-          try transaction.release(keys.map { ReleasedKey(key: $0, bundle: bundle.id) }, by: "NL")
+          let bundles = try (0..<3).map { try transaction.stage(NewBundle("NL", $0), [1], at: Times.now).id }
+          // Every seventh fits into no row of a run.
+          let first = keys.enumerated().map { index, key in
+            var key = key
+            if index % 7 == 0 { (key.rollingPeriod, key.transmissionRisk) = (.min, .max) }
+            return ReleasedKey(key: key, bundle: bundles[0])
+          }
+          try transaction.release(first, by: "NL")
+          let revised = first.prefix(20).map { ReleasedKey(key: $0.key, bundle: bundles[1], revisions: 1) }
+          try transaction.release(revised, by: "NL")
+          try transaction.release(
+            revised.prefix(10).map { ReleasedKey(key: $0.key, bundle: bundles[2], revisions: 1) }, by: "NL")
+          for (index, key) in first.enumerated() {
+            let number = index < 10 ? 3 : index < 20 ? 2 : 1
+            carriers[KeySubject(key: key.key.key, rollingStart: key.key.rollingStartWord), default: []]
+              .formUnion(bundles.prefix(number))
+          }
+          return carriers
         }
         let before = try await store.snapshot()
         let preview = try await store.read { try $0.preview(request) }
@@ -369,6 +386,12 @@ struct ClaimTests {
         let released = Set(
           before.released[0].map { KeySubject(key: $0.key.key, rollingStart: $0.key.rollingStartWord) })
         #expect(preview.released["NL", default: 0] == left.intersection(released).count)
+        var releases: [RecallPreview.KeyRelease: Int] = [:]
+        for subject in left {
+          guard let bundles = carriers[subject] else { continue }
+          releases[.init(of: subject, by: "NL", with: bundles), default: 0] += 1
+        }
+        #expect(preview.releases == releases)
         let gone = subjects(withdrawn)
         let (all, last) = (subjects(before.claims), before.events.last?.id)
         try await store.read { state in

@@ -280,18 +280,33 @@ package struct Recall: Hashable, Sendable {
 
 /// What a recall withdraws.
 package struct RecallPreview: Hashable, Sendable {
-  package var claims: Int
-  package var documents: Int
+  package var claims = 0
+  /// Those that brought the claims.
+  package var documents: Set<DocumentID> = []
   /// Keys that no other claim is about.
-  package var keysLeftWithoutClaims: Int
-  /// Keys that each series has released and that no other claim is about: they go out as revoked.
-  package var released: [String: Int]
+  package var keysLeftWithoutClaims = 0
+  /// How many of these keys series have released: they go out as revoked, and stay in the bundles that have them.
+  package var releases: [KeyRelease: Int] = [:]
 
-  package init(claims: Int, documents: Int, keysLeftWithoutClaims: Int, released: [String: Int]) {
-    self.claims = claims
-    self.documents = documents
-    self.keysLeftWithoutClaims = keysLeftWithoutClaims
-    self.released = released
+  /// What keys have in common that a series has released with the same bundles.
+  package struct KeyRelease: Hashable, Sendable {
+    package var series: String
+    /// Those that have released the key, first, last, and as revised. Roll-ups and copies of these have it, too.
+    package var bundles: Set<BundleID>
+    /// On which it began to be used.
+    package var day: Day
+
+    package init(of subject: KeySubject, by series: String, with bundles: Set<BundleID>) {
+      (self.series, self.bundles) = (series, bundles)
+      day = IntervalNumber(Int64(subject.rollingStart)).day
+    }
+  }
+
+  package init() {}
+
+  /// The same by series.
+  package var released: [String: Int] {
+    Dictionary(releases.map { ($0.key.series, $0.value) }, uniquingKeysWith: +)
   }
 }
 

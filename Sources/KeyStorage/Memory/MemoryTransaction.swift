@@ -494,8 +494,7 @@ final class MemoryTransaction: StoreTransaction {
   }
 
   func preview(_ recall: RecallRequest) -> RecallPreview {
-    var preview = RecallPreview(claims: 0, documents: 0, keysLeftWithoutClaims: 0, released: [:])
-    var documents: Set<DocumentID> = []
+    var preview = RecallPreview()
     let sources = sourcesOfDocuments
     for said in state.claims.values {
       var isLeft: [KeySubject: Bool] = [:]
@@ -505,14 +504,18 @@ final class MemoryTransaction: StoreTransaction {
         isLeft[claim.subject] = isLeft[claim.subject] ?? false || !isMeant
         guard isMeant else { continue }
         preview.claims += 1
-        documents.insert(arrival.document)
+        preview.documents.insert(arrival.document)
       }
       for (subject, isLeft) in isLeft where !isLeft {
         preview.keysLeftWithoutClaims += 1
-        for (series, keys) in state.released where keys[subject] != nil { preview.released[series, default: 0] += 1 }
+        for (series, keys) in state.released {
+          guard let last = keys[subject]?.bundle else { continue }
+          let earlier = state.earlierReleases[series]?[subject]
+          let bundles = Set([last, earlier?.first, earlier?.revision?.bundle].compactMap(\.self))
+          preview.releases[.init(of: subject, by: series, with: bundles), default: 0] += 1
+        }
       }
     }
-    preview.documents = documents.count
     return preview
   }
 

@@ -36,6 +36,13 @@ package enum ReleaseRow {
     BundleID(rawValue: Int64(row.regions == 0 ? row.source : row.regions))
   }
 
+  /// The first bundle, the last one, and the one that revised it.
+  package static func bundles(of row: ClaimRow) -> Set<BundleID> {
+    var bundles: Set = [firstBundle(of: row), BundleID(rawValue: Int64(row.source))]
+    if row.recall != 0 { bundles.insert(BundleID(rawValue: Int64(row.recall))) }
+    return bundles
+  }
+
   /// - Parameters:
   ///   - bundle: as it was before this one; `nil` is now.
   ///   - origins: looks the names up.

@@ -123,6 +123,9 @@ package protocol ReleaseTables: AnyObject {
     by series: Int64, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
   ) throws -> [ReleasedKey]
   func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey]
+  /// The first bundle with which a series has released a key, the last one, and the one that revised it; empty where the table
+  /// does not have it.
+  func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID>
   func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws
   /// A row of a run becomes one of the table.
   func putIntoTable(_ row: ClaimRow, of series: Int64) throws

@@ -6,7 +6,7 @@ extension ClaimTables {
 
   /// Reads every claim once, in the order of keys, so that all claims about a key stand together.
   package func preview(_ recall: RecallRequest) throws -> RecallPreview {
-    var preview = RecallPreview(claims: 0, documents: 0, keysLeftWithoutClaims: 0, released: [:])
+    var preview = RecallPreview()
     guard let origin = try knownNumber(ofOrigin: recall.origin.uppercased()) else { return preview }
     let arrivals = try arrivals(meantBy: recall)
     var documents: Set<Int64> = []
@@ -37,8 +37,8 @@ extension ClaimTables {
       }
     }
     try finish()
-    preview.documents = documents.count
-    preview.released = releases.counts
+    preview.documents = Set(documents.map(DocumentID.init))
+    preview.releases = releases.counts
     return preview
   }
 
@@ -108,12 +108,12 @@ extension ClaimTables {
   }
 }
 
-/// Counts by series which keys it has released; it is asked in ascending order.
+/// Counts which keys each series has released, and with which bundles; it is asked in ascending order.
 private struct ReleaseSearch<Tables: ClaimTables> {
   private let tables: Tables
   private var series: [(number: Int64, name: String, hasTable: Bool, search: ClaimSearch)]
   private var found: [ClaimRow] = []
-  private(set) var counts: [String: Int] = [:]
+  private(set) var counts: [RecallPreview.KeyRelease: Int] = [:]
 
   init(_ tables: Tables) throws {
     self.tables = tables
@@ -128,10 +128,12 @@ private struct ReleaseSearch<Tables: ClaimTables> {
     for index in series.indices {
       found.removeAll(keepingCapacity: true)
       try series[index].search.find(subject.key, into: &found)
-      let isInTable =
-        try series[index].hasTable
-        && tables.releasedInTable(by: series[index].number, about: [subject.key]).contains { $0.subject == subject }
-      if isInTable || found.contains(where: { $0.subject == subject }) { counts[series[index].name, default: 0] += 1 }
+      var bundles = found.first { $0.subject == subject }.map(ReleaseRow.bundles) ?? []
+      if series[index].hasTable {
+        bundles.formUnion(try tables.bundlesInTable(by: series[index].number, about: subject))
+      }
+      if bundles.isEmpty { continue }
+      counts[RecallPreview.KeyRelease(of: subject, by: series[index].name, with: bundles), default: 0] += 1
     }
   }
 }

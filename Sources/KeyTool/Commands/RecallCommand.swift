@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import GatewaySettings
 internal import KeyIntake
+internal import KeyPublishing
 internal import KeyStorage
 
 struct RecallCommand: AsyncParsableCommand {
@@ -10,7 +12,8 @@ struct RecallCommand: AsyncParsableCommand {
     discussion: """
       Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose \
       their last one. Withdrawn claims stay known, so that the same ones coming in again change nothing. The next \
-      publishing round tells apps, as far as their devices accept that.
+      publishing round tells apps, as far as their devices accept that. Published bundles do not change: the command \
+      lists those that carry the keys, how long an index names each, and after when its file is removed.
 
       Examples:
         keyferry recall DE
@@ -54,14 +57,16 @@ struct RecallCommand: AsyncParsableCommand {
       origin: origin.uppercased(), since: since, document: batch.map(DocumentID.init(rawValue:)), source: source)
     let now = gateway.clock()
     let ledger = try await gateway.ledger(plan, as: yes ? .operator : .reader)
-    let preview =
-      yes
-      ? try await ledger.recalled(request, by: said.word, at: now)
-      : try await ledger.read { try $0.preview(request) }
+    let done = yes ? try await ledger.recalled(request, by: said.word, at: now) : nil
+    let (series, mirrors) = (plan.series, plan.mirrors)
+    let (preview, bundles) = try await ledger.read { state in
+      let preview = try done ?? state.preview(request)
+      return (preview, try CarryingBundle.all(of: preview, in: series, mirrors: mirrors, from: state, now: now))
+    }
     if json {
-      try Console.document(line: try JSONText.render(RecallDocument(request, preview, isDone: yes)))
+      try Console.document(line: try JSONText.render(RecallDocument(request, preview, bundles, isDone: yes)))
     } else {
-      for line in preview.lines(of: request, isDone: yes) { try Console.result(line: line) }
+      for line in preview.lines(of: request, bundles, isDone: yes) { try Console.result(line: line) }
       if !yes, preview.claims > 0 { Console.hint("the same command with --yes does it") }
       let held = try await ledger.read {
         try $0.waitingDocuments(limit: Self.looksAt).newest.reduce(0) { $0 + $1.held }
@@ -87,22 +92,24 @@ private struct RecallDocument: Encodable {
   let documents: Int
   let keysLeftWithoutClaims: Int
   let released: [String: Int]
+  let bundles: [CarryingBundle]
 
-  init(_ request: RecallRequest, _ preview: RecallPreview, isDone: Bool) {
+  init(_ request: RecallRequest, _ preview: RecallPreview, _ bundles: [CarryingBundle], isDone: Bool) {
     origin = request.origin
     since = request.since?.description
     batch = request.document?.rawValue
     source = request.source
     done = isDone
     claims = preview.claims
-    documents = preview.documents
+    documents = preview.documents.count
     keysLeftWithoutClaims = preview.keysLeftWithoutClaims
     released = preview.released
+    self.bundles = bundles
   }
 
   enum CodingKeys: String, CodingKey {
     case reportVersion = "report_version"
-    case origin, since, batch, done, claims, documents, released
+    case origin, since, batch, source, done, claims, documents, released, bundles
     case keysLeftWithoutClaims = "keys_left_without_claims"
   }
 }
