@@ -24,7 +24,7 @@ public struct FormatError: Error, Hashable, Sendable {
     case malformed
     /// Something is larger than this program reads.
     case limitExceeded = "limit-exceeded"
-    /// No known format begins like this.
+    /// No known format begins like this, or no field of the format occurs in the text.
     case unrecognizedFormat = "unrecognized-format"
     /// The document is in a known format but uses a feature that is not supported.
     case unsupported

@@ -45,6 +45,34 @@ public struct ReadingNotes: Sendable, Hashable {
     if times > 0 { counts[note, default: 0] += times }
   }
 
+  /// The notes about fields that were repeated, by their subjects.
+  private var repetitions: [String: ReadingNote] = [:]
+  private static let mostRepetitions = 32
+
+  /// Counts a field that may be stated once and is stated again.
+  ///
+  /// - Parameters:
+  ///   - place: where it is the first time.
+  ///   - outcome: what is read then.
+  mutating func countRepeated(
+    _ field: String, in place: @autoclosure () -> String, _ outcome: StaticString = "the last one counts"
+  ) {
+    let subject = repetitions.count < Self.mostRepetitions || repetitions[field] != nil ? field : "others"
+    let note =
+      repetitions[subject]
+      ?? ReadingNote(
+        code: ReadingNote.fieldRepeated, subject: subject,
+        text: subject == field
+          ? "\(field) is stated more than once, first in \(place()); \(outcome)"
+          : "further fields are stated more than once")
+    repetitions[subject] = note
+    count(note)
+  }
+
+  mutating func add(_ other: ReadingNotes) {
+    for (note, count) in other.counts { self.count(note, count) }
+  }
+
   public var isEmpty: Bool { counts.isEmpty }
 
   /// In a stable order, for reports.
@@ -68,11 +96,14 @@ public struct ReadingNote: Sendable, Hashable {
     self.text = text
   }
 
+  /// The code of a field or member that may be stated once and is stated again.
+  public static let fieldRepeated = "field-repeated"
+
   /// Whether something that the document says is not in what was read of it.
   public var isLoss: Bool { Self.losses.contains(code) }
 
   private static let losses: Set<String> = [
-    "keys-missing", "line-not-read", "member-skipped", "metadata-restated", "private-data-skipped",
+    fieldRepeated, "keys-missing", "line-not-read", "member-skipped", "metadata-restated", "private-data-skipped",
     "region-not-looked-for",
     "request-member", "spellings-disagree", "submission-field-skipped", "table-skipped", "unknown-column",
     "unknown-field", "unknown-member-ignored", "value-skipped",

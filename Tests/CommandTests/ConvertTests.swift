@@ -347,6 +347,52 @@ import Testing
     }
   }
 
+  /// A server's error message is no document without keys.
+  @Test(arguments: [
+    "Error: Unauthorized\n", "status: ok\n", #"{"error":"x"}"#, #"["unauthorized"]"#, "not found\n",
+    "Exposure Notification Diagnosis Key Parser\nError: no file\n",
+  ])
+  func textWithoutAnyFieldIsRefused(_ text: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write(text, "answer")
+      try workshop.write("good", "out.csv")
+      for output in ["out.csv", "new.csv"] {
+        let run = try workshop.keyferry("convert", "answer", "--to", "csv", "-o", output)
+        #expect(run.status == 2 && run.errors.contains("answer"), "\(run.errors)")
+      }
+      #expect(try workshop.text("out.csv") == "good" && !workshop.exists("new.csv"))
+    }
+  }
+
+  /// Finland's phones name countries beside the keys. Nobody stated a report type or an onset, so the operator's choice
+  /// is signed, and nothing else.
+  @Test(arguments: [[0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 1, 0]], [1, 40])
+  func aNationalUploadStatesNothingOfTheFederations(order: [Int], count: Int) throws {
+    try Workshop.run { workshop in
+      let keys = (0..<count).map { index in
+        let data = Data((0..<16).map { UInt8(index + $0) }).base64EncodedString()
+        return
+          #"{"keyData":"\#(data)","rollingStartIntervalNumber":2676096,"rollingPeriod":144,"transmissionRiskLevel":5}"#
+      }
+      let members = [
+        "\"keys\":[\(keys.joined(separator: ","))]", #""visitedCountries":{"DE":1,"IT":0}"#,
+        #""consentToShareWithEfgs":0"#,
+      ]
+      try workshop.write("{" + order.map { members[$0] }.joined(separator: ",") + "}", "upload.json")
+      try workshop.makeSigner()
+      let sign = ["--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1"]
+      let run = try workshop.keyferry(
+        ["convert", "upload.json", "--to", "gaen-export", "-o", "out.zip", "--default-report-type", "confirmed_test"]
+          + sign)
+      #expect(run.status == 0 && run.errors.contains("(codable-json)"), "\(run.errors)")
+      let written = try workshop.keys("out.zip").keys
+      #expect(written.count == count)
+      for key in written {
+        #expect(key.reportType == 1 && key.daysSinceOnset == nil && key.transmissionRisk == 5 && key.regions == .none)
+      }
+    }
+  }
+
   /// What fails leaves no folder behind, nor, where nothing may be left out, what came before the fault.
   @Test func failuresLeaveNothingBehind() throws {
     try Workshop.run { workshop in

@@ -29,6 +29,24 @@ import Testing
     }
   }
 
+  @Test func repeatedMembersAreFindings() throws {
+    try Workshop.run { workshop in
+      let key =
+        #"{"keyData":"AAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2676096,"rollingPeriod":72,"rollingPeriod":144}"#
+      try workshop.write(#"{"region":"DE","keys":[\#(key)],"region":"AT"}"#, "keys.json")
+      let text = try workshop.keyferry("inspect", "keys.json")
+      #expect(text.status == 0)
+      let lines = text.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      for words in [
+        "\"rollingPeriod\" is stated more than once, first in key 0", "\"region\" is stated more than once",
+      ] {
+        #expect(lines.components(separatedBy: words).count == 2, "\(text.text)")
+      }
+      let report = try workshop.keyferry("inspect", "--json", "keys.json")
+      #expect(report.text.components(separatedBy: "\"field-repeated\"").count == 3, "\(report.text)")
+    }
+  }
+
   @Test func noPathIsAWrongCommandLine() throws {
     try Workshop.run { workshop in
       let outcomes = [try workshop.keyferry("inspect"), try workshop.keyferry("inspect", "--more")]

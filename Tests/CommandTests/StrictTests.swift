@@ -40,6 +40,24 @@ import Testing
     #expect(try strictly("{\"keys\":[],\"userName\":\"x\"}", to: "csv").status == 2)
   }
 
+  /// Readers disagree about which one counts, so none may be dropped without a word.
+  @Test(arguments: ["convert", "normalize"])
+  func aRepeatedMemberIsALoss(command: String) throws {
+    try Workshop.run { workshop in
+      let key =
+        #"{"keyData":"AAECAwQFBgcICQoLDA0ODw==","rollingStartNumber":2676096,"rollingPeriod":72,"rollingPeriod":144}"#
+      try write("[\(key)]", to: "keys.json", in: workshop)
+      let options =
+        ["keys.json", "--to", "csv", "-o", "out.csv"] + (command == "convert" ? [] : ["--now", "2020-11-20"])
+      let words = "\"rollingPeriod\" is stated more than once, first in key 0"
+      let strict = try workshop.keyferry([command] + options + ["--strict"])
+      #expect(strict.status == 2 && strict.errors.contains(words) && !workshop.exists("out.csv"), "\(strict.errors)")
+      let lenient = try workshop.keyferry([command] + options)
+      #expect(lenient.status == 0 && lenient.errors.contains(words), "\(lenient.errors)")
+      #expect(try workshop.text("out.csv").contains(",2676096,144,"))
+    }
+  }
+
   @Test func aRejectedKeyIsALossAndPaddingIsNone() throws {
     #expect(try strictly("\(Self.names)\n\(Self.row)\n00,1,1,1\n", to: "json").errors.contains("1 key rejected"))
     let padded =

@@ -100,6 +100,11 @@ struct FaultyArchive: Sendable, CustomTestStringConvertible {
     FaultyBundle(.keyUnknownFields, .info, first: 3) {
       $0.rawKeys = [[0x0a, 16] + SampleBundle.key(9).key.bytes + [0x38, 1]]
     },
+    FaultyBundle(
+      .fieldRepeated, .warning, words: "field 4 of a key (rolling period) is stated more than once, first in key 3"
+    ) {
+      $0.rawKeys = [[0x0a, 16] + SampleBundle.key(9).key.bytes + [0x20, 144, 1, 0x20, 144, 1]]
+    },
     FaultyBundle(.keysNone, .info) { $0.keys = [] },
     FaultyBundle(.fileHeaderPadding, .error) { $0.fileHeader = Array("EK Export v1\0\0\0\0".utf8) },
     FaultyBundle(.fileHeaderAbsent, .error) { $0.fileHeader = [] },
@@ -288,6 +293,7 @@ private let consequences: [Finding.Code: Set<Finding.Code>] = [
   .keyIDCharacters: [.signatureInfoDiffers], .keyVersionAbsent: [.signatureInfoDiffers],
   .signatureInfosAbsent: [.signatureCountDiffers],
   .keyDataZero: [], .keyDataLowEntropy: [.keysUnsorted],
+  .fieldRepeated: [.rollingStartAbsent, .reportTypeAbsent, .daysSinceOnsetAbsent],
   .keyUnknownFields: [
     .rollingStartAbsent, .rollingPeriodAbsent, .reportTypeAbsent, .daysSinceOnsetAbsent,
   ],

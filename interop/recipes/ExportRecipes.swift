@@ -63,7 +63,7 @@ let exportRecipes: [Recipe] = [
     "gaen-export/order_interleaved", "keys and revised keys in turns", keys: 4, revised: 2,
     file(Wire.bytes(7, key(1)), Wire.bytes(8, key(2)), Wire.bytes(7, key(3)), Wire.bytes(8, key(4)))),
   Recipe(
-    "gaen-export/repeated_field", "a risk level twice: the last one counts", keys: 1,
+    "gaen-export/repeated_field", "a risk level twice: the last one counts", keys: 1, notes: "field-repeated",
     file(Wire.bytes(7, key() + Wire.varint(2, 7)))),
   Recipe(
     "gaen-export/unknown_later_fields", "variant of concern and returned traveller, which later servers add", keys: 1,

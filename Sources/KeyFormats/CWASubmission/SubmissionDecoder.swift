@@ -35,8 +35,14 @@ enum SubmissionFields {
 public final class SubmissionDecoder: KeyDecoder {
   public let header = ExportHeader()
   public private(set) var regions = RegionTable()
-  public private(set) var notes = ReadingNotes()
+  public var notes: ReadingNotes {
+    var notes = ownNotes
+    notes.add(keys.notes)
+    return notes
+  }
 
+  /// About everything but keys.
+  private var ownNotes = ReadingNotes()
   private let window: InputWindow
   private let limits: ReadLimits
   private var keys: ProtobufKeyStream
@@ -53,8 +59,8 @@ public final class SubmissionDecoder: KeyDecoder {
     let claim = try claim ?? statedRegions()
     self.claim = claim
     let before = chunk.keys.count
-    var notes = notes
-    defer { self.notes = notes }
+    var notes = ownNotes
+    defer { ownNotes = notes }
     let hasMore = try keys.decode(into: &chunk) { tag, reader, _ throws(ProtobufFault) in
       try reader.skip(tag)
       switch (tag.number, tag.wire) {
@@ -102,7 +108,10 @@ public final class SubmissionDecoder: KeyDecoder {
           if named.insert(region).inserted { visited.append(region) }
         case (SubmissionFields.origin, .length):
           let origin = try reader.readString()
-          if let first = claim.origin, first != origin { origins.insert(origin) }
+          if let first = claim.origin {
+            ownNotes.countRepeated("field \(tag.number) of the submission (origin)", in: "the submission")
+            if first != origin { origins.insert(origin) }
+          }
           claim.origin = claim.origin ?? origin
         default: try reader.skip(tag)
         }

@@ -47,7 +47,7 @@ extension MessageFields {
 public final class BatchDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
   public var regions: RegionTable { keys.regions }
-  public private(set) var notes = ReadingNotes()
+  public var notes: ReadingNotes { keys.notes }
 
   private var keys: ProtobufKeyStream
   private let limits: ReadLimits

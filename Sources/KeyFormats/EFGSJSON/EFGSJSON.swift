@@ -27,7 +27,7 @@ extension JSONDialect {
       .daysSinceOnset: ["days_since_onset_of_symptoms", "daysSinceOnsetOfSymptoms"],
     ],
     documentMembers: [.list(of: .keys): ["keys"]],
-    absenceIsZero: true, tellingNames: ["days_since_onset_of_symptoms", "visitedCountries"],
+    absenceIsZero: true, quotesNumbers: true,
     isSpelled: {
       $0.contain("rollingStartIntervalNumber")
         && $0.contain("days_since_onset_of_symptoms", "origin", "visitedCountries")

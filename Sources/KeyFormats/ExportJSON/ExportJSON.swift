@@ -44,7 +44,8 @@ extension JSONDialect {
     quotesNumbers: true,
     isSpelled: {
       $0.contain(
-        "key_data", "rolling_start_interval_number", "rolling_period", "transmission_risk_level", "report_type")
+        "key_data", "rolling_start_interval_number", "rolling_period", "transmission_risk_level", "report_type",
+        "unknown_fields")
     })
 }
 

@@ -27,8 +27,13 @@ extension KeyMessageLayout {
 public final class BetaFileDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
   public var regions: RegionTable { keys.regions }
-  public private(set) var notes = ReadingNotes()
+  public var notes: ReadingNotes {
+    var notes = headerNotes
+    notes.add(keys.notes)
+    return notes
+  }
 
+  private var headerNotes = ReadingNotes()
   private var keys: ProtobufKeyStream
   private let limits: ReadLimits
 
@@ -38,14 +43,17 @@ public final class BetaFileDecoder: KeyDecoder {
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
-    var header = header
-    defer { self.header = header }
+    var (header, notes) = (header, headerNotes)
+    defer { (self.header, headerNotes) = (header, notes) }
     return try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
       if tag == ProtobufTag(number: 1, wire: .length) {
         var fields = ProtobufReader(try reader.readBytes(), isWhole: true)
         while !fields.isAtEnd {
           let fieldStart = fields.position
           let tag = try fields.readTag()
+          if header.isStated(inBeta: tag) {
+            notes.countRepeated("field \(tag.number) of the header", in: "the header")
+          }
           switch (tag.number, tag.wire) {
           case (1, .varint): header.startTimestamp = try fields.readVarint()
           case (2, .varint): header.endTimestamp = try fields.readVarint()
@@ -62,6 +70,20 @@ public final class BetaFileDecoder: KeyDecoder {
         try reader.skip(tag)
         try header.keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
       }
+    }
+  }
+}
+
+extension ExportHeader {
+  /// Whether the header has the value of this field, which it may have once.
+  fileprivate func isStated(inBeta tag: ProtobufTag) -> Bool {
+    switch (tag.number, tag.wire) {
+    case (1, .varint): startTimestamp != nil
+    case (2, .varint): endTimestamp != nil
+    case (3, .length): region != nil
+    case (4, .varint): batchNum != nil
+    case (5, .varint): batchSize != nil
+    default: false
     }
   }
 }

@@ -11,7 +11,11 @@ public final class ExportDecoder: KeyDecoder {
   public var header: ExportHeader { documents.merged }
   public var headers: HeaderMerge { documents.all }
   public var regions: RegionTable { keys.regions }
-  public private(set) var notes = ReadingNotes()
+  public var notes: ReadingNotes {
+    var notes = ownNotes
+    notes.add(keys.notes)
+    return notes
+  }
   /// Whether the sixteen bytes stood at the front, and were right to the last space.
   public private(set) var fileHeaderState: FileHeaderState?
 
@@ -22,6 +26,8 @@ public final class ExportDecoder: KeyDecoder {
     case absent
   }
 
+  /// About everything but keys.
+  private var ownNotes = ReadingNotes()
   private var documents = DocumentHeaders()
   private var keys: ProtobufKeyStream
   private let window: InputWindow
@@ -46,11 +52,12 @@ public final class ExportDecoder: KeyDecoder {
       if fileHeaderState == nil { try readFileHeader() }
       while true {
         var header = documents.current
+        var notes = ownNotes
         let foundKeys: Bool
         do {
-          defer { documents.current = header }
+          defer { (documents.current, ownNotes) = (header, notes) }
           foundKeys = try keys.decode(into: &chunk) { tag, reader, start throws(ProtobufFault) in
-            try header.read(tag, &reader, from: start, limits)
+            try header.read(tag, &reader, from: start, limits, &notes)
           }
         }
         if foundKeys { return true }
@@ -62,7 +69,7 @@ public final class ExportDecoder: KeyDecoder {
 
   /// Another export begins here.
   private func beginNext() throws {
-    notes.count(
+    ownNotes.count(
       ReadingNote(
         code: "further-document", text: "a further export stands behind the first; devices read such a file wrongly"))
     try documents.beginNext(limits)
@@ -78,10 +85,11 @@ public final class ExportDecoder: KeyDecoder {
       var count = 0
       while true {
         var header = documents.current
+        var notes = ownNotes
         count += try keys.skipAll { tag, reader, start throws(ProtobufFault) in
-          try header.read(tag, &reader, from: start, limits)
+          try header.read(tag, &reader, from: start, limits, &notes)
         }
-        documents.current = header
+        (documents.current, ownNotes) = (header, notes)
         guard try keys.isAtEndOfMessage() else { return count }
         try beginNext()
       }
@@ -103,7 +111,7 @@ public final class ExportDecoder: KeyDecoder {
     let text = Array("EK Export v".utf8)
     guard front.starts(with: text) || (!front.isEmpty && text.starts(with: front)) else {
       fileHeaderState = .absent
-      notes.count(
+      ownNotes.count(
         ReadingNote(code: "file-header-absent", text: "the 16 header bytes are missing; the message was read without"))
       return
     }
@@ -124,7 +132,7 @@ public final class ExportDecoder: KeyDecoder {
           .malformed, byteOffset: 12, "the file header: \"EK Export v1\" is not followed by four spaces")
       }
       fileHeaderState = .wrongPadding
-      notes.count(
+      ownNotes.count(
         ReadingNote(
           code: "file-header-padding", text: "the file header is not padded with spaces; most devices refuse the file"))
     }
@@ -135,8 +143,10 @@ public final class ExportDecoder: KeyDecoder {
 extension ExportHeader {
   /// Reads one field of an export that is not a key.
   fileprivate mutating func read(
-    _ tag: ProtobufTag, _ reader: inout ProtobufReader, from start: UnsafeRawPointer, _ limits: ReadLimits
+    _ tag: ProtobufTag, _ reader: inout ProtobufReader, from start: UnsafeRawPointer, _ limits: ReadLimits,
+    _ notes: inout ReadingNotes
   ) throws(ProtobufFault) {
+    if isStated(tag) { notes.countRepeated("field \(tag.number) of the header", in: "the header") }
     switch (tag.number, tag.wire) {
     case (1, .fixed64): startTimestamp = try reader.readFixed64()
     case (2, .fixed64): endTimestamp = try reader.readFixed64()
@@ -147,26 +157,40 @@ extension ExportHeader {
       guard signatureInfos.count < Self.maximumSignatureInfos else {
         throw .tooManySignatureInfos(limit: Self.maximumSignatureInfos)
       }
-      signatureInfos.append(try SignatureInfo(protobuf: try reader.readBytes()))
+      var info = SignatureInfo()
+      try info.merge(protobuf: try reader.readBytes(), in: "signature info \(signatureInfos.count)", &notes)
+      signatureInfos.append(info)
     default:
       try reader.skip(tag)
       try keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
     }
   }
+
+  /// Whether the header has the value of this field, which it may have once.
+  private func isStated(_ tag: ProtobufTag) -> Bool {
+    switch (tag.number, tag.wire) {
+    case (1, .fixed64): startTimestamp != nil
+    case (2, .fixed64): endTimestamp != nil
+    case (3, .length): region != nil
+    case (4, .varint): batchNum != nil
+    case (5, .varint): batchSize != nil
+    default: false
+    }
+  }
 }
 
 extension SignatureInfo {
-  init(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
-    self.init()
-    try merge(protobuf: bytes)
-  }
-
   /// A message field that occurs twice is one message with the fields of both.
-  mutating func merge(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
+  ///
+  /// - Parameter place: where the message stands, for the notes.
+  mutating func merge(
+    protobuf bytes: UnsafeRawBufferPointer, in place: @autoclosure () -> String, _ notes: inout ReadingNotes
+  ) throws(ProtobufFault) {
     var reader = ProtobufReader(bytes, isWhole: true)
     while !reader.isAtEnd {
       let start = reader.position
       let tag = try reader.readTag()
+      if isStated(tag) { notes.countRepeated("field \(tag.number) of a signature info", in: place()) }
       switch (tag.number, tag.wire) {
       case (1, .length): appBundleID = try reader.readString()
       case (2, .length): androidPackage = try reader.readString()
@@ -177,6 +201,18 @@ extension SignatureInfo {
         try reader.skip(tag)
         unknownFields.append(contentsOf: UnsafeRawBufferPointer(start: start, count: reader.position - start))
       }
+    }
+  }
+
+  /// Whether the info has the value of this field already.
+  private func isStated(_ tag: ProtobufTag) -> Bool {
+    switch (tag.number, tag.wire) {
+    case (1, .length): appBundleID != nil
+    case (2, .length): androidPackage != nil
+    case (3, .length): verificationKeyVersion != nil
+    case (4, .length): verificationKeyID != nil
+    case (5, .length): signatureAlgorithm != nil
+    default: false
     }
   }
 

@@ -7,6 +7,12 @@ public enum SignatureFile {
 
   /// - Throws: ``FormatError`` when the bytes are not a signature list.
   public static func decode(_ bytes: [UInt8]) throws -> [ExportSignature] {
+    var notes = ReadingNotes()
+    return try decode(bytes, &notes)
+  }
+
+  /// - Parameter notes: gets the fields that a signature states more than once.
+  package static func decode(_ bytes: [UInt8], _ notes: inout ReadingNotes) throws -> [ExportSignature] {
     try bytes.withUnsafeBytes { buffer in
       var reader = ProtobufReader(buffer)
       var signatures: [ExportSignature] = []
@@ -14,7 +20,8 @@ public enum SignatureFile {
         while !reader.isAtEnd {
           let tag = try reader.readTag()
           if tag == ProtobufTag(number: 1, wire: .length) {
-            signatures.append(try ExportSignature(protobuf: try reader.readBytes()))
+            let place = "signature \(signatures.count)"
+            signatures.append(try ExportSignature(protobuf: try reader.readBytes(), in: place, &notes))
             guard signatures.count <= maximumSignatures else { break }
           } else {
             try reader.skip(tag)
@@ -46,14 +53,23 @@ public enum SignatureFile {
 }
 
 extension ExportSignature {
-  init(protobuf bytes: UnsafeRawBufferPointer) throws(ProtobufFault) {
+  private static let fields = MessageFields(wireTypes: [nil, .length, .varint, .varint, .length])
+
+  /// - Parameter place: where the message stands, for the notes.
+  init(
+    protobuf bytes: UnsafeRawBufferPointer, in place: String, _ notes: inout ReadingNotes
+  ) throws(ProtobufFault) {
     self.init(info: SignatureInfo(), signature: [])
+    var seen: Set<UInt32> = []
     var reader = ProtobufReader(bytes, isWhole: true)
     while !reader.isAtEnd {
       let start = reader.position
       let tag = try reader.readTag()
+      if Self.fields.contain(tag), !seen.insert(tag.number).inserted {
+        notes.countRepeated("field \(tag.number) of a signature", in: place)
+      }
       switch (tag.number, tag.wire) {
-      case (1, .length): try info.merge(protobuf: try reader.readBytes())
+      case (1, .length): try info.merge(protobuf: try reader.readBytes(), in: "the info of \(place)", &notes)
       case (2, .varint): batchNum = Int32(truncatingIfNeeded: try reader.readVarint())
       case (3, .varint): batchSize = Int32(truncatingIfNeeded: try reader.readVarint())
       case (4, .length): signature = Array(try reader.readBytes())

@@ -2,6 +2,9 @@
 ///
 /// All dialects are read by one decoder, and each takes the names of all of them: systems borrow from each other. A
 /// dialect says which names it brings, what gives it away, and what differs when it is read.
+///
+/// How a key is read follows from its own members alone, whatever stands around it and in whatever order. The dialect
+/// of a document, which is its format, follows from the names of all its keys and of the members around them.
 public final class JSONDialect: Sendable {
   typealias KeyNames = KeyValuePairs<KeyMember, [StaticString]>
   typealias DocumentNames = KeyValuePairs<DocumentMember, [StaticString]>
@@ -15,8 +18,6 @@ public final class JSONDialect: Sendable {
   /// Whether a key whose members have these names is spelled so. Of the dialects to which that applies, it is the one
   /// that stands last in the catalogue.
   let isSpelled: @Sendable (JSONNames) -> Bool
-  /// Members that tell the dialect wherever in a document they stand: its first key may have none of them.
-  let tellingNames: [StaticString]
   /// Whether an absent number is a stated 0, as in proto3; the risk level 2147483647 then says that there is none, and
   /// a key that names no regions names an empty list of them.
   let absenceIsZero: Bool
@@ -25,7 +26,7 @@ public final class JSONDialect: Sendable {
 
   init(
     keyMembers: KeyNames = [:], documentMembers: DocumentNames = [:], ownMembers: DocumentNames = [:],
-    absenceIsZero: Bool = false, quotesNumbers: Bool = false, tellingNames: [StaticString] = [],
+    absenceIsZero: Bool = false, quotesNumbers: Bool = false,
     isSpelled: @escaping @Sendable (JSONNames) -> Bool
   ) {
     self.keyMembers = keyMembers
@@ -34,7 +35,6 @@ public final class JSONDialect: Sendable {
     self.absenceIsZero = absenceIsZero
     self.quotesNumbers = quotesNumbers
     self.isSpelled = isSpelled
-    self.tellingNames = tellingNames
   }
 
   /// The catalogue's formats that are dialects, in its order.
@@ -56,15 +56,17 @@ extension JSONDialect: Hashable {
 }
 
 /// The names of the members that a key has, of those that some dialect knows.
-struct JSONNames {
-  private var names: [StaticString] = []
+struct JSONNames: Equatable {
+  private var bits: UInt64 = 0
 
-  mutating func append(_ name: StaticString) { names.append(name) }
+  var isEmpty: Bool { bits == 0 }
 
-  mutating func removeAll() { names.removeAll(keepingCapacity: true) }
+  mutating func insert(_ name: KeyMemberName) { bits |= name.bit }
+
+  mutating func formUnion(_ other: JSONNames) { bits |= other.bits }
 
   func contain(_ wanted: StaticString...) -> Bool {
-    names.contains { name in wanted.contains { $0.matches(name) } }
+    KeyMemberName.all.contains { name in bits & name.bit != 0 && wanted.contains { name.text.matches($0) } }
   }
 }
 

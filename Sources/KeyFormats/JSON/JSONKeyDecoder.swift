@@ -17,8 +17,10 @@ public final class JSONKeyDecoder: KeyDecoder {
   private(set) var requestMembers: [String: String] = [:]
   /// What stood around the keys, once they have been reached.
   public private(set) var wrapper: JSONWrapper?
-  /// The dialect that was given, or that was found once the first key has been read.
-  public var dialect: JSONDialect? { parser.dialect }
+  /// The dialect that was given, or the one that everything read so far tells; `nil` while nothing does.
+  public var dialect: JSONDialect? {
+    parser.given ?? memberDialect ?? (keyNames.isEmpty ? nil : .spelled(with: keyNames))
+  }
 
   private enum Place {
     case start, betweenDocuments
@@ -30,6 +32,10 @@ public final class JSONKeyDecoder: KeyDecoder {
   private let window: InputWindow
   private let limits: ReadLimits
   private var parser: JSONKeyParser
+  /// The names of the members of all keys so far.
+  private var keyNames = JSONNames()
+  /// What the members around the keys give away.
+  private var memberDialect: JSONDialect?
   private var skipper = JSONSkipper()
   private var place = Place.start
   private var documentCount = 0
@@ -47,15 +53,23 @@ public final class JSONKeyDecoder: KeyDecoder {
   /// Whether an entry of a list is something else than a key.
   private var foundStrangers = false
   private var listEntries = JSONEntries.keys
-  /// Whose keys a list of key data holds.
-  private var listOrigin: String?
 
   // The object around the lists that is being read.
   private var foundList = false
   private var foundHeader = false
   private var memberNames: [String] = []
+  /// The known members that it has, as far as they have been read.
+  private var seenMembers: Set<String> = []
   private var sampleDay: Day?
+  /// Whose keys its lists of key data hold, and since when they are valid; `nil` until the first such list.
+  private var dataContext: DataContext?
   private var documentStart = 0
+
+  /// What an object states about all its lists of key data.
+  private struct DataContext {
+    var origin: String?
+    var day: Day?
+  }
 
   private var templates: [JSONObjectTemplate] = []
   /// Of each template, the members that belong to no key.
@@ -219,6 +233,7 @@ public final class JSONKeyDecoder: KeyDecoder {
         throw FormatError(
           .truncated, byteOffset: window.documentOffset, "nothing but white space; expected an object or an array")
       }
+      if documentCount == 1, wrapper == .array { try refuseStrangers() }
       place = .ended
     case UInt8(ascii: "["):
       try beginDocument(.array)
@@ -294,7 +309,8 @@ public final class JSONKeyDecoder: KeyDecoder {
     foundList = false
     foundHeader = false
     memberNames.removeAll()
-    sampleDay = nil
+    seenMembers.removeAll()
+    (sampleDay, dataContext) = (nil, nil)
     place = .firstMember
   }
 
@@ -347,10 +363,12 @@ public final class JSONKeyDecoder: KeyDecoder {
       note("member-skipped", printable(name), "a member beside the keys was not read")
       return try skipValue(depth: 1)
     }
+    let isRepeated = !seenMembers.insert(name).inserted
+    if isRepeated { noteRepeated(name, known.member) }
     switch known.member {
     case .list(let entries): try beginList(name, of: entries, known.dialect)
     case .startTimestamp, .endTimestamp, .region, .batchNum, .batchSize, .signatureInfos, .unknownFields:
-      try readHeader(name, known)
+      try readHeader(name, known, isRepeated: isRepeated)
     case .sampleDate: sampleDay = try readTextValue().flatMap { Day($0) }
     case .request(let kept): try readRequest(name, keptAs: kept)
     case .redundant: try skipValue(depth: 1)
@@ -364,13 +382,36 @@ public final class JSONKeyDecoder: KeyDecoder {
   /// Whether the first entry of the list that begins here has key data, or there is none.
   private func isListOfKeys() throws -> Bool {
     guard try requiredByte() == UInt8(ascii: "[") else { return false }
-    let reach = min(2048, limits.recordBytes / 2)
-    _ = try window.require(reach)
-    let ahead = window.unread.prefix(reach).dropFirst().drop { isJSONSpace($0) }
-    if ahead.first == UInt8(ascii: "]") { return true }
-    let entry = ahead.prefix { $0 != UInt8(ascii: "}") }
-    return UnsafeRawBufferPointer(rebasing: entry).containsQuoted("keyData")
+    while true {
+      var cursor = cursor
+      cursor.position += 1
+      do throws(JSONFault) {
+        let byte = try cursor.peek()
+        guard byte == UInt8(ascii: "{") else { return byte == UInt8(ascii: "]") }
+        _ = try parser.parse(&cursor, isDocument: false, limit: limits.nesting - 3)
+        return parser.names.contain("keyData")
+      } catch .runOut {
+        if window.unread.count >= limits.recordBytes { return false }
+        if try !window.fill() { return false }
+      } catch { return false }
+    }
   }
+
+  private func noteRepeated(_ name: String, _ member: DocumentMember) {
+    let outcome: StaticString =
+      switch member {
+      case .list, .listOrPrivateData: "every list is read"
+      case .privateData, .redundant: "none of them is read"
+      default: "the last one counts"
+      }
+    notes.countRepeated("\"\(name)\"", in: documentPlace, outcome)
+  }
+
+  private func noteDisagreement(_ name: String) {
+    note("spellings-disagree", name, "\(name) and another name of it say different things; the last one counts")
+  }
+
+  private var documentPlace: String { documentCount > 1 ? "document \(documentCount)" : "the document" }
 
   /// Counts notes of one kind; a hostile document cannot make more than a bounded number of different ones.
   private func note(_ code: String, _ subject: String, _ text: String, times count: Int = 1) {
@@ -381,14 +422,10 @@ public final class JSONKeyDecoder: KeyDecoder {
     notes.count(ReadingNote(code: code, subject: subject, text: text), count)
   }
 
-  /// Looks for the names of members that tell a dialect in the entries of the list that begins here: a key of proto3 has
-  /// none of those whose values are zero.
-  private func lookAhead() throws {
-    guard parser.dialect == nil, !parser.hasLookedAhead else { return }
-    _ = try window.require(min(1 << 16, limits.recordBytes / 4))
-    let ahead = JSONCursor(
-      base: window.base, position: window.position, end: min(window.end, window.position + (1 << 16)))
-    parser.lookAhead(ahead, limit: limits.nesting - (listIsDocument ? 2 : 3))
+  /// Of several dialects that members give away, it is the one that stands last in the catalogue.
+  private func giveAway(_ dialect: JSONDialect?) {
+    guard let dialect else { return }
+    memberDialect = JSONDialect.all.last { $0.dialect == dialect || $0.dialect == memberDialect }?.dialect
   }
 
   private func beginList(_ name: String, of entries: JSONEntries, _ dialect: JSONDialect?) throws {
@@ -397,10 +434,10 @@ public final class JSONKeyDecoder: KeyDecoder {
       window.position += 1
       foundList = true
       if wrapper == nil { wrapper = .member(name) }
-      if parser.dialect == nil { parser.dialect = dialect }
+      giveAway(dialect)
       listIsDocument = false
       listEntries = entries
-      listOrigin = entries == .keyData ? try regionOfList() : nil
+      if entries == .keyData, dataContext == nil { dataContext = try contextOfData() }
       place = .firstElement
     case UInt8(ascii: "n"):
       try record { (cursor) throws(JSONFault) in try cursor.word("null") }
@@ -428,32 +465,22 @@ public final class JSONKeyDecoder: KeyDecoder {
 
   /// The text that comes next, or the number as it is spelled; `nil` for `null` and for anything else.
   private func readTextValue() throws -> String? {
-    switch try requiredByte() {
-    case UInt8(ascii: "\""):
-      return try record { (cursor) throws(JSONFault) in try cursor.text(cursor.string()) }
-    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-      return try record { (cursor) throws(JSONFault) in
-        let span = try cursor.number()
-        return cursor.integer(span).map { String($0) }
-          ?? String(decoding: cursor.bytes(span.start, span.end), as: UTF8.self)
-      }
-    case UInt8(ascii: "{"):
-      let text = try record { (cursor) throws(JSONFault) -> String? in
-        let start = cursor.position
-        if let text = try cursor.extendedScalar() { return text }
-        cursor.position = start
-        return nil
-      }
-      if text == nil { try skipValue(depth: 1) }
-      return text
-    default:
-      try skipValue(depth: 1)
-      return nil
-    }
+    _ = try requiredByte()
+    if let text = try record({ (cursor) throws(JSONFault) in try cursor.scalarText() }) { return text }
+    try skipValue(depth: 1)
+    return nil
   }
 
-  private func readHeader(_ name: String, _ known: DocumentMemberName) throws {
+  private func readHeader(_ name: String, _ known: DocumentMemberName, isRepeated: Bool) throws {
     let offset = window.documentOffset
+    /// Under another name a member must say the same, or say nothing.
+    func state<Value: Equatable>(_ field: WritableKeyPath<ExportHeader, Value?>, _ value: Value?) {
+      guard let value else { return }
+      if let before = documents.current[keyPath: field], before != value, !isRepeated {
+        noteDisagreement(name)
+      }
+      documents.current[keyPath: field] = value
+    }
     func number<Number: FixedWidthInteger>(_: Number.Type) throws -> Number? {
       let isNull = try requiredByte() == UInt8(ascii: "n")
       guard let text = try readTextValue() else {
@@ -469,17 +496,20 @@ public final class JSONKeyDecoder: KeyDecoder {
         "\(name) is \"\(printable(text))\", allowed are whole numbers from \(Number.min) to \(Number.max)")
     }
     switch known.member {
-    case .startTimestamp: documents.current.startTimestamp = try number(UInt64.self)
-    case .endTimestamp: documents.current.endTimestamp = try number(UInt64.self)
-    case .batchNum: documents.current.batchNum = try number(Int32.self)
-    case .batchSize: documents.current.batchSize = try number(Int32.self)
-    case .region:
-      documents.current.region = try readTextValue()
-      return
+    case .startTimestamp: state(\.startTimestamp, try number(UInt64.self))
+    case .endTimestamp: state(\.endTimestamp, try number(UInt64.self))
+    case .batchNum: state(\.batchNum, try number(Int32.self))
+    case .batchSize: state(\.batchSize, try number(Int32.self))
+    case .region: return state(\.region, try readTextValue())
     case .signatureInfos:
-      documents.current.signatureInfos = try record { [limits] (cursor) throws(JSONFault) in
-        try readSignatureInfos(&cursor, limit: limits.nesting - 1)
+      let (infos, repeated) = try record { [limits] (cursor) throws(JSONFault) in
+        var repeated: [String] = []
+        return (try readSignatureInfos(&cursor, limit: limits.nesting - 1, &repeated), repeated)
       }
+      let before = documents.current.signatureInfos
+      if !isRepeated, !before.isEmpty, before != infos { noteDisagreement(name) }
+      documents.current.signatureInfos = infos
+      for member in repeated { notes.countRepeated("\"\(member)\" of a signature info", in: documentPlace) }
     default:
       guard let fields = try readTextValue().flatMap({ Base64.decode($0.utf8) }) else {
         throw FormatError(.malformed, byteOffset: offset, "unknown_fields is not base64")
@@ -490,38 +520,64 @@ public final class JSONKeyDecoder: KeyDecoder {
       note("further-document", "", "a further document stands behind the first, with a header of its own")
     }
     foundHeader = true
-    if parser.dialect == nil { parser.dialect = known.dialect }
+    giveAway(known.dialect)
   }
 
-  /// The region of the document whose list of key data begins at the position; it may stand behind the list.
-  private func regionOfList() throws -> String? {
-    if let region = documents.current.region { return region }
+  /// Region and sample date of the object whose list of key data begins at the position; they may stand behind the list.
+  private func contextOfData() throws -> DataContext {
+    let stated = DataContext(origin: documents.current.region, day: sampleDay)
+    if stated.origin != nil, stated.day != nil { return stated }
     while true {
-      if let close = window.unread.firstIndex(of: UInt8(ascii: "]")) {
-        var cursor = JSONCursor(base: window.base, position: window.position + close + 1, end: window.end)
-        do throws(JSONFault) {
-          return try regionAhead(&cursor)
-        } catch .runOut {} catch { return nil }
+      var ahead = stated
+      var cursor = cursor
+      do throws(JSONFault) {
+        try readAhead(&cursor, &ahead)
+        return ahead
+      } catch .runOut {
+        // More of it may come.
+      } catch {
+        // The reading itself reports what is wrong there.
+        return ahead
       }
-      guard window.unread.count < limits.recordBytes else {
-        note("region-not-looked-for", "", "a list of keys is too long to see whether a region stands behind it")
-        return nil
+      let count = window.unread.count
+      guard count < limits.recordBytes else {
+        note("region-not-looked-for", "", "a list of keys is too long to see whether region or date stand behind it")
+        return stated
       }
-      guard try window.fill() else { return nil }
+      _ = try window.require(min(2 * count + 1, limits.recordBytes))
+      if window.unread.count == count { return stated }
     }
   }
 
-  /// The region among the members that follow, up to the end of the object.
-  private func regionAhead(_ cursor: inout JSONCursor) throws(JSONFault) -> String? {
+  /// Reads from inside a list of key data to the end of the object around it.
+  private func readAhead(_ cursor: inout JSONCursor, _ context: inout DataContext) throws(JSONFault) {
     var skipper = JSONSkipper()
+    if try cursor.peek() == UInt8(ascii: "]") {
+      cursor.position += 1
+    } else {
+      repeat {
+        skipper.begin(limit: limits.nesting - 2)
+        try skipper.skip(&cursor)
+      } while try cursor.next() == UInt8(ascii: ",")
+    }
     while try cursor.next() == UInt8(ascii: ",") {
       let name = try cursor.name()
-      let known = DocumentMemberName.find(cursor.bytes(name.start, name.end))
-      if known?.member == .region, try cursor.peek() == UInt8(ascii: "\"") { return try cursor.text(cursor.string()) }
+      switch DocumentMemberName.find(cursor.bytes(name.start, name.end))?.member {
+      case .region:
+        if let text = try cursor.scalarText() {
+          context.origin = text
+          continue
+        }
+      case .sampleDate:
+        if let text = try cursor.scalarText() {
+          context.day = Day(text)
+          continue
+        }
+      default: break
+      }
       skipper.begin(limit: limits.nesting - 1)
       try skipper.skip(&cursor)
     }
-    return nil
   }
 
   private func readRequest(_ name: String, keptAs kept: String) throws {
@@ -559,7 +615,6 @@ public final class JSONKeyDecoder: KeyDecoder {
         Rejection(position: position, reason: .malformedEntry, detail: "the entry is no object, as a key is"))
       return
     }
-    try lookAhead()
     let mayLearn = window.unread.count > 4 * JSONObjectTemplate.mostText
     let limit = limits.nesting - (listIsDocument ? 2 : 3)
     let length = try record { (cursor) throws(JSONFault) in
@@ -597,15 +652,15 @@ public final class JSONKeyDecoder: KeyDecoder {
     switch reading {
     case .key(let data):
       var key = ClaimedKey(key: data)
-      if let start = sampleDay.flatMap({ Int32(exactly: $0.firstInterval.rawValue) }) {
+      if let start = dataContext?.day.flatMap({ Int32(exactly: $0.firstInterval.rawValue) }) {
         key.rollingStart = start
         notes.count(
           ReadingNote(
             code: "rolling-start-from-sample-date", subject: "sample_date",
             text: "the rolling start is the midnight of the sample date; the document states no other"))
       }
-      if let listOrigin {
-        let claim = RegionClaim(origin: listOrigin)
+      if let origin = dataContext?.origin {
+        let claim = RegionClaim(origin: origin)
         guard let regions = regionNumber(claim) else {
           return chunk.rejections.append(
             Rejection(position: position, reason: .tooManyRegionSets, detail: RegionTable.refusal(of: claim)))
@@ -633,6 +688,8 @@ public final class JSONKeyDecoder: KeyDecoder {
         "a key of \(end - start) bytes; at most \(limits.recordBytes) are read")
     }
     for name in parser.ignoredNames { noteIgnored(name) }
+    keyNames.formUnion(parser.names)
+    for name in parser.repeatedNames { notes.countRepeated("\"\(name)\"", in: "key \(chunk.nextIndex)") }
     for names in parser.disagreements {
       note("spellings-disagree", names, "\(names) say different things; the last one counts")
     }
@@ -751,11 +808,35 @@ public final class JSONKeyDecoder: KeyDecoder {
   }
 }
 
+extension JSONCursor {
+  /// The text that comes next, or the number as it is spelled. `nil` for anything else; the position stays then.
+  fileprivate mutating func scalarText() throws(JSONFault) -> String? {
+    let byte = try peek()
+    let start = position
+    var text: String?
+    switch byte {
+    case UInt8(ascii: "\""): text = try self.text(string())
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      let span = try number()
+      text =
+        integer(span).map { String($0) } ?? String(decoding: bytes(span.start, span.end), as: UTF8.self)
+    case UInt8(ascii: "{"): text = try extendedScalar()
+    default: break
+    }
+    if text == nil { position = start }
+    return text
+  }
+}
+
 /// A list of signature infos, or one by itself.
-private func readSignatureInfos(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) -> [SignatureInfo] {
+///
+/// - Parameter repeated: gets the names of members that an info has more than once.
+private func readSignatureInfos(
+  _ cursor: inout JSONCursor, limit: Int, _ repeated: inout [String]
+) throws(JSONFault) -> [SignatureInfo] {
   var infos: [SignatureInfo] = []
   switch try cursor.peek() {
-  case UInt8(ascii: "{"): infos.append(try readSignatureInfo(&cursor, limit: limit))
+  case UInt8(ascii: "{"): infos.append(try readSignatureInfo(&cursor, limit: limit, &repeated))
   case UInt8(ascii: "["):
     cursor.position += 1
     if try cursor.peek() == UInt8(ascii: "]") {
@@ -766,7 +847,7 @@ private func readSignatureInfos(_ cursor: inout JSONCursor, limit: Int) throws(J
       guard try cursor.peek() == UInt8(ascii: "{") else {
         throw .unexpected(at: cursor.position, expected: "a signature info, which is an object")
       }
-      infos.append(try readSignatureInfo(&cursor, limit: limit - 1))
+      infos.append(try readSignatureInfo(&cursor, limit: limit - 1, &repeated))
       let byte = try cursor.next()
       if byte == UInt8(ascii: "]") { break }
       guard byte == UInt8(ascii: ",") else { throw .unexpected(at: cursor.position - 1, expected: "a comma or ]") }
@@ -776,8 +857,11 @@ private func readSignatureInfos(_ cursor: inout JSONCursor, limit: Int) throws(J
   return infos
 }
 
-private func readSignatureInfo(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) -> SignatureInfo {
+private func readSignatureInfo(
+  _ cursor: inout JSONCursor, limit: Int, _ repeated: inout [String]
+) throws(JSONFault) -> SignatureInfo {
   var info = SignatureInfo()
+  var seen: Set<SignatureInfoMember> = []
   var skipper = JSONSkipper()
   guard limit > 0 else { throw .tooDeep(at: cursor.position) }
   cursor.position += 1
@@ -792,6 +876,9 @@ private func readSignatureInfo(_ cursor: inout JSONCursor, limit: Int) throws(JS
       let start = cursor.position
       guard let text = try cursor.text(cursor.string()) else {
         throw .unexpected(at: start, expected: "text in valid UTF-8")
+      }
+      if let member, !seen.insert(member).inserted {
+        repeated.append(String(decoding: cursor.bytes(name.start, name.end), as: UTF8.self))
       }
       switch member {
       case .appBundleID: info.appBundleID = text

@@ -5,8 +5,8 @@ import ExposureKeys
 /// It changes nothing but itself, so an object that the window cuts off is read again from its start. What it found is
 /// in its properties until the next one.
 struct JSONKeyParser {
-  /// Which spelling the document uses: decided by its first key, unless something before it has.
-  var dialect: JSONDialect?
+  /// The spelling of every key; `nil` when each key shows its own.
+  let given: JSONDialect?
 
   private(set) var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
   private(set) var origin: String?
@@ -18,6 +18,10 @@ struct JSONKeyParser {
   private(set) var ignoredNames: [String] = []
   /// Names of members that say something else than another name of the same thing did.
   private(set) var disagreements: [String] = []
+  /// Names of known members that the object has more than once, each time but the first.
+  private(set) var repeatedNames: [String] = []
+  /// Names of the object's members that some dialect knows.
+  private(set) var names = JSONNames()
   /// Whether the start was stated in milliseconds.
   private(set) var startsInMilliseconds = false
   /// The values that may change while the object keeps its shape.
@@ -28,15 +32,15 @@ struct JSONKeyParser {
   private var seen: UInt32 = 0
   /// The name that each member was first seen by in this object, where ``seen`` has its bit.
   private var firstNames = [StaticString](repeating: "", count: 16)
-  /// What tells the dialect, until it is known.
-  private var names = JSONNames()
-  private var namesAhead: [StaticString] = []
-  private(set) var hasLookedAhead = false
+  /// The dialect of the names that came last: most objects have the same.
+  private var lastSpelling: (names: JSONNames, dialect: JSONDialect?)?
+  /// What an object that holds start and period, among others, is called.
+  private static let validityName: StaticString = "validity"
   private var isFake = false
   private var numberAsText: String?
   private var skipper = JSONSkipper()
 
-  init(dialect: JSONDialect?) { self.dialect = dialect }
+  init(dialect: JSONDialect?) { given = dialect }
 
   /// Whether any member of a key was there.
   var foundKeyMembers: Bool { seen != 0 }
@@ -49,11 +53,12 @@ struct JSONKeyParser {
     refusal = nil
     ignoredNames.removeAll(keepingCapacity: true)
     disagreements.removeAll(keepingCapacity: true)
+    repeatedNames.removeAll(keepingCapacity: true)
     startsInMilliseconds = false
     values.removeAll(keepingCapacity: true)
     isRepeatable = true
     seen = 0
-    names.removeAll()
+    names = JSONNames()
     isFake = false
     numberAsText = nil
   }
@@ -112,23 +117,30 @@ struct JSONKeyParser {
       }
     }
     guard let known else { return true }
+    names.insert(known)
+    try readMember(known, as: known.text, &cursor, limit: limit)
+    return true
+  }
+
+  /// - Parameter name: what the member is called in the object.
+  private mutating func readMember(
+    _ known: KeyMemberName, as name: StaticString, _ cursor: inout JSONCursor, limit: Int
+  ) throws(JSONFault) {
     let isFirst = seen & known.member.bit == 0
     seen |= known.member.bit
-    if dialect == nil { names.append(known.text) }
-    if isFirst {
-      firstNames[Int(known.member.rawValue)] = known.text
-      try readMember(known, &cursor, limit: limit)
-    } else {
-      try readAgain(known, &cursor, limit: limit)
-    }
-    return true
+    guard isFirst else { return try readAgain(known, as: name, &cursor, limit: limit) }
+    firstNames[Int(known.member.rawValue)] = name
+    try readMember(known, &cursor, limit: limit)
   }
 
   /// A member that the object has already. Of the same name the last one counts, as everywhere in JSON; under another
   /// name it must say the same, or say nothing.
-  private mutating func readAgain(_ known: KeyMemberName, _ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
+  private mutating func readAgain(
+    _ known: KeyMemberName, as name: StaticString, _ cursor: inout JSONCursor, limit: Int
+  ) throws(JSONFault) {
     isRepeatable = false
-    guard !firstNames[Int(known.member.rawValue)].matches(known.text) else {
+    guard !firstNames[Int(known.member.rawValue)].matches(name) else {
+      repeatedNames.append("\(known.text)")
       return try readMember(known, &cursor, limit: limit)
     }
     let (before, origin, visited, hadKey) = (key, origin, visited, seen & 1 << 31 != 0)
@@ -141,26 +153,30 @@ struct JSONKeyParser {
     case .keyData where key.key != before.key:
       refuse(.malformedEntry, "\(firstNames[0]) and \(known.text) hold different key data")
     case .origin:
-      if self.origin == nil { self.origin = origin } else if origin != nil, self.origin != origin { disagree(known) }
+      if self.origin == nil {
+        self.origin = origin
+      } else if origin != nil, self.origin != origin {
+        disagree(known, name)
+      }
     case .visited:
       if self.visited == nil {
         self.visited = visited
       } else if visited != nil, self.visited != visited {
-        disagree(known)
+        disagree(known, name)
       }
     case .rollingStart, .rollingPeriod, .transmissionRisk, .reportType, .daysSinceOnset:
       let field = known.member.field
       if !key.fields.contains(field) {
         if before.fields.contains(field) { key = before }
       } else if before.fields.contains(field), key != before {
-        disagree(known)
+        disagree(known, name)
       }
     default: break
     }
   }
 
-  private mutating func disagree(_ known: KeyMemberName) {
-    disagreements.append("\(firstNames[Int(known.member.rawValue)]) and \(known.text)")
+  private mutating func disagree(_ known: KeyMemberName, _ name: StaticString) {
+    disagreements.append("\(firstNames[Int(known.member.rawValue)]) and \(name)")
   }
 
   private mutating func readMember(
@@ -427,9 +443,7 @@ struct JSONKeyParser {
       let name = try cursor.name()
       let raw = cursor.bytes(name.start, name.end)
       if let known = KeyMemberName.find(raw), known.member == .rollingStart || known.member == .rollingPeriod {
-        if seen & known.member.bit != 0 { isRepeatable = false }
-        seen |= known.member.bit
-        try readNumber(known, &cursor, limit: limit - 1)
+        try readMember(known, as: Self.validityName, &cursor, limit: limit - 1)
       } else {
         guard let text = cursor.text(name) else {
           throw .unexpected(at: name.start, expected: "a member's name in valid UTF-8")
@@ -453,51 +467,27 @@ struct JSONKeyParser {
 
   // MARK: The whole object
 
-  /// Notes the telling names among the members of the entries from the cursor to the end of their list, or to the end
-  /// of the bytes. Members around the list, values and nested objects do not count.
-  mutating func lookAhead(_ start: JSONCursor, limit: Int) {
-    hasLookedAhead = true
-    var cursor = start
-    // The reading itself reports what breaks off here.
-    try? readNamesAhead(&cursor, limit: limit)
+  /// The spelling of the object that has been read.
+  private mutating func spelling() -> JSONDialect? {
+    if let given { return given }
+    guard foundKeyMembers else { return nil }
+    if let lastSpelling, lastSpelling.names == names { return lastSpelling.dialect }
+    let dialect = JSONDialect.spelled(with: names)
+    lastSpelling = (names, dialect)
+    return dialect
   }
 
-  private mutating func readNamesAhead(_ cursor: inout JSONCursor, limit: Int) throws(JSONFault) {
-    var telling: [StaticString] = []
-    for (_, dialect) in JSONDialect.all { telling += dialect.tellingNames }
-    var skipper = JSONSkipper()
-    repeat {
-      guard try cursor.peek() == UInt8(ascii: "{") else {
-        skipper.begin(limit: limit)
-        try skipper.skip(&cursor)
-        continue
-      }
-      cursor.position += 1
-      if try cursor.peek() == UInt8(ascii: "}") {
-        cursor.position += 1
-        continue
-      }
-      repeat {
-        let span = try cursor.name()
-        let name = cursor.bytes(span.start, span.end)
-        if let found = telling.firstIndex(where: { $0.matches(name) }) { namesAhead.append(telling.remove(at: found)) }
-        skipper.begin(limit: limit)
-        try skipper.skip(&cursor)
-      } while try separator(&cursor)
-    } while try cursor.next() == UInt8(ascii: ",")
-  }
+  /// Whether libraries of protobuf spell a key so, which may write its numbers in quotes.
+  private var hasProtobufNames: Bool { given == nil && names.contain("rollingStartIntervalNumber") }
 
   private mutating func conclude() {
-    if dialect == nil, foundKeyMembers {
-      for name in namesAhead { names.append(name) }
-      dialect = .spelled(with: names)
-    }
+    let dialect = spelling()
     if dialect?.absenceIsZero == true {
       key.fields.formUnion(.numbers)
       if key.transmissionRiskWord == .max { key.transmissionRisk = nil }
       visited = visited ?? []
     }
-    if let numberAsText, dialect?.quotesNumbers != true { refuse(.fieldNotANumber, numberAsText) }
+    if let numberAsText, dialect?.quotesNumbers != true, !hasProtobufNames { refuse(.fieldNotANumber, numberAsText) }
     if seen & 1 << 31 == 0 { refuse(.keyDataAbsent, "no key data, which is required") }
     if isFake { refusal = (.markedFake, "fake is not 0: padding of the upload") }
     isRepeatable =
@@ -517,16 +507,4 @@ func printable(_ text: String) -> String {
     }
   }
   return text.unicodeScalars.count > 64 ? shown + "…" : shown
-}
-
-extension UnsafeRawBufferPointer {
-  func containsQuoted(_ name: StaticString) -> Bool {
-    let length = name.utf8CodeUnitCount
-    guard count >= length + 2 else { return false }
-    let quote = UInt8(ascii: "\"")
-    for start in 0...count - length - 2 where self[start] == quote && self[start + length + 1] == quote {
-      if name.matches(UnsafeRawBufferPointer(rebasing: self[start + 1...start + length])) { return true }
-    }
-    return false
-  }
 }

@@ -41,6 +41,8 @@ enum KeyMember: UInt8 {
 struct KeyMemberName {
   let text: StaticString
   let member: KeyMember
+  /// Its own among ``all``.
+  let bit: UInt64
 
   /// Every spelling that a known system uses, once.
   static let all: [KeyMemberName] = {
@@ -49,7 +51,7 @@ struct KeyMemberName {
       for name in names {
         let known = all.first { $0.text.matches(name) }
         assert(known == nil || known?.member == member, "\(name) has two meanings in the dialects of JSON")
-        if known == nil { all.append(KeyMemberName(text: name, member: member)) }
+        if known == nil { all.append(KeyMemberName(text: name, member: member, bit: 1 << UInt64(all.count))) }
       }
     }
     for (_, dialect) in JSONDialect.all {
@@ -57,6 +59,7 @@ struct KeyMemberName {
     }
     // Tables are turned into JSON, and JSON into tables.
     for column in CSVColumn.allCases { add(column.names, for: column.member) }
+    assert(all.count <= UInt64.bitWidth, "more names than JSONNames has bits")
     return all
   }()
 

@@ -24,7 +24,8 @@ extension KeyFormat {
 /// `1: TEK: 01…aa, Transmission Risk Level: 8, Validity: 2020-06-18 00:00:00 UTC - 2020-06-19 00:00:00 UTC (2654064, 144)`.
 /// What stands under the heading `Revised Diagnosis Keys:` is revised.
 ///
-/// Parts may be missing. Without the numbers in parentheses, rolling start and period follow from the validity.
+/// Parts may be missing. Without the numbers in parentheses, rolling start and period follow from the validity. Text in
+/// which no line is known is refused.
 public final class ParserTextKeyDecoder: KeyDecoder {
   public var header: ExportHeader { documents.merged }
   public var headers: HeaderMerge { documents.all }
@@ -46,6 +47,9 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   /// How many keys the printout says that there are, and how many lines of keys stand in its first list.
   private var statedKeys: Int?
   private var keyLines = 0
+  /// Whether a line said something of a file or its keys, and how many were not read.
+  private var foundLine = false
+  private var unreadLines = 0
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
@@ -63,6 +67,11 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   private func readLine(into chunk: inout KeyChunk) throws -> Bool {
     guard try window.require(1) else {
       compareCounts()
+      guard foundLine || unreadLines == 0 else {
+        throw FormatError(
+          .unrecognizedFormat,
+          "text without any line of a printout; expected keys such as 1: TEK: 01..., Time window:, Region: or Batch:")
+      }
       return false
     }
     let found = try window.scanRecord(limit: limits.recordBytes, place: "line \(line)") { unread, isAtEnd in
@@ -71,6 +80,7 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     guard let found else { return false }
     let text = window.unread[..<found.text]
     if let parts = KeyLine(text) {
+      foundLine = true
       if !areRevised { keyLines += 1 }
       do throws(EntryFault) {
         var claim = try parts.claim()
@@ -107,11 +117,13 @@ public final class ParserTextKeyDecoder: KeyDecoder {
     guard !text.isEmpty, !Self.saysNothing(text) else { return }
     if text.hasPrefix("File '"), text.hasSuffix("' read.") {
       if foundFile || foundWindow { try beginNext() }
-      foundFile = true
+      (foundFile, foundLine) = (true, true)
       return
     }
     guard let colon = text.firstIndex(of: ":") else { return countUnread() }
     let value = trimmed(text[text.index(after: colon)...])
+    let unread = unreadLines
+    defer { foundLine = foundLine || unreadLines == unread }
     switch trimmed(text[..<colon]) {
     case "Time window": try readTimeWindow(value)
     case "Region": documents.current.region = String(value)
@@ -197,6 +209,7 @@ public final class ParserTextKeyDecoder: KeyDecoder {
   }
 
   private func countUnread() {
+    unreadLines += 1
     notes.count(ReadingNote(code: "line-not-read", text: "lines that are neither keys nor known header lines"))
   }
 }

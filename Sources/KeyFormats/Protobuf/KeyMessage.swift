@@ -2,9 +2,29 @@ import ExposureKeys
 
 /// Which field number of a key message means what: the formats share one reader and differ in this table.
 struct KeyMessageLayout {
-  enum Meaning: UInt8 {
+  enum Meaning: UInt8, CaseIterable {
     case unknown, keyData, transmissionRisk, rollingStart, rollingPeriod, reportType, daysSinceOnset
     case visitedRegion, origin
+
+    /// For people; `nil` for fields that a message may have more than once.
+    var name: String? {
+      switch self {
+      case .unknown, .visitedRegion: nil
+      case .keyData: "key data"
+      case .transmissionRisk: "risk level"
+      case .rollingStart: "rolling start"
+      case .rollingPeriod: "rolling period"
+      case .reportType: "report type"
+      case .daysSinceOnset: "days since onset"
+      case .origin: "origin"
+      }
+    }
+
+    /// The bits of those that a message may have once.
+    static let singular: UInt32 = allCases.filter { $0.name != nil }.reduce(0) { $0 | $1.bit }
+
+    @inline(__always)
+    var bit: UInt32 { 1 &<< UInt32(rawValue) }
 
     fileprivate var wire: WireType {
       switch self {
@@ -40,6 +60,9 @@ struct KeyMessageLayout {
     return tag.wire == meaning.wire ? meaning : .unknown
   }
 
+  /// The number of the field that means this.
+  func number(of meaning: Meaning) -> UInt32? { (0..<16).first { self.meaning(of: $0) == meaning } }
+
   @inline(__always)
   private func meaning(of number: UInt32) -> Meaning {
     number < 16 ? Meaning(rawValue: UInt8(truncatingIfNeeded: packed >> UInt64(4 * number)) & 15) ?? .unknown : .unknown
@@ -53,6 +76,8 @@ struct KeyMessageReader {
   private var regionMemo = RegionMemo()
   /// Reused for the unknown fields of the message at hand.
   private var unknown: [UInt8] = []
+  /// The bits of what the last message stated more than once although it may once.
+  private(set) var repeated: UInt32 = 0
 
   init(_ layout: KeyMessageLayout) { self.layout = layout }
 
@@ -68,6 +93,8 @@ struct KeyMessageReader {
     var claim = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
     var keyLength = -1
     var regionFields: RegionFields?
+    var (seen, again): (UInt32, UInt32) = (0, 0)
+    defer { repeated = again & KeyMessageLayout.Meaning.singular }
     unknown.removeAll(keepingCapacity: true)
 
     var reader = ProtobufReader(bytes, isWhole: true)
@@ -75,7 +102,10 @@ struct KeyMessageReader {
       while !reader.isAtEnd {
         let start = reader.position
         let tag = try reader.readTag()
-        switch layout.meaning(of: tag) {
+        let meaning = layout.meaning(of: tag)
+        again |= seen & meaning.bit
+        seen |= meaning.bit
+        switch meaning {
         case .keyData:
           let data = try reader.readBytes()
           keyLength = data.count

@@ -118,7 +118,7 @@ extension KeyRecordTemplate {
     guard message.count <= Self.longest, let base = message.baseAddress else { return nil }
     var shared = SharedBits()
     var seen: KeyFields = []
-    var hasKeyData = false
+    var (hasKeyData, hasOrigin) = (false, false)
     var reader = ProtobufReader(message, isWhole: true)
     while !reader.isAtEnd {
       let start = reader.position - base
@@ -151,6 +151,10 @@ extension KeyRecordTemplate {
         values.places[lane] = UInt8(value)
         values.masks[lane] = UInt32(1) << UInt32(7 * (end - value)) - 1
       case .visitedRegion, .origin:
+        if meaning == .origin {
+          guard !hasOrigin else { return nil }
+          hasOrigin = true
+        }
         shared.pin(value..<end, of: message)
       case .unknown:
         guard unknownCount == 0 || Int(unknownStart) + Int(unknownCount) == start else { return nil }

@@ -25,6 +25,8 @@ struct ProtobufKeyStream {
   /// Where a field could begin and these bytes stand, the message has ended; empty where it goes on to the end.
   private let end: [UInt8]
 
+  /// What was read leniently in keys.
+  private(set) var notes = ReadingNotes()
   private var templates: KeyRecordTemplates
   private var messages: KeyMessageReader
 
@@ -148,6 +150,7 @@ struct ProtobufKeyStream {
     } catch {
       throw error.error(messageOffset: place, what: "key \(chunk.nextIndex)")
     }
+    if messages.repeated != 0 { noteRepetitions(in: chunk.nextIndex) }
     switch outcome {
     case .key(var claim):
       templates.learn(message, as: claim)
@@ -156,6 +159,13 @@ struct ProtobufKeyStream {
     case .rejected(let reason, let detail):
       chunk.rejections.append(
         Rejection(position: KeyPosition(index: chunk.nextIndex, byteOffset: place), reason: reason, detail: detail))
+    }
+  }
+
+  private mutating func noteRepetitions(in key: Int) {
+    for meaning in KeyMessageLayout.Meaning.allCases where messages.repeated & meaning.bit != 0 {
+      guard let name = meaning.name, let number = messages.layout.number(of: meaning) else { continue }
+      notes.countRepeated("field \(number) of a key (\(name))", in: "key \(key)")
     }
   }
 }

@@ -21,7 +21,8 @@ extension KeyFormat {
 
 /// Reads a `TemporaryExposureKeyExport` in protobuf's text format, as protobuf libraries print it.
 ///
-/// Fields may stand in any order. A field of another name is passed over and counted.
+/// Fields may stand in any order. A field of another name is passed over and counted; text in which every field has
+/// another name is refused.
 public final class ProtobufTextKeyDecoder: KeyDecoder {
   public private(set) var header = ExportHeader()
   /// An export names no regions a key.
@@ -34,6 +35,9 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
   private var line = 1
   /// The list `keys: [ … ]` or `revised_keys: [ … ]` in whose middle the next record stands.
   private var openList: KeyList?
+  /// Whether a field of an export was read, and the names of the first others.
+  private var foundField = false
+  private var otherNames: [String] = []
 
   public init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
     self.window = window
@@ -57,7 +61,7 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     case region(String)
     case batchNum(Int32)
     case batchSize(Int32)
-    case signatureInfos([SignatureInfo], unknown: [String])
+    case signatureInfos([SignatureInfo], unknown: [String], repeated: [String])
     case unknown(String)
     case end
   }
@@ -68,6 +72,14 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     var byteCount: Int?
     var fault: EntryFault?
     var unknown: [String] = []
+    /// The names of fields that it states again.
+    var repeated: [String] = []
+    private var seen: UInt32 = 0
+
+    mutating func state(_ field: KeyField, _ name: UnsafeRawBufferPointer) {
+      if seen & field.bit != 0 { repeated.append(String(decoding: name, as: UTF8.self)) }
+      seen |= field.bit
+    }
 
     mutating func append(_ byte: UInt8) {
       let words = (claim.key.high, claim.key.low)
@@ -90,27 +102,51 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     }
     guard let (record, length) = found else { return false }
     switch record {
-    case .end: return false
+    case .end, .unknown: break
+    default: foundField = true
+    }
+    switch record {
+    case .end:
+      try refuseOtherText()
+      return false
     case .key(let message, let list): take(message, list, into: &chunk)
     case .listOpens(let list): openList = list
     case .listCloses: openList = nil
-    case .startTimestamp(let seconds): header.startTimestamp = seconds
-    case .endTimestamp(let seconds): header.endTimestamp = seconds
-    case .region(let name): header.region = name
-    case .batchNum(let number): header.batchNum = number
-    case .batchSize(let number): header.batchSize = number
-    case .signatureInfos(let infos, let unknown):
+    case .startTimestamp(let seconds): state(\.startTimestamp, seconds, "start_timestamp")
+    case .endTimestamp(let seconds): state(\.endTimestamp, seconds, "end_timestamp")
+    case .region(let name): state(\.region, name, "region")
+    case .batchNum(let number): state(\.batchNum, number, "batch_num")
+    case .batchSize(let number): state(\.batchSize, number, "batch_size")
+    case .signatureInfos(let infos, let unknown, let repeated):
       header.signatureInfos += infos
       for name in unknown { countUnknown("signature_infos." + name) }
-    case .unknown(let name): countUnknown(name)
+      for name in repeated { notes.countRepeated("signature_infos.\(name)", in: "line \(line)") }
+    case .unknown(let name):
+      if otherNames.count < 8 { otherNames.append(name) }
+      countUnknown(name)
     }
     for byte in window.unread[..<length] where byte == UInt8(ascii: "\n") { line += 1 }
     window.skip(length)
     return true
   }
 
+  private func state<Value>(_ field: WritableKeyPath<ExportHeader, Value?>, _ value: Value, _ name: String) {
+    if header[keyPath: field] != nil { notes.countRepeated(name, in: "line \(line)") }
+    header[keyPath: field] = value
+  }
+
+  /// Text of something else has names and colons too: `status: ok`.
+  private func refuseOtherText() throws {
+    guard !foundField, !otherNames.isEmpty else { return }
+    throw FormatError(
+      .unrecognizedFormat,
+      "text without any field of an export; its names are \(otherNames.joined(separator: ", ")); expected keys, "
+        + "revised_keys, start_timestamp or other fields of TemporaryExposureKeyExport")
+  }
+
   private func take(_ message: KeyMessage, _ list: KeyList, into chunk: inout KeyChunk) {
     for name in message.unknown { countUnknown("\(list.name).\(name)") }
+    for name in message.repeated { notes.countRepeated("\(list.name).\(name)", in: "key \(chunk.nextIndex)") }
     var fault = message.fault
     if fault == nil, message.byteCount != TemporaryExposureKey.byteCount {
       fault =
@@ -218,7 +254,9 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     while try !cursor.pass(closing) {
       let name = try cursor.name()
       let kind = try cursor.valueKind()
-      switch KeyField(name) {
+      let field = KeyField(name)
+      if let field { message.state(field, name) }
+      switch field {
       case .keyData where kind == .string:
         message.byteCount = 0
         try cursor.string { message.append($0) }
@@ -270,6 +308,14 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     case number(KeyFields)
     case reportType
 
+    var bit: UInt32 {
+      switch self {
+      case .keyData: 1
+      case .reportType: 2
+      case .number(let fields): fields.rawValue << 2
+      }
+    }
+
     init?(_ name: UnsafeRawBufferPointer) {
       if isEqual(name, "key_data") {
         self = .keyData
@@ -295,34 +341,40 @@ public final class ProtobufTextKeyDecoder: KeyDecoder {
     _ kind: ProtobufTextCursor.ValueKind, _ cursor: inout ProtobufTextCursor
   ) throws(ProtobufTextFault) -> Record {
     var infos: [SignatureInfo] = []
-    var unknown: [String] = []
+    var (unknown, repeated): ([String], [String]) = ([], [])
     switch kind {
-    case .message: infos.append(try signatureInfo(&cursor, &unknown))
+    case .message: infos.append(try signatureInfo(&cursor, &unknown, &repeated))
     case .list:
       _ = try cursor.pass(UInt8(ascii: "["))
       while try !cursor.pass(UInt8(ascii: "]")) {
-        infos.append(try signatureInfo(&cursor, &unknown))
+        infos.append(try signatureInfo(&cursor, &unknown, &repeated))
         try cursor.passSeparator()
       }
     case .string, .word: throw cursor.wrong("signature_infos is no message")
     }
-    return .signatureInfos(infos, unknown: unknown)
+    return .signatureInfos(infos, unknown: unknown, repeated: repeated)
   }
 
   private func signatureInfo(
-    _ cursor: inout ProtobufTextCursor, _ unknown: inout [String]
+    _ cursor: inout ProtobufTextCursor, _ unknown: inout [String], _ repeated: inout [String]
   ) throws(ProtobufTextFault) -> SignatureInfo {
     var info = SignatureInfo()
+    func text(
+      _ field: WritableKeyPath<SignatureInfo, String?>, _ name: String, _ kind: ProtobufTextCursor.ValueKind
+    ) throws(ProtobufTextFault) {
+      if info[keyPath: field] != nil { repeated.append(name) }
+      info[keyPath: field] = try self.text(kind, name, &cursor)
+    }
     let closing = try cursor.openMessage()
     while try !cursor.pass(closing) {
       let name = String(decoding: try cursor.name().prefix(64), as: UTF8.self)
       let kind = try cursor.valueKind()
       switch name {
-      case "app_bundle_id": info.appBundleID = try text(kind, name, &cursor)
-      case "android_package": info.androidPackage = try text(kind, name, &cursor)
-      case "verification_key_version": info.verificationKeyVersion = try text(kind, name, &cursor)
-      case "verification_key_id": info.verificationKeyID = try text(kind, name, &cursor)
-      case "signature_algorithm": info.signatureAlgorithm = try text(kind, name, &cursor)
+      case "app_bundle_id": try text(\.appBundleID, name, kind)
+      case "android_package": try text(\.androidPackage, name, kind)
+      case "verification_key_version": try text(\.verificationKeyVersion, name, kind)
+      case "verification_key_id": try text(\.verificationKeyID, name, kind)
+      case "signature_algorithm": try text(\.signatureAlgorithm, name, kind)
       default:
         try cursor.skipValue(kind, nesting: limits.nesting)
         if unknown.count < 256 { unknown.append(ReportedText.name(name.utf8)) }

@@ -1,4 +1,5 @@
 import ExposureKeys
+import KeyFormats
 internal import KeyIntake
 
 /// The most that the platforms recommend for one archive.
@@ -18,6 +19,13 @@ func fileFindings(_ facts: InspectedDocument) -> [Finding] {
 }
 
 private func quoted(_ text: String) -> String { text.debugDescription }
+
+/// One for each field that is stated more than once.
+func repetitionFindings(_ notes: ReadingNotes) -> [Finding] {
+  notes.sorted.filter { $0.note.code == ReadingNote.fieldRepeated }.map { note, count in
+    Finding(.fieldRepeated, .warning, count: count, note.text)
+  }
+}
 
 // MARK: Container
 

@@ -51,6 +51,7 @@ package struct Finding: Codable, Hashable, Sendable {
     case batchNotSingle = "batch-not-single"
     case batchContradictory = "batch-contradictory"
     case headerUnknownFields = "header-unknown-fields"
+    case fieldRepeated = "field-repeated"
     // Signatures.
     case signatureFileAbsent = "signature-file-absent"
     case signatureFileEmpty = "signature-file-empty"

@@ -103,6 +103,11 @@ extension Finding.Code {
         "The header or the signature list has protobuf fields that no version of the schema defines.",
         "Ask the sender what they mean; they are kept when the file is signed again."
       )
+    case .fieldRepeated:
+      (
+        "A field of a protobuf message, or a member of a JSON object, is stated more than once.",
+        "Ask the sender which value is right: readers may disagree. convert takes the last one; --strict refuses."
+      )
     case .signatureFileAbsent:
       (
         "There is no export.sig.",

@@ -12,6 +12,8 @@ struct InspectedDocument {
   let signatureFileSize: Int?
   let signatures: [ExportSignature]
   let signatureEncodings: [SignatureEncoding]
+  /// What was read leniently in `export.sig`.
+  let signatureNotes: ReadingNotes
   /// Why `export.sig` could not be read.
   let signatureFault: FormatError?
   let unknownHeaderBytes: Int
@@ -30,9 +32,10 @@ struct InspectedDocument {
     header = document.decoder.header
     signatureFileSize = document.signatureFile?.count
     var signatures: [ExportSignature] = []
+    var notes = ReadingNotes()
     var fault: FormatError?
     do {
-      signatures = try SignatureFile.decode(document.signatureFile ?? [])
+      signatures = try SignatureFile.decode(document.signatureFile ?? [], &notes)
     } catch let error as FormatError {
       fault = error
     } catch {
@@ -40,6 +43,7 @@ struct InspectedDocument {
     }
     self.signatures = signatures
     signatureFault = fault
+    signatureNotes = notes
     signatureEncodings = signatures.map { SignatureEncoding($0.signature) }
     unknownHeaderBytes =
       header.unknownFields.count + header.signatureInfos.reduce(0) { $0 + $1.unknownFields.count }

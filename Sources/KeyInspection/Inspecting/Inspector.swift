@@ -67,8 +67,12 @@ extension InspectionReport {
       keys: KeyTotals(
         total: keys.keyCount, revised: keys.revisedCount, rejected: keys.rejectedCount, distinct: keys.distinctKeys),
       distributions: Distributions(keys), padding: padding,
-      findings: sortedFindings(fileFindings(facts) + keyFindings(facts, keys)),
-      notes: notes.sorted.map { Note(code: $0.code, subject: $0.subject, text: $0.text, count: $1) },
+      findings: sortedFindings(
+        fileFindings(facts) + repetitionFindings(facts.signatureNotes) + repetitionFindings(notes)
+          + keyFindings(facts, keys)),
+      notes: notes.sorted.filter { $0.note.code != ReadingNote.fieldRepeated }.map {
+        Note(code: $0.code, subject: $0.subject, text: $0.text, count: $1)
+      },
       rejections: Rejections(keys))
   }
 }

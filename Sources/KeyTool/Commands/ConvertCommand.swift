@@ -12,8 +12,9 @@ struct ConvertCommand: ParsableCommand {
     commandName: "convert", _superCommandName: KeyferryCommand.programName,
     abstract: "Convert key files between formats; many inputs become one output, or one each in a folder.",
     discussion: """
-      What the target cannot carry is reported, never lost in silence; --strict refuses instead, and also where members \
-      or columns were not read, keys were rejected, or a value was filled in that nobody chose. Fields that the \
+      What the target cannot carry is reported, never lost in silence; --strict refuses instead, and also if members \
+      or columns were not read, a field was stated more than once, keys were rejected, or a value was filled in that \
+      nobody chose. Fields that the \
       target needs and keys do not state are filled from the --default options, each use counted. Keys that the \
       target refuses are left out and named, and the exit code is then 1. With --reading \
       or --publishing keys are reconciled on the way, as keyferry normalize does.

@@ -97,6 +97,24 @@ struct PullTests {
     }
   }
 
+  @Test(
+    "an error message in a folder is refused: it is no document without keys",
+    arguments: [
+      "Error: Unauthorized\n", "status: ok\n", #"{"error":"x"}"#,
+    ])
+  func errorMessage(text: String) async throws {
+    try await withFolder { folder in
+      let drop = URL(filePath: folder).appending(path: "drop")
+      try FileManager.default.createDirectory(at: drop, withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: drop.appending(path: "answer.txt"))
+      let receiver = Receiver(folder: folder)
+      let transport = FolderTransport(path: drop.path) { Instant(secondsSince1970: 4_000_000_000) }
+      var settings = try IndexServer().settings("drop", readingFolder: drop.path)
+      settings.trust = .operator
+      #expect(try await receiver.pull(settings, transport).refusals.map(\.fault.code) == ["unrecognized-format"])
+    }
+  }
+
   @Test("gives a document up that is refused again and again, and keeps its reason")
   func givesUp() async throws {
     try await withFolder { folder in
