@@ -3,6 +3,7 @@ internal import BundleTrust
 package import KeyPeers
 package import NIOCore
 internal import NIOSSL
+internal import NetworkFaults
 internal import Synchronization
 
 /// The connections to all peers: one HTTP client for each distinct way to make a connection, and one budget for all.
@@ -55,6 +56,9 @@ package final class PeerClients: Sendable {
     _ = try ConnectionTraits(source.transport).configuration()
     _ = try HTTPPeerTransport.address(of: source.location, source.transport)
   }
+
+  /// Starts the threads of the process's shared group, which ends the process if the system refuses one.
+  package static func startEventLoops() { _ = HTTPClient.defaultEventLoopGroup }
 
   /// Closes all connections; requests under way end with `CancellationError` or a ``TransportFault``.
   package func shutdown() async {
@@ -112,8 +116,7 @@ private struct ConnectionTraits: Hashable {
   }
 
   private func tlsConfiguration() throws -> TLSConfiguration {
-    var tls = TLSConfiguration.makeClientConfiguration()
-    tls.minimumTLSVersion = .tlsv12
+    var tls = TLSConfiguration.client
     if let rootsPEM {
       tls.trustRoots = .certificates(try certificates(rootsPEM, "the trusted roots"))
     }

@@ -18,7 +18,8 @@ package struct ShortCall: Sendable {
   /// Lives as long as the process.
   private static let client = HTTPClient(
     eventLoopGroupProvider: .singleton,
-    configuration: HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled))
+    configuration: HTTPClient.Configuration(
+      tlsConfiguration: .client, redirectConfiguration: .disallow, decompression: .disabled))
 
   /// - Parameters:
   ///   - body: what is posted; `nil` gets.
@@ -66,8 +67,7 @@ package struct ShortCall: Sendable {
       request.body = .bytes(ByteBuffer(bytes: body))
     }
     if let rootsPEM {
-      var tls = TLSConfiguration.makeClientConfiguration()
-      tls.minimumTLSVersion = .tlsv12
+      var tls = TLSConfiguration.client
       tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootsPEM.utf8)))
       request.tlsConfiguration = tls
     }

@@ -91,7 +91,8 @@ package struct HTTPS3Transport: S3Transport {
   /// Lives as long as the process.
   private static let client: HTTPClient = {
     var configuration = HTTPClient.Configuration(
-      redirectConfiguration: .disallow, timeout: .init(connect: .seconds(5)), decompression: .disabled)
+      tlsConfiguration: .client, redirectConfiguration: .disallow, timeout: .init(connect: .seconds(5)),
+      decompression: .disabled)
     configuration.httpVersion = .http1Only
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
@@ -130,8 +131,7 @@ package struct HTTPS3Transport: S3Transport {
       call.body = .bytes(ByteBuffer(bytes: request.body))
     }
     if let rootsPEM {
-      var tls = TLSConfiguration.makeClientConfiguration()
-      tls.minimumTLSVersion = .tlsv12
+      var tls = TLSConfiguration.client
       tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootsPEM.utf8)))
       call.tlsConfiguration = tls
     }

@@ -68,7 +68,7 @@ package final class HeldTLS: Sendable {
     }
     var tls = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
-    tls.minimumTLSVersion = .tlsv12
+    tls.requireAuthenticatedEncryption()
     tls.applicationProtocols = NIOHTTP2SupportedALPNProtocols
     if asksForCertificate {
       // The whitelist is asked with each request: here nobody is refused, so that everybody is told why. Nobody's signature

@@ -31,8 +31,7 @@ package struct CallbackCaller: Sendable {
     certificatePEM: String, keyPEM: Secret, reach: AddressReach, resolver: any HostResolver = SystemResolver(),
     version: String, milliseconds: Int64 = CallbackCaller.timeLimit * 1000
   ) throws(CallbackFault) {
-    var tls = TLSConfiguration.makeClientConfiguration()
-    tls.minimumTLSVersion = .tlsv12
+    var tls = TLSConfiguration.client
     tls.applicationProtocols = ["http/1.1"]
     // What the server shows is judged below, in place of everything that TLS would look at.
     tls.certificateVerification = .noHostnameVerification
