@@ -62,7 +62,9 @@ package struct ServerService: Service {
         group.addTask { try await own() }
         group.addTask {
           let listen = settings.federationDoor?.listen
-          try await Self.listening(at: listen?.host ?? "", listen?.port ?? 0) { try await federation.run() }
+          try await Self.listening(at: listen?.host ?? "", listen?.port ?? 0, for: "federation") {
+            try await federation.run()
+          }
         }
         defer { group.cancelAll() }
         for try await _ in group { group.cancelAll() }
@@ -102,8 +104,17 @@ extension ServerService {
     do {
       try await body()
     } catch let error as IOError {
-      let words = String(cString: strerror(error.errnoCode)).lowercased()
-      throw ServerFault(place: place, reason: "nobody can listen at \(host):\(port): \(words)")
+      let address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+      let reason =
+        switch error.errnoCode {
+        case EADDRINUSE: "another program listens at \(address); stop it, or set another port"
+        case EADDRNOTAVAIL: "this machine has no address \(host), where \(address) is set; set one that it has"
+        case EACCES:
+          "the system does not permit to listen at \(address); set a port from 1024 on, or grant CAP_NET_BIND_SERVICE"
+        case let number:
+          "cannot listen at \(address): \(String(cString: strerror(number)).lowercased()); set another address"
+        }
+      throw ServerFault(place: "\(place).listen", reason: reason)
     }
   }
 }

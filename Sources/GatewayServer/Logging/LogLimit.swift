@@ -48,6 +48,7 @@ extension Logger {
   var withoutRoutine: Logger {
     var logger = self
     logger.logLevel = max(logLevel, .notice)
+    logger.handler = UncancelledLogHandler(handler: logger.handler)
     return logger
   }
 
