@@ -23,6 +23,7 @@ package struct GatewayResponder: HTTPResponder {
   let connections: OpenConnections
   let proxied: ProxiedRequests
   let stored = StoredResponses()
+  private let logLimit = LogLimit()
   /// To whom this address belongs.
   var face = Face.everybody
   /// `nil` where this is no address of operators.
@@ -62,10 +63,16 @@ package struct GatewayResponder: HTTPResponder {
     var exchange = Exchange(request: request, context: context, now: clock.now())
     var final: FinalResponse
     do {
-      if needsHost { try checkHost(request) }
+      try checkHost(request, isNeeded: needsHost)
       final = try await respond(&exchange)
     } catch let problem as Problem {
       final = problem.finalResponse
+    } catch is CancellationError {
+      // HTTP/2 cancels the requests of a connection that is closed. Anybody can close one.
+      logger.log(
+        .info, "a client went away before it was answered", within: logLimit, reason: "gone",
+        metadata: ["path": .string(exchange.path)])
+      final = Problem(.badRequest, "client-gone", "the client closed the connection").closingConnection().finalResponse
     } catch {
       logger.error(
         "a request could not be answered",
@@ -249,8 +256,9 @@ package struct GatewayResponder: HTTPResponder {
     }
   }
 
-  private func checkHost(_ request: Request) throws(Problem) {
-    guard request.head.authority == nil else { return }
+  private func checkHost(_ request: Request, isNeeded: Bool) throws(Problem) {
+    let authority = request.head.authority ?? (isNeeded ? nil : "")
+    if let authority, RequestTarget.isAuthority(authority.utf8) { return }
     throw Problem(
       .badRequest, "malformed-host", "a request names whom it asks once: one field Host, with a host and perhaps a port"
     ).closingConnection()

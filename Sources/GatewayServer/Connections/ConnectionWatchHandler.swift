@@ -30,6 +30,8 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
   private var isRefused = false
 
   private var isHTTP2 = false
+  /// Whether the client of HTTP/2 was told that the connection ends.
+  private var isEnding = false
   /// Requests whose head is whole, and whose response is not.
   private var requests = 0
   /// The content that is being read.
@@ -120,6 +122,12 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
     wait(since: lastSign)
   }
 
+  /// A stream of HTTP/2 was reset whose client kept the server waiting.
+  func dropped(_ reason: OpenConnections.Reason) {
+    connections.countDropped(reason)
+    if let context, requests == 0 { sayGoodbye(context) }
+  }
+
   private func wait(since now: NIODeadline) {
     waitsSince = now
     connection?.waits(since: now.uptimeNanoseconds)
@@ -138,7 +146,7 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
 
   func channelReadComplete(context: ChannelHandlerContext) {
     context.fireChannelReadComplete()
-    guard let deadline, let nextCheck, deadline < nextCheck.at else { return }
+    guard !isEnding, let deadline, let nextCheck, deadline < nextCheck.at else { return }
     check(at: deadline, context)
   }
 
@@ -199,11 +207,29 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
         check(at: later, context)
       } else {
         connections.countDropped(content != nil ? .slowContent : isInHead ? .slowHead : .idle)
+        if isHTTP2 { return sayGoodbye(context) }
         guard content != nil, refusesSlowContent?() == true else { return context.close(promise: nil) }
         // A connection that is closed while its client sends takes back what was written before.
         nextCheck = nil
         _ = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { context.close(promise: nil) }
       }
+    }
+    nextCheck = (time, task)
+  }
+
+  /// Tells the client of HTTP/2 that the connection ends, and ends it a second later, or after the requests that have come by then.
+  private func sayGoodbye(_ context: ChannelHandlerContext) {
+    guard !isEnding else { return }
+    isEnding = true
+    tellLeaving()
+    closeWhenUnused(context)
+  }
+
+  private func closeWhenUnused(_ context: ChannelHandlerContext) {
+    nextCheck?.task.cancel()
+    let time = NIODeadline.now() + .seconds(1)
+    let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: time) { [self] in
+      if requests == 0 { context.close(promise: nil) } else { closeWhenUnused(context) }
     }
     nextCheck = (time, task)
   }

@@ -41,7 +41,7 @@ struct GatewayChannel: ServerChildChannel {
     http1 = HTTP1Channel(
       responder: { request, writer, channel in
         let final = await responder.finalResponse(to: request, over: channel, needsHost: true)
-        var response = final.http1Response.dated
+        var response = final.http1Response.dated(by: responder.clock)
         // The client closes, or is closed when the server ends: nothing that is on its way is cut off.
         if responder.connections.isLeaving { response.headers[.connection] = "close" }
         try await writer.write(response: response.head, body: response.body)
@@ -51,14 +51,15 @@ struct GatewayChannel: ServerChildChannel {
           try? channel.pipeline.syncOperations.handler(type: StoredResponseHandler.self).frameworkResponded()
         }
       },
-      configuration: HTTP1Channel.Configuration(additionalChannelHandlers: [StalledReaderHandler(limit: stalled)]))
+      configuration: HTTP1Channel.Configuration(additionalChannelHandlers: [
+        StalledReaderHandler(limit: stalled, responder.connections)
+      ]))
     http2 = HTTP2Channel(
       responder: { request, writer, channel in
-        let response = await responder.finalResponse(to: request, over: channel).response.dated
+        let response = await responder.finalResponse(to: request, over: channel).response.dated(by: responder.clock)
         try await writer.write(response: response.head, body: response.body)
       },
       configuration: HTTP2Channel.Configuration(
-        idleTimeout: .seconds(responder.limits.idleSeconds),
         gracefulCloseTimeout: .seconds(responder.limits.stalledSeconds),
         streamConfiguration: HTTP1Channel.Configuration(
           additionalChannelHandlers: [HTTP2StreamHandler(responder.limits)])))
@@ -96,6 +97,11 @@ struct GatewayChannel: ServerChildChannel {
         watch.speaksHTTP2()
       }
       .flatMap { http2.setup(channel: channel, logger: logger) }
+      .flatMapThrowing { value in
+        let frames = try channel.pipeline.syncOperations.handler(type: NIOHTTP2Handler.self)
+        try channel.pipeline.syncOperations.addHandler(HTTP2ConnectionHandler(), position: .after(frames))
+        return value
+      }
     }.map { Value(channel: channel, version: $0) }
   }
 
@@ -117,7 +123,8 @@ struct GatewayChannel: ServerChildChannel {
     }.flatMap { http1.setup(channel: channel, logger: logger) }.flatMapThrowing { value in
       let pipeline = channel.pipeline.syncOperations
       let types = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-      try pipeline.addHandler(RequestFramingHandler(watch(of: channel)), position: .before(types))
+      try pipeline.addHandler(
+        RequestFramingHandler(watch(of: channel), responder.clock), position: .before(types))
       return value
     }
   }
@@ -139,10 +146,10 @@ struct GatewayChannel: ServerChildChannel {
 }
 
 extension Response {
-  /// With the date of sending, whatever clock it was made by.
-  fileprivate var dated: Response {
+  /// With the date of sending. It is the gateway's clock in every answer: phones compare it with their own, and validators with it.
+  fileprivate func dated(by clock: ServerClock) -> Response {
     var response = self
-    response.headers[.date] = HTTPDate.text(ServerClock.system.now())
+    response.headers[.date] = HTTPDate.text(clock.now())
     return response
   }
 }

@@ -7,7 +7,8 @@ internal import NIOHTTPTypesHTTP2
 ///
 /// - A response that is complete while the client still sends its request ends the stream: what comes would be read for
 ///   nothing. The code says that the response stands (RFC 9113, 8.1).
-/// - A client that ends no request, or takes nothing of a response, is let go after a while.
+/// - A client whose content comes too slowly or stops, or that takes nothing of a response, is let go as over HTTP/1.1: the stream
+///   is reset, and the connection ends with it where there is no other request.
 /// - That the server shuts down is the connection's business: its streams end as they would.
 final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
@@ -19,30 +20,24 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private static let frameLength = 16 << 10
 
   private let limits: ServerLimits
-  private let idleLimit: TimeAmount
-  private let stalledLimit: TimeAmount
   /// Whether the request is here as a whole.
   private var isRead = false
   /// Frames that the client has not taken.
   private var pending = 0
-  private var lastSign = NIODeadline.now()
-  private var nextCheck: Scheduled<Void>?
+  private var lastRead = NIODeadline.now()
+  private var lastTaken = NIODeadline.now()
+  private var nextCheck: (at: NIODeadline, task: Scheduled<Void>)?
   private var content: ContentProgress?
   /// Of the stream's connection, from the head to the end.
   private var watch: ConnectionWatchHandler?
 
-  init(_ limits: ServerLimits) {
-    self.limits = limits
-    idleLimit = .seconds(limits.idleSeconds)
-    stalledLimit = .seconds(limits.stalledSeconds)
-  }
+  init(_ limits: ServerLimits) { self.limits = limits }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    lastSign = .now()
-    if nextCheck == nil { check(in: min(idleLimit, stalledLimit), context) }
+    lastRead = .now()
     switch unwrapInboundIn(data) {
     case .head:
-      content = ContentProgress(limits, since: lastSign)
+      content = ContentProgress(limits, since: lastRead)
       if watch == nil {
         // A stream lives on the event loop of its connection.
         watch = try? context.channel.parent?.pipeline.syncOperations.handler(type: ConnectionWatchHandler.self)
@@ -51,6 +46,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .body(let bytes): content?.bytes += bytes.readableBytes
     case .end: isRead = true
     }
+    check(context)
     context.fireChannelRead(data)
   }
 
@@ -61,11 +57,12 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
       while let frame = rest.readSlice(length: min(rest.readableBytes, Self.frameLength)), frame.readableBytes > 0 {
         let isLast = rest.readableBytes == 0
         let written = (isLast ? promise : nil) ?? context.eventLoop.makePromise()
-        if pending == 0 { lastSign = .now() }
+        if pending == 0 { lastTaken = .now() }
         pending += 1
+        check(context)
         written.futureResult.assumeIsolated().whenComplete { [self] _ in
           pending -= 1
-          lastSign = .now()
+          lastTaken = .now()
         }
         context.write(wrapOutboundOut(.body(frame)), promise: written)
         if isLast { return }
@@ -93,24 +90,36 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func handlerRemoved(context: ChannelHandlerContext) { end() }
 
   private func end() {
-    nextCheck?.cancel()
+    nextCheck?.task.cancel()
+    nextCheck = nil
     watch?.responded()
     watch = nil
   }
 
-  /// While a response is made, and the request is read, it is not for the client to give a sign.
-  private func check(in time: TimeAmount, _ context: ChannelHandlerContext) {
-    nextCheck = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
-      var deadline = lastSign + (pending > 0 ? stalledLimit : idleLimit)
-      if let content, !isRead { deadline = min(deadline, content.deadline) }
-      let rest = deadline - .now()
-      if rest > .zero {
-        check(in: min(rest, idleLimit, stalledLimit), context)
-      } else if pending > 0 || !isRead {
-        context.close(promise: nil)
-      } else {
-        check(in: min(idleLimit, stalledLimit), context)
-      }
+  /// When the client has kept the server waiting for too long, and how; `nil` while it does not: while a response is made, and
+  /// the request is read, it is not for the client to give a sign.
+  private var deadline: (at: NIODeadline, reason: OpenConnections.Reason)? {
+    let taken = pending > 0 ? lastTaken + .seconds(limits.stalledSeconds) : nil
+    let read = isRead ? nil : content.map { min($0.deadline, lastRead + .seconds(limits.idleSeconds)) }
+    if let read, read <= taken ?? read { return (read, .slowContent) }
+    return taken.map { (at: $0, reason: .stalled) }
+  }
+
+  /// Looks again at the deadline. One that has moved back by then is looked at once more.
+  private func check(_ context: ChannelHandlerContext) {
+    guard let deadline = deadline?.at else { return }
+    if let nextCheck {
+      guard deadline < nextCheck.at else { return }
+      nextCheck.task.cancel()
     }
+    let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in
+      nextCheck = nil
+      guard let (time, reason) = self.deadline, time <= .now() else { return check(context) }
+      let watch = watch
+      end()
+      context.close(promise: nil)
+      watch?.dropped(reason)
+    }
+    nextCheck = (deadline, task)
   }
 }

@@ -42,6 +42,8 @@ final class OpenConnections: Sendable {
     case slowHead = "head"
     case slowContent = "content"
     case idle
+    /// The client took nothing of a response.
+    case stalled
     /// For a new one of the same client.
     case ofClient = "client"
     /// For a new one of anybody.

@@ -19,6 +19,7 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   typealias OutboundOut = HTTPServerResponsePart
 
   private let watch: ConnectionWatchHandler
+  private let clock: ServerClock
   private var context: ChannelHandlerContext?
   /// Whether the client holds its content back.
   private var isHoldingBack = false
@@ -29,7 +30,10 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   /// Whether the last response of this connection was written here.
   private var hasRefused = false
 
-  init(_ watch: ConnectionWatchHandler) { self.watch = watch }
+  init(_ watch: ConnectionWatchHandler, _ clock: ServerClock) {
+    self.watch = watch
+    self.clock = clock
+  }
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
@@ -89,7 +93,7 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
     var head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: problem.status.code))
     head.headers = [
       "Content-Type": Problem.mediaType, "Content-Length": "\(body.count)", "Cache-Control": problem.cache.header,
-      "Connection": "close", "Date": HTTPDate.text(ServerClock.system.now()),
+      "Connection": "close", "Date": HTTPDate.text(clock.now()),
     ]
     context.write(wrapOutboundOut(.head(head)), promise: nil)
     context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)

@@ -95,7 +95,12 @@ struct RequestReader: Sendable {
   }
 
   func target(of request: HTTPRequest) throws(Problem) -> RequestTarget {
-    try RequestTarget(request.path ?? "/", byteLimit: limits.targetBytes)
+    let path = request.path ?? "/"
+    // A URL as a target has become a path before, in HTTP/1.1; HTTP/2 has none (RFC 9113, 8.3.1).
+    guard path.utf8.first == UInt8(ascii: "/") || (request.method == .options && path == "*") else {
+      throw Problem(.badRequest, "malformed-path", "the path must begin with a slash").closingConnection()
+    }
+    return try RequestTarget(path, byteLimit: limits.targetBytes)
   }
 
   /// - Throws: ``Problem`` with 413 where the request announces content.

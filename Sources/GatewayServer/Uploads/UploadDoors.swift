@@ -284,6 +284,9 @@ extension UploadDoors {
     }
 
     private func refusal(for error: any Error) -> UploadRefusal {
+      if error is CancellationError {
+        return .unread(Problem(.badRequest, "client-gone", "the client closed the connection").closingConnection())
+      }
       guard let fault = error as? UploadFault else {
         tellNotKept("\(error)")
         return .notKept
