@@ -22,6 +22,9 @@ package enum RevisionProof: Hashable, Sendable {
   /// What it shows cannot be read.
   case unreadable
   case keys([RevisableKey])
+
+  /// Whether its sender gets what will show later that it has uploaded the keys.
+  package var isIssued: Bool { self != .notIssued }
 }
 
 /// Why nothing new is believed about a key that is known. The names are those of Google's key server.

@@ -266,7 +266,7 @@ extension OriginVolume {
 
 /// The claims of one chunk that the rules admitted, as the reading policy reads them. Only ``Admission`` makes one.
 package struct AdmittedBatch: Sendable {
-  package let source: Source
+  package private(set) var source: Source
   /// How many keys were judged.
   package private(set) var received: Int
   /// The admitted claims; their numbers refer to this batch.
@@ -313,6 +313,34 @@ package struct AdmittedBatch: Sendable {
     for claim in claims { batch.hold(claim, because: reason) }
     batch.claims = []
     return batch
+  }
+
+  /// Its claims by what their upload showed about each key: one batch for each standing. The first one has the counts of keys
+  /// that were not admitted.
+  package func split(by standing: (KeySubject) -> UploadStanding?) -> [AdmittedBatch] {
+    let standings = (claims + held).map { standing($0.subject) }
+    let kinds = [nil, .proven, .copy].filter(standings.contains)
+    guard kinds.count > 1 else {
+      var batch = self
+      batch.source.upload = kinds.first ?? nil
+      return [batch]
+    }
+    var rest = received
+    var parts = kinds.map { kind in
+      var part = AdmittedBatch(source: source, received: 0)
+      part.source.upload = kind
+      (part.origins, part.visited) = (origins, visited)
+      for (index, claim) in claims.enumerated() where standings[index] == kind { part.claims.append(claim) }
+      for (index, claim) in held.enumerated() where standings[claims.count + index] == kind {
+        part.hold(claim, because: heldReasons[index])
+      }
+      part.received = part.claims.count + part.held.count
+      rest -= part.received
+      return part
+    }
+    parts[0].received += rest
+    (parts[0].rejected, parts[0].allowances) = (rejected, allowances)
+    return parts
   }
 
   /// What is left of it where its document was refused: nothing is admitted, and what can still delay a key at `now` is

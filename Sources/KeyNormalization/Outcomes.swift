@@ -129,6 +129,8 @@ package enum LeaveOutReason: String, Hashable, Sendable, CaseIterable {
   case tooOld = "too-old"
   case otherRegion = "other-region"
   case riskNotPublished = "risk-not-published"
+  /// A revocation would go out, but another origin's opinion that the key stands is published elsewhere.
+  case revocationOutvoted = "revocation-outvoted"
 }
 
 /// What the publishing policy changed about a believed key. Every use is counted.

@@ -234,6 +234,7 @@ extension LeaveOutReason {
     case .tooOld: 2
     case .otherRegion: 3
     case .riskNotPublished: 4
+    case .revocationOutvoted: 5
     }
   }
 }

@@ -24,6 +24,8 @@ package struct Sender: Hashable, Sendable {
 package struct Source: Hashable, Sendable {
   package let sender: Sender
   package let provenance: Provenance
+  /// What its uploads showed; `nil` for claims that no upload brought, and for uploads of a key that nobody had proven.
+  package var upload: UploadStanding?
 
   /// The source of a document's claims.
   package init(_ sender: Sender, vouchedForBy document: VerifiedDocument) {
@@ -33,16 +35,28 @@ package struct Source: Hashable, Sendable {
 
   /// A source as a store has kept it.
   package init(
-    name: String, isRelay: Bool = false, carries: Set<String>? = nil, origin: String? = nil, provenance: Provenance
+    name: String, isRelay: Bool = false, carries: Set<String>? = nil, origin: String? = nil, provenance: Provenance,
+    upload: UploadStanding? = nil
   ) {
     sender = Sender(name: name, isRelay: isRelay, carries: carries, origin: origin)
     self.provenance = provenance
+    self.upload = upload
   }
 
   package var name: String { sender.name }
   package var isRelay: Bool { sender.isRelay }
   package var carries: Set<String>? { sender.carries }
   package var origin: String? { sender.origin }
+}
+
+/// What an upload showed about a key when it was recorded. Published keys are public, so anyone can upload them again at
+/// another endpoint.
+package enum UploadStanding: String, Hashable, Sendable, CaseIterable {
+  /// A verification certificate was verified, and the sender got a revision token: it can show later that the key is its
+  /// own.
+  case proven
+  /// Another upload had proven the key before.
+  case copy
 }
 
 /// How a claim came to be trusted: the basis of its ``VerifiedDocument``, as far as it is kept.

@@ -63,7 +63,8 @@ struct KeySelection: Sendable {
     /// go.
     var recalled = 0
     var notRevocable = 0
-    /// Keys that one origin has revoked, and behind which another one stands. They are counted above as well.
+    /// Keys that one origin has revoked, and behind which another one stands, here or elsewhere: they go out, or stay with
+    /// the phones that have them. They are counted above as well.
     var outvoted = 0
 
     mutating func add(_ other: Counts) {
@@ -349,7 +350,12 @@ struct KeySelection: Sendable {
     _ belief: PausedBelief, _ released: ReleasedKey?, _ claimants: inout Claimants, _ beliefs: inout PausedBeliefs
   ) throws {
     counts.believed += 1
-    if case .publish(let key) = belief.outcome, key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
+    switch belief.outcome {
+    case .publish(let key): if key.notes.contains(.revocationOutvoted) { counts.outvoted += 1 }
+    // Phones keep what the series has released.
+    case .leaveOut(.revocationOutvoted): if released.map({ !$0.key.isRevocation }) ?? false { counts.outvoted += 1 }
+    case .leaveOut, .hold, .paused: break
+    }
     switch (belief.outcome, released) {
     case (.publish(let key), let released?):
       let believed = key.forApps

@@ -111,7 +111,7 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
     case windowAhead = "window-ahead"
     /// A window has no room for all keys that are due.
     case windowFull = "window-full"
-    /// An origin has revoked keys behind which another one stands: they go out.
+    /// An origin has revoked keys behind which another one stands: they go out, or phones keep them.
     case revocationOutvoted = "revocation-outvoted"
     /// A witness of the log has not signed a checkpoint.
     case witness
@@ -127,7 +127,8 @@ package struct PublishingWarning: Hashable, Sendable, Encodable, CustomStringCon
       case .folderAhead: "The folder has bundles that the store does not know: the store was lost, or is older."
       case .windowAhead: "The last window ended in the future: a clock that was ahead has closed it."
       case .windowFull: "A window has no room for all keys that are due."
-      case .revocationOutvoted: "An origin has revoked keys behind which another one stands: they go out."
+      case .revocationOutvoted:
+        "An origin has revoked keys behind which another one stands: they go out, or phones keep them."
       case .witness: "A witness of the public log has not signed a checkpoint."
       }
     }

@@ -56,12 +56,12 @@ struct Names: Sendable {
     let number = try Self.short(counters.next("claim_sources"))
     try database.run(
       """
-      INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host, upload)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
       """,
       number, source.name, source.isRelay,
       try source.isRelay ? source.carries.map { try JSONColumn.encode($0.sorted()) } : nil, source.origin,
-      source.provenance.kind, source.provenance.signer, source.provenance.host)
+      source.provenance.kind, source.provenance.signer, source.provenance.host, source.upload?.rawValue)
     set(source, number)
     return number
   }
@@ -183,6 +183,6 @@ extension Source {
     self.init(
       name: try row["name"], isRelay: try row["is_relay"],
       carries: try carries.map { Set(try JSONColumn.decode([String].self, $0)) }, origin: try row["origin"],
-      provenance: try Provenance(row))
+      provenance: try Provenance(row), upload: try UploadStanding.stored(try row["upload"]))
   }
 }

@@ -9,6 +9,7 @@ import KeyStorage
 enum Schema {
   static let steps: [(name: String, sql: String)] = [
     ("tables", tables), ("leases", leases), ("log heads", logHeads), ("used tokens", usedTokens),
+    ("what uploads showed", uploadStandings),
   ]
 
   static var version: Int { steps.count }
@@ -67,6 +68,15 @@ enum Schema {
       until bigint NOT NULL
     );
     CREATE INDEX used_tokens_by_end ON used_tokens (until);
+    """
+
+  /// What the uploads of a source showed; see ``UploadStanding``.
+  private static let uploadStandings = """
+    ALTER TABLE claim_sources ADD COLUMN upload text COLLATE "C" CHECK (upload IN ('proven', 'copy'));
+    DROP INDEX claim_sources_by_value;
+    CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
+      name, is_relay, coalesce(carries, ''), (origin IS NULL), coalesce(origin, ''), vouched_by, coalesce(signed_by, ''),
+      coalesce(host, ''), coalesce(upload, ''));
     """
 
   private static let tables = """

@@ -64,14 +64,13 @@ struct Names: Sendable {
     if let number = sourceNumbers[source] { return number }
     try database.execute(
       sql: """
-        INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host, upload)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
       arguments: [
         sources.count, source.name, source.isRelay ? 1 : 0,
         try source.isRelay ? source.carries.map { try JSONColumn.encode($0.sorted()) } : nil, source.origin,
-        source.provenance.kind,
-        source.provenance.signer, source.provenance.host,
+        source.provenance.kind, source.provenance.signer, source.provenance.host, source.upload?.rawValue,
       ])
     let number = Int64(sources.count)
     try setSource(source, number: number)
@@ -206,7 +205,7 @@ extension Source {
     try self.init(
       name: row["name"], isRelay: row["is_relay"],
       carries: (row["carries"] as String?).map { Set(try JSONColumn.decode([String].self, $0)) },
-      origin: row["origin"], provenance: Provenance(row))
+      origin: row["origin"], provenance: Provenance(row), upload: UploadStanding.stored(row["upload"]))
   }
 }
 

@@ -76,6 +76,9 @@ enum Schema {
     migrator.registerMigration("tokens that were used") { database in
       try database.execute(sql: usedTokens)
     }
+    migrator.registerMigration("what uploads showed") { database in
+      try database.execute(sql: uploadStandings)
+    }
     return migrator
   }
 
@@ -86,6 +89,15 @@ enum Schema {
       until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX used_tokens_by_end ON used_tokens (until);
+    """
+
+  /// What the uploads of a source showed; see ``UploadStanding``.
+  private static let uploadStandings = """
+    ALTER TABLE claim_sources ADD COLUMN upload TEXT CHECK (upload IN ('proven', 'copy'));
+    DROP INDEX claim_sources_by_value;
+    CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
+      name, is_relay, ifnull(carries, ''), origin IS NULL, ifnull(origin, ''), vouched_by, ifnull(signed_by, ''),
+      ifnull(host, ''), ifnull(upload, ''));
     """
 
   /// Claims in runs: `id` of a block is the number of its run, and the first four bytes of key data from which on it has

@@ -92,6 +92,17 @@ private enum Voices {
       return senders.randomElement(using: &random).map { admit(said, from: $0) }
     }
   }
+
+  /// What endpoints for uploads recorded, each for its own origin.
+  static func uploads(_ random: inout SeededGenerator, as standing: UploadStanding?) -> [AdmittedBatch] {
+    batches(
+      &random, by: [nil],
+      through: [
+        Sender(name: "door", origin: "DE"), Sender(name: "side door", origin: "DE"),
+        Sender(name: "US-VA", origin: "US-VA"),
+      ]
+    ).flatMap { $0.split { _ in standing } }
+  }
 }
 
 @Suite struct MergeLaws {
@@ -100,7 +111,11 @@ private enum Voices {
     try forRandomCases { random in
       var scene = Scene(&random, precedence: ["DE", "CH", "IT"])
       scene.ownOrigins = [[], ["DE"], ["DE", "IT"]].randomElement(using: &random) ?? []
-      let claims = claimSet(Voices.batches(&random, by: ["DE", "IT", "CH", nil], through: Voices.senders))
+      var batches = Voices.batches(&random, by: ["DE", "IT", "CH", nil], through: Voices.senders)
+      for standing in [nil, .proven, .copy] as [UploadStanding?] where random.chance(1, in: 3) {
+        batches += Voices.uploads(&random, as: standing)
+      }
+      let claims = claimSet(batches)
       let paused =
         random.chance(1, in: 2)
         ? claimSet(Voices.batches(&random, by: ["ES"], through: Voices.senders)) : ClaimSet()
@@ -165,6 +180,93 @@ private enum Voices {
         #expect(published.apps.type == ReportType.revoked.rawValue && !published.outvotesRevocation)
       }
     }
+  }
+
+  /// An adversary uploads published keys again, at any endpoint, with any report type, risk level, onset and period. Beside
+  /// the upload that proved them these copies change no type, risk level and onset, and what they add stays.
+  @Test func noCopyChangesAProvenUpload() throws {
+    try forRandomCases { random in
+      let scene = Scene(&random, precedence: ["DE", "CH"])
+      let honest = claimSet(
+        Voices.uploads(&random, as: .proven) + Voices.batches(&random, by: ["CH", nil], through: Voices.senders))
+      let copies = copies(&random, of: honest)
+      let both = honest.union(copies)
+      let now = Cases.firstDay.start(hours: Int64.random(in: 25...400, using: &random))
+      for (subject, before) in scene.outcomes(honest, now: now) {
+        guard case .publish(let mine) = before else { continue }
+        var after = scene.outcomes(both, now: now)[subject]
+        if case .hold(let later)? = after { after = scene.outcomes(both, now: later)[subject] }
+        guard case .publish(let theirs)? = after else {
+          Issue.record("left out: \(mine)")
+          continue
+        }
+        #expect(theirs.outvotesRevocation == mine.outvotesRevocation)
+        for (mine, theirs) in [(mine.apps, theirs.apps), (mine.gateways, theirs.gateways)] {
+          #expect((theirs.type, theirs.risk, theirs.onset) == (mine.type, mine.risk, mine.onset))
+          #expect(theirs.period >= mine.period)
+        }
+        let everywhere = theirs.regions.visited?.isEmpty ?? true
+        #expect(everywhere || Set(theirs.regions.visited ?? []).isSuperset(of: mine.regions.visited ?? []))
+      }
+      // Without anything beside them they are uploads like any others, and a proof alone changes nothing.
+      #expect(scene.outcomes(copies, now: now) == scene.outcomes(restated(copies, as: nil), now: now))
+      #expect(scene.outcomes(honest, now: now) == scene.outcomes(restated(honest, as: nil), now: now))
+    }
+  }
+
+  /// The owner's revocation goes wherever copies have carried the key, whichever came first.
+  @Test func theRevocationOfAProvenUploadReachesAllItsCopies() throws {
+    try forRandomCases { random in
+      var scene = Scene(&random, precedence: [])
+      (scene.selection, scene.policy.precedence) = (nil, [])
+      scene.ownOrigins = [[], ["DE"], ["DE", "US-VA"]].randomElement(using: &random) ?? []
+      var said = Voices.said(&random, by: [nil])
+      (said.key.reportType, said.key.rollingPeriod) = ([2, 3].randomElement(using: &random), 144)
+      let door = Sender(name: "door", origin: "DE")
+      let first = claimSet(admit([said], from: door).split { _ in .proven })
+      said.key.reportType = ReportType.revoked.rawValue
+      let last = claimSet(admit([said], from: door).split { _ in .proven })
+      let copies = copies(&random, of: first)
+      let now = Cases.firstDay.start(hours: 24 * 14)
+      let orders = [[first, copies, last], [last, copies, first], [copies, first, last]].map { sets in
+        sets.reduce(into: ClaimSet()) { $0.formUnion($1) }
+      }
+      let isPublished = if case .publish? = scene.outcomes(last, now: now).values.first { true } else { false }
+      for region in [nil, "DE", "IT", "FR", "ES", "CH", "US-VA"] {
+        scene.selection = region.map { RegionSelection(include: [$0]) }
+        let before = scene.outcomes(first.union(copies), now: now)
+        let after = orders.map { scene.outcomes($0, now: now) }
+        #expect(Set(after).count == 1)
+        guard case .publish? = before.values.first else { continue }
+        for outcome in after[0].values {
+          if case .publish(let published) = outcome {
+            #expect(published.apps.type == ReportType.revoked.rawValue && !published.outvotesRevocation)
+          } else {
+            #expect(!isPublished, "\(region ?? "everywhere") is not told of the revocation")
+          }
+        }
+      }
+    }
+  }
+
+  /// Uploads by strangers of the keys that these claims are about.
+  private func copies(_ random: inout SeededGenerator, of claims: ClaimSet) -> ClaimSet {
+    let subjects = Set(claims.statedClaims.filter { $0.source.upload == .proven }.map(\.subject))
+    let all = claimSet(Voices.uploads(&random, as: .copy) + Voices.uploads(&random, as: .copy))
+    return all.removing { !subjects.contains($0.subject) }
+  }
+
+  private func restated(_ claims: ClaimSet, as standing: UploadStanding?) -> ClaimSet {
+    var restated = ClaimSet()
+    for claim in claims.statedClaims {
+      var source = claim.source
+      source.upload = standing
+      restated.insert(
+        stored: StatedClaim(
+          subject: claim.subject, statement: claim.statement, origin: claim.origin, visited: claim.visited,
+          source: source))
+    }
+    return restated
   }
 
   private func becomesEcho(_ said: [StatedClaim], by origin: String) -> Bool {
@@ -288,7 +390,7 @@ extension Day {
         explain(key.key, set, policy: PublishingPolicy(), region: region, now: Cases.now).first)
       #expect(explanation.lines.map(\.standing).contains(.revocationOutvoted))
       #expect(explanation.lines.map(\.standing).contains(.leftOut(.otherRegion)))
-      #expect(explanation.outcome == .leaveOut(.otherRegion))
+      #expect(explanation.outcome == .leaveOut(.revocationOutvoted))
     }
     guard case .publish(let published) = try outcome(claims, region: "DE").outcome else {
       Issue.record("not published at home")
@@ -446,6 +548,133 @@ extension Day {
       ).first)
     #expect(explanation.lines.filter { $0.claim.source.name == "hub" }.map(\.standing) == [.notCounted])
     #expect(!explanation.lines.map(\.standing).contains(.revocationOutvoted))
+  }
+
+  /// Precedence of the origin that a hub names for the copy, proved by the hub's signature, sets aside no own revocation.
+  @Test func noPrecedenceSetsTheRevocationOfAnOwnKeyAside() throws {
+    var policy = PublishingPolicy()
+    policy.precedence = ["NL"]
+    let own = Sender(name: "own", origin: "DE")
+    let revocation = said("DE", visited: ["DE"]) { ($0.reportType, $0.isRevised) = (5, true) }
+    let mine = said("DE", visited: ["DE"]) { $0.reportType = 3 }
+    // A signature stands behind its documents.
+    let copy = admit([said("NL", visited: ["FR"]) { $0.reportType = 3 }], from: Sender(name: "signed", origin: "NL"))
+    for claims in [[mine, revocation], [revocation]] {
+      let set = claimSet([admit(claims, from: own), copy])
+      for region in ["DE", "FR"] {
+        var beliefs = Beliefs(
+          of: set, policy: policy, ownOrigins: ["DE"], now: Cases.now, needsOrigins: false,
+          isWanted: { $0.visited?.contains(region) ?? true })
+        guard case .publish(let key)? = beliefs.next()?.outcome else {
+          Issue.record("\(region) is not told of the revocation")
+          continue
+        }
+        #expect(key.forApps.reportType == 5)
+      }
+      let explanation = try #require(
+        explain(
+          key.key, set, policy: policy, ownOrigins: ["DE"], embargo: Embargo(), now: Cases.now, needsOrigins: false,
+          isWanted: { _ in true }
+        ).first)
+      #expect(explanation.lines.filter { $0.claim.source.name == "signed" }.map(\.standing) == [.notCounted])
+      #expect(!explanation.lines.map(\.standing).contains(.setAside))
+    }
+    // Without a revocation precedence decides as it does among all others.
+    var beliefs = Beliefs(
+      of: claimSet([admit([mine], from: own), copy]), policy: policy, ownOrigins: ["DE"], now: Cases.now,
+      needsOrigins: false, isWanted: { $0.visited?.contains("DE") ?? true })
+    guard case .leaveOut(.otherRegion)? = beliefs.next()?.outcome else {
+      Issue.record("the origin with precedence is not alone")
+      return
+    }
+  }
+
+  // MARK: Copies of uploads
+
+  private static let door = Sender(name: "door", origin: "DE")
+  private static let other = Sender(name: "US-VA", origin: "US-VA")
+
+  private func upload(_ said: Said, at door: Sender, as standing: UploadStanding?) -> [AdmittedBatch] {
+    admit([said], from: door).split { _ in standing }
+  }
+
+  private func outcome(
+    _ batches: [AdmittedBatch], in region: String
+  ) throws -> (outcome: BeliefOutcome, standings: [String: [Explanation.Line.Standing]]) {
+    let set = claimSet(batches)
+    var beliefs = Beliefs(of: set, policy: PublishingPolicy(), region: region, now: Cases.now)
+    let explanation = try #require(
+      explain(key.key, set, policy: PublishingPolicy(), region: region, now: Cases.now).first)
+    let outcome = try #require(beliefs.next()?.outcome)
+    #expect(explanation.outcome == outcome)
+    return (outcome, Dictionary(grouping: explanation.lines, by: \.claim.source.name).mapValues { $0.map(\.standing) })
+  }
+
+  /// The bytes of a published key are public: uploaded once more at another endpoint, they keep nothing alive that its owner
+  /// revokes.
+  @Test func aCopyAtAnotherEndpointOutvotesNoRevocation() throws {
+    let mine = said(nil, visited: ["DE"]) { $0.reportType = 3 }
+    let revocation = said(nil, visited: ["DE"]) { ($0.reportType, $0.isRevised) = (5, true) }
+    let first = upload(mine, at: Self.door, as: .proven)
+    // At another endpoint of its own origin a test that nobody made weighs more than the revocation.
+    for (door, type) in [(Self.other, nil), (Self.other, 1), (Sender(name: "side door", origin: "DE"), 1)]
+      as [(Sender, Int32?)]
+    {
+      let copy = upload(
+        said(nil, visited: ["US-VA"]) { ($0.reportType, $0.transmissionRisk) = (type, 8) }, at: door, as: .copy)
+      for region in ["DE", "US-VA"] {
+        guard case .publish(let key) = try outcome(first + copy, in: region).outcome else {
+          Issue.record("\(region) does not get the key")
+          continue
+        }
+        // What is said about the person is the owner's word wherever the copy carries the key.
+        #expect(key.forApps.reportType == 3 && key.forApps.transmissionRisk == self.key.transmissionRisk)
+      }
+      let last = upload(revocation, at: Self.door, as: .proven)
+      for region in ["DE", "US-VA"] {
+        let (outcome, standings) = try outcome(first + copy + last, in: region)
+        guard case .publish(let key) = outcome else {
+          Issue.record("\(region) is not told of the revocation")
+          continue
+        }
+        #expect(key.forApps.reportType == 5 && !key.notes.contains(.revocationOutvoted))
+        #expect(standings[door.name] == [.notCounted])
+      }
+    }
+  }
+
+  /// A copy revokes nothing either, and alone it is an upload like any other.
+  @Test func aCopyAloneIsAnUpload() throws {
+    let mine = said(nil, visited: ["DE"]) { $0.reportType = 3 }
+    let revocation = said(nil, visited: ["DE"]) { $0.reportType = 5 }
+    guard
+      case .publish(let kept) = try outcome(
+        upload(mine, at: Self.door, as: .proven) + upload(revocation, at: Self.other, as: .copy), in: "DE"
+      ).outcome, case .publish(let alone) = try outcome(upload(mine, at: Self.other, as: .copy), in: "DE").outcome
+    else {
+      Issue.record("not published")
+      return
+    }
+    #expect(kept.forApps.reportType == 3 && !kept.notes.contains(.revocationOutvoted))
+    #expect(alone.forApps.reportType == 3)
+  }
+
+  /// An upload that came before any proof is another origin's word as before: the revocation is outvoted, and the region
+  /// whose phones keep the key is told why.
+  @Test func anOutvotedRevocationIsToldWhereItWouldGoOut() throws {
+    let batches =
+      upload(said(nil, visited: ["US-VA"]) { $0.reportType = nil }, at: Self.other, as: nil)
+      + upload(said(nil, visited: ["DE"]) { $0.reportType = 3 }, at: Self.door, as: .proven)
+      + upload(said(nil, visited: ["DE"]) { $0.reportType = 5 }, at: Self.door, as: .proven)
+    let (home, standings) = try outcome(batches, in: "DE")
+    #expect(home == .leaveOut(.revocationOutvoted))
+    #expect(Set(standings["door"] ?? []) == [.revocationOutvoted, .revokedByItsOrigin])
+    guard case .publish(let key) = try outcome(batches, in: "US-VA").outcome else {
+      Issue.record("not published")
+      return
+    }
+    #expect(key.notes.contains(.revocationOutvoted))
+    #expect(try outcome(batches, in: "FR").outcome == .leaveOut(.otherRegion))
   }
 
   // MARK: Precedence

@@ -37,6 +37,7 @@ struct PlainFold {
     var destination: KeyDestination
     var origin: String?
     var isEcho = false
+    var isCopy = false
     /// What apps would be told of it alone; `nil` where the policy leaves it out wherever it goes.
     var told: Fields?
     var isWanted = false
@@ -50,7 +51,14 @@ struct PlainFold {
     let longest = policy.expandsShortPeriods ? 144 : periods.max() ?? 0
     let expiry = IntervalNumber(Int64(start) + Int64(longest)).start.secondsSince1970
 
-    let deciding = deciding(all)
+    let isCopyAlone = all.allSatisfy { $0.source.upload == .copy }
+    let said = all.filter { isCopyAlone || $0.source.upload != .copy }
+    var copies = all.filter { !said.contains($0) }
+    let mine = Set(said.compactMap(\.origin)).intersection(ownOrigins)
+    let isRevokedByOwn =
+      !mine.isEmpty && mine.allSatisfy { origin in voice(of: said.filter { $0.origin == origin }, origin).isRevocation }
+    var deciding = said
+    if !isRevokedByOwn, let preceding = preceding(said) { (deciding, copies) = (preceding, []) }
     let own = Set(deciding.compactMap(\.origin))
     var voices = own.map { origin in voice(of: deciding.filter { $0.origin == origin }, origin) }
     let relayed = deciding.filter { $0.origin == nil }
@@ -60,20 +68,25 @@ struct PlainFold {
         !own.isEmpty && relayed.contains { $0.source.carries.map { !$0.isDisjoint(with: own) } ?? true }
       voices.append(relays)
     }
+    for origin in Set(copies.map(\.origin)) {
+      var echo = voice(of: copies.filter { $0.origin == origin }, origin)
+      (echo.isEcho, echo.isCopy) = (true, true)
+      voices.append(echo)
+    }
     for index in voices.indices {
       let isTooOld = now.secondsSince1970 - expiry > Int64(policy.maximumAgeDays) * 86_400
       voices[index].told = isTooOld ? nil : told(voices[index])
       voices[index].isWanted = wants(voices[index].destination)
     }
 
-    let mine = voices.filter { $0.origin.map(ownOrigins.contains) ?? false }
-    if !mine.isEmpty, mine.allSatisfy(\.isRevocation) {
-      for index in voices.indices where !voices[index].isRevocation { voices[index].isEcho = true }
-    }
+    if isRevokedByOwn { for index in voices.indices where !voices[index].isRevocation { voices[index].isEcho = true } }
     let isUpheld = voices.contains { !$0.isEcho && !$0.isRevocation }
     let isRevoked = voices.contains { !$0.isEcho && $0.isRevocation }
-    let standing = voices.filter { !$0.isRevocation && $0.told != nil && (!$0.isEcho || isUpheld) }
+    let standing = voices.filter { !$0.isRevocation && $0.told != nil && !$0.isCopy && (!$0.isEcho || isUpheld) }
+    let copied = voices.filter { !$0.isRevocation && $0.told != nil && $0.isCopy && $0.isWanted }
     var result = standing.filter(\.isWanted)
+    if result.isEmpty, !copied.isEmpty { result = standing.filter { !$0.isEcho } }
+    if !result.isEmpty { result += copied }
     if standing.isEmpty {
       let revocations = voices.filter { !$0.isEcho && $0.isRevocation && $0.told != nil }
       let echoes = voices.filter { $0.isEcho && !$0.isRevocation && $0.told != nil && $0.isWanted }
@@ -92,7 +105,8 @@ struct PlainFold {
     return .publish(published)
   }
 
-  private func deciding(_ all: [StatedClaim]) -> [StatedClaim] {
+  /// The claims of origins with precedence; `nil` where there are none.
+  private func preceding(_ all: [StatedClaim]) -> [StatedClaim]? {
     let chosen = all.filter { claim in
       guard let origin = claim.origin, policy.precedence.contains(origin), !claim.source.isRelay else { return false }
       switch claim.source.provenance {
@@ -101,7 +115,7 @@ struct PlainFold {
       default: return false
       }
     }
-    return chosen.isEmpty ? all : chosen
+    return chosen.isEmpty ? nil : chosen
   }
 
   // MARK: One origin

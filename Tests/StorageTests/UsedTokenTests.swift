@@ -64,6 +64,93 @@ struct UsedTokenTests {
     }
   }
 
+  // MARK: What uploads show
+
+  private static func upload(
+    _ lows: [UInt64], at door: String, isProven: Bool, type: Int32? = nil, period: Int32 = 144,
+    known: [TemporaryExposureKey: [ClaimedKey]]? = nil
+  ) -> AdmittedUpload {
+    let keys = lows.map { low in
+      var key = ClaimedKey(key: TemporaryExposureKey(high: 7, low: low))
+      (key.rollingStart, key.rollingPeriod, key.reportType) = (2_670_000, period, type)
+      return (key, RegionClaim(origin: "NL", visited: ["NL"]))
+    }
+    let batch = admit(keys, from: Source(name: door, origin: "NL", provenance: .assertedByOperator))
+    return AdmittedUpload(
+      door: door, batch: batch, regions: ["NL"], certificate: nil, isProven: isProven, byteCount: 9, known: known)
+  }
+
+  @Test(
+    "an upload of a key that another one has proven is a copy, whatever it shows itself; one that came before is none",
+    arguments: StoreKind.allCases)
+  func copies(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      func standings(_ low: UInt64) async throws -> Set<String> {
+        let key = TemporaryExposureKey(high: 7, low: low)
+        return try await store.read { state in
+          Set(
+            (try state.keptClaims(about: [key]).map(\.claim) + state.held(about: [key]).map(\.claim)).map {
+              "\($0.source.name) \($0.source.upload?.rawValue ?? "-")"
+            })
+        }
+      }
+      func commit(_ uploads: AdmittedUpload..., limit: VolumeLimit? = nil) async throws {
+        let committed = try await ledger.committed(uploads, within: limit, door: uploads[0].door, at: Times.now)
+        #expect(committed.outcomes == uploads.map { _ in .recorded } && committed.receipt.isBalanced)
+      }
+      // Without a proof there is nothing to be a copy of.
+      try await commit(Self.upload([1], at: "b", isProven: false))
+      try await commit(Self.upload([1, 2], at: "a", isProven: true))
+      // Of one upload some keys are known, and others are not.
+      try await commit(Self.upload([2, 3], at: "b", isProven: false, type: 1))
+      // Another certificate proves nothing about keys that are proven.
+      try await commit(Self.upload([2, 4], at: "c", isProven: true))
+      // The owner's next word, at the same endpoint.
+      try await commit(Self.upload([2], at: "a", isProven: true, type: 5))
+      #expect(try await standings(1) == ["b -", "a proven"])
+      #expect(try await standings(2) == ["a proven", "b copy", "c copy"])
+      #expect(try await standings(3) == ["b -"])
+      #expect(try await standings(4) == ["c proven"])
+      // In one commit, the later one is the copy.
+      try await commit(Self.upload([5], at: "a", isProven: true), Self.upload([5], at: "a", isProven: false, type: 1))
+      #expect(try await standings(5) == ["a proven", "a copy"])
+      // What waits for the operator was proven, too, and what is withdrawn has been.
+      var policy = ReadingPolicy()
+      policy.mostKeysADay = 0
+      let none = policy.volumeLimit(usual: 0)
+      try await commit(Self.upload([6], at: "a", isProven: true), limit: none)
+      try await commit(Self.upload([6], at: "b", isProven: false), limit: none)
+      #expect(try await standings(6) == ["a proven", "b copy"])
+      _ = try await ledger.recalled(
+        RecallRequest(origin: "NL"), by: OperatorWord(by: "ada", reason: "a test"), at: Times.after(86_400))
+      try await commit(Self.upload([4], at: "b", isProven: false))
+      #expect(try await standings(4) == ["c proven", "b copy"])
+      // A copy is nothing that the owner has said.
+      let key = TemporaryExposureKey(high: 7, low: 2)
+      let said = try await store.read { try $0.said(about: [key], at: "b")[key] ?? [] }
+      #expect(said == [])
+    }
+  }
+
+  @Test("copies of a key overtake no upload of its owner in the same commit", arguments: StoreKind.allCases)
+  func copiesOvertakeNobody(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let ledger = Ledger(store)
+      let key = TemporaryExposureKey(high: 7, low: 1)
+      _ = try await ledger.committed(
+        [Self.upload([1], at: "a", isProven: true, type: 2, known: [key: []])], door: "a", at: Times.now)
+      let known = try await store.read { try $0.said(about: [key], at: "a") }
+      let uploads = [
+        Self.upload([1], at: "a", isProven: false, type: 1, period: 143),
+        Self.upload([1], at: "a", isProven: true, type: 5, known: known),
+      ]
+      #expect(try await ledger.committed(uploads, door: "a", at: Times.now).outcomes == [.recorded, .recorded])
+      let said = try await store.read { try $0.said(about: [key], at: "a")[key] ?? [] }
+      #expect(Set(said.map(\.reportType)) == [2, 5])
+    }
+  }
+
   private static func revision(_ low: UInt64, type: Int32, known: [ClaimedKey], by token: UsedToken) -> AdmittedUpload {
     var key = ClaimedKey(key: TemporaryExposureKey(high: 7, low: low))
     (key.rollingStart, key.rollingPeriod, key.reportType) = (2_670_000, 144, type)

@@ -59,6 +59,16 @@ package struct ClaimSet: Sendable, ClaimRecorder {
     return keeping { !isRecalled[Int(names.voices[Int($0.voice)].source.rawValue)] }
   }
 
+  /// The set without its copies of uploads about which another set has anything else: whose key a copy is, others say.
+  package func withoutCopies(beside all: ClaimSet) -> ClaimSet {
+    let isCopy = names.sources.map { $0.upload == .copy }
+    guard isCopy.contains(true) else { return self }
+    let isElse = all.names.sources.map { $0.upload != .copy }
+    let others = Set(
+      all.rows.lazy.filter { isElse[Int(all.names.voices[Int($0.voice)].source.rawValue)] }.map(\.subject))
+    return keeping { !isCopy[Int(names.voices[Int($0.voice)].source.rawValue)] || !others.contains($0.subject) }
+  }
+
   /// The claim with its names in place of numbers.
   package func stated(_ claim: AdmittedClaim) -> StatedClaim {
     StatedClaim(

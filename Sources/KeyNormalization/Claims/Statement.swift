@@ -116,6 +116,10 @@ package struct Statement: Hashable, Sendable, BitwiseCopyable {
 
   package var isRevised: Bool { bits & Self.revised != 0 }
 
+  /// The report type is a revocation. No other field is unpacked.
+  @inline(__always)
+  var isRevocation: Bool { Field.reportType.unpack(bits) == ReportType.revoked.rawValue }
+
   /// In ten-minute intervals; 0 of the statement that says nothing.
   package var rollingPeriod: Int32 { Field.rollingPeriod.unpack(bits) ?? 0 }
 

@@ -116,14 +116,19 @@ struct Together {
     (origin, route) = (opinion.origin, opinion.route)
     self.hold = hold
     isEcho = opinion.isEcho
-    if isEcho { (said, apps, notes) = (said.ofEcho, apps.ofEcho, notes.ofEcho) }
+    if isEcho { (said, apps, notes, origin) = (said.ofEcho, apps.ofEcho, notes.ofEcho, .lost) }
   }
 
   mutating func add(_ other: Together, origins: [String]) {
     said.rollingPeriod = max(said.rollingPeriodWord, other.said.rollingPeriodWord)
-    furtherRoutes += ([other.route] + other.furtherRoutes).filter { $0 != route }
+    // No list is made where both agree.
+    if other.route != route { furtherRoutes.append(other.route) }
+    for further in other.furtherRoutes where further != route { furtherRoutes.append(further) }
     notes.formUnion(other.notes)
-    if other.isEcho { return }
+    if other.isEcho {
+      if isEcho { said.isRevised = said.isRevised && other.said.isRevised }
+      return
+    }
     if isEcho {
       let (period, routes, notes) = (said.rollingPeriod, [route] + furtherRoutes, notes)
       self = other

@@ -8,7 +8,8 @@ package struct Explanation: Hashable, Sendable {
     package enum Standing: Hashable, Sendable {
       /// Its origin's opinion is published, and these parts of the result are as this claim says.
       case gives([Part])
-      /// The relays' word about a key of which an own claim is known: it publishes the key and gives these parts.
+      /// The relays' word about a key of which an own claim is known, or a copy of an upload that was proven: it publishes
+      /// the key and gives these parts.
       case echoes([Part])
       /// The policy leaves out its origin's opinion.
       case leftOut(LeaveOutReason)
@@ -18,8 +19,8 @@ package struct Explanation: Hashable, Sendable {
       case revocationOutvoted
       /// A revocation by an origin that has also said something that weighs more: a confirmed test is not taken back.
       case revocationWeighsLess
-      /// The relays' word about a key that every origin with a claim of its own has revoked; or their revocation; or
-      /// anyone's word about a key that the gateway's own origins have revoked.
+      /// The relays' word about a key that every origin with a claim of its own has revoked, and so a copy's; or their
+      /// revocation; or anyone's word about a key that the gateway's own origins have revoked.
       case notCounted
       /// An origin with precedence has claimed the key.
       case setAside
@@ -90,27 +91,37 @@ private func explain(
   }
 }
 
+/// Whose claims about a key make one opinion.
+private struct Speaker: Hashable {
+  let origin: OriginID
+  let isCopy: Bool
+}
+
 extension BeliefJudge {
   fileprivate mutating func explain(
     _ said: ArraySlice<AdmittedClaim>, claims: ClaimSet, embargo: Embargo
   ) -> Explanation {
     var hearing = Hearing()
-    var heard: [OriginID: (opinion: Opinion, belief: Belief, verdict: OpinionVerdict)] = [:]
+    var heard: [Speaker: (opinion: Opinion, verdict: OpinionVerdict)] = [:]
     let subject = said[said.startIndex].subject
-    hear(said, statedPeriod: embargo.period(of: subject)) { opinion, belief, verdict, origins in
+    let deciding = speakers.deciding(said)
+    hear(deciding, longestPeriod: longestPeriod(of: said, embargo.period(of: subject))) {
+      opinion, belief, verdict, origins in
       hearing.take(opinion, belief, verdict, origins: origins)
-      heard[opinion.origin] = (opinion, belief, verdict)
+      heard[Speaker(origin: opinion.origin, isCopy: opinion.isCopy)] = (opinion, verdict)
     }
-    let outcome = outcome(of: hearing, isContradicted: isContradicted(said), about: subject.key)
+    let outcome = outcome(of: hearing, isContradicted: isContradicted(deciding), about: subject.key)
     let together: Together? =
       switch hearing.result(origins: claims.names.origins) {
       case .publish(let together): together
       case .leaveOut: nil
       }
-    let isPrecedent = said.contains(where: speakers.precedes)
     let lines = said.map { claim in
+      let isCopy = deciding.copies.contains(claim)
       var standing = Explanation.Line.Standing.setAside
-      if !isPrecedent || speakers.precedes(claim), let heard = heard[claim.origin] {
+      if isCopy || deciding.claims.contains(claim),
+        let heard = heard[Speaker(origin: claim.origin, isCopy: isCopy)]
+      {
         standing = self.standing(of: claim, heard.opinion, heard.verdict, hearing, together)
       }
       return Explanation.Line(claim: claims.stated(claim), standing: standing)
@@ -126,14 +137,14 @@ extension BeliefJudge {
     of claim: AdmittedClaim, _ opinion: Opinion, _ verdict: OpinionVerdict, _ hearing: Hearing, _ together: Together?
   ) -> Explanation.Line.Standing {
     if claim.isRevocation, !opinion.isRevocation, !opinion.isEcho { return .revocationWeighsLess }
-    if opinion.isEcho, opinion.isRevocation || !hearing.isEchoCounted { return .notCounted }
+    if opinion.isEcho, opinion.isRevocation || !hearing.isCounted(opinion) { return .notCounted }
     if opinion.isRevocation, !opinion.isEcho {
       if !claim.isRevocation { return .revokedByItsOrigin }
       if hearing.isRevocationOutvoted { return .revocationOutvoted }
     }
     switch verdict {
     case .leaveOut(let reason): return .leftOut(reason)
-    case .elsewhere where !(opinion.isRevocation && hearing.followsEcho): return .leftOut(.otherRegion)
+    case .elsewhere where opinion.isEcho || !hearing.followsEcho: return .leftOut(.otherRegion)
     case .publish, .elsewhere:
       guard let said = together?.said else { return .leftOut(.otherRegion) }
       let parts = parts(of: claim.said, in: said, isEcho: opinion.isEcho)
@@ -168,7 +179,7 @@ extension BeliefJudge {
       steps.append(
         Explanation.Step(rule: BeliefRule.stillValid.name, effect: "\(reason.rawValue), held until \(instant)"))
     case .leaveOut(let reason):
-      steps.append(Explanation.Step(rule: reason.rule, effect: "left out: \(reason.rawValue)"))
+      if let rule = reason.rule { steps.append(Explanation.Step(rule: rule, effect: "left out: \(reason.rawValue)")) }
     }
     return steps
   }
@@ -194,12 +205,14 @@ extension PublishingNote {
 }
 
 extension LeaveOutReason {
-  fileprivate var rule: String {
+  /// The rule that leaves it out; `nil` where it comes of several claims.
+  fileprivate var rule: String? {
     switch self {
     case .reportTypeNotPublished, .revoked: BeliefRule.reportTypePublished.name
     case .tooOld: BeliefRule.tooOld.name
     case .otherRegion: BeliefRule.visitedRegions.name
     case .riskNotPublished: BeliefRule.publishedRisk.name
+    case .revocationOutvoted: nil
     }
   }
 }

@@ -125,18 +125,30 @@ package struct Beliefs: Sequence, IteratorProtocol {
 
   // MARK: The key that was returned last
 
-  /// Whose opinions publish it; the lost origin's name is empty.
+  /// Whose opinions publish it, and who may take it back although its own opinion does not publish it: the own origins
+  /// that claim it, and all that claim it where an echo publishes it. The lost origin's name is empty.
   ///
   /// - Parameter isCounted: which claims are asked.
   package mutating func publishingOrigins(where isCounted: (StatedClaim) -> Bool = { _ in true }) -> Set<String> {
     let said = lastClaims(where: isCounted)
     guard let first = said.first, let last = said.last else { return [] }
     if first.origin == last.origin { return [claims.names.origins[Int(first.origin.rawValue)]] }
-    var names: Set<String> = []
-    judge.hear(said[...], statedPeriod: 0) { opinion, _, verdict, origins in
-      if case .publish = verdict, !opinion.isRevocation { names.insert(origins[Int(opinion.origin.rawValue)]) }
+    var (names, own, others, hasEcho): (Set<String>, Set<String>, Set<String>, Bool) = ([], [], [], false)
+    let speakers = judge.speakers
+    judge.hear(speakers.deciding(said[...]), longestPeriod: 0) { opinion, _, verdict, origins in
+      if opinion.isRevocation { return }
+      let name = origins[Int(opinion.origin.rawValue)]
+      if case .publish = verdict {
+        names.insert(name)
+        hasEcho = hasEcho || opinion.isEcho
+      } else if speakers.isOwn(opinion.origin) {
+        own.insert(name)
+      } else if !opinion.isEcho {
+        others.insert(name)
+      }
     }
-    return names
+    if names.isEmpty { return [] }
+    return names.union(own).union(hasEcho ? others : [])
   }
 
   /// What it would come to by some of its claims alone, for as long as all of them say that it is valid; `nil` where none
@@ -187,9 +199,10 @@ struct BeliefJudge {
   mutating func outcome(of said: ArraySlice<AdmittedClaim>, statedPeriod: Int32) -> BeliefOutcome {
     let first = said[said.startIndex]
     if said.count == 1 { return outcome(of: first, statedPeriod: statedPeriod) }
+    let deciding = speakers.deciding(said)
     var hearing = Hearing()
-    hear(said, statedPeriod: statedPeriod) { hearing.take($0, $1, $2, origins: $3) }
-    return outcome(of: hearing, isContradicted: isContradicted(said), about: first.subject.key)
+    hear(deciding, longestPeriod: longestPeriod(of: said, statedPeriod)) { hearing.take($0, $1, $2, origins: $3) }
+    return outcome(of: hearing, isContradicted: isContradicted(deciding), about: first.subject.key)
   }
 
   /// What most keys come to: one claim, which is an opinion by itself.
@@ -208,22 +221,33 @@ struct BeliefJudge {
     }
   }
 
+  /// The longest rolling period of all claims about a key, whether they decide or not.
+  func longestPeriod(of said: ArraySlice<AdmittedClaim>, _ statedPeriod: Int32) -> Int32 {
+    var longest = statedPeriod
+    for claim in said { longest = max(longest, claim.statement.rollingPeriod) }
+    return longest
+  }
+
   /// Asks the rules of one opinion after the other.
   mutating func hear(
-    _ said: ArraySlice<AdmittedClaim>, statedPeriod: Int32,
+    _ deciding: Speakers.Deciding, longestPeriod: Int32,
     _ take: (Opinion, Belief, OpinionVerdict, _ origins: [String]) -> Void
   ) {
-    var longestPeriod = statedPeriod
-    for claim in said { longestPeriod = max(longestPeriod, claim.statement.rollingPeriod) }
-    let deciding = speakers.deciding(said)
-    let echoes = speakers.echoes(in: deciding)
-    var start = deciding.startIndex
-    while start < deciding.endIndex {
+    hear(deciding.claims, in: deciding, areCopies: false, longestPeriod: longestPeriod, take)
+    hear(deciding.copies, in: deciding, areCopies: true, longestPeriod: longestPeriod, take)
+  }
+
+  private mutating func hear(
+    _ said: ArraySlice<AdmittedClaim>, in deciding: Speakers.Deciding, areCopies: Bool, longestPeriod: Int32,
+    _ take: (Opinion, Belief, OpinionVerdict, _ origins: [String]) -> Void
+  ) {
+    var start = said.startIndex
+    while start < said.endIndex {
       var end = start + 1
-      while end < deciding.endIndex, deciding[end].origin == deciding[start].origin { end += 1 }
-      let opinion = Opinion(
-        of: deciding[start..<end], echoes: echoes, isOwn: speakers.isOwn(deciding[start].origin), by: order,
-        routing: &router)
+      while end < said.endIndex, said[end].origin == said[start].origin { end += 1 }
+      var opinion = Opinion(of: said[start..<end], by: order, routing: &router)
+      opinion.isCopy = areCopies
+      opinion.isEcho = areCopies || speakers.isEcho(opinion, in: deciding)
       let (belief, verdict) = judge(opinion, longestPeriod: longestPeriod)
       take(opinion, belief, verdict, origins)
       start = end
@@ -238,14 +262,11 @@ struct BeliefJudge {
   }
 
   /// Whether the claims that decide do not all say the same.
-  func isContradicted(_ said: ArraySlice<AdmittedClaim>) -> Bool {
-    guard said.count > 1 else { return false }
-    let deciding = speakers.deciding(said)
-    let echoes = speakers.echoes(in: deciding)
+  func isContradicted(_ deciding: Speakers.Deciding) -> Bool {
     var first: AdmittedClaim?
-    for claim in deciding {
-      if echoes.ofRelays, claim.origin == .lost { continue }
-      if echoes.ofOthers, !speakers.isOwn(claim.origin), !claim.isRevocation { continue }
+    for claim in deciding.claims {
+      if deciding.echoesRelays, claim.origin == .lost { continue }
+      if deciding.echoesOthers, !claim.isRevocation, !speakers.isOwn(claim.origin) { continue }
       if let first, !claim.saysTheSame(as: first) { return true }
       first = claim
     }

@@ -3,12 +3,13 @@ struct Hearing {
   /// The published opinions that say that the key stands, and those that revoke it.
   private var standing: Together?
   private var revoked: Together?
-  /// The published opinions that are echoes.
+  /// The published opinions that are echoes, and those of copies, which only follow what others say.
   private var echo: Together?
+  private var copy: Together?
   /// Revocations that would be published, but for their regions.
   private var revokedElsewhere: Together?
-  /// An opinion that the key stands would be published, but for its regions.
-  private var isPublishedElsewhere = false
+  /// Opinions that the key stands which would be published, but for their regions.
+  private var standingElsewhere: Together?
   private var isEchoPublishedElsewhere = false
   /// An origin's own opinion is that the key stands, whether it is published or not. Without one, an echo keeps nothing
   /// alive that its origin revoked.
@@ -39,8 +40,8 @@ struct Hearing {
       isUpheld = true
       switch verdict {
       case .publish(let hold): standing.add(Together(opinion, belief, hold: hold), origins: origins)
-      case .elsewhere:
-        isPublishedElsewhere = true
+      case .elsewhere(let hold):
+        standingElsewhere.add(Together(opinion, belief, hold: hold), origins: origins)
         tell(.otherRegion, weight: 1 + opinion.said.typeWeight)
       case .leaveOut(let reason): tell(reason, weight: 1 + opinion.said.typeWeight)
       }
@@ -53,8 +54,9 @@ struct Hearing {
   ) {
     guard !opinion.isRevocation else { return }
     switch verdict {
+    case .publish(let hold) where opinion.isCopy: copy.add(Together(opinion, belief, hold: hold), origins: origins)
     case .publish(let hold): echo.add(Together(opinion, belief, hold: hold), origins: origins)
-    case .elsewhere: isEchoPublishedElsewhere = true
+    case .elsewhere: isEchoPublishedElsewhere = isEchoPublishedElsewhere || !opinion.isCopy
     case .leaveOut: break
     }
   }
@@ -69,26 +71,37 @@ struct Hearing {
 
   /// An opinion that the key stands is published, here or elsewhere.
   private var isPublished: Bool {
-    standing != nil || isPublishedElsewhere || isUpheld && (echo != nil || isEchoPublishedElsewhere)
+    standing != nil || standingElsewhere != nil || isUpheld && (echo != nil || isEchoPublishedElsewhere)
   }
 
-  /// Whether what goes out is the revocations that would not go to these regions by themselves, because an echo carried
-  /// the key there.
-  var followsEcho: Bool { !isPublished && revoked == nil && revokedElsewhere != nil && echo != nil }
+  /// Whether opinions go out that would not go to these regions by themselves, because an echo or a copy carried the key
+  /// there.
+  var followsEcho: Bool {
+    if isPublished { return standing == nil && echo == nil && copy != nil && standingElsewhere != nil }
+    return revoked == nil && revokedElsewhere != nil && (echo != nil || copy != nil)
+  }
 
-  /// Whether an echo counts.
-  var isEchoCounted: Bool { isUpheld }
+  /// Whether an opinion that is an echo counts.
+  func isCounted(_ opinion: Opinion) -> Bool {
+    opinion.isCopy ? standing != nil || standingElsewhere != nil || isUpheld && echo != nil : isUpheld
+  }
 
   func result(origins: [String]) -> Result {
-    var result = standing
     if isPublished {
+      var result = standing
       if let echo, isUpheld { result.add(echo, origins: origins) }
+      if let copy {
+        // What is said about the person follows a key that a copy alone has carried here.
+        if result == nil { result = standingElsewhere }
+        result?.add(copy, origins: origins)
+      }
       if hasRevocation { result?.note(.revocationOutvoted) }
-      return result.map(Result.publish) ?? .leaveOut(.otherRegion)
+      return result.map(Result.publish) ?? .leaveOut(revoked == nil ? .otherRegion : .revocationOutvoted)
     }
-    // The revocation follows the key wherever its echo has carried it.
-    result = revoked ?? (echo == nil ? nil : revokedElsewhere)
+    // The revocation follows the key wherever an echo or a copy has carried it.
+    var result = revoked ?? (echo == nil && copy == nil ? nil : revokedElsewhere)
     if let echo { result?.add(echo, origins: origins) }
+    if let copy { result?.add(copy, origins: origins) }
     return result.map(Result.publish) ?? .leaveOut(reason?.reason ?? .otherRegion)
   }
 }

@@ -8,21 +8,21 @@ struct Opinion {
   let origin: OriginID
   /// The regions of all its claims, "none named" read by the policy first.
   let route: RegionRouter.Route
-  /// The relays' word about a key that one of the origins they carry has claimed itself, or anyone's word about a key that
-  /// the gateway's own origins have revoked. It publishes the key and gives validity and regions, and nothing else.
-  let isEcho: Bool
+  /// The relays' word about a key that one of the origins they carry has claimed itself, anyone's word about a key that
+  /// the gateway's own origins have revoked, or a copy of an upload that was proven. It publishes the key and gives validity
+  /// and regions, and nothing else.
+  var isEcho = false
+  /// It is said by copies alone, beside others.
+  var isCopy = false
 
   /// What one claim says.
   init(_ claim: AdmittedClaim, routing router: inout RegionRouter) {
-    (said, origin, isEcho) = (claim.said.asOpinion, claim.origin, false)
+    (said, origin) = (claim.said.asOpinion, claim.origin)
     route = router.route(of: claim)
   }
 
   /// What all claims of one origin say, of which there is at least one.
-  init(
-    of claims: ArraySlice<AdmittedClaim>, echoes: Speakers.Echoes, isOwn: Bool, by order: FieldOrder,
-    routing router: inout RegionRouter
-  ) {
+  init(of claims: ArraySlice<AdmittedClaim>, by order: FieldOrder, routing router: inout RegionRouter) {
     let first = claims[claims.startIndex]
     origin = first.origin
     if claims.count == 1 {
@@ -30,7 +30,6 @@ struct Opinion {
     } else {
       (said, route) = (Self.together(claims, by: order), router.route(of: claims))
     }
-    isEcho = echoes.ofRelays && origin == .lost || echoes.ofOthers && !isOwn && !said.isRevocation
   }
 
   private static func together(_ claims: ArraySlice<AdmittedClaim>, by order: FieldOrder) -> StatedFields {
@@ -66,7 +65,7 @@ extension StatedFields {
 }
 
 extension AdmittedClaim {
-  var isRevocation: Bool { said.isRevocation }
+  var isRevocation: Bool { statement.isRevocation }
 
   /// Whether the numbers are the same, whoever says them and for whichever regions.
   func saysTheSame(as other: AdmittedClaim) -> Bool {

@@ -20,12 +20,20 @@ struct Speakers {
     case eachOrigin
   }
 
-  /// Whose opinions about a key are echoes.
-  struct Echoes {
-    /// The relays' opinion.
-    var ofRelays = false
-    /// The opinions of all but the own origins, except revocations: the own origins have revoked the key.
-    var ofOthers = false
+  /// By source: whether what it uploaded is a copy.
+  private let copies: [Bool]
+  private let hasCopies: Bool
+
+  /// The claims about a key that decide, and whose opinions are echoes.
+  struct Deciding {
+    /// Sorted by origin, the lost one first. Copies are among them only where nobody else has claimed the key.
+    var claims: ArraySlice<AdmittedClaim>
+    /// Copies beside them, sorted by origin. What they say is an echo.
+    var copies: ArraySlice<AdmittedClaim> = []
+    /// The relays' opinion is an echo.
+    var echoesRelays = false
+    /// The opinions of all but the own origins are echoes, except revocations: the own origins have revoked the key.
+    var echoesOthers = false
   }
 
   /// - Parameter ownOrigins: the gateway's own origins.
@@ -49,20 +57,47 @@ struct Speakers {
     let own = Set(ownOrigins.map { $0.uppercased() })
     owns = names.origins.map(own.contains)
     hasOwn = owns.contains(true)
+    copies = names.sources.map { $0.upload == .copy }
+    hasCopies = copies.contains(true)
   }
 
   /// Whether the origin is one of this gateway's own.
   func isOwn(_ origin: OriginID) -> Bool { origin != .lost && owns[Int(origin.rawValue)] }
 
-  /// - Parameter said: all claims about a key, sorted by origin, the lost one first.
-  func echoes(in said: ArraySlice<AdmittedClaim>) -> Echoes {
-    Echoes(ofRelays: isEchoed(said), ofOthers: isRevokedByOwnOrigins(said))
+  /// Whether the claim is a copy of an upload that was proven.
+  func isCopy(_ claim: AdmittedClaim) -> Bool { hasCopies && copies[Int(claim.source.rawValue)] }
+
+  /// The claims that decide: all, or those of the origins with precedence where one has claimed the key. The revocation of
+  /// an own key decides before any precedence: what a copy of it says, its sender has from this gateway.
+  ///
+  /// - Parameter all: all claims about a key, sorted by origin, the lost one first.
+  func deciding(_ all: ArraySlice<AdmittedClaim>) -> Deciding {
+    var deciding = Deciding(claims: all)
+    if hasCopies, all.contains(where: isCopy), !all.allSatisfy(isCopy) {
+      deciding.claims = all.filter { !isCopy($0) }[...]
+      deciding.copies = all.filter(isCopy)[...]
+    }
+    deciding.echoesOthers = isRevokedByOwnOrigins(deciding.claims)
+    if hasPrecedence, !deciding.echoesOthers, deciding.claims.contains(where: precedes) {
+      deciding.copies = []
+      // All of them, and then nothing is copied.
+      if !deciding.claims.allSatisfy(precedes) { deciding.claims = deciding.claims.filter(precedes)[...] }
+    }
+    deciding.echoesRelays = isEchoed(deciding.claims)
+    return deciding
+  }
+
+  /// Whether an opinion of an origin is an echo.
+  @inline(__always)
+  func isEcho(_ opinion: Opinion, in deciding: Deciding) -> Bool {
+    if opinion.origin == .lost, deciding.echoesRelays { return true }
+    return deciding.echoesOthers && !opinion.isRevocation && !isOwn(opinion.origin)
   }
 
   /// Whether every own origin that has claimed the key revokes it, and at least one has. Only an own source can make such
   /// a claim: admission rejects own origins from every other sender.
   private func isRevokedByOwnOrigins(_ said: ArraySlice<AdmittedClaim>) -> Bool {
-    guard hasOwn, said.contains(where: { isOwn($0.origin) && $0.isRevocation }) else { return false }
+    guard hasOwn, said.contains(where: { $0.isRevocation && isOwn($0.origin) }) else { return false }
     let own = said.filter { isOwn($0.origin) }
     let revoking = Set(own.lazy.filter(\.isRevocation).map(\.origin))
     return own.allSatisfy { revoking.contains($0.origin) && $0.said.typeWeight <= ReportType.revoked.weight }
@@ -78,13 +113,6 @@ struct Speakers {
       guard let origins = carried[Int(relayed.source.rawValue)] else { return true }
       return own.contains { origins.contains($0.origin) }
     }
-  }
-
-  /// The claims that decide: all, or those of the origins with precedence where one has claimed the key.
-  func deciding(_ said: ArraySlice<AdmittedClaim>) -> ArraySlice<AdmittedClaim> {
-    guard hasPrecedence, said.contains(where: precedes) else { return said }
-    // All of them, and then nothing is copied.
-    return said.allSatisfy(precedes) ? said : said.filter(precedes)[...]
   }
 
   /// Whether the claim is the word of an origin with precedence, proved by its own signature.

@@ -71,7 +71,8 @@ package struct PushSelection: Sendable {
       let page = try state.claims(from: from, limit: key == nil ? pageSize : 1)
       if let key, !page.claims.isAbout(key) { break }
       start = key == nil ? page.next : nil
-      let own = page.claims.removing { !settings.concerns($0) || pauses.covers($0) }
+      // A copy makes no key one of the origin's own, and says nothing about where its owner wants it.
+      let own = page.claims.removing { !settings.concerns($0) || pauses.covers($0) }.withoutCopies(beside: page.claims)
       if own.isEmpty { continue }
       let staying = Self.staying(of: own, settings)
       // Whoever says that a key is valid delays it, also those whose word counts for nothing else here.

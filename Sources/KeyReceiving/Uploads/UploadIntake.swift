@@ -129,7 +129,8 @@ package struct UploadIntake: Sendable {
     if let fault = persons.fault { throw Refusal.fault(fault) }
     try await queue.record(
       AdmittedUpload(
-        door: source.name, batch: batch, regions: regions, certificate: certificate, byteCount: byteCount,
+        door: source.name, batch: batch, regions: regions, certificate: certificate,
+        isProven: certificate != nil && proof?.isIssued == true, byteCount: byteCount,
         rejections: summary.counts.rejections(beside: batch), token: token, known: known))
     return Receipt(
       accepted: persons.count, dropped: rejected, inserted: max(0, persons.count - revised),

@@ -150,6 +150,7 @@ extension Source {
   /// Of sources of one name.
   fileprivate func precedes(_ other: Source) -> Bool {
     if provenance != other.provenance { return "\(provenance)" < "\(other.provenance)" }
+    if upload != other.upload { return (upload?.rawValue ?? "") < (other.upload?.rawValue ?? "") }
     if isRelay != other.isRelay { return !isRelay }
     if origin != other.origin {
       guard let mine = origin, let others = other.origin else { return origin == nil }
@@ -157,5 +158,16 @@ extension Source {
     }
     guard let mine = carries, let others = other.carries else { return carries == nil && other.carries != nil }
     return mine.sorted().lexicographicallyPrecedes(others.sorted())
+  }
+}
+
+extension UploadStanding {
+  /// As a store has it in a column.
+  package static func stored(_ text: String?) throws -> UploadStanding? {
+    guard let text else { return nil }
+    guard let standing = UploadStanding(rawValue: text) else {
+      throw StorageFault(.corrupt, "a source of claims has the upload \(text), allowed proven, copy")
+    }
+    return standing
   }
 }

@@ -45,7 +45,7 @@ package struct StoreTable: Hashable, Sendable {
     StoreTable("used_tokens", key: "digest", "until"),
     StoreTable("origins", key: "id", "name"),
     StoreTable("regions", key: "id", "names"),
-    StoreTable("claim_sources", key: "id", "name is_relay origin signed_by vouched_by host carries"),
+    StoreTable("claim_sources", key: "id", "name is_relay origin signed_by vouched_by host carries upload"),
     StoreTable("arrivals", key: "id", "document event time"),
     StoreTable("volumes", key: "arrival origin", "claims"),
     StoreTable("recalls", key: "id", "origin since document event time claims who why of_source"),

@@ -77,6 +77,8 @@ package struct AdmittedUpload: Sendable {
   package var regions: [String]
   /// Lower-case hexadecimal SHA-256 of the certificate that let it in; `nil` where the door asks for none.
   package var certificate: String?
+  /// Whether its certificate was verified and its sender gets a revision token; see ``UploadStanding``.
+  package var isProven: Bool
   package var byteCount: Int
   /// Keys that were no keys, by the code of the reason.
   package var rejections: [String: Int]
@@ -86,7 +88,7 @@ package struct AdmittedUpload: Sendable {
   package var known: [TemporaryExposureKey: [ClaimedKey]]?
 
   package init(
-    door: String, batch: AdmittedBatch, regions: [String], certificate: String?, byteCount: Int,
+    door: String, batch: AdmittedBatch, regions: [String], certificate: String?, isProven: Bool = false, byteCount: Int,
     rejections: [String: Int] = [:], token: UsedToken? = nil, known: [TemporaryExposureKey: [ClaimedKey]]? = nil
   ) {
     self.known = known
@@ -94,6 +96,7 @@ package struct AdmittedUpload: Sendable {
     self.batch = batch
     self.regions = regions
     self.certificate = certificate
+    self.isProven = isProven
     self.byteCount = byteCount
     self.rejections = rejections
     self.token = token
@@ -392,6 +395,7 @@ extension Ledger {
           receipt = receipt + recorded
         }
       }
+      var standings = try UploadStandings(of: uploads, in: transaction)
       var records: [UploadRecord] = []
       for upload in uploads {
         guard let document = documents[upload.door] else { continue }
@@ -404,7 +408,7 @@ extension Ledger {
         // Of those before it not every claim may have been new.
         if isTooMuch(), together.claims(of: origin) > 0 { try record() }
         if let limit, isTooMuch() { batch = batch.heldForOperator(because: limit.reason) }
-        together.add(batch, of: origin, at: upload.door)
+        for part in standings.split(batch, of: upload) { together.add(part, of: origin, at: upload.door) }
         documents[upload.door]?.facts.add(upload)
         let record = UploadRecord(
           event: document.stamp.id, door: upload.door, regions: upload.regions, certificate: upload.certificate)
@@ -432,14 +436,46 @@ private struct GatheredBatches {
 
   mutating func add(_ batch: AdmittedBatch, of origin: String, at door: String) {
     claims[origin, default: 0] += batch.claims.count
-    // Most come through one door, for one set of regions.
-    if batches.last?.door == door, batches[batches.count - 1].batch.append(batch) { return }
+    // Most come through one door, for one set of regions, and show the same.
+    for index in batches.indices.reversed() where batches[index].door == door {
+      if batches[index].batch.append(batch) { return }
+    }
     batches.append((door, origin, batch))
   }
 
   mutating func take() -> [(door: String, origin: String, batch: AdmittedBatch)] {
     defer { self = GatheredBatches() }
     return batches
+  }
+}
+
+/// What the uploads of a commit show about their keys: see ``UploadStanding``.
+private struct UploadStandings {
+  /// The doors at which keys were proven.
+  private var proven: [KeySubject: Set<String>] = [:]
+
+  init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
+    let keys = Set(uploads.flatMap { ($0.batch.claims + $0.batch.held).map(\.subject.key) })
+    // What was withdrawn had been proven all the same.
+    for claim in try transaction.keptClaims(about: keys).map(\.claim)
+      + transaction.held(about: keys.sorted()).map(\.claim)
+    where claim.source.upload == .proven {
+      proven[claim.subject, default: []].insert(claim.source.name)
+    }
+  }
+
+  /// - Parameter batch: of the upload. Those behind it in the commit are copies of what it proves.
+  mutating func split(_ batch: AdmittedBatch, of upload: AdmittedUpload) -> [AdmittedBatch] {
+    let parts = batch.split { subject in
+      let doors = proven[subject] ?? []
+      // A door lets nobody change what it knows without the revision token of the first upload.
+      if upload.isProven, doors.isEmpty || doors.contains(upload.door) { return .proven }
+      return doors.isEmpty ? nil : .copy
+    }
+    for part in parts where part.source.upload == .proven {
+      for claim in part.claims + part.held { proven[claim.subject, default: []].insert(upload.door) }
+    }
+    return parts
   }
 }
 
@@ -472,7 +508,8 @@ private struct UploadAdmission {
     }
     if let known = upload.known, isOvertaken(known, own, at: upload.door) { return .overtaken }
     if let token = upload.token, try !transaction.use(token) { return .usedToken }
-    taken[upload.door, default: [:]].merge(own) { $0.union($1) }
+    // One that nobody judged may be a copy, which overtakes nobody.
+    if upload.known != nil { taken[upload.door, default: [:]].merge(own) { $0.union($1) } }
     return nil
   }
 
@@ -487,12 +524,14 @@ private struct UploadAdmission {
 
 extension StoredState {
   /// What uploads at a door said about keys, also what waits for the operator: who was told that it was taken may not say it otherwise.
+  /// A copy beside them is not what their sender said.
   package func said(
     about keys: Set<TemporaryExposureKey>, at door: String
   ) throws -> [TemporaryExposureKey: [ClaimedKey]] {
     let keys = keys.sorted()
     let claims = try claims(about: keys).claims.statedClaims + held(about: keys).map(\.claim)
-    return Dictionary(grouping: claims.filter { $0.source.name == door }, by: \.subject.key).mapValues { $0.map(\.key) }
+    let ours = claims.filter { $0.source.name == door && $0.source.upload != .copy }
+    return Dictionary(grouping: ours, by: \.subject.key).mapValues { $0.map(\.key) }
   }
 }
 

@@ -514,11 +514,22 @@ extension KeyDocument.Claim {
     self.number = number
     source = printableText(claim.source.name)
     origin = claim.origin.map { printableText($0) }
-    self.vouchedBy = printableText(vouchedBy ?? claim.source.provenance.description)
+    self.vouchedBy =
+      printableText(vouchedBy ?? claim.source.provenance.description) + (claim.source.upload?.words ?? "")
     visited = claim.visited?.map { printableText($0) }
     read = KeyDocument.Values(claim.key)
     self.state = state
     self.stateText = stateText
+  }
+}
+
+extension UploadStanding {
+  /// Behind who vouched for an upload.
+  fileprivate var words: String {
+    switch self {
+    case .proven: ", proven by a certificate"
+    case .copy: ", a copy of a proven upload"
+    }
   }
 }
 
@@ -630,6 +641,10 @@ extension SeriesAnswer.Fate {
     case .held(let until, let reason, let window):
       return "\(isOut ? "nothing new goes out" : "not yet"): held until \(until), \(reason.rawValue); "
         + "goes out at \(window) at the earliest"
+    case .leftOut(.revocationOutvoted):
+      return isOut
+        ? "its revocation does not go out, revocation-outvoted: another origin stands behind the key"
+        : "left out, revocation-outvoted"
     case .leftOut(let reason):
       return isOut ? "nothing new goes out: left out now, \(reason.rawValue)" : "left out, \(reason.rawValue)"
     case .repeated: return "left out, repeated-key-data: it is out under other rolling starts"

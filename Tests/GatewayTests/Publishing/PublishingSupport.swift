@@ -174,9 +174,12 @@ struct Press: Sendable {
     try await say(keys.map { ($0, origin, visited) }, source: source, now: now)
   }
 
+  /// - Parameter sender: who hands them over; `nil` is a source that is called so, and speaks for anybody.
   @discardableResult
   func say(
-    _ said: [(key: ClaimedKey, origin: String?, visited: [String]?)], source: String = "peer", now: Instant = at(0)
+    _ said: [(key: ClaimedKey, origin: String?, visited: [String]?)], source: String = "peer",
+    from sender: Sender? = nil,
+    now: Instant = at(0)
   ) async throws -> DocumentID {
     var regions = RegionTable()
     let keys = said.map { claim in
@@ -188,13 +191,36 @@ struct Press: Sendable {
     _ = try await ledger.recorded(document.id, evidence: nil, cursor: nil, at: now) { recorder in
       var policy = ReadingPolicy()
       policy.declaredRegions = Set(said.flatMap { ($0.visited ?? []) + [$0.origin].compactMap(\.self) })
-      var admission = Admission(of: .assertedByOperator(), from: Sender(name: source), policy: policy, now: now)
+      var admission = Admission(
+        of: .assertedByOperator(), from: sender ?? Sender(name: source), policy: policy, now: now)
       let batch = keys.withUnsafeBufferPointer { admission.admit($0, regions: table) }
       #expect(batch.claims.count == keys.count, "a test says what would not be admitted")
       _ = try recorder.record(batch)
       return DocumentFacts(byteCount: 0, digest: "", format: "test", vouchedBy: "operator")
     }
     return document.id
+  }
+
+  /// An upload of one key that its endpoint has let in.
+  ///
+  /// - Parameter regions: the origin alone, where `nil`.
+  func upload(
+    _ key: ClaimedKey, at door: String, of origin: String, regions named: [String]? = nil, isProven: Bool,
+    now: Instant = at(0)
+  ) async throws {
+    let names = named ?? [origin]
+    var regions = RegionTable()
+    var key = key
+    key.regions = regions.intern(RegionClaim(origin: nil, visited: names)) ?? .none
+    var policy = ReadingPolicy()
+    policy.declaredRegions = Set(names + [origin])
+    var admission = Admission(
+      of: .assertedByOperator(), from: Sender(name: door, origin: origin), policy: policy, now: now)
+    let batch = [key].withUnsafeBufferPointer { admission.admit($0, regions: regions) }
+    #expect(batch.claims.count == 1, "a test says what would not be admitted")
+    let upload = AdmittedUpload(
+      door: door, batch: batch, regions: names, certificate: nil, isProven: isProven, byteCount: 1)
+    _ = try await ledger.uploaded([upload], at: now)
   }
 
   // MARK: What apps see

@@ -94,6 +94,41 @@ struct UploadIntakeTests {
     #expect(try await self.claims(ledger).count == 2)
   }
 
+  @Test(
+    "Only a certificate with a revision token proves a key; an upload that shows less is a copy, and blocks no revision"
+  )
+  func proofs() async throws {
+    let ledger = Ledger(MemoryStore())
+    let door = intake(ledger)
+    let keys = upload(1, days: 1)
+    let subject = keys.keys[0]
+    func say(
+      _ type: ReportType?, period: Int32 = 144, proof: RevisionProof?, certificate: String?
+    ) async throws -> UploadIntake.Receipt {
+      var said = keys
+      (said.keys[0].reportType, said.keys[0].rollingPeriod) = (type?.rawValue, period)
+      return try await door.accept(said, proof: proof, certificate: certificate, byteCount: 1)
+    }
+    func standings() async throws -> [String?] {
+      try await claims(ledger).map { $0.source.upload?.rawValue }.sorted { ($0 ?? "") < ($1 ?? "") }
+    }
+    // A code leaves no certificate, and without a revision key there is no token.
+    for (proof, certificate) in [(.missing, nil), (.notIssued, "ab12"), (nil, "ab12")] as [(RevisionProof?, String?)] {
+      let ledger = Ledger(MemoryStore())
+      _ = try await intake(ledger).accept(keys, proof: proof, certificate: certificate, byteCount: 1)
+      #expect(try await claims(ledger).map(\.source.upload) == [nil])
+    }
+    let first = try await say(.confirmedClinicalDiagnosis, proof: .missing, certificate: "ab12")
+    #expect(first.recorded.map(\.key) == [subject.key])
+    // With a bearer token, of another length, and then as it was.
+    _ = try await say(.confirmedTest, period: 60, proof: nil, certificate: nil)
+    _ = try await say(nil, proof: nil, certificate: nil)
+    #expect(try await standings() == ["copy", "copy", "proven"])
+    let second = try await say(.revoked, proof: .keys(first.recorded), certificate: "cd34")
+    #expect(second.accepted == 1)
+    #expect(try await standings() == ["copy", "copy", "proven", "proven"])
+  }
+
   @Test("A key that every series would call too old is dropped and told, and one that some series publishes is not")
   func tooOldForAll() async throws {
     func policy(_ days: Int) -> Policy {
