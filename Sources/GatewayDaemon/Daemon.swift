@@ -86,9 +86,11 @@ package struct Daemon: Sendable {
       Household(
         plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
       ReloadService(
-        plan: current, hangups: hangups, exposure: serving?.exposure, trust: serving?.federation?.trust,
+        plan: current, hangups: hangups, exposure: serving?.exposure, doors: serving?.doors ?? [],
+        trust: serving?.federation?.trust,
         certificates: serving?.certificateWatch, readAgain: readAgain),
     ]
+    if let probe = serving?.probe { services.append(probe) }
     if let watch = serving?.watch { services.append(watch) }
     if let watch = serving?.certificateWatch { services.append(watch) }
     if let federation = serving?.federation, let callbacks = serving?.callbacks {

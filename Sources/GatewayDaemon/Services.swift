@@ -511,7 +511,7 @@ extension FederationGatewaySettings {
   fileprivate var served: [String] {
     [
       path, clientCertificates.rawValue, "\(uploadKeys)", "\(keptDays)", "\(sharesTags)", "\(showsStatistics)",
-      "\(allowances.rawValue)", reading.name,
+      "\(allowances.rawValue)",
     ]
   }
 }
@@ -532,6 +532,8 @@ struct ReloadService: Service {
   let hangups: UnixSignalsSequence
   /// `nil` where nothing is served.
   let exposure: ServedConfiguration?
+  /// None where no uploads are taken.
+  let doors: [HeldUploadSource]
   /// `nil` where countries do not federate here.
   let trust: HeldFederationTrust?
   /// `nil` where nothing is served over TLS.
@@ -542,7 +544,8 @@ struct ReloadService: Service {
   private let first: GatewayPlan
 
   init(
-    plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?, trust: HeldFederationTrust? = nil,
+    plan: CurrentPlan, hangups: UnixSignalsSequence, exposure: ServedConfiguration?,
+    doors: [HeldUploadSource] = [], trust: HeldFederationTrust? = nil,
     certificates: CertificateWatch? = nil,
     readAgain: @escaping @Sendable () throws -> (plan: GatewayPlan, warnings: [GatewayFault])
   ) {
@@ -551,6 +554,7 @@ struct ReloadService: Service {
     self.readAgain = readAgain
     self.hangups = hangups
     self.exposure = exposure
+    self.doors = doors
     self.trust = trust
     self.certificates = certificates
   }
@@ -566,19 +570,25 @@ struct ReloadService: Service {
       if new.stateFolder != first.stateFolder || new.database != first.database
         || new.publicationFolder != first.publicationFolder
         || new.publicationBucket != first.publicationBucket
-        || new.server?.listening != first.server?.listening || new.uploads != first.uploads
+        || new.server?.listening != first.server?.listening
+        || new.uploads.map(\.listening) != first.uploads.map(\.listening)
         || new.operators != first.operators || new.ownOrigins != first.ownOrigins
-        || new.federation?.served != first.federation?.served || new.log != first.log
+        || new.federation?.served != first.federation?.served || new.federation?.reading != first.federation?.reading
+        || new.log != first.log
       {
         logger.warning(
           """
-          folders, store, log, server, its doors for uploads, the address of operators, own origins, and the federation but for its trust and its batches stay \
+          folders, store, log, server, its upload endpoints but for how they read keys, the address of operators, own origins, and the federation but for its trust and its batches stay \
           as they are until a restart
           """)
       }
       plan.value = new
       // What happens is told to the log that was there at the beginning.
       plan.value.log = first.log
+      for door in doors {
+        guard let source = new.uploads.first(where: { $0.listening == door.value.listening }) else { continue }
+        door.read(as: source)
+      }
       if let trust, let federation = new.federation { trust.value = federation.trust }
       if let server = new.server { certificates?.take(server) }
       exposure?.replace(with: new.server?.exposureConfiguration ?? .default)

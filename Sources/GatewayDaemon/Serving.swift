@@ -21,6 +21,8 @@ package struct Serving {
   package let listening: AsyncStream<Void>
   /// Can be replaced while the server runs.
   let exposure: ServedConfiguration
+  /// How uploads are read can change while the server runs.
+  let doors: [HeldUploadSource]
   /// The whitelist can be replaced while the server runs.
   let federation: FederationCounter?
   /// What is shown over TLS; can be replaced while the server runs.
@@ -69,10 +71,12 @@ package struct Serving {
     if let stateFolder { readiness.ask { FolderRoom.faults(of: [("state", stateFolder)]) } }
     exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)
     let layouts = LayoutCatalog(LayoutSettings(settings, exposureConfiguration: exposure))
+    let doors = uploads?.sources.map(HeldUploadSource.init) ?? []
+    self.doors = doors
     let application = try GatewayApplication(
       settings: settings, store: publications, layouts: layouts,
       uploads: uploads.map { uploads in
-        uploads.sources.map { UploadEntrance($0, recordedBy: uploads.ledger, health: health, clock: clock) }
+        doors.map { UploadEntrance($0, recordedBy: uploads.ledger, health: health, clock: clock) }
       } ?? [],
       federation: federation.map { [metrics] in
         $0.entrance(settings.federationDoor, registrar: callbacks?.registration, metrics: metrics)
@@ -101,14 +105,16 @@ package struct Serving {
 
 extension UploadEntrance {
   package init(_ source: UploadSource, recordedBy ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
-    self.init(source, recordedBy: ledger, health: UploadHealth(), clock: clock)
+    self.init(HeldUploadSource(source), recordedBy: ledger, health: UploadHealth(), clock: clock)
   }
 
   init(
-    _ source: UploadSource, recordedBy ledger: Ledger, health: UploadHealth, clock: @escaping @Sendable () -> Instant
+    _ door: HeldUploadSource, recordedBy ledger: Ledger, health: UploadHealth,
+    clock: @escaping @Sendable () -> Instant
   ) {
+    let source = door.value
     self.init(
-      UploadRecording(source, intake: UploadIntake(source, ledger: ledger, clock: clock), health: health),
+      UploadRecording(source, intake: UploadIntake(door, ledger: ledger, clock: clock), health: health),
       for: UploadScope(series: source.series, home: source.origin, regions: source.regions))
   }
 }

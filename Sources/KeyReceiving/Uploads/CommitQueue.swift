@@ -29,16 +29,16 @@ actor CommitQueue {
   private let ledger: Ledger
   private let door: String
   private let clock: @Sendable () -> Instant
-  private let source: UploadSource
+  private let source: HeldUploadSource
   /// How many keys the origin sends on a usual day, as it was known on this one.
   private var usual: (day: Day, keys: Int)?
   private var waiting: [(work: Work, waiter: Waiter)] = []
   private var isCommitting = false
 
   /// - Parameter source: says from how many keys a day on its uploads are held for the operator.
-  init(ledger: Ledger, source: UploadSource, clock: @escaping @Sendable () -> Instant) {
+  init(ledger: Ledger, source: HeldUploadSource, clock: @escaping @Sendable () -> Instant) {
     self.ledger = ledger
-    door = source.name
+    door = source.value.name
     self.source = source
     self.clock = clock
   }
@@ -66,6 +66,7 @@ actor CommitQueue {
   }
 
   private func limit(on day: Day) async throws -> VolumeLimit? {
+    let source = source.value
     if usual?.day != day {
       let origin = source.origin.uppercased()
       usual = (day, try await ledger.read { try $0.usualVolumes(before: day)[origin] ?? 0 })

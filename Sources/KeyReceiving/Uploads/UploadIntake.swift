@@ -9,17 +9,21 @@ package import KeyStorage
 ///
 /// Of an upload nothing else is kept: no body, and no file of one person's keys.
 package struct UploadIntake: Sendable {
-  private let source: UploadSource
+  private let held: HeldUploadSource
   private let ledger: Ledger
   private let queue: CommitQueue
   private let clock: @Sendable () -> Instant
 
   /// - Parameter ledger: of the gateway's own store, or of one that is opened beside it as an operator.
-  package init(_ source: UploadSource, ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
-    self.source = source
+  package init(_ source: HeldUploadSource, ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
+    held = source
     self.ledger = ledger
     self.clock = clock
     queue = CommitQueue(ledger: ledger, source: source, clock: clock)
+  }
+
+  package init(_ source: UploadSource, ledger: Ledger, clock: @escaping @Sendable () -> Instant) {
+    self.init(HeldUploadSource(source), ledger: ledger, clock: clock)
   }
 
   /// What became of an upload that was taken.
@@ -79,7 +83,7 @@ package struct UploadIntake: Sendable {
     _ keys: DecodedDocument, for regions: [String]?, proof: RevisionProof?, certificate: String?, token: UsedToken?,
     byteCount: Int
   ) async throws -> Receipt {
-    let now = clock()
+    let (now, source) = (clock(), held.value)
     let regions = regions ?? source.regions
     var upload = addressed(keys, to: regions)
     var revised = 0
@@ -152,7 +156,7 @@ package struct UploadIntake: Sendable {
   }
 
   private func said(about keys: [ClaimedKey]) async throws -> [TemporaryExposureKey: [ClaimedKey]] {
-    let (keys, door) = (Set(keys.map(\.key)), source.name)
+    let (keys, door) = (Set(keys.map(\.key)), held.value.name)
     return try await ledger.read { try $0.said(about: keys, at: door) }
   }
 }

@@ -1,5 +1,6 @@
 internal import ExposureKeys
 package import KeyNormalization
+internal import Synchronization
 
 /// The door for uploads, as a source: whose keys come in by it, and how they are read.
 package struct UploadSource: Hashable, Sendable {
@@ -59,5 +60,28 @@ package struct UploadSource: Hashable, Sendable {
     policy.speaksFor = .only([origin.uppercased()])
     policy.declaredRegions.formUnion(regions + [origin.uppercased()])
     return policy
+  }
+}
+
+/// An upload endpoint as it reads keys now: how it reads them can change while it takes uploads. The lock owns it.
+package final class HeldUploadSource: Sendable {
+  private let source: Mutex<UploadSource>
+
+  package init(_ source: UploadSource) { self.source = Mutex(source) }
+
+  package var value: UploadSource { source.withLock { $0 } }
+
+  /// Reads keys as another configuration of the same endpoint says, from the next upload on.
+  package func read(as new: UploadSource) {
+    source.withLock { ($0.reading, $0.outlets) = (new.reading, new.outlets) }
+  }
+}
+
+extension UploadSource {
+  /// What a running server keeps: how keys are read is taken from a configuration that is read again.
+  package var listening: UploadSource {
+    var source = self
+    (source.reading, source.outlets) = (Policy(name: ""), [])
+    return source
   }
 }
