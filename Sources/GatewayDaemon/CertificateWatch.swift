@@ -77,7 +77,7 @@ package final class CertificateWatch: Service {
     do {
       let isNew = try certificates.take(new)
       settings.withLock { $0 = new }
-      readiness?.release("certificate")
+      readiness?.release(.certificate)
       guard isNew else { return }
       for (address, end) in certificates.ends {
         logger.info(
@@ -102,7 +102,7 @@ package final class CertificateWatch: Service {
   private func refuse(_ reason: String) {
     let until = certificates.ends.map(\.end).min().map { " until \($0)" } ?? ""
     readiness?.hold(
-      "certificate",
+      .certificate,
       because: "the TLS certificate has changed and cannot be used; the old one is shown\(until): \(reason)")
     logger.error(
       "the certificate has changed and cannot be used; the old one stays", metadata: ["reason": .string(reason)])

@@ -72,11 +72,11 @@ struct ClockService: Service {
       metrics.setClock(step: look.doubt?.step ?? 0)
       if let doubt = look.doubt {
         // The system's clock may be set again while it is in doubt.
-        readiness.hold("clock", because: doubt.reason)
+        readiness.hold(.clock, because: doubt.reason)
         if !wasInDoubt { logger.error("the clock is in doubt", metadata: ["reason": .string(doubt.reason)]) }
       } else if wasInDoubt {
         logger.notice("the clock is believed again", metadata: ["time": .string("\(look.now)")])
-        readiness.release("clock")
+        readiness.release(.clock)
       }
       let seconds = look.now.secondsSince1970
       let isDue = recorded.map { abs(seconds - $0) >= Self.recordInterval } ?? true

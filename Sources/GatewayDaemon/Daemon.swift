@@ -116,8 +116,12 @@ package struct Daemon: Sendable {
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }
+    let office = OperatorsOffice(current, ledger: ledger, clock: clock, program: "keyferry \(version)")
+    services.append(
+      FaultWatch(
+        [serving?.readiness, readiness].compactMap(\.self), writtenTo: plan.stateFolder, by: .run, metrics: metrics
+      ) { try await office.faults() })
     if let operators {
-      let office = OperatorsOffice(current, ledger: ledger, clock: clock, program: "keyferry \(version)")
       operators.desk.answer { try await office.report() }
       services.append(operators.service)
     }

@@ -88,7 +88,8 @@ struct Household: Service {
         guard !stored.isPaused(source.name),
           isBehind(stored.newest[source.name], after: plan.behindLimit, at: now), let last = stored.newest[source.name]
         else { return nil }
-        return "the source \(source.name) has had no new key since \(last)"
+        return StandingFault(
+          .lag, of: source.name, because: "the source \(source.name) has had no new key since \(last)")
       }
     }
     repeat { await look() } while await pause(seconds: Self.interval)

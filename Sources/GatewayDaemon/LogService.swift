@@ -136,12 +136,12 @@ struct LogService: Service {
           isBegun = false
           if lacking != unfit { logger.error("the log cannot go on", metadata: ["reason": .string(unfit)]) }
           lacking = unfit
-          readiness.hold("log", because: "the public log: \(unfit)")
+          readiness.hold(.log, because: "the public log: \(unfit)")
           continue
         }
         if lacking != nil, !fault.isThere {
           logger.notice("the log goes on")
-          readiness.release("log")
+          readiness.release(.log)
         }
         lacking = nil
         if tenure.holds(.log) {
@@ -162,12 +162,12 @@ struct LogService: Service {
             tell(misses, &missed)
             fitness.succeeded()
             if fault.end() { logger.notice("the log goes on") }
-            readiness.release("log")
+            readiness.release(.log)
           }
         } else {
           (isBegun, failures) = (false, 0)
           // Another one has it, and tells how it goes.
-          if !fitness.isPausing() { readiness.release("log") }
+          if !fitness.isPausing() { readiness.release(.log) }
         }
       } catch is CancellationError {
         return
@@ -181,7 +181,7 @@ struct LogService: Service {
         if fault.note(Self.kind(of: error)) {
           logger.error("the log cannot go on", metadata: ["reason": .string(reason)])
         }
-        readiness.hold("log", because: "the public log: \(reason)")
+        readiness.hold(.log, because: "the public log: \(reason)")
         // Another replica may have what this one lacks.
         if tenure.holds(.log) { failures += 1 }
         if failures >= Self.mostFailures {

@@ -69,6 +69,9 @@ actor OperatorsOffice {
     count?.ended = .now
   }
 
+  /// What the store and files say is wrong. It does not count what waits.
+  func faults() async throws -> [StandingFault] { try await find().faults }
+
   private func find() async throws -> OperatorsReport {
     let (plan, look) = (plan.value, clock.look())
     let now = look.now
@@ -115,16 +118,15 @@ actor OperatorsOffice {
           fault: standing.fault)
         publicLog = standing
       }
-      report.problems =
-        StandingFaults(
+      report.faults =
+        StandingFault.stored(
           status, series: allSeries, destinations: destinations,
           federation: try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },
           callbacks: try state.callbackSubscriptions().all, log: publicLog,
           certificates: plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) },
-          folderFaults: FolderRoom.faults(
+          folders: FolderRoom.faults(
             of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? [])),
-          clockDoubt: report.clockDoubt, unheldWork: unheld
-        ).reasons
+          clockDoubt: report.clockDoubt, unheldWork: unheld)
       return report
     }
   }

@@ -114,7 +114,7 @@ package struct CopyService: Service {
         await bell?.end(isSeen: true)
         if told != nil { logger.notice("the copy of the bucket is up to date again") }
         told = nil
-        serving.publishing?.release("copy")
+        serving.publishing?.release(.copy)
       } catch is CancellationError {
         await bell?.end(isSeen: false)
         return
@@ -123,7 +123,7 @@ package struct CopyService: Service {
         let reason = "the copy of the bucket cannot be brought up to date: \(error)"
         if told != reason { logger.error("the copy stays as it is", metadata: ["reason": .string("\(error)")]) }
         told = reason
-        serving.publishing?.hold("copy", because: reason)
+        serving.publishing?.hold(.copy, because: reason)
       }
     } while await pauseBeforeLook(bell)
     await bell?.end(isSeen: false)

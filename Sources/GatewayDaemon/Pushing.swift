@@ -148,7 +148,9 @@ struct PushService: Service {
         let last = max(known.lastSuccess[destination.name] ?? start, known.lastPaused[destination.name] ?? start)
         let limit = max(plan.silenceLimit, 2 * destination.interval)
         guard now.secondsSince1970 - last.secondsSince1970 > limit else { return nil }
-        return "nothing could be handed to the destination \(destination.name) since \(last)"
+        return StandingFault(
+          .pushSilence, of: destination.name,
+          because: "nothing could be handed to the destination \(destination.name) since \(last)")
       }
     }
     await withDiscardingTaskGroup { group in

@@ -178,21 +178,21 @@ struct ReplicaService: Service {
         if told != nil { logger.notice("the store says again who does what") }
         told = nil
         if let drained = change.drained {
-          serving?.hold("drained", because: "this replica, \(replica.name), is drained since \(drained.since)")
+          serving?.hold(.drained, because: "this replica, \(replica.name), is drained since \(drained.since)")
         } else {
-          serving?.release("drained")
+          serving?.release(.drained)
         }
         let reason = standsAside(change)
         if let reason {
-          publishing.hold("replica", because: reason)
+          publishing.hold(.replica, because: reason)
         } else {
-          publishing.release("replica")
+          publishing.release(.replica)
         }
         // By a clock that is wrong keys would be refused for good that another replica takes.
         if change.clockError != nil, let reason {
-          serving?.hold("clock of the store", because: reason)
+          serving?.hold(.clockOfStore, because: reason)
         } else {
-          serving?.release("clock of the store")
+          serving?.release(.clockOfStore)
         }
         // By how much a clock differs changes at each look.
         if reason.map(kind) != aside.map(kind), let reason {
@@ -208,7 +208,7 @@ struct ReplicaService: Service {
         if told != reason { logger.error("who does what is not known", metadata: ["reason": .string(reason)]) }
         told = reason
         // What it has is over soon, and it takes nothing anew.
-        if !replica.isPresent { publishing.hold("replica", because: "who does what is not known: \(reason)") }
+        if !replica.isPresent { publishing.hold(.replica, because: "who does what is not known: \(reason)") }
       }
     } while await pause(seconds: 1)
     do {

@@ -154,7 +154,7 @@ struct PullService: Service {
       repeat {
         let look = clock.look()
         for source in plan.value.sources where !tenure.holds(.pull(source.name)) { busy.recorded(source.name) }
-        if busy.recordsAll(of: plan.value.sources) { readiness.release("store") }
+        if busy.recordsAll(of: plan.value.sources) { readiness.release(.notRecorded) }
         for source in plan.value.sources
         where tenure.holds(.pull(source.name)) && busy.begin(source, at: look.now) {
           group.addTask { await pull(source) }
@@ -192,7 +192,7 @@ struct PullService: Service {
       }
       // One that waits has recorded nothing.
       if case .waiting = receipt.outcome {} else { busy.recorded(source.name) }
-      if busy.recordsAll(of: plan.value.sources) { readiness.release("store") }
+      if busy.recordsAll(of: plan.value.sources) { readiness.release(.notRecorded) }
       tell(receipt, since: start, lastSuccess: state.record?.lastSuccess, quarantined: state.quarantined)
     } catch is CancellationError {
       return
@@ -204,7 +204,7 @@ struct PullService: Service {
       let times = busy.countUnrecorded(source.name)
       next = Instant(secondsSince1970: clock.now.secondsSince1970 + min(60, 5 << min(times - 1, 4)))
       metrics.recordPull(source: source.name, outcome: "storage", isSuccess: false, seconds: 0, at: clock.now)
-      readiness.hold("store", because: "what is pulled cannot be recorded: \(error)")
+      readiness.hold(.notRecorded, because: "what is pulled cannot be recorded: \(error)")
       logger.error(
         "pull failed",
         metadata: ["source": .string(source.name), "code": .string("storage"), "reason": .string("\(error)")])
@@ -238,7 +238,7 @@ struct PullService: Service {
       metrics.recordPull(source: source, outcome: fault.code.rawValue, isSuccess: false, seconds: seconds, at: now)
       // What this machine cannot keep is no fault of the source.
       if fault.code == .storage {
-        readiness.hold("store", because: "what is pulled cannot be recorded: \(fault.reason)")
+        readiness.hold(.notRecorded, because: "what is pulled cannot be recorded: \(fault.reason)")
         logger.error(
           "pull failed",
           metadata: ["source": .string(source), "code": .string(fault.code.rawValue), "reason": .string(fault.reason)])
@@ -295,12 +295,12 @@ struct PullService: Service {
 /// Why nothing would come in: every source that is not paused has been silent for too long.
 private func silence(
   of plan: GatewayPlan, but paused: Set<String>, since start: Instant, _ lastSuccess: [String: Instant], at now: Instant
-) -> [String] {
+) -> [StandingFault] {
   let sources = plan.sources.filter { !paused.contains($0.name) }
   guard !sources.isEmpty else { return [] }
   let newest = sources.map { lastSuccess[$0.name] ?? start }.max() ?? start
   guard now.secondsSince1970 - newest.secondsSince1970 > plan.silenceLimit else { return [] }
-  return ["no source has been pulled without a fault since \(newest)"]
+  return [StandingFault(.silence, because: "no source has been pulled without a fault since \(newest)")]
 }
 
 /// Publishes when a window is over.
@@ -351,8 +351,8 @@ struct PublishService: Service {
     repeat {
       let (plan, look) = (plan.value, clock.look())
       // What was wrong with another replica's work is that one's to say.
-      for one in plan.series.map(\.name) where !tenure.holds(.publish(one)) { readiness.release("series \(one)") }
-      for one in plan.mirrors.map(\.name) where !tenure.holds(.mirror(one)) { readiness.release("series \(one)") }
+      for one in plan.series.map(\.name) where !tenure.holds(.publish(one)) { readiness.release(.series, of: one) }
+      for one in plan.mirrors.map(\.name) where !tenure.holds(.mirror(one)) { readiness.release(.series, of: one) }
       let now = look.now
       let series = plan.series.filter { tenure.holds(.publish($0.name)) }
       let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
@@ -458,14 +458,14 @@ struct PublishService: Service {
       return
     }
     if let fault = receipt.fault {
-      readiness.hold("series \(series)", because: "series \(series): \(fault.reason)")
+      readiness.hold(.series, of: series, because: "series \(series): \(fault.reason)")
       metrics.recordPublication(series: series, outcome: fault.code, isSuccess: false, at: now)
       logger.error(
         "series could not be published",
         metadata: ["series": .string(series), "code": .string(fault.code), "reason": .string(fault.reason)])
       return
     }
-    readiness.release("series \(series)")
+    readiness.release(.series, of: series)
     // A round that has made lost files again is told as such.
     let lost = receipt.warnings.first { [.fileMissing, .fileDamaged].contains($0.code) }
     metrics.recordPublication(

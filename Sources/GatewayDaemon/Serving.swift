@@ -29,6 +29,8 @@ package struct Serving {
   package let certificates: ServedCertificates
   /// Looks at the files of the certificates; `nil` where there is none.
   package let certificateWatch: CertificateWatch?
+  /// Sees whether uploads can be recorded; `nil` where none are taken.
+  package let probe: StoreProbe?
   /// Looks at the whitelist's file; `nil` where there is none.
   package let watch: TrustWatch?
   /// `nil` where no country is called.
@@ -63,10 +65,11 @@ package struct Serving {
       defaultSeries: settings.defaultSeries, bell: CopyBell())
     readiness.ask {
       FileManager.default.isReadableFile(atPath: folder)
-        ? [] : ["the publication folder \(folder) cannot be read"]
+        ? [] : [StandingFault(.publicationUnreadable, because: "the publication folder \(folder) cannot be read")]
     }
     let health = UploadHealth()
-    readiness.ask { health.reasons }
+    readiness.ask { health.faults }
+    probe = uploads.map { StoreProbe($0.ledger, for: health, clock: clock) }
     // A full disk is reported before an upload fails, and for as long as it is full.
     if let stateFolder { readiness.ask { FolderRoom.faults(of: [("state", stateFolder)]) } }
     exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)

@@ -36,13 +36,13 @@ package struct TrustWatch: Service {
   package func read() {
     do {
       let new = try FederationTrust(json: try FileSource.contents(of: path, limit: FederationTrust.maximumLength))
-      readiness?.release("federation trust")
+      readiness?.release(.whitelist)
       guard new != trust.value else { return }
       trust.value = new
       logger.info("whitelist read again", metadata: ["certificates": .stringConvertible(new.rows.count)])
     } catch {
       readiness?.hold(
-        "federation trust", because: "the whitelist \(path) has changed and cannot be read; the old one stays: \(error)"
+        .whitelist, because: "the whitelist \(path) has changed and cannot be read; the old one stays: \(error)"
       )
       logger.error(
         "the whitelist has changed and cannot be read; the old one stays",

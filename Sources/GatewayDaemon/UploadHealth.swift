@@ -1,33 +1,89 @@
-internal import ExposureKeys
+package import ExposureKeys
 internal import FoundationEssentials
 internal import GatewayServer
+package import KeyStorage
+package import ServiceLifecycle
 internal import Synchronization
 
 /// Whether uploads can be recorded, as far as one knows. The lock owns what was seen last.
 final class UploadHealth: Sendable {
-  /// A load balancer that has turned away sends something again after so many seconds, and then it is known again.
+  /// What does not concern the whole store may concern one upload only: then it is known again, or forgotten.
   private static let memory = Duration.seconds(30)
 
   private struct Failure {
     var reason: String
+    var mayPass: Bool
     var time: ContinuousClock.Instant
   }
 
-  private let last = Mutex<Failure?>(nil)
+  private struct Seen {
+    var failure: Failure?
+    var success: ContinuousClock.Instant?
+  }
 
-  func succeeded() { last.withLock { $0 = nil } }
+  private let seen = Mutex(Seen())
+
+  func succeeded() { seen.withLock { $0 = Seen(success: .now) } }
 
   /// - Parameter error: what the store said, and not what was wrong with an upload.
   func failed(_ error: any Error) {
-    let failure = Failure(reason: "\(error)", time: .now)
-    last.withLock { $0 = failure }
+    let (reason, mayPass) = ("\(error)", (error as? StorageFault)?.mayPass ?? false)
+    seen.withLock { $0 = Seen(failure: Failure(reason: reason, mayPass: mayPass, time: .now)) }
+  }
+
+  /// The store could be written to: it has room, and answers.
+  func probed() {
+    seen.withLock { seen in
+      if let failure = seen.failure, !failure.mayPass, failure.time.duration(to: .now) < Self.memory { return }
+      seen.failure = nil
+    }
+  }
+
+  /// Whether an upload was recorded in the last time.
+  func hasSucceeded(within time: Duration) -> Bool {
+    seen.withLock { $0.success.map { $0.duration(to: .now) < time } ?? false }
   }
 
   /// Why uploads fail now; empty where nothing is known.
-  var reasons: [String] {
-    last.withLock { failure in
-      guard let failure, failure.time.duration(to: .now) < Self.memory else { return [] }
-      return ["uploads cannot be recorded: \(failure.reason)"]
+  var faults: [StandingFault] {
+    seen.withLock { seen in
+      seen.failure.map { [StandingFault(.storeUnwritable, because: "uploads cannot be recorded: \($0.reason)")] } ?? []
     }
   }
+}
+
+/// Writes to the store while no upload does: a gateway that cannot record uploads is not ready before the first one fails, and not
+/// again before they can be recorded.
+package struct StoreProbe: Service {
+  private let ledger: Ledger
+  private let health: UploadHealth
+  private let clock: @Sendable () -> Instant
+
+  /// Seconds between two looks.
+  private static let interval: Int64 = 10
+
+  init(_ ledger: Ledger, for health: UploadHealth, clock: @escaping @Sendable () -> Instant) {
+    (self.ledger, self.health, self.clock) = (ledger, health, clock)
+  }
+
+  package func run() async throws {
+    repeat { await look() } while await pause(seconds: Self.interval)
+  }
+
+  func look() async {
+    if health.hasSucceeded(within: .seconds(Self.interval)) { return }
+    do {
+      try await ledger.probed(at: clock())
+      health.probed()
+    } catch is CancellationError {
+      // The gateway ends; the store has no fault.
+    } catch {
+      health.failed(error)
+    }
+  }
+}
+
+extension StoreProbe: CustomStringConvertible {
+  /// For logs, in which its parts would be shown otherwise.
+  package var description: String { "probing the store" }
 }

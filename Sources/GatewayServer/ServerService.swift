@@ -91,7 +91,7 @@ package struct ServerService: Service {
 
   /// The server ends soon: it says so where readiness is asked for, and to each client behind the response that it gives.
   package func leave() {
-    application.readiness.hold("shutdown", because: "the server shuts down")
+    application.readiness.hold(.shutdown, because: "the server shuts down")
     application.responder.connections.beginLeaving()
   }
 }

@@ -86,7 +86,7 @@ package struct SeriesStatus: Hashable, Sendable {
     let staged = records.count { $0.state == .staged }
     if staged > 0 {
       faults.append(
-        "\(counted(staged, "bundle")) \(staged == 1 ? "is" : "are") staged and not published yet: keyferry publish completes it"
+        "\(counted(staged, "bundle")) \(staged == 1 ? "is" : "are") staged and not published yet: the next round of keyferry run or keyferry publish completes it"
       )
     }
     return faults

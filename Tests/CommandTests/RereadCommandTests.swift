@@ -54,7 +54,7 @@ import Testing
       try configure(workshop)
       try drop(0..<3, "de/a.csv", workshop)
       #expect(try done(["pull", "--source", "de"] + Self.noon, workshop, status: 1).contains("1 held"))
-      let waits = "keys of 1 document are held until an operator decides: keyferry quarantine list"
+      let waits = "keys of 1 document are held until an operator decides; keyferry quarantine list"
       #expect(try done(["status", "--brief"] + Self.noon, workshop, status: 1).contains(waits))
       _ = try done(["quarantine", "discard", "1", "--reason", "false"] + Self.noon, workshop)
       #expect(try !workshop.keyferry(["status", "--brief"] + Self.noon).errors.contains(waits))

@@ -53,6 +53,7 @@ package final class GatewayMetrics: Sendable {
   private let lastRetention: MetricFamily
 
   // The gateway itself.
+  private let faults: MetricFamily
   private let clockStep: MetricFamily
   private let storeBytes: MetricFamily
   private let freeBytes: MetricFamily
@@ -117,6 +118,8 @@ package final class GatewayMetrics: Sendable {
     federationDownloads = registry.add(
       .counter, "keyferry_federation_downloads_total", "Batches that countries downloaded.", labels: ["country"])
 
+    faults = registry.add(
+      .gauge, "keyferry_faults", "Things that are wrong and stay so until they are mended, by kind.", labels: ["fault"])
     clockStep = registry.add(
       .gauge, "keyferry_clock_step_seconds",
       "How far the system's clock is from the time that has passed, while it is not believed; else 0.")
@@ -289,6 +292,12 @@ package final class GatewayMetrics: Sendable {
   package func setPaused(sources: [String: Bool], destinations: [String: Bool]) {
     pausedSources.replaceAll(sources.map { ([$0.key], $0.value ? 1 : 0) })
     pausedDestinations.replaceAll(destinations.map { ([$0.key], $0.value ? 1 : 0) })
+  }
+
+  /// Everything that is wrong now.
+  package func setFaults(_ now: [StandingFault]) {
+    let counts = Dictionary(grouping: now, by: \.kind)
+    faults.replaceAll(StandingFault.Kind.allCases.map { ([$0.rawValue], Double(counts[$0]?.count ?? 0)) })
   }
 
   package func setClock(step: Int64) { clockStep.set([], to: Double(step)) }

@@ -6,13 +6,15 @@ internal import KeyIntake
 /// script and nothing from elsewhere, and changes nothing.
 struct OperatorsPage {
   private let report: OperatorsReport?
-  /// Why `/ready` and `/ready/publishing` answer 503.
-  private let reasons: [String]
+  /// Why `/ready` and `/ready/publishing` answer 503, and what the store and files say beside that.
+  private let problems: [String]
 
-  /// - Parameter report: `nil` where this process serves alone.
-  init(_ report: OperatorsReport?, reasons: [String]) {
+  /// - Parameters:
+  ///   - report: `nil` where this process serves alone.
+  ///   - live: what this process has found.
+  init(_ report: OperatorsReport?, live: [StandingFault]) {
     self.report = report
-    self.reasons = reasons
+    problems = StandingFault.all(live, beside: report?.faults ?? []).map(\.sentence)
   }
 
   static let securityPolicy = PageFrame.securityPolicy(OperatorsPageStyle.text)
@@ -47,9 +49,8 @@ struct OperatorsPage {
   private var overview: String {
     guard let report else { return "" }
     let failing = report.sources.count { $0.mark == .bad || $0.mark == .warning }
-    let wrong = problems
     let facts = [
-      ("State", wrong.isEmpty ? "all is well" : "\(counted(wrong.count, "thing")) wrong"),
+      ("State", problems.isEmpty ? "all is well" : "\(counted(problems.count, "thing")) wrong"),
       ("Sources", failing == 0 ? "\(report.sources.count)" : "\(report.sources.count), \(failing) not well"),
       ("Waiting for you", ReadableNumber.grouped(report.waitingCount)),
       ("Running for", ReadableNumber.age(max(0, report.now.secondsSince1970 - report.start.secondsSince1970))),
@@ -59,18 +60,8 @@ struct OperatorsPage {
       + facts.map { "<div><dt>\($0.0)</dt><dd>\(escaped($0.1))</dd></div>" }.joined() + "</dl>"
   }
 
-  /// Why the gateway is not ready, and what its parts say about themselves. What both say stands once.
-  private var problems: [String] {
-    var all = reasons
-    for other in report?.problems ?? [] where !all.contains(where: { other.hasPrefix($0) || $0.hasPrefix(other) }) {
-      all.append(other)
-    }
-    return all
-  }
-
   private var wrong: String {
-    let all = problems
-    guard !all.isEmpty else {
+    guard !problems.isEmpty else {
       return """
         <section id="wrong" aria-labelledby="wrong-title"><h2 id="wrong-title">Nothing is wrong</h2>
         <p>\(report == nil ? "Phones can be answered." : "Phones can be answered, keys are pulled and published.")</p></section>
@@ -78,7 +69,7 @@ struct OperatorsPage {
     }
     return """
       <section id="wrong" class="alarm" aria-labelledby="wrong-title"><h2 id="wrong-title">What is wrong</h2>
-      <ul>\(all.map { "<li>\(escaped($0))</li>" }.joined())</ul></section>
+      <ul>\(problems.map { "<li>\(escaped($0))</li>" }.joined())</ul></section>
       """
   }
 

@@ -154,8 +154,8 @@ package struct OperatorsReport: Sendable {
   package var series: [Series] = []
   package var destinations: [Destination] = []
   package var mirrors: [Mirror] = []
-  /// Everything that is wrong, in the words that `keyferry status` judges by.
-  package var problems: [String] = []
+  /// What the store and files say is wrong; `keyferry status` says the same of them.
+  package var faults: [StandingFault] = []
   /// Why the system's clock is not believed.
   package var clockDoubt: String?
   /// The system's clock.

@@ -41,8 +41,7 @@ struct OperatorsResponder: Sendable {
       logger.error("the page for operators cannot be made", metadata: ["reason": .string("\(error)")])
       throw Problem(.serviceUnavailable, "no-report", "the store cannot be read now; the log says why")
     }
-    let reasons = watch.reasons(publications) + (watch.publishing?.reasons ?? [])
-    let page = OperatorsPage(report, reasons: reasons)
+    let page = OperatorsPage(report, live: watch.faults(publications))
     return Response(
       status: .ok, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: page.html)))

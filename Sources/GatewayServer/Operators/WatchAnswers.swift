@@ -26,18 +26,22 @@ struct WatchAnswers: Sendable {
   func answer(at path: String, _ publications: Publications) -> (route: String, response: Response?)? {
     switch path {
     case "health": ("health", Self.status(.ok, ["status": "alive"]))
-    case "ready": ("ready", Self.readiness(reasons(publications)))
-    case "ready/publishing": ("ready", publishing.map { Self.readiness($0.reasons) })
+    case "ready": ("ready", Self.readiness(serving(publications)))
+    case "ready/publishing": ("ready", publishing.map { Self.readiness($0.faults) })
     case _ where path == metricsPath: ("metrics", exposition(publications))
     default: nil
     }
   }
 
   /// Why phones cannot be answered.
-  func reasons(_ publications: Publications) -> [String] {
-    readiness.reasons
-      + (isServing && publications.series.isEmpty ? ["no series has been published yet"] : [])
+  private func serving(_ publications: Publications) -> [StandingFault] {
+    readiness.faults
+      + (isServing && publications.series.isEmpty
+        ? [StandingFault(.nothingPublished, because: "no series has been published yet")] : [])
   }
+
+  /// Everything that stands in the gateway's way.
+  func faults(_ publications: Publications) -> [StandingFault] { serving(publications) + (publishing?.faults ?? []) }
 
   private func exposition(_ publications: Publications) -> Response {
     metrics.setListedBundles(publications)
@@ -47,9 +51,10 @@ struct WatchAnswers: Sendable {
       body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
   }
 
-  private static func readiness(_ reasons: [String]) -> Response {
-    guard !reasons.isEmpty else { return status(.ok, ["status": "ready"]) }
-    return status(.serviceUnavailable, ["status": "not-ready", "reason": reasons.joined(separator: "; ")])
+  private static func readiness(_ faults: [StandingFault]) -> Response {
+    guard !faults.isEmpty else { return status(.ok, ["status": "ready"]) }
+    return status(
+      .serviceUnavailable, ["status": "not-ready", "reason": faults.map(\.sentence).joined(separator: "; ")])
   }
 
   private static func status(_ status: HTTPResponse.Status, _ members: [String: String]) -> Response {

@@ -40,6 +40,8 @@ package enum StoredNote: Hashable, Sendable {
   case begun
   /// When the last token ended of those that were used and are forgotten: seconds since 1970.
   case forgottenTokens
+  /// What was written to see whether the store can be.
+  case probe
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -65,6 +67,7 @@ package enum StoredNote: Hashable, Sendable {
     case .drainedReplicas: "operating/drained"
     case .begun: "operating/begun"
     case .forgottenTokens: "receiving/forgotten-tokens"
+    case .probe: "operating/probe"
     }
   }
 }

@@ -200,6 +200,16 @@ extension Ledger {
 
   // MARK: Housekeeping
 
+  /// Whether the store can be written to: commits that are as durable as an upload's, and need as much room. Nothing happens, and
+  /// no event is written.
+  ///
+  /// - Throws: what an upload would be answered with.
+  package func probed(at now: Instant) async throws {
+    for value in [[UInt8](repeating: 0, count: 1 << 14), []] {
+      try await transact(.uploaded, at: now) { page in try page.change([NoteChange(.probe, value)]) }
+    }
+  }
+
   /// The clock was looked at, and the next process is to know what was seen.
   ///
   /// - Parameter replica: whose clock, where several share the store.

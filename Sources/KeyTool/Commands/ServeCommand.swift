@@ -46,6 +46,9 @@ struct ServeCommand: AsyncParsableCommand {
       plan, port: operatorsPort, beside: serving, isRunning: false, clock: clock)
     var services: [any Service] = [serving.server]
     if let operators { services.append(operators.service) }
+    if let probe = serving.probe { services.append(probe) }
+    services.append(
+      FaultWatch([serving.readiness], writtenTo: plan.stateFolder, by: .serve, metrics: serving.metrics))
     if let watch = serving.watch { services.append(watch) }
     if let watch = serving.certificateWatch { services.append(watch) }
     if let copying = CopyService(PublicationPlace(plan), for: serving, plan: { plan }) { services.append(copying) }

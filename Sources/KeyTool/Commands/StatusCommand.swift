@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import GatewayDaemon
+internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyReceiving
@@ -15,7 +16,8 @@ struct StatusCommand: AsyncParsableCommand {
       For each series: its last window, when the next one is over, what waits for it, and why it would have nothing. With \
       --since also what came since then, by day, origin and source. keyferry explain KEY tells which bundles hold a key.
 
-      It works beside a gateway that runs, and needs none of its secrets. Each reason for exit code 1 is a line on \
+      It works beside a gateway that runs, and needs none of its secrets. It reports what the gateway on this machine \
+      answers at /ready and /ready/publishing, and what the store and files say. Each reason for exit code 1 is a line on \
       standard error. The exit code is 1 when a source is failing, behind or has a quarantine, keys are held until an \
       operator decides, half of the keys of its newest document or more were rejected, a series cannot be published or was not, a mirror has lost files, a national back end's \
       callback is suspended, there is work that no replica does, an upload waits too long for a download batch, the public log cannot go on, a TLS certificate ends \
@@ -84,16 +86,21 @@ struct StatusCommand: AsyncParsableCommand {
     }
     var replicas: ReplicaReport?
     if let office = ledger.leases { replicas = ReplicaReport(try await office.table(), of: plan.duties) }
-    let folderFaults = FolderRoom.faults(
+    let folders = FolderRoom.faults(
       of: [("state", plan.stateFolder)] + (plan.publicationFolder.map { [("publication", $0)] } ?? []))
     let certificates = plan.certificateFiles.map { CertificateStanding($0.address, in: $0.file, at: now) }
+    let faults = StandingFault.all(
+      FaultFile.faults(in: plan.stateFolder),
+      beside: StandingFault.stored(
+        report, series: series, destinations: destinations, federation: federation, callbacks: callbacks, log: log,
+        certificates: certificates, folders: folders, clockDoubt: doubt?.reason, unheldWork: replicas?.unheld ?? []))
     if json {
       try Console.document(
         line: try JSONText.render(
           StatusDocument(
             report: report, series: series, destinations: destinations, federation: federation,
             doubt: doubt?.reason,
-            folderFaults: folderFaults, callbacks: callbacks.map(CallbackRow.init), log: log,
+            faults: faults.map(FaultRow.init), callbacks: callbacks.map(CallbackRow.init), log: log,
             certificates: certificates, replicas: replicas)))
     } else {
       for line in report.lines(series: series, destinations: destinations, federation: federation, log: log) {
@@ -107,17 +114,24 @@ struct StatusCommand: AsyncParsableCommand {
     }
     if !json { for line in replicas?.lines ?? [] { try Console.result(line: line) } }
     if !json { for certificate in certificates { try Console.result(line: certificate.line) } }
-    let faults = StandingFaults(
-      report, series: series, destinations: destinations, federation: federation, callbacks: callbacks, log: log,
-      certificates: certificates, folderFaults: folderFaults, clockDoubt: doubt?.reason,
-      unheldWork: replicas?.unheld ?? [])
-    for reason in faults.reasons { Console.note(reason) }
+    for fault in faults { Console.note(fault.sentence) }
     for name in plan.leftSeries {
       Console.note(
         "series \(name) is in the publication folder and not in the configuration, and is served as it stands: move its folder away"
       )
     }
     try exit(faults.isEmpty ? .done : .rejected)
+  }
+}
+
+private struct FaultRow: Encodable {
+  let code: String
+  let subject: String?
+  let reason: String
+  let advice: String?
+
+  init(_ fault: StandingFault) {
+    (code, subject, reason, advice) = (fault.kind.rawValue, fault.subject, fault.reason, fault.advice)
   }
 }
 
@@ -128,7 +142,7 @@ private struct StatusDocument: Encodable {
   let destinations: [DestinationStatus]
   let federation: FederationStanding?
   let doubt: String?
-  let folderFaults: [String]
+  let faults: [FaultRow]
   let callbacks: [CallbackRow]
   let log: LogStatus?
   let certificates: [CertificateStanding]
@@ -136,10 +150,9 @@ private struct StatusDocument: Encodable {
   let replicas: ReplicaReport?
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, federation, callbacks, log, certificates, replicas
+    case series, destinations, federation, faults, callbacks, log, certificates, replicas
     case unheldWork = "unheld_work"
     case clockDoubt = "clock_doubt"
-    case folderFaults = "folder_faults"
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -149,7 +162,7 @@ private struct StatusDocument: Encodable {
     try members.encode(destinations, forKey: .destinations)
     try members.encodeIfPresent(federation, forKey: .federation)
     try members.encodeIfPresent(doubt, forKey: .clockDoubt)
-    try members.encode(folderFaults, forKey: .folderFaults)
+    try members.encode(faults, forKey: .faults)
     try members.encode(callbacks, forKey: .callbacks)
     try members.encodeIfPresent(log, forKey: .log)
     try members.encode(certificates, forKey: .certificates)

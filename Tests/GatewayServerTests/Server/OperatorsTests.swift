@@ -66,11 +66,13 @@ struct OperatorsTests {
     report.clockDoubt = "the system's clock is 3 days ahead"
     report.systemTime = Instant("2020-12-04T12:00:00Z")
     report.lastRetention = now
-    report.problems = [
-      "the system's clock is 3 days ahead",
-      "source de is failing: time-out: no answer within 30 s (4 failures in a row)",
-      "series travel: no signing key is valid", "VA-original lacks 1 archive of va",
-      "destination efgs is failing: refused: 403",
+    report.faults = [
+      StandingFault(.clock, because: "the system's clock is 3 days ahead"),
+      StandingFault(
+        .source, of: "de", because: "source de is failing: time-out: no answer within 30 s (4 failures in a row)"),
+      StandingFault(.series, of: "travel", because: "series travel: no signing key is valid"),
+      StandingFault(.mirror, of: "VA-original", because: "VA-original lacks 1 archive of va"),
+      StandingFault(.destination, of: "efgs", because: "destination efgs is failing: refused: 403"),
     ]
     return report
   }()
@@ -99,7 +101,7 @@ struct OperatorsTests {
   func page() async throws {
     try fixture.publish("NL", bundles: 1)
     let publishing = Readiness()
-    publishing.hold("series travel", because: "series travel: no signing key is valid")
+    publishing.hold(.series, of: "travel", because: "series travel: no signing key is valid")
     let page = try await ask("/", at: application(publishing: publishing)).text
     for text in [
       "de is failing: time-out: no answer within 30 s (4 failures in a row)", "series travel: no signing key is valid",
@@ -147,7 +149,7 @@ struct OperatorsTests {
       let response = try await ask("/", method, at: application)
       #expect(response.code == 405 && response["Allow"] == "GET, HEAD", "\(method)")
     }
-    publishing.hold("clock", because: "the clock is in doubt")
+    publishing.hold(.clock, because: "the clock is in doubt")
     #expect(try await ask("/ready/publishing", at: application).code == 503)
     #expect(try await ask("/metrics", at: application).text.contains("keyferry_listed_bundles{series=\"NL\""))
     // Who serves alone does not know about publishing.

@@ -263,13 +263,15 @@ struct ServerTests {
     #expect(early.json["reason"] as? String == "no series has been published yet")
     try empty.publish("BE", bundles: 1)
     #expect(try await app.ask("/ready").code == 200)
-    readiness.hold("store", because: "the store is being migrated")
-    readiness.hold("pulls", because: "no source has answered")
+    readiness.hold(.storeUnwritable, because: "the store is being migrated")
+    readiness.hold(.drained, because: "no source has answered")
     let held = try await app.ask("/ready")
     #expect(held.code == 503)
-    #expect(held.json["reason"] as? String == "no source has answered; the store is being migrated")
-    readiness.release("store")
-    readiness.release("pulls")
+    #expect(
+      held.json["reason"] as? String
+        == "no source has answered; the store is being migrated; the gateway tries again until it can write")
+    readiness.release(.storeUnwritable)
+    readiness.release(.drained)
     #expect(try await app.ask("/ready").text == "{\"status\":\"ready\"}")
     #expect(try await app.ask("/ready")["Cache-Control"] == "no-store")
   }
@@ -281,13 +283,13 @@ struct ServerTests {
     let publishing = Readiness()
     let app = try GatewayApplication.testing(fixture, publishing: publishing)
     #expect(try await app.ask("/ready/publishing").status == .ok)
-    publishing.hold("clock", because: "the clock is in doubt")
-    publishing.ask { ["no source has been pulled"] }
+    publishing.hold(.clock, because: "the clock is in doubt")
+    publishing.ask { [StandingFault(.silence, because: "no source has been pulled")] }
     let held = try await app.ask("/ready/publishing")
     #expect(held.status == .serviceUnavailable)
     #expect(held.json["reason"] as? String == "the clock is in doubt; no source has been pulled")
     #expect(try await app.ask("/ready").status == .ok)
-    publishing.release("clock")
+    publishing.release(.clock)
     #expect(try await app.ask("/ready/publishing").json["reason"] as? String == "no source has been pulled")
   }
 

@@ -79,7 +79,47 @@ struct AwayTests {
       try #require(gateway.plan.server), publishedIn: gateway.folder.path, series: gateway.plan.series,
       uploads: (gateway.plan.uploads, gateway.ledger), storedIn: "/proc", clock: { ConfiguredGateway.now }
     ) { _ in }
-    #expect(serving.readiness.reasons == ["the state folder /proc has no room to write: 0 bytes are free"])
+    #expect(
+      serving.readiness.reasons == [
+        "the state folder /proc has no room to write: 0 bytes are free; make room there, or have it mounted to be written to"
+      ])
+  }
+
+  @Test("/ready is 503 before an upload fails, and until the store can be written to again", arguments: causes)
+  func probe(fault: StorageFault) async throws {
+    let store = AwayStore(MemoryStore())
+    let gateway = try ConfiguredGateway(store: store)
+    let serving = try Serving(
+      try #require(gateway.plan.server), publishedIn: gateway.folder.path, series: gateway.plan.series,
+      uploads: (gateway.plan.uploads, gateway.ledger), clock: { ConfiguredGateway.now }
+    ) { _ in }
+    let probe = try #require(serving.probe)
+    await probe.look()
+    #expect(serving.readiness.faults.isEmpty)
+    store.fail(with: fault)
+    for _ in 0..<2 {
+      await probe.look()
+      #expect(serving.readiness.faults.map(\.kind) == [.storeUnwritable])
+      #expect(serving.readiness.reasons.first?.contains(fault.reason) == true, "\(serving.readiness.reasons)")
+    }
+    store.fail(with: nil)
+    await probe.look()
+    #expect(serving.readiness.faults.isEmpty)
+  }
+
+  @Test("what uploads have failed for is kept until one is recorded, or the store can be written to")
+  func health() {
+    let health = UploadHealth()
+    health.failed(StorageFault(.full, "no room"))
+    #expect(health.faults == [StandingFault(.storeUnwritable, because: "uploads cannot be recorded: no room")])
+    health.probed()
+    #expect(health.faults.isEmpty)
+    // That something can be written says nothing about what is damaged.
+    health.failed(StorageFault(.corrupt, "damaged"))
+    health.probed()
+    #expect(health.faults.count == 1 && !health.hasSucceeded(within: .seconds(60)))
+    health.succeeded()
+    #expect(health.faults.isEmpty && health.hasSucceeded(within: .seconds(60)))
   }
 
   @Test("the log has one line, however many phones try again, and how many it left out")
