@@ -2,7 +2,7 @@ internal import ExposureKeys
 internal import FoundationEssentials
 package import GatewayServer
 internal import Glibc
-package import ServiceLifecycle
+internal import ServiceLifecycle
 internal import Synchronization
 
 /// What a running process finds wrong, in a file of the state folder: `keyferry status` is another process, and where the store

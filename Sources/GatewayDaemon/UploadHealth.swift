@@ -1,8 +1,8 @@
-package import ExposureKeys
+internal import ExposureKeys
 internal import FoundationEssentials
 internal import GatewayServer
-package import KeyStorage
-package import ServiceLifecycle
+internal import KeyStorage
+internal import ServiceLifecycle
 internal import Synchronization
 
 /// Whether uploads can be recorded, as far as one knows. The lock owns what was seen last.
